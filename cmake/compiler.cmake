@@ -1,0 +1,41 @@
+# One set of flags for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Werror>")
+# Structs are filled with designated initialisers and leave the rest to its default.
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>")
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # g++ 12 reports std::string operator+ as overlapping copies (GCC bug 105651).
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>")
+endif()
+
+if(STOKER_SANITIZE)
+  add_compile_options(-fsanitize=${STOKER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${STOKER_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # The instrumentation hides initialisations from the optimiser; the warning is trusted in the other builds.
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>")
+  endif()
+endif()
+
+if(STOKER_PORTABLE)
+  add_link_options(-static-libstdc++ -static-libgcc)
+endif()
+
+find_program(STOKER_CCACHE ccache)
+if(STOKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Without these, ccache passes over every file that is compiled with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      /usr/bin/env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${STOKER_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>")
+  endif()
+endif()

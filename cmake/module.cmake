@@ -1,0 +1,57 @@
+# stoker_module(NAME [ONE_BY_ONE] [USES MODULE...] [LINKS TARGET...])
+# makes the library stoker_NAME from src/NAME and the test program NAME_test from the *_test.cpp files in it.
+# ONE_BY_ONE: its files share names of local helpers, so STOKER_UNITY cannot compile them in batches.
+# A module without files is passed over.
+function(stoker_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_BY_ONE" "" "USES;LINKS")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
+  list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/app/main.cpp)
+  if(NOT sources AND NOT name MATCHES "^(catalog|app)$") # these two always have a generated file
+    return()
+  endif()
+
+  add_library(stoker_${name} STATIC ${sources})
+  target_include_directories(stoker_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(stoker_${name} PUBLIC ${arg_LINKS})
+  foreach(module IN LISTS arg_USES)
+    if(TARGET stoker_${module})
+      target_link_libraries(stoker_${name} PUBLIC stoker_${module})
+    endif()
+  endforeach()
+  if(STOKER_UNITY AND NOT arg_ONE_BY_ONE)
+    set_target_properties(stoker_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+  if(name STREQUAL base)
+    target_precompile_headers(stoker_base PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
+  else()
+    stoker_reuse_pch(stoker_${name})
+  endif()
+
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*_test.cpp)
+  if(tests AND STOKER_TEST_LIBRARIES)
+    set_property(GLOBAL APPEND PROPERTY STOKER_TESTED_MODULES ${name})
+    set_property(GLOBAL PROPERTY STOKER_TESTS_OF_${name} ${tests})
+  endif()
+endfunction()
+
+# Compiles `target` with the header that stoker_base has precompiled.
+function(stoker_reuse_pch target)
+  if(TARGET stoker_base)
+    target_precompile_headers(${target} REUSE_FROM stoker_base)
+  endif()
+endfunction()
+
+# Adds the generated version.cpp. The commit is looked up in every build, and the file is only written when it changed.
+function(stoker_version target)
+  set(output ${PROJECT_BINARY_DIR}/version.cpp)
+  add_custom_target(stoker_commit
+    COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${output} -DNUMBER=${PROJECT_VERSION}
+            "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
+            -P ${PROJECT_SOURCE_DIR}/cmake/version.cmake
+    BYPRODUCTS ${output}
+    COMMENT "Looking up the commit")
+  target_sources(${target} PRIVATE ${output})
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  add_dependencies(${target} stoker_commit)
+endfunction()

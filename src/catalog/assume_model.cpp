@@ -1,0 +1,146 @@
+// A shape for "a decoder with 13B parameters": the nearest known architecture, scaled.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "catalog/hf_config.h"
+#include "catalog/model_count.h"
+
+namespace stoker {
+namespace {
+
+constexpr double kFewestParameters = 1e4, kMostParameters = 1e14;
+
+double published_or_counted(const ModelSpec& model) {
+    return model.transformer() ? parameters_of(model) : model.published_parameters;
+}
+
+// Dense models only: somebody who names nothing but a size means a dense one.
+const ModelSpec* nearest_model(const Catalog& catalog, double parameters, ModelKind kind) {
+    const ModelSpec* best = nullptr;
+    double best_distance = std::numeric_limits<double>::max();
+    for (const ModelSpec& model : catalog.models()) {
+        const double known = published_or_counted(model);
+        if (model.kind != kind || model.moe() || model.attention == AttentionKind::mla || known <= 0) continue;
+        const double distance = std::abs(std::log(known / parameters));
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = &model;
+        }
+    }
+    return best;
+}
+
+// The FFN width that makes up for what is missing: the count is linear in it. Nothing when it would be negative or past all reason.
+std::optional<int> ffn_that_fits(ModelSpec model, double parameters) {
+    model.ffn = 1000;
+    const double at_1000 = count_parameters(model).total;
+    model.ffn = 2000;
+    const double slope = (count_parameters(model).total - at_1000) / 1000;
+    if (slope <= 0) return std::nullopt;
+    double ffn = 1000 + (parameters - at_1000) / slope;
+    if (ffn >= 1024) ffn = std::round(ffn / 64) * 64;  // kernels like round widths, and 64 of 1024 is still exact enough
+    ffn = std::round(ffn);
+    if (ffn < 1 || ffn > 1e7) return std::nullopt;
+    return static_cast<int>(ffn);
+}
+
+// A token table of 128,000 rows would outweigh a small model: at most half of the parameters go there.
+void fit_vocabulary(ModelSpec& model, double parameters) {
+    const double tables = model.tied_embeddings || model.kind == ModelKind::encoder ? 1 : 2;
+    const double most = 0.5 * parameters / (tables * model.hidden);
+    if (model.vocabulary > most) model.vocabulary = std::max(256, static_cast<int>(most));
+    const double positions = 0.1 * parameters / model.hidden;
+    if (model.learned_positions > positions) model.learned_positions = std::max(16, static_cast<int>(positions));
+}
+
+// Depth and width grow alike with the cube root of the parameters; among the shapes near that, the one whose proportions stay closest
+// to the model it comes from. Head width and the number of queries per KV head stay.
+std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parameters) {
+    const double scale = std::cbrt(parameters / count_parameters(known).total);
+    const int group = std::max(1, known.heads / std::max(known.kv_heads, 1));
+    const double proportion = static_cast<double>(known.ffn) / known.hidden;
+    const int step = known.kind == ModelKind::encoder_decoder ? 2 : 1;
+
+    ModelSpec base = known;
+    while (base.head_dim > 8 && base.head_dim > known.hidden * scale) base.head_dim /= 2;
+    const double widths = known.hidden * scale / base.head_dim;
+    const double ideal_heads = std::max(1.0, widths), ideal_layers = std::max<double>(step, known.layers * scale);
+
+    std::optional<ModelSpec> best;
+    double best_strain = std::numeric_limits<double>::max();
+    for (int heads = std::max(1, static_cast<int>(ideal_heads * 0.6)); heads <= ideal_heads * 1.6 + 1; ++heads) {
+        if (heads > group && heads % group != 0) continue;
+        for (int layers = std::max(step, static_cast<int>(ideal_layers * 0.8)); layers <= ideal_layers * 1.25 + 1; ++layers) {
+            if (layers % step != 0) continue;
+            ModelSpec model = base;
+            model.hidden = heads * base.head_dim;
+            model.heads = heads;
+            model.kv_heads = std::max(1, heads / group);
+            model.layers = layers;
+            model.decoder_layers = known.kind == ModelKind::encoder_decoder ? layers / 2 : 0;
+            fit_vocabulary(model, parameters);
+            const auto ffn = ffn_that_fits(model, parameters);
+            if (!ffn) continue;
+            model.ffn = *ffn;
+            const double off = std::abs(count_parameters(model).total / parameters - 1);
+            if (off > 0.02) continue;
+            const double strain = std::abs(std::log(*ffn / (proportion * model.hidden))) + std::abs(std::log(layers / ideal_layers)) +
+                                  std::abs(std::log(heads / ideal_heads)) + 10 * off;
+            if (strain < best_strain) {
+                best_strain = strain;
+                best = model;
+            }
+        }
+    }
+    return best;
+}
+
+ModelSpec scale_by_sample(const ModelSpec& known, double parameters) {
+    ModelSpec model = known;
+    const double scale = parameters / published_or_counted(known);
+    model.published_parameters = parameters;
+    model.forward_flops_per_sample *= scale;
+    model.activation_bytes_per_sample *= std::cbrt(scale) * std::cbrt(scale);  // width and depth, not the weights' third factor
+    return model;
+}
+
+}  // namespace
+
+Result<ModelSpec> assume_model(const Catalog& catalog, double parameters, ModelKind kind) {
+    if (!(parameters >= kFewestParameters && parameters <= kMostParameters)) {
+        return Error(ErrorKind::invalid, fmt::format("a model of {} parameters: 10,000 to 100 trillion are possible", parameters));
+    }
+    const ModelSpec* known = nearest_model(catalog, parameters, kind);
+    if (known == nullptr) {
+        return Error(ErrorKind::not_found, fmt::format("the catalogue has no {} model to take the shape from", to_string(kind)), {},
+                     "name a model, or give its config.json");
+    }
+    ModelSpec model = *known;
+    const bool by_layers = known->transformer() && kind != ModelKind::vit;
+    const bool as_it_is = std::abs(published_or_counted(*known) / parameters - 1) < 0.005;
+    if (!as_it_is && by_layers) {
+        auto scaled = scale_transformer(*known, parameters);
+        if (!scaled) {
+            return Error(ErrorKind::unsupported, fmt::format("no shape like {} comes to {} parameters", known->name, format_count(parameters)), {},
+                         "give the model's config.json");
+        }
+        model = std::move(*scaled);
+    } else if (!as_it_is) {
+        model = scale_by_sample(*known, parameters);
+    }
+    model.name = fmt::format("{} {}", format_count(parameters), to_string(kind));
+    model.aliases.clear();
+    if (by_layers) model.published_parameters = 0;
+    model.assumed = true;
+    model.assumption = as_it_is ? fmt::format("shape of {}", known->name) : fmt::format("shape scaled from {}", known->name);
+    if (by_layers) {
+        model.assumption += fmt::format(": {} layers, hidden {}, {} heads, FFN {}", model.layers, model.hidden, model.heads, model.ffn);
+    }
+    return model;
+}
+
+}  // namespace stoker

@@ -1,0 +1,208 @@
+#include "sizing/serving.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sizing/kv_cache.h"
+#include "sizing/serving_step.h"
+
+namespace stoker {
+namespace {
+
+double& term(ServingMemory& memory, MemoryTerm t) { return memory.bytes[static_cast<std::size_t>(t)]; }
+
+bool divides(double n, int degree) { return degree <= 1 || n <= 0 || std::fmod(n, degree) == 0; }
+
+// Layers of the fullest stage plus the tables it holds: both on one device, one of them at either end of a pipeline.
+double weights_of_device(const ServingSetup& s, ReplicaShape shape) {
+    const double t = std::max(shape.tensor, 1), p = std::max(shape.pipeline, 1);
+    const double tables = s.embedding_params * std::max(s.weight_bytes_per_param, 2.0);
+    const double layers = s.weight_bytes - tables;
+    const double stage = s.layers > 0 ? std::ceil(s.layers / p) / s.layers : 1 / p;
+    const double end = p > 1 && s.embedding_params > 1.5 * s.head_params ? tables / 2 : tables;
+    return (layers * stage + end) / t;
+}
+
+double activations_of(const ServingSetup& s, double tokens, double tensor) {
+    const double element = s.compute_precision == Precision::fp32 || s.compute_precision == Precision::tf32 ? 4 : 2;
+    return tokens * (s.hidden * s.activation_hidden + s.ffn * s.activation_ffn / tensor) * element;
+}
+
+// Below this a step is mostly overhead, and engines refuse it or crawl.
+constexpr double kSmallestBudget = 256;
+
+ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingMemory out) {
+    const double t = std::max(shape.tensor, 1), p = std::max(shape.pipeline, 1);
+    const double per_token = s.kv_bytes_per_token * kv_share_of_device(s, shape);
+    const double block = std::max(s.block_tokens, 1.0);
+    const double whole = kv_tokens_held(s, s.prompt_tokens + s.output_tokens);
+    const double room_for_one = std::ceil(whole / block) * block * per_token;
+    const double fixed = out.bytes[static_cast<std::size_t>(MemoryTerm::weights)] + s.framework_bytes + (t * p > 1 ? s.communication_bytes : 0);
+    term(out, MemoryTerm::framework) = s.framework_bytes;
+    term(out, MemoryTerm::communication) = t * p > 1 ? s.communication_bytes : 0;
+    // Sampling works on FP32 logits of every running sequence.
+    const double logits = std::min(s.max_sequences, 1024.0) * s.vocabulary / t * 4;
+    term(out, MemoryTerm::logits) = logits;
+
+    // A budget that leaves no room for one request is lowered, as people do by hand (max_num_batched_tokens).
+    double budget = std::max(s.token_budget, 1.0);
+    double activations = activations_of(s, budget, t);
+    while (out.have - fixed - logits - activations < room_for_one && budget / 2 >= kSmallestBudget) {
+        budget /= 2;
+        activations = activations_of(s, budget, t);
+    }
+    out.token_budget = budget;
+    term(out, MemoryTerm::activations) = activations;
+    out.need = fixed + logits + activations + room_for_one;
+    const double free = out.have - fixed - logits - activations;
+    if (free < room_for_one) {
+        out.refused = Reason::memory;
+        term(out, MemoryTerm::kv_cache) = room_for_one;
+        return out;
+    }
+    if (per_token <= 0) {  // no cache at all: only the engine's own limit counts
+        out.kv_tokens = s.max_sequences * whole;
+        out.max_batch = s.max_sequences;
+        return out;
+    }
+    const double blocks = std::floor(free / per_token / block);
+    out.kv_tokens = blocks * block;
+    term(out, MemoryTerm::kv_cache) = out.kv_tokens * per_token;
+    const double held = kv_tokens_held(s, s.prompt_tokens + s.kv_output_share * s.output_tokens) + block / 2;  // the last block is half empty
+    out.max_batch = std::clamp(std::floor(out.kv_tokens / held), 1.0, std::max(s.max_sequences, 1.0));
+    return out;
+}
+
+ServingMemory sample_memory(const ServingSetup& s, ServingMemory out) {
+    term(out, MemoryTerm::framework) = s.framework_bytes;
+    // Few layers' activations live at once: a tenth of all that is written is generous for feed-forward networks.
+    const double live = std::max(s.layers > 0 ? s.sample_bytes / s.layers * 2 : s.sample_bytes / 10, 1.0);
+    const double fixed = out.bytes[static_cast<std::size_t>(MemoryTerm::weights)] + s.framework_bytes;
+    out.need = fixed + live;
+    out.token_budget = s.token_budget;
+    if (out.have < out.need) {
+        out.refused = Reason::memory;
+        term(out, MemoryTerm::activations) = live;
+        return out;
+    }
+    out.max_batch = std::clamp(std::floor((out.have - fixed) / live), 1.0, std::max(s.max_sequences, 1.0));
+    term(out, MemoryTerm::activations) = out.max_batch * live;
+    return out;
+}
+
+bool within(const std::optional<Seconds>& limit, double value) { return !limit || value <= limit->v; }
+
+bool meets(const ServingOutcome& o, const LatencySpec& l) {
+    return !o.saturated && o.measured > 0 && within(l.ttft_p50, o.ttft_p50) && within(l.ttft_p95, o.ttft_p95) && within(l.ttft_p99, o.ttft_p99) &&
+           within(l.tpot_p50, o.tpot_p50) && within(l.tpot_p95, o.tpot_p95) && within(l.tpot_p99, o.tpot_p99) && within(l.e2e_p95, o.e2e_p95) &&
+           within(l.p95, o.e2e_p95);
+}
+
+}  // namespace
+
+ServingMemory serving_memory(const ServingSetup& setup, ReplicaShape shape) noexcept {
+    ServingMemory out;
+    out.have = setup.device.memory_bytes * setup.memory_fraction;
+    term(out, MemoryTerm::weights) = weights_of_device(setup, shape);
+    out.need = term(out, MemoryTerm::weights);
+    if (setup.refused != Reason::none) {
+        out.refused = setup.refused;
+        return out;
+    }
+    if (!divides(setup.heads, shape.tensor)) {
+        out.refused = Reason::shape_indivisible;
+        out.have = setup.heads;
+        out.need = shape.tensor;
+        return out;
+    }
+    if (shape.pipeline > 1 && setup.layers < shape.pipeline) {
+        out.refused = Reason::shape_indivisible;
+        out.have = setup.layers;
+        out.need = shape.pipeline;
+        return out;
+    }
+    return setup.decoder ? decoder_memory(setup, shape, out) : sample_memory(setup, out);
+}
+
+// OSL / (OSL decode(B) / B + prefill(ISL)) tokens/s at the largest batch, prompts grouped up to the token budget.
+OfflineOutcome offline_throughput(const ServingSetup& setup, ReplicaShape shape) noexcept {
+    OfflineOutcome out;
+    const ServingMemory memory = serving_memory(setup, shape);
+    if (memory.refused != Reason::none) return out;
+    if (!setup.decoder) {
+        out.batch = memory.max_batch;
+        out.requests_per_s = out.batch / batch_seconds(setup, out.batch);
+        out.prompt_tokens_per_s = out.requests_per_s * setup.prompt_tokens;
+        return out;
+    }
+    const StepModel model(setup, shape);
+    const double isl = std::max(setup.prompt_tokens, 1.0), osl = std::max(setup.output_tokens, 1.0);
+    out.batch = memory.max_batch;
+
+    StepWork prompts;
+    double prefill_s = 0;
+    if (isl <= memory.token_budget) {
+        const double group = std::clamp(std::floor(memory.token_budget / isl), 1.0, out.batch);
+        prompts.prompt = group * isl;
+        prompts.prompt_pairs = group * isl * kv_tokens_held(setup, isl / 2);
+        prompts.prompt_reads = group * isl;
+        prompts.sampled = group;
+        prefill_s = model.seconds(prompts) / group;
+    } else {
+        for (double done = 0; done < isl; done += memory.token_budget) {
+            StepWork chunk;
+            const double n = std::min(memory.token_budget, isl - done);
+            chunk.add_prompt(n, kv_tokens_held(setup, done), done + n >= isl);
+            prefill_s += model.seconds(chunk);
+        }
+    }
+    StepWork decode;
+    decode.decode = out.batch;
+    decode.context = out.batch * kv_tokens_held(setup, isl + osl / 2);
+    const double request_s = (osl - 1) * model.seconds(decode) / out.batch + prefill_s;
+    out.requests_per_s = 1 / request_s;
+    out.output_tokens_per_s = osl / request_s;
+    out.prompt_tokens_per_s = isl / request_s;
+    return out;
+}
+
+// Reading the weights is paid once per batch (t0), each example costs t1; launches run beside the device's work and are a floor.
+double batch_seconds(const ServingSetup& setup, double batch) noexcept {
+    const Device& d = setup.device;
+    const auto p = static_cast<std::size_t>(setup.compute_precision);
+    const double peak = d.peak_flops[p] > 0 ? d.peak_flops[p] : d.matmul_flops[p];
+    const double bandwidth = std::max(d.memory_bytes_per_s, 1.0);
+    const double weights = setup.weight_bytes - setup.embedding_params * std::max(setup.weight_bytes_per_param, 2.0);
+    const double t0 = std::max(weights, 0.0) / (bandwidth * setup.weight_read_efficiency);
+    const double t1 = std::max(setup.sample_forward_flops / std::max(peak * setup.sample_efficiency, 1.0),
+                               setup.sample_bytes / (bandwidth * d.memory_efficiency));
+    return std::max(t0 + batch * t1, setup.sample_kernels * d.launch_s) + setup.host_step_s;
+}
+
+// Bisection in ln(rate) on one seed: the same requests in the same order at every rate, only closer together, so that noise
+// is common to all probes. Ends within 2 %, and backs off when the answer does not hold in a longer run.
+double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double speed) {
+    const OfflineOutcome offline = offline_throughput(setup, shape);
+    if (offline.requests_per_s <= 0) return 0;
+    ServingLoad load;
+    load.speed = speed;
+    const auto passes = [&](double rate, int requests) {
+        load.requests_per_second = rate;
+        load.requests = requests;
+        return meets(simulate_serving(setup, shape, load), latency);
+    };
+    constexpr int kProbe = 1000, kFinal = 2000;
+    double bad = offline.requests_per_s / std::max(speed, 1e-6) * 1.1;
+    for (int i = 0; i < 6 && passes(bad, kProbe); ++i) bad *= 1.5;
+    // A rate at which requests hardly ever meet: what fails there fails for an empty machine.
+    double good = bad * 1e-3;
+    if (!passes(good, 200)) return 0;
+    while (bad / good > 1.02) {
+        const double middle = bad / good > 4 ? std::sqrt(bad * std::sqrt(good * bad)) : std::sqrt(good * bad);
+        (passes(middle, kProbe) ? good : bad) = middle;
+    }
+    for (int i = 0; i < 10 && !passes(good, kFinal); ++i) good *= 0.95;
+    return good;
+}
+
+}  // namespace stoker

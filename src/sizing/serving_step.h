@@ -1,0 +1,56 @@
+// Seconds of one pass of the engine over mixed work, with all that is constant in a replica computed once.
+// The simulator's inner loop: no allocation, a few dozen flops.
+#pragma once
+
+#include "sizing/collectives.h"
+#include "sizing/serving.h"
+
+namespace stoker {
+
+// The work of one step. Pairs are (query, key) pairs of the prompts' attention; reads are the cached tokens they load.
+struct StepWork {
+    double decode = 0;        // sequences that get one token each
+    double context = 0;       // sum of their contexts
+    double prompt = 0;        // prompt tokens
+    double prompt_pairs = 0;  // sum over prompts of n (context before + n / 2)
+    double prompt_reads = 0;  // sum over prompts of context before + n
+    double sampled = 0;       // prompts that end in this step and so need logits
+
+    void add_prompt(double n, double before, bool ends) noexcept {
+        prompt += n;
+        prompt_pairs += n * (before + n / 2);
+        prompt_reads += before + n;
+        sampled += ends ? 1 : 0;
+    }
+};
+
+struct StepTerms {
+    double weight_read = 0, compute = 0;  // of the matmuls: the longer one counts
+    double attention_read = 0, attention_compute = 0;
+    double attention = 0;  // decode and prompts, each the longer of its two
+    double communication = 0, launch = 0, host = 0;
+    double total() const noexcept { return (weight_read > compute ? weight_read : compute) + attention + communication + launch + host; }
+};
+
+// Borrows the setup, which must outlive it.
+class StepModel {
+public:
+    StepModel(const ServingSetup& setup, ReplicaShape shape) noexcept;
+    StepTerms terms(const StepWork& work) const noexcept;
+    double seconds(const StepWork& work) const noexcept { return terms(work).total(); }
+    // Decode tokens per step from which the matmuls stop being bound by reading weights (dense models).
+    double balance_batch() const noexcept;
+
+private:
+    const ServingSetup* setup_;
+    ReplicaShape shape_;
+    Group group_;
+    bool stages_inside_ = true;
+    double read_dense_s_ = 0, read_head_s_ = 0, read_encoder_s_ = 0, read_expert_s_ = 0;  // per pass; of one routed expert in all layers
+    double decode_token_s_ = 0, prompt_token_s_ = 0, sample_s_ = 0;                       // compute of one token
+    double decode_pair_s_ = 0, prompt_pair_s_ = 0, kv_read_s_ = 0;                        // per pair, per cached token
+    double touched_log_ = 0;  // ln(1 - K/E)
+    double activation_bytes_ = 0, launch_s_ = 0;
+};
+
+}  // namespace stoker

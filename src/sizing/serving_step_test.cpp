@@ -1,0 +1,136 @@
+#include "sizing/serving_step.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+void set(Device& d, Precision p, double flops) { d.peak_flops[static_cast<std::size_t>(p)] = flops; }
+
+// Round numbers: 1 TB/s, 100 TFLOP/s, efficiencies 1, so that the terms can be worked out by hand.
+ServingSetup plain() {
+    ServingSetup s;
+    s.device.memory_bytes = 80e9;
+    s.device.memory_bytes_per_s = 1e12;
+    s.device.devices_per_node = 8;
+    s.device.scale_up_domain = 8;
+    s.device.inside = {300e9, 2e-6, 1e6};
+    s.device.across = {25e9, 5e-6, 1e6};
+    set(s.device, Precision::bf16, 100e12);
+    s.layers = s.dense_layers = 10;
+    s.hidden = 1000;
+    s.heads = s.kv_heads = 8;
+    s.head_dim = 125;
+    s.attention_params = 4e6;
+    s.mlp_params = 96e6;
+    s.vocabulary = 32000;
+    s.kv_bytes_per_token = 40000;
+    s.decode_attention_flops = s.prompt_attention_flops = 4 * 10 * 1000;
+    s.total_params = s.active_params = 1e9;
+    s.weight_bytes = 2e9;
+    s.weight_read_efficiency = s.compute_efficiency = s.kv_read_efficiency = s.prefill_efficiency = 1;
+    s.layer_launch_s = 1e-6;
+    s.host_step_s = 1e-4;
+    return s;
+}
+
+// 1 G parameters in 16 bits at 1 TB/s: 2 ms, plus 4 sequences of 1,000 tokens of 40 kB: 0.16 ms, plus launches and the host.
+TEST(StepSeconds, OneDecodeStepByHand) {
+    EXPECT_NEAR(step_seconds(plain(), {1, 1}, 4, 4000, 0, 0), 2e-3 + 0.16e-3 + 10e-6 + 1e-4, 1e-9);
+}
+
+// 4,000 prompt tokens: 2 N n = 8e12 FLOP, attention 4 L n (n/2) h = 3.2e11, at 100 TFLOP/s.
+TEST(StepSeconds, OnePromptByHand) {
+    EXPECT_NEAR(step_seconds(plain(), {1, 1}, 0, 0, 4000, 0), 80e-3 + 3.2e-3 + 0.11e-3, 1e-6);
+}
+
+// The weights are read once however the work is mixed: a chunk that rides along costs less than on its own.
+TEST(StepSeconds, AMixedStepReadsWeightsOnce) {
+    const ServingSetup s = plain();
+    const double both = step_seconds(s, {1, 1}, 16, 16000, 50, 0);
+    const double apart = step_seconds(s, {1, 1}, 16, 16000, 0, 0) + step_seconds(s, {1, 1}, 0, 0, 50, 0);
+    EXPECT_LT(both, apart - 1.9e-3);
+    // Later chunks attend to all before them.
+    EXPECT_GT(step_seconds(s, {1, 1}, 0, 0, 2000, 8000), step_seconds(s, {1, 1}, 0, 0, 2000, 0) * 1.05);
+}
+
+// More work is never faster, and neither is a slower device.
+TEST(StepSeconds, IsMonotone) {
+    const ServingSetup s = plain();
+    for (const int t : {1, 2, 4, 8}) {
+        double last = 0;
+        for (double b = 1; b <= 4096; b *= 2) {
+            const double now = step_seconds(s, {t, 1}, b, b * 500, 0, 0);
+            EXPECT_GT(now, last);
+            last = now;
+            ServingSetup fast = s;
+            fast.device.memory_bytes_per_s *= 1.5;
+            EXPECT_LE(step_seconds(fast, {t, 1}, b, b * 500, 128, 0), step_seconds(s, {t, 1}, b, b * 500, 128, 0));
+            fast = s;
+            set(fast.device, Precision::bf16, 150e12);
+            EXPECT_LE(step_seconds(fast, {t, 1}, b, b * 500, 128, 0), step_seconds(s, {t, 1}, b, b * 500, 128, 0));
+            fast = s;
+            fast.device.inside.bytes_per_second *= 2;
+            EXPECT_LE(step_seconds(fast, {t, 1}, b, b * 500, 128, 0), step_seconds(s, {t, 1}, b, b * 500, 128, 0));
+        }
+    }
+}
+
+// Ranks share the weights but pay an all-reduce; across nodes it costs far more.
+TEST(StepSeconds, TensorParallelismPaysForItsLink) {
+    ServingSetup s = plain();
+    const double one = step_seconds(s, {1, 1}, 8, 8000, 0, 0), four = step_seconds(s, {4, 1}, 8, 8000, 0, 0);
+    EXPECT_LT(four, one);
+    EXPECT_GT(four, one / 4);
+    const double inside = step_seconds(s, {8, 1}, 256, 25600, 0, 0);
+    s.device.devices_per_node = 4;
+    s.device.scale_up_domain = 4;
+    EXPECT_GT(step_seconds(s, {8, 1}, 256, 25600, 0, 0), inside);
+}
+
+// A pipeline reads all weights for every micro-batch: one sequence gains nothing, many share the compute and the cache.
+TEST(StepSeconds, APipelineHelpsThroughputAndNotOneSequence) {
+    const ServingSetup s = plain();
+    EXPECT_GE(step_seconds(s, {1, 4}, 1, 1000, 0, 0), step_seconds(s, {1, 1}, 1, 1000, 0, 0));
+    EXPECT_LT(step_seconds(s, {1, 4}, 2048, 2048 * 500, 0, 0), 0.5 * step_seconds(s, {1, 1}, 2048, 2048 * 500, 0, 0));
+}
+
+// One token of a mixture reads its K experts; many tokens read nearly all of them, E (1 - (1 - K/E)^B).
+TEST(StepSeconds, AMixtureReadsTheExpertsThatWereChosen) {
+    ServingSetup s = plain();
+    s.dense_layers = 0;
+    s.moe_layers = 10;
+    s.experts = 8;
+    s.active_experts = 2;
+    s.expert_params = 50e6;
+    s.host_step_s = s.layer_launch_s = 0;
+    const double attention = 4e6 * 10 * 2 / 1e12, expert = 50e6 * 10 * 2 / 1e12;
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 1, 0, 0, 0), attention + 2 * expert, 1e-7);
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 2, 0, 0, 0), attention + 3.5 * expert, 1e-7);
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 40, 0, 0, 0), attention + 8 * expert, 1e-4);
+}
+
+// A window stops the growth of what decoding reads.
+TEST(StepSeconds, AWindowCapsTheContext) {
+    ServingSetup s = plain();
+    s.sliding_window = 1000;
+    EXPECT_EQ(step_seconds(s, {1, 1}, 4, 4 * 1000, 0, 0), step_seconds(s, {1, 1}, 4, 4 * 50000, 0, 0));
+}
+
+TEST(Bounds, AreWhatEveryoneKnows) {
+    const ServingSetup s = plain();
+    EXPECT_EQ(decode_bound(s, {1, 1}, 1, 500), Bottleneck::memory_bandwidth);
+    EXPECT_EQ(decode_bound(s, {1, 1}, 250, 250), Bottleneck::compute);
+    EXPECT_EQ(prefill_bound(s, {1, 1}, 4096), Bottleneck::compute);
+    // Few long contexts fill the cache long before the matrix units are busy.
+    EXPECT_EQ(decode_bound(s, {1, 1}, 14, 0.95 * serving_memory(s, {1, 1}).kv_tokens), Bottleneck::memory_capacity);
+    ServingSetup slow = s;
+    slow.layer_launch_s = 1e-3;
+    EXPECT_EQ(decode_bound(slow, {1, 1}, 1, 500), Bottleneck::launch);
+    ServingSetup far = s;
+    far.device.inside = {1e9, 1e-3, 1e6};
+    EXPECT_EQ(decode_bound(far, {8, 1}, 1, 500), Bottleneck::network);
+}
+
+}  // namespace
+}  // namespace stoker

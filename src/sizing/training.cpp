@@ -1,0 +1,411 @@
+#include "sizing/training.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sizing/collectives.h"
+#include "sizing/training_memory.h"
+#include "sizing/training_setup.h"
+
+namespace stoker {
+namespace {
+
+std::size_t at(TimeTerm term) { return static_cast<std::size_t>(term); }
+
+GemmTimes layer_gemms(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    if (setup.gemm.filled) {
+        const int t = tensor_slot(layout.tensor);
+        const int s = token_slot(layout.micro_batch, layout.context, GemmTable::kTokenShift, GemmTable::kTokenSlots);
+        if (t >= 0 && s >= 0) return setup.gemm.layer[static_cast<std::size_t>(t)][static_cast<std::size_t>(s)];
+    }
+    return gemm_times(setup, layout.tensor, layout.micro_batch * setup.sequence / layout.context);
+}
+
+// An expert sees the tokens of all ranks that share the experts.
+ExpertTimes one_expert(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    const std::int64_t sequences = std::int64_t{layout.micro_batch} * layout.expert;
+    if (setup.gemm.filled) {
+        const int t = tensor_slot(layout.tensor);
+        const int s = token_slot(sequences, layout.context, GemmTable::kTokenShift, GemmTable::kExpertSlots);
+        if (t >= 0 && s >= 0) return setup.gemm.expert[static_cast<std::size_t>(t)][static_cast<std::size_t>(s)];
+    }
+    const double tokens = static_cast<double>(sequences) * setup.sequence / layout.context;
+    return expert_times(setup, layout.tensor, tokens * setup.active_experts * setup.moe_imbalance / setup.experts);
+}
+
+// Mean number of earlier tokens that one attends to: s/2 when causal, less under a sliding window.
+double attended(const TrainingSetup& setup) noexcept {
+    const double s = setup.sequence;
+    if (!setup.causal) return setup.window > 0 ? std::min(s, 2 * setup.window) : s;
+    if (setup.window > 0 && setup.window < s) return setup.window - setup.window * setup.window / (2 * s);
+    return s / 2;
+}
+
+double score_width(const TrainingSetup& setup) noexcept {
+    const double query = setup.query_head_dim > 0 ? setup.query_head_dim : setup.head_dim;
+    return setup.heads * (query + setup.head_dim);
+}
+
+// One layer and one micro-batch on one rank, seconds.
+struct Layer {
+    double matmul_forward = 0, matmul_backward = 0;
+    double attention_forward = 0, attention_backward = 0;
+    double vector_forward = 0, vector_backward = 0;
+    double recompute = 0, tensor = 0, context = 0, expert = 0, launch = 0;
+    double forward() const { return matmul_forward + attention_forward + vector_forward; }
+    double backward() const { return matmul_backward + attention_backward + vector_backward; }
+    double all() const { return forward() + backward() + recompute + tensor + context + expert + launch; }
+};
+
+void add_attention(const TrainingSetup& setup, const ParallelLayout& layout, double tokens, Layer& layer) noexcept {
+    const double part = tokens / layout.tensor;
+    const double memory = setup.device.memory_bytes_per_s * setup.device.memory_efficiency;
+    const Precision p = setup.precision == Precision::fp8 ? Precision::bf16 : setup.precision;
+    const double flops = setup.device.matmul(p) * setup.gemm_efficiency;
+    if (setup.flash) {
+        // Head size 64 leaves the tensor cores waiting for the softmax; 128 and more do not (arXiv 2307.08691, figures 4-7).
+        const double head = std::clamp(setup.head_dim / 128, 0.25, 1.0);
+        const double rate = 1 - (1 - setup.attention_head_64) * 2 * (1 - head);
+        const double work = 2 * part * attended(setup) * score_width(setup) / (flops * setup.attention_efficiency * std::max(0.1, rate));
+        const double bytes = setup.compute_bytes * part * setup.head_dim * (2 * setup.heads + 2 * setup.kv_heads);
+        layer.attention_forward = std::max(work, bytes / memory);
+        layer.attention_backward = setup.attention_backward * layer.attention_forward;
+    } else {
+        // Every score is computed and passes through memory; the mask saves nothing.
+        const double scores = part * setup.heads * setup.sequence;
+        layer.attention_forward = 2 * part * setup.sequence * score_width(setup) / flops + setup.unfused_passes * scores * setup.compute_bytes / memory;
+        layer.attention_backward = 2 * layer.attention_forward;
+    }
+}
+
+void add_communication(const TrainingSetup& setup, const ParallelLayout& layout, double tokens, double moe_share, Layer& layer) noexcept {
+    const Device& device = setup.device;
+    const double area = setup.compute_bytes * tokens * setup.hidden;
+    const bool full = layout.recompute == Recompute::full;
+    if (layout.tensor > 1) {
+        const Group group = make_group(device, layout.tensor, 1);
+        const double one = layout.sequence_parallel ? all_gather_s(device, group, area) + reduce_scatter_s(device, group, area)
+                                                    : all_reduce_s(device, group, area);
+        layer.tensor = (full ? 6 : 4) * one;
+    }
+    if (layout.context > 1) {
+        const bool inside = static_cast<double>(layout.tensor) * layout.context <= device.ranks_joined();
+        const double hop = send_s(device, inside, 2 * setup.compute_bytes * tokens * setup.kv_heads * setup.head_dim / std::min<double>(layout.tensor, setup.kv_heads));
+        const double hops = (layout.context - 1) * hop;
+        const double forward = std::max(0.0, hops - setup.overlap * layer.attention_forward);
+        const double backward = std::max(0.0, 2 * hops - setup.overlap * layer.attention_backward);
+        layer.context = (full ? 2 : 1) * forward + backward;
+    }
+    if (layout.expert > 1) {
+        const Group group = make_group(device, layout.expert, static_cast<double>(layout.tensor) * layout.context);
+        const double bytes = area * setup.active_experts * setup.moe_imbalance / layout.tensor;
+        layer.expert = moe_share * (full ? 6 : 4) * all_to_all_s(device, group, bytes);
+    }
+}
+
+Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const GemmTimes& gemms, double moe_share) noexcept {
+    Layer layer;
+    const double tokens = layout.micro_batch * setup.sequence / layout.context;
+    const double t = layout.tensor;
+    const double memory = setup.device.memory_bytes_per_s * setup.device.memory_efficiency;
+    layer.matmul_forward = gemms.dense_forward;
+    layer.matmul_backward = gemms.dense_backward;
+    double width = setup.gate_matrices * setup.ffn;
+    double dispatch = 0;
+    if (setup.experts > 1) {
+        const ExpertTimes expert = one_expert(setup, layout);
+        const double resident = setup.experts / layout.expert;
+        layer.matmul_forward += moe_share * (gemms.moe_forward + resident * expert.forward - gemms.dense_forward);
+        layer.matmul_backward += moe_share * (gemms.moe_backward + resident * expert.backward - gemms.dense_backward);
+        const double routed = setup.active_experts * setup.moe_imbalance;
+        width = (1 - moe_share) * width + moe_share * setup.gate_matrices * (routed * setup.expert_ffn + setup.shared_ffn);
+        dispatch = moe_share * setup.dispatch_passes * setup.active_experts * setup.hidden / t;
+    }
+    add_attention(setup, layout, tokens, layer);
+    const double outside = setup.vector_hidden * setup.hidden / (layout.sequence_parallel ? t : 1);
+    layer.vector_forward = setup.vector_passes * setup.compute_bytes * tokens * (outside + setup.vector_ffn * width / t + dispatch) / memory;
+    if (setup.method == Method::qlora) {
+        // The weights are expanded before each use: 4 bit read, 16 bit written, forward and backward.
+        const double weights = (setup.attention_params + (1 - moe_share) * setup.mlp_params +
+                                moe_share * (setup.shared_params + setup.expert_params * setup.experts / layout.expert)) / t;
+        layer.vector_forward += weights * (setup.weight_bytes + setup.compute_bytes) / memory;
+    }
+    layer.vector_backward = setup.vector_backward * layer.vector_forward;
+    if (layout.recompute == Recompute::full) layer.recompute = layer.forward();
+    if (layout.recompute == Recompute::selective && !setup.flash) layer.recompute = layer.attention_forward;
+    add_communication(setup, layout, tokens, moe_share, layer);
+    const double passes = layout.recompute == Recompute::full ? 4.0 / 3.0 : 1;
+    const double floor = setup.kernels_per_layer * passes * setup.device.launch_s;
+    layer.launch = std::max(0.0, floor - layer.all());
+    return layer;
+}
+
+// What stays visible of a communication of `total` beside `compute` that may hide it. One of `pieces` is always alone: the first gather
+// or the last scatter. What is hidden still costs, since both sides slow down while both run (Miao et al. 2022, arXiv 2211.13878).
+double exposed(double total, double compute, double overlap, double pieces, double slowdown) noexcept {
+    const double visible = std::max(total - overlap * compute, total / std::max(1.0, pieces));
+    return visible + slowdown * (total - visible);
+}
+
+// Reductions and gathers of one step beyond the pipeline: seconds and bytes sent per rank.
+struct DataComm {
+    double gradient = 0, gather = 0, bytes = 0;
+};
+
+struct StageTimes {
+    double forward = 0, backward = 0;  // of one micro-batch, what may hide communication
+    double pieces = 1;
+};
+
+double in_pieces(double bytes, double pieces, const Device& device, Group group, double (*collective)(const Device&, Group, double) noexcept) noexcept {
+    return pieces * collective(device, group, bytes / pieces);
+}
+
+void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, double params, double shard_size, double replicas, double stride,
+                   const StageTimes& stage, double trained, DataComm& comm) noexcept {
+    const Device& device = setup.device;
+    if (params <= 0 || shard_size * replicas <= 1) return;
+    const Group shard = make_group(device, shard_size, stride);
+    const Group replica = make_group(device, replicas, stride * shard_size);
+    const double reduced = setup.reduce_bytes * params * trained, gathered = setup.gather_bytes * params;
+    const double m = layout.micro_batches;
+    const double buckets = std::max(1.0, std::ceil(reduced / setup.bucket_bytes));
+    const double overlap = setup.overlap, slow = setup.overlap_slowdown;
+    if (layout.zero == 0) {
+        const double size = shard_size * replicas;
+        const double total = in_pieces(reduced, buckets, device, make_group(device, size, stride), all_reduce_s);
+        comm.gradient += exposed(total, stage.backward, overlap, stage.pieces, slow);
+        comm.bytes += all_reduce_bytes(size, reduced);
+        return;
+    }
+    const double pieces = layout.zero >= 3 ? stage.pieces : buckets;
+    const double scatter = in_pieces(reduced, pieces, device, shard, reduce_scatter_s);
+    const double across = replicas > 1 ? in_pieces(reduced / shard_size, buckets, device, replica, all_reduce_s) : 0;
+    if (layout.zero < 3) {
+        // ZeRO-1 reduces once, ZeRO-2 after every micro-batch; both gather the updated trained weights once.
+        const double times = layout.zero == 2 ? m : 1;
+        const double weights = setup.gather_bytes * params * trained;
+        const double gather = in_pieces(weights, buckets, device, shard, all_gather_s);
+        comm.gradient += (times - 1) * exposed(scatter, stage.backward, overlap, stage.pieces, slow);
+        comm.gradient += exposed(scatter + across, stage.backward, overlap, stage.pieces, slow);
+        comm.gather += exposed(gather, stage.forward, overlap, stage.pieces, slow);
+        comm.bytes += times * gather_bytes(shard_size, reduced) + gather_bytes(shard_size, weights) + all_reduce_bytes(replicas, reduced / shard_size);
+        return;
+    }
+    // ZeRO-3: gather, gather again, scatter, each micro-batch. Backward's two share the link and what hides them.
+    const double gather = in_pieces(gathered, pieces, device, shard, all_gather_s);
+    const double forward = exposed(gather, stage.forward, setup.overlap_gather, stage.pieces, slow);
+    const double backward = exposed(gather + scatter, stage.backward, setup.overlap_gather, stage.pieces, slow);
+    const double share = gather + scatter > 0 ? gather / (gather + scatter) : 0;
+    comm.gather += m * (forward + share * backward);
+    comm.gradient += m * (1 - share) * backward;
+    comm.gradient += exposed(across, stage.backward, overlap, stage.pieces, slow);
+    comm.bytes += m * (2 * gather_bytes(shard_size, gathered) + gather_bytes(shard_size, reduced)) + all_reduce_bytes(replicas, reduced / shard_size);
+}
+
+double optimizer_time(const TrainingSetup& setup, const ParallelLayout& layout, const StageParams& params, double trained) noexcept {
+    const double shards = layout.zero >= 1 ? layout.shard_ranks() : 1;
+    const double mine = trained * (params.dense / shards + params.expert / std::max(1.0, shards / layout.expert));
+    const double bytes = 2 * setup.optimizer_bytes + 2 * setup.gradient_bytes + setup.weight_bytes;
+    if (!layout.offload) return mine * bytes / (setup.device.memory_bytes_per_s * setup.device.memory_efficiency);
+    // Gradients down, weights up, and Adam on the host's cores, which all ranks of the node share (arXiv 2101.06840).
+    const double wire = mine * (setup.gradient_bytes + setup.compute_bytes) / std::max(1.0, setup.device.host_bytes_per_s);
+    return wire + mine * setup.device.ranks_per_node() / setup.host_adam_params_per_s;
+}
+
+// FLOPs of the forward pass of one example, by what may be frozen and what may not.
+struct ExampleFlops {
+    double weights = 0, attention = 0, logits = 0;
+};
+
+ExampleFlops example_flops(const TrainingSetup& setup) noexcept {
+    if (!setup.transformer) return {setup.sample_forward_flops, 0, 0};
+    const double s = setup.sequence;
+    const double matrices = setup.gate_matrices * setup.hidden;
+    const double dense_layers = setup.experts > 1 ? setup.dense_layers : setup.layers;
+    const double moe_layers = setup.layers - dense_layers;
+    const double dense = setup.mlp_params > 0 ? matrices * setup.ffn : 0;
+    const double moe = matrices * (setup.active_experts * setup.expert_ffn + setup.shared_ffn) + setup.hidden * setup.experts;
+    ExampleFlops flops;
+    flops.weights = 2 * s * (setup.layers * setup.attention_params + dense_layers * dense + moe_layers * moe);
+    flops.attention = 2 * s * attended(setup) * score_width(setup) * setup.layers;
+    flops.logits = 2 * s * setup.predicted_share * setup.vocabulary * setup.hidden;
+    return flops;
+}
+
+Bottleneck bottleneck_of(const TrainingSetup& setup, const TrainingEstimate& out) noexcept {
+    const auto s = [&out](TimeTerm term) { return out.seconds[at(term)]; };
+    const std::array<std::pair<double, Bottleneck>, 6> groups{{
+        {s(TimeTerm::matmul) + s(TimeTerm::attention) + s(TimeTerm::logits) + s(TimeTerm::recompute), setup.device.gpu ? Bottleneck::compute : Bottleneck::cpu},
+        {s(TimeTerm::memory_bound) + s(TimeTerm::optimizer), Bottleneck::memory_bandwidth},
+        {s(TimeTerm::tensor_comm) + s(TimeTerm::context_comm) + s(TimeTerm::expert_comm) + s(TimeTerm::pipeline_comm) +
+             s(TimeTerm::gradient_comm) + s(TimeTerm::gather_comm), Bottleneck::network},
+        {s(TimeTerm::launch) + s(TimeTerm::host), Bottleneck::launch},
+        {s(TimeTerm::data_stall) + s(TimeTerm::checkpoint_stall), Bottleneck::input},
+        {s(TimeTerm::bubble), Bottleneck::pipeline_bubble},
+    }};
+    auto best = groups[0];
+    for (const auto& group : groups) {
+        if (group.first > best.first) best = group;
+    }
+    return best.second;
+}
+
+// The pipeline of a transformer: terms of the slowest stage over all micro-batches, and the rest as bubble.
+StageTimes add_pipeline(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {
+    const Device& device = setup.device;
+    const double moe_share = setup.experts > 1 ? 1 - setup.dense_layers / setup.layers : 0;
+    const GemmTimes gemms = layer_gemms(setup, layout);
+    const Layer layer = layer_time(setup, layout, gemms, moe_share);
+    const double tokens = layout.micro_batch * setup.sequence / layout.context;
+    const double p = layout.pipeline, v = layout.virtual_stages, m = layout.micro_batches;
+    const double memory = device.memory_bytes_per_s * device.memory_efficiency;
+    const double loss = 4 * setup.logit_passes * tokens * setup.predicted_share * setup.vocabulary / layout.tensor / memory;
+    const double head = gemms.logits_forward + gemms.logits_backward + loss;
+
+    double sends = 0, host = 0;
+    if (layout.pipeline > 1) {
+        const double stride = static_cast<double>(layout.tensor) * layout.context * layout.data;
+        const double message = setup.compute_bytes * tokens * setup.hidden / (layout.sequence_parallel ? layout.tensor : 1);
+        const double one = send_s(device, stride * p <= device.ranks_joined(), message);
+        sends = 2 * v * one * (v > 1 ? 1 - setup.overlap_pipeline : 1);
+        host = setup.pipeline_host_s * (1 + nodes / setup.pipeline_host_nodes);
+        out.pipeline_bytes = 2 * v * m * message;
+    }
+    const double last_layers = layers_of_stage(setup.layers, layout.pipeline, layout.pipeline - 1);
+    const double most_layers = std::max(layers_of_stage(setup.layers, layout.pipeline, 0), layers_of_stage(setup.layers, layout.pipeline, std::min(1, layout.pipeline - 1)));
+    const double one_layer = layer.all();
+    const bool head_is_slowest = last_layers * one_layer + head >= most_layers * one_layer;
+    const double layers = head_is_slowest ? last_layers : most_layers;
+    const double logits = head_is_slowest ? head : 0;
+    const double slowest = layers * one_layer + logits + sends + host;
+    const double all_stages = setup.layers * one_layer + head + p * (sends + host);
+
+    const double n = m * layers;
+    out.seconds[at(TimeTerm::matmul)] = n * (layer.matmul_forward + layer.matmul_backward);
+    out.seconds[at(TimeTerm::attention)] = n * (layer.attention_forward + layer.attention_backward);
+    out.seconds[at(TimeTerm::memory_bound)] = n * (layer.vector_forward + layer.vector_backward);
+    out.seconds[at(TimeTerm::recompute)] = n * layer.recompute;
+    out.seconds[at(TimeTerm::tensor_comm)] = n * layer.tensor;
+    out.seconds[at(TimeTerm::context_comm)] = n * layer.context;
+    out.seconds[at(TimeTerm::expert_comm)] = n * layer.expert;
+    out.seconds[at(TimeTerm::launch)] = n * layer.launch;
+    out.seconds[at(TimeTerm::logits)] = m * logits;
+    out.seconds[at(TimeTerm::pipeline_comm)] = m * sends;
+    out.seconds[at(TimeTerm::host)] = m * host;
+    // 1F1B: (m-1) slowest + sum of stages. Interleaved: m slowest + (p-1)/v stages.
+    out.seconds[at(TimeTerm::bubble)] = layout.virtual_stages > 1 ? (p - 1) / v * all_stages / p : all_stages - slowest;
+    if (layout.tensor > 1) {
+        const double exchanged = setup.compute_bytes * tokens * setup.hidden;
+        const double passes = layout.recompute == Recompute::full ? 6 : 4;
+        out.tensor_bytes = n * passes * all_reduce_bytes(layout.tensor, exchanged);
+    }
+    StageTimes stage;
+    stage.forward = layers * layer.forward() + (layer.launch * layers + logits) / 3;
+    stage.backward = layers * (layer.backward() + layer.recompute) + (layer.launch * layers + logits) * 2 / 3;
+    stage.pieces = layers;
+    return stage;
+}
+
+StageTimes add_samples(const TrainingSetup& setup, const ParallelLayout& layout, TrainingEstimate& out) noexcept {
+    const Device& device = setup.device;
+    const double b = layout.micro_batch, m = layout.micro_batches;
+    const double rate = device.matmul(setup.precision) * setup.gemm_efficiency * setup.vision_efficiency;
+    const double matmul = 3 * setup.sample_forward_flops * b / rate;
+    // Activation sizes are given for 16 bit.
+    const double bytes = setup.sample_activation_bytes * setup.compute_bytes / 2;
+    const double vector = setup.vision_passes * bytes * b / (device.memory_bytes_per_s * device.memory_efficiency);
+    const double launch = std::max(0.0, setup.vision_kernels * device.launch_s - matmul - vector);
+    out.seconds[at(TimeTerm::matmul)] = m * matmul;
+    out.seconds[at(TimeTerm::memory_bound)] = m * vector;
+    out.seconds[at(TimeTerm::launch)] = m * launch;
+    const double all = matmul + vector + launch;
+    return {all / 3, all * 2 / 3, setup.vision_layers};
+}
+
+}  // namespace
+
+double model_flops(const TrainingSetup& setup, double global_batch) noexcept {
+    const ExampleFlops flops = example_flops(setup);
+    const bool frozen = setup.method != Method::full;
+    // Forward 1, input gradient 1, weight gradient 1: frozen weights skip the last.
+    return global_batch * ((frozen ? 2 : 3) * (flops.weights + flops.logits) + 3 * flops.attention);
+}
+
+double step_lower_bound(const TrainingSetup& setup, double global_batch, double gpus) noexcept {
+    const double best = setup.device.matmul(setup.precision);
+    return best > 0 && gpus > 0 ? model_flops(setup, global_batch) / (best * gpus) : 0;
+}
+
+void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {
+    evaluate_memory(setup, layout, nodes, out);
+    if (out.refused != Reason::none && out.refused != Reason::memory) return;
+
+    const Device& device = setup.device;
+    const StageTimes stage = setup.transformer ? add_pipeline(setup, layout, nodes, out) : add_samples(setup, layout, out);
+    const double trained = setup.method == Method::full || setup.total_params <= 0 ? 1 : setup.trainable_params / setup.total_params;
+
+    // The stage with most parameters ends the step: the first (its table) or, untied, the last (its head); the layers are the same.
+    const StageParams params = stage_params(setup, layout, 0);
+    const double group = static_cast<double>(layout.data) * layout.context;
+    DataComm comm;
+    const double shard = layout.zero == 0 ? group : layout.shard_ranks();
+    add_data_comm(setup, layout, params.dense, shard, group / shard, layout.tensor, stage, trained, comm);
+    if (params.expert > 0) {
+        // Ranks with the same experts are `expert` ranks apart.
+        const double e = layout.expert;
+        const double expert_shard = std::max(1.0, shard / e);
+        StageTimes nothing_left = stage;
+        nothing_left.pieces = stage.pieces;
+        add_data_comm(setup, layout, params.expert, expert_shard, group / e / expert_shard, layout.tensor * e, nothing_left, trained, comm);
+    }
+    const double gpus = layout.gpus();
+    comm.gradient += all_reduce_s(device, make_group(device, gpus, 1), sizeof(float));  // norm of the gradients, for clipping
+    out.seconds[at(TimeTerm::gradient_comm)] = comm.gradient;
+    out.seconds[at(TimeTerm::gather_comm)] = comm.gather;
+    out.gradient_bytes = comm.bytes;
+    out.seconds[at(TimeTerm::optimizer)] = optimizer_time(setup, layout, params, trained);
+    out.seconds[at(TimeTerm::host)] += setup.host_step_s;
+
+    double busy = 0;
+    for (const double s : out.seconds) busy += s;
+    const double batch = layout.global_batch();
+    double input = 0;
+    if (setup.storage_bytes_per_s > 0) input = batch * setup.bytes_per_example / setup.storage_bytes_per_s;
+    if (setup.decode_s_per_example > 0) {
+        input = std::max(input, batch * setup.decode_s_per_example / std::max(1.0, device.vcpus_per_node * nodes));
+    }
+    out.seconds[at(TimeTerm::data_stall)] = std::max(0.0, input - busy);
+    out.seconds[at(TimeTerm::checkpoint_stall)] = setup.checkpoint_stall_s;
+
+    double total = 0;
+    for (const double s : out.seconds) total += s;
+    out.step_s = total;
+    out.tokens_per_step = batch * (setup.transformer ? setup.sequence : 1);
+    out.model_flops = model_flops(setup, batch);
+    const double capacity = total * gpus * device.peak(setup.precision);
+    out.mfu = capacity > 0 ? out.model_flops / capacity : 0;
+    out.hfu = out.mfu;
+    if (layout.recompute == Recompute::full && capacity > 0) {
+        const ExampleFlops flops = example_flops(setup);
+        out.hfu += batch * (flops.weights + flops.attention) / capacity;
+    }
+    out.bottleneck = out.refused == Reason::memory ? Bottleneck::memory_capacity : bottleneck_of(setup, out);
+}
+
+Range step_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate) {
+    const double step = std::max(estimate.step_s, 1e-12);
+    const auto share = [&](TimeTerm term) { return estimate.seconds[at(term)] / step; };
+    // Three causes that are independent of each other, and one that grows with distance from what was measured.
+    const double device = setup.device.sigma;
+    const double regime = setup.sigma_launch * (share(TimeTerm::launch) + share(TimeTerm::bubble) + share(TimeTerm::host) + share(TimeTerm::gradient_comm) +
+                                                share(TimeTerm::gather_comm) + share(TimeTerm::expert_comm) + share(TimeTerm::tensor_comm));
+    const double base = std::sqrt(device * device + setup.sigma_framework * setup.sigma_framework + regime * regime);
+    const double gpus = layout.gpus();
+    const double scale = gpus > setup.sigma_scale_from ? setup.sigma_scale * std::log(gpus / setup.sigma_scale_from) : 0;
+    const double sigma = base + scale;
+    constexpr double kNinetieth = 1.2816;  // of the normal distribution
+    return {std::exp(-kNinetieth * setup.skew_low * sigma), 1, std::exp(kNinetieth * setup.skew_high * sigma)};
+}
+
+}  // namespace stoker

@@ -1,0 +1,272 @@
+#include "sizing/training_memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stoker {
+namespace {
+
+std::size_t at(MemoryTerm term) { return static_cast<std::size_t>(term); }
+
+double tokens_per_rank(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    return static_cast<double>(layout.micro_batch) * setup.sequence / layout.context;
+}
+
+// Share of the parameters that is trained: 1 but for adapters.
+double trained(const TrainingSetup& setup) noexcept {
+    return setup.method == Method::full || setup.total_params <= 0 ? 1 : setup.trainable_params / setup.total_params;
+}
+
+// One layer, 16-bit elements: Korthikanti et al. 2022 (arXiv 2205.05198, table 2) with the feed-forward size and the KV heads written
+// out; 34 = 10 + 24 for f = 4 h and k = a. Gated: the same count for SwiGLU, RMSNorm and no dropout.
+double dense_layer_bytes(const TrainingSetup& setup, double ffn, double tensor, bool sequence_parallel) noexcept {
+    const double kv = setup.kv_heads / setup.heads;
+    const double width = setup.heads * setup.head_dim / setup.hidden;
+    const double outside = setup.dropout ? 10 : 8;
+    const double feed_forward = (setup.gate_matrices > 2 ? 6 : 4) * ffn / setup.hidden;
+    const double inside = (4 + 4 * kv) * width + feed_forward;
+    return sequence_parallel ? (outside + inside) / tensor : outside + inside / tensor;
+}
+
+// Microbatches x layers in flight, over the layers of the stage: 1F1B keeps min(p - i, m); interleaving adds (p-1)/(p v) of a full set.
+double in_flight(const ParallelLayout& layout, int stage) noexcept {
+    const double p = layout.pipeline, v = layout.virtual_stages, m = layout.micro_batches;
+    if (v > 1) {
+        const double first = p * (1 + (p - 1) / (p * v));
+        return std::min(first - stage, m);
+    }
+    return std::min(p - stage, m);
+}
+
+struct StageBytes {
+    std::array<double, kMemoryTerms> bytes{};
+    double allocated = 0;
+};
+
+StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept {
+    StageBytes out;
+    const StageParams params = stage_params(setup, layout, stage);
+    const double shards = layout.shard_ranks();
+    const double expert_shards = std::max(1.0, shards / layout.expert);
+    const auto sharded = [&](int from_zero) {
+        return layout.zero >= from_zero ? params.dense / shards + params.expert / expert_shards : params.all();
+    };
+    const double share = trained(setup);
+    const double embedding_extra = (setup.embedding_weight_bytes - setup.weight_bytes) * params.embedding / (layout.zero >= 3 ? shards : 1);
+    out.bytes[at(MemoryTerm::weights)] = setup.weight_bytes * sharded(3) + embedding_extra;
+    out.bytes[at(MemoryTerm::gradients)] = setup.gradient_bytes * share * sharded(2);
+    out.bytes[at(MemoryTerm::optimizer)] = layout.offload ? 0 : setup.optimizer_bytes * share * sharded(1);
+
+    const double tokens = tokens_per_rank(setup, layout);
+    if (setup.transformer) {
+        const double layer = layer_activation_bytes(setup, layout);
+        const double live = in_flight(layout, stage) * params.layers;
+        if (layout.recompute == Recompute::full) {
+            const double kept = setup.compute_bytes * tokens * setup.hidden / (layout.sequence_parallel ? layout.tensor : 1);
+            out.bytes[at(MemoryTerm::activations)] = kept * live + layer;
+        } else {
+            out.bytes[at(MemoryTerm::activations)] = layer * live;
+        }
+        if (stage == layout.pipeline - 1) {
+            out.bytes[at(MemoryTerm::logits)] = setup.logit_bytes * tokens * setup.predicted_share * setup.vocabulary / layout.tensor;
+        }
+    } else {
+        out.bytes[at(MemoryTerm::activations)] = setup.sample_activation_bytes * layout.micro_batch;
+    }
+
+    const double one_layer = setup.transformer && params.layers > 0 ? (params.all() - params.embedding) / params.layers
+                                                                    : params.all() / std::max(1.0, setup.vision_layers);
+    double gathered = 0;
+    if (layout.zero >= 3 && shards > 1) {
+        // The root (embedding and head) stays gathered, since it is used at both ends of a pass.
+        gathered = setup.compute_bytes * (setup.live_layers * one_layer + params.embedding) + setup.compute_bytes * one_layer * share;
+    }
+    if (setup.method == Method::qlora) gathered += setup.compute_bytes * one_layer;
+    out.bytes[at(MemoryTerm::gathered)] = gathered;
+    out.bytes[at(MemoryTerm::workspace)] = setup.workspace_bytes;
+
+    for (const double bytes : out.bytes) out.allocated += bytes;
+    return out;
+}
+
+}  // namespace
+
+double layers_of_stage(double layers, int stages, int stage) noexcept {
+    const double even = std::floor(layers / stages);
+    const double rest = layers - even * stages;
+    if (rest <= 0) return even;
+    // The spare layers go to the middle, since the ends have the vocabulary; the first stage comes next, the last one last.
+    const double middle = std::max(0, stages - 2);
+    if (stage > 0 && stage < stages - 1) return stage <= rest ? even + 1 : even;
+    return stage == 0 && rest > middle ? even + 1 : even;
+}
+
+StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept {
+    StageParams params;
+    if (!setup.transformer) {
+        params.dense = setup.total_params;
+        return params;
+    }
+    const double t = layout.tensor;
+    params.layers = layers_of_stage(setup.layers, layout.pipeline, stage);
+    const double moe_layers = setup.experts > 1 ? setup.layers - setup.dense_layers : 0;
+    // With a pipeline, the dense layers are on the first stages, and the fullest stage has none of them.
+    const double moe = layout.pipeline > 1 ? std::min(params.layers, moe_layers) : moe_layers;
+    const double dense = params.layers - moe;
+    params.dense = params.layers * (setup.attention_params / t + setup.norm_params) + dense * setup.mlp_params / t + moe * setup.shared_params / t;
+    params.expert = moe * setup.expert_params * setup.experts / layout.expert / t;
+    const bool first = stage == 0, last = stage == layout.pipeline - 1;
+    const double table = setup.embedding_params / t;
+    double tables = 0;
+    if (first) tables += 1;
+    if (last && !(setup.tied && first)) tables += 1;
+    // An encoder's head reuses the table of its only stage; tied weights of a pipeline live on both ends.
+    params.embedding = table * tables;
+    params.dense += params.embedding;
+    return params;
+}
+
+double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    if (!setup.transformer) return 0;
+    const double tokens = tokens_per_rank(setup, layout);
+    const double t = layout.tensor;
+    const double elements = setup.compute_bytes / 2;
+    const double area = tokens * setup.hidden;
+    const bool sp = layout.sequence_parallel;
+    double bytes = area * dense_layer_bytes(setup, setup.ffn, t, sp);
+    if (setup.experts > 1) {
+        // A token is copied to each of its experts and back, and passes through their feed-forward.
+        const double routed = setup.active_experts * setup.moe_imbalance * (4 + (setup.gate_matrices > 2 ? 6 : 4) * setup.expert_ffn / setup.hidden) / t;
+        const double moe = area * (dense_layer_bytes(setup, setup.shared_ffn, t, sp) + routed);
+        const double share = setup.dense_layers / setup.layers;
+        bytes = share * bytes + (1 - share) * moe;
+    }
+    const bool scores = !setup.flash && layout.recompute == Recompute::none;
+    // Unfused attention keeps the s x s scores of each head; a fused one the statistics of the softmax.
+    if (scores) bytes += 5 * setup.heads * setup.sequence * tokens / t;
+    if (setup.flash) bytes += setup.softmax_statistics * tokens * setup.heads / t / std::max(elements, 1e-9);
+    return bytes * elements;
+}
+
+double activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    const double layers = layers_of_stage(setup.layers, layout.pipeline, 0);
+    return layer_activation_bytes(setup, layout) * in_flight(layout, 0) * layers;
+}
+
+Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {
+    const auto refuse = [&out](Reason reason, double have, double need) {
+        out.have = have;
+        out.need = need;
+        return reason;
+    };
+    const auto whole = [](double value) { return static_cast<std::int64_t>(value); };
+    if (layout.tensor < 1 || layout.pipeline < 1 || layout.virtual_stages < 1 || layout.context < 1 || layout.expert < 1 || layout.data < 1 ||
+        layout.micro_batch < 1 || layout.micro_batches < 1 || layout.shard_group < 0 || layout.zero > 3) {
+        return refuse(Reason::shape_indivisible, 0, 1);
+    }
+    const double ranks = static_cast<double>(nodes) * setup.device.ranks_per_node();
+    const double wanted = static_cast<double>(layout.tensor) * layout.pipeline * layout.context * layout.data;
+    if (wanted != ranks) return refuse(Reason::node_count, ranks, wanted);
+    const bool integer = setup.precision == Precision::int8 || setup.precision == Precision::int4 || setup.precision == Precision::fp4;
+    if (integer || setup.device.matmul(setup.precision) <= 0) return refuse(Reason::precision_unsupported, 0, 1);
+    const std::int64_t group = std::int64_t{layout.data} * layout.context;
+    if (group % layout.shard_ranks() != 0) return refuse(Reason::shape_indivisible, static_cast<double>(group), layout.shard_ranks());
+    if (!setup.transformer) {
+        const int cuts = std::max({layout.tensor, layout.pipeline, layout.virtual_stages, layout.context, layout.expert});
+        // Checkpointing of convolution graphs has no general form: the blocks are the network's own.
+        if (cuts > 1 || layout.recompute != Recompute::none) return refuse(Reason::shape_indivisible, 1, cuts);
+        return Reason::none;
+    }
+    if (whole(setup.heads) % layout.tensor != 0) return refuse(Reason::shape_indivisible, setup.heads, layout.tensor);
+    if (whole(setup.ffn) % layout.tensor != 0) return refuse(Reason::shape_indivisible, setup.ffn, layout.tensor);
+    if (setup.experts > 1 && whole(setup.expert_ffn) % layout.tensor != 0) return refuse(Reason::shape_indivisible, setup.expert_ffn, layout.tensor);
+    if (whole(setup.layers) < layout.pipeline) return refuse(Reason::shape_indivisible, setup.layers, layout.pipeline);
+    if (layout.virtual_stages > 1) {
+        const std::int64_t chunks = std::int64_t{layout.pipeline} * layout.virtual_stages;
+        if (layout.pipeline == 1 || whole(setup.layers) % chunks != 0) return refuse(Reason::shape_indivisible, setup.layers, static_cast<double>(chunks));
+    }
+    if (layout.context > 1 && whole(setup.sequence) % layout.context != 0) return refuse(Reason::shape_indivisible, setup.sequence, layout.context);
+    if (layout.expert > 1 && (setup.experts <= 1 || whole(setup.experts) % layout.expert != 0 || group % layout.expert != 0)) {
+        return refuse(Reason::shape_indivisible, setup.experts, layout.expert);
+    }
+    return Reason::none;
+}
+
+void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {
+    out = TrainingEstimate{};
+    out.refused = shape_refusal(setup, layout, nodes, out);
+    if (out.refused != Reason::none) return;
+
+    StageBytes fullest = stage_bytes(setup, layout, 0);
+    if (layout.pipeline > 1) {
+        const StageBytes last = stage_bytes(setup, layout, layout.pipeline - 1);
+        if (last.allocated > fullest.allocated) fullest = last;
+        if (layout.pipeline > 2) {
+            const StageBytes second = stage_bytes(setup, layout, 1);
+            if (second.allocated > fullest.allocated) fullest = second;
+        }
+    }
+    out.bytes = fullest.bytes;
+    out.allocated_bytes = fullest.allocated;
+    // States are allocated once and stay; what comes and goes leaves holes.
+    const double dynamic = fullest.bytes[at(MemoryTerm::activations)] + fullest.bytes[at(MemoryTerm::logits)] +
+                           fullest.bytes[at(MemoryTerm::gathered)] + fullest.bytes[at(MemoryTerm::gradients)];
+    out.bytes[at(MemoryTerm::fragmentation)] = setup.device.gpu ? (setup.reserve_factor - 1) * dynamic : 0;
+    out.bytes[at(MemoryTerm::framework)] = setup.framework_bytes;
+    const bool talks = layout.gpus() > 1;
+    out.bytes[at(MemoryTerm::communication)] = talks ? setup.communicator_bytes : 0;
+    out.memory_bytes = out.allocated_bytes + out.bytes[at(MemoryTerm::fragmentation)] + out.bytes[at(MemoryTerm::framework)] +
+                       out.bytes[at(MemoryTerm::communication)];
+    if (layout.offload) {
+        const double ranks = setup.device.ranks_per_node();
+        const StageParams params = stage_params(setup, layout, 0);
+        const double shards = layout.zero >= 1 ? layout.shard_ranks() : 1;
+        const double mine = params.dense / shards + params.expert / std::max(1.0, shards / layout.expert);
+        // Gradients come to the host in fp32 beside the states (arXiv 2101.06840).
+        out.host_bytes = ranks * mine * trained(setup) * (setup.optimizer_bytes + setup.gradient_bytes);
+        const double room = setup.device.memory_per_node * setup.host_memory_share;
+        if (out.host_bytes > room) {
+            out.refused = Reason::host_memory;
+            out.have = room;
+            out.need = out.host_bytes;
+            return;
+        }
+    }
+    if (out.memory_bytes > setup.device.memory_bytes) {
+        out.refused = Reason::memory;
+        out.have = setup.device.memory_bytes;
+        out.need = out.memory_bytes;
+    }
+}
+
+double memory_lower_bound(const TrainingSetup& setup, double gpus, bool offload) noexcept {
+    const double states = setup.gradient_bytes + (offload ? 0 : setup.optimizer_bytes);
+    const double lightest = std::min(setup.weight_bytes, setup.embedding_weight_bytes);
+    return setup.total_params * (lightest + trained(setup) * states) / std::max(1.0, gpus) + setup.framework_bytes;
+}
+
+Range memory_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate) {
+    // States are arithmetic; activations, allocator and libraries are what is uncertain. The floor in bytes is the process itself.
+    const double dynamic = estimate.bytes[at(MemoryTerm::activations)] + estimate.bytes[at(MemoryTerm::logits)] +
+                           estimate.bytes[at(MemoryTerm::gathered)] + estimate.bytes[at(MemoryTerm::fragmentation)];
+    const double total = std::max(estimate.memory_bytes, 1.0);
+    const double moe = setup.experts > 1 ? 2 : 1;
+    const double pipeline = layout.pipeline > 1 ? 1.25 : 1;
+    const double relative = setup.sigma_memory * moe * pipeline * (0.25 + 0.75 * dynamic / total) + (setup.device.gpu ? setup.sigma_memory_bytes / total : 0);
+    constexpr double kNinetieth = 1.2816;  // of the normal distribution
+    return {std::exp(-kNinetieth * relative), 1, std::exp(kNinetieth * relative)};
+}
+
+double fit_probability(const TrainingSetup& setup, const Range& memory) {
+    const double capacity = setup.device.memory_bytes;
+    if (memory.mid <= 0) return 1;
+    if (capacity <= 0) return 0;
+    constexpr double kNinetieth = 1.2816;
+    const double distance = std::log(capacity / memory.mid);
+    const double tail = distance >= 0 ? std::log(std::max(memory.high, memory.mid * 1.0001) / memory.mid)
+                                      : std::log(memory.mid / std::min(memory.low, memory.mid * 0.9999));
+    const double z = distance / tail * kNinetieth;
+    return 0.5 * std::erfc(-z / std::sqrt(2.0));
+}
+
+}  // namespace stoker

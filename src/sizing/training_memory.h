@@ -1,0 +1,27 @@
+// Memory of training: states, activations and what is not tensors, on one stage of the pipeline.
+#pragma once
+
+#include "sizing/training.h"
+
+namespace stoker {
+
+// Bytes that one layer keeps for its backward pass, of one micro-batch; averaged over dense and MoE layers.
+double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;
+// Layers' activations of all micro-batches in flight on the fullest stage, without logits: the figure of arXiv 2205.05198.
+double activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;
+
+// Parameters that one rank of a stage holds: expert ones are shared by fewer data-parallel ranks.
+struct StageParams {
+    double layers = 0;                 // how many
+    double dense = 0, expert = 0;      // in the layers and the embeddings; expert: of the experts this rank keeps
+    double embedding = 0;              // part of `dense`
+    double all() const { return dense + expert; }
+};
+StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept;
+// Layers of the stages that have the most; a pipeline that does not divide the layers gives fewer to the two ends.
+double layers_of_stage(double layers, int stages, int stage) noexcept;
+
+// What the shape forbids, whatever the memory; numbers in out.have and out.need.
+Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept;
+
+}  // namespace stoker

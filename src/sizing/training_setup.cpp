@@ -1,0 +1,321 @@
+#include "sizing/training_setup.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "base/result.h"
+#include "catalog/model_count.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::array<int, GemmTable::kTensorSlots> kTensorDegrees{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64};
+constexpr std::array<std::int8_t, 65> kTensorSlot = [] {
+    std::array<std::int8_t, 65> slots{};
+    slots.fill(-1);
+    for (std::size_t i = 0; i < kTensorDegrees.size(); ++i) slots[static_cast<std::size_t>(kTensorDegrees[i])] = static_cast<std::int8_t>(i);
+    return slots;
+}();
+
+// Forward, input gradient and weight gradient of y = x W with x (m x k), W (k x n).
+struct Passes {
+    double forward = 0, backward = 0;
+    void add(const GemmDevice& device, double m, double n, double k, double bytes, double out_bytes, bool frozen) noexcept {
+        forward += gemm_s(device, m, n, k, bytes, out_bytes);
+        backward += gemm_s(device, m, k, n, bytes, out_bytes);
+        if (!frozen) backward += gemm_s(device, k, n, m, bytes, out_bytes);
+    }
+};
+
+struct Framework {
+    double overlap = 0, overlap_gather = 0, gradient_bytes = 2, pipeline_host_s = 0;
+};
+
+Framework framework_of(const Workload& workload, const Catalog& catalog) {
+    const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
+    const std::string& name = workload.framework;
+    const auto is = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
+    const double two = constant("gradient_bytes_bf16"), four = constant("gradient_bytes_fp32");
+    const double host = constant("pipeline_host_ms_default") * 1e-3;
+    if (is("megatron") || is("nemo")) return {constant("overlap_megatron"), constant("overlap_fsdp"), four, constant("pipeline_host_ms_megatron") * 1e-3};
+    if (is("nanotron")) return {constant("overlap_fsdp"), constant("overlap_fsdp"), four, constant("pipeline_host_seconds_16_nodes")};
+    if (is("deepspeed")) return {constant("overlap_zero3"), constant("overlap_zero3"), two, host};
+    if (is("fsdp")) return {constant("overlap_fsdp"), constant("overlap_fsdp"), two, host};
+    // Not chosen yet: reductions as the mean of the frameworks overlap them, gathers as FSDP does.
+    return {constant("overlap_fsdp"), constant("overlap_fsdp"), four, host};
+}
+
+double optimizer_bytes(const Workload& workload, const Catalog& catalog, bool mixed) {
+    const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
+    const double master = mixed ? 4 : 0;  // the fp32 copy that mixed precision keeps beside 16-bit weights
+    const std::string& name = workload.optimizer;
+    if (name == "sgd") return master + constant("optimizer_bytes_sgd_momentum");
+    if (name == "adafactor") return master + constant("optimizer_bytes_adafactor") - 4 + 0.1;
+    if (name == "adam8bit") return mixed ? constant("optimizer_bytes_adam_8bit") : constant("optimizer_bytes_adam_8bit") - 4;
+    if (name == "muon") return mixed ? constant("optimizer_bytes_muon") : constant("optimizer_bytes_muon") - 4;
+    return mixed ? constant("optimizer_bytes_adam_mixed") : constant("optimizer_bytes_adam_fp32");
+}
+
+// Adapters on every linear layer of a transformer block, or on the attention alone: r (d_in + d_out) each (arXiv 2106.09685).
+double adapter_params(const Workload& workload) {
+    const ModelSpec& m = workload.model;
+    const double r = workload.lora.rank, h = m.hidden, kv = m.kv_heads > 0 ? m.kv_heads : m.heads;
+    const double query = static_cast<double>(m.heads) * m.head_dim, key = kv * m.head_dim;
+    const double attention = r * (2 * (h + query) + 2 * (h + key));
+    if (workload.lora.targets == "attention") return m.layers * attention;
+    const double matrices = m.gated ? 3 : 2;
+    const double dense = r * matrices * (h + m.ffn);
+    const double moe = r * matrices * (m.experts * (h + (m.expert_ffn > 0 ? m.expert_ffn : m.ffn)) + (m.shared_expert_ffn > 0 ? h + m.shared_expert_ffn : 0));
+    const double dense_layers = m.moe() ? m.dense_layers : m.layers;
+    return m.layers * attention + dense_layers * dense + (m.layers - dense_layers) * moe;
+}
+
+void set_shape(const Workload& workload, TrainingSetup& setup) {
+    const ModelSpec& m = workload.model;
+    const ParameterCount count = count_parameters(m);
+    setup.model = &m;
+    setup.transformer = m.transformer() && !(m.forward_flops_per_sample > 0);
+    setup.total_params = parameters_of(m);
+    setup.active_params = active_parameters_of(m);
+    if (!setup.transformer) {
+        setup.sample_forward_flops = m.forward_flops_per_sample > 0 ? m.forward_flops_per_sample : 2 * setup.total_params;
+        setup.sample_activation_bytes = m.activation_bytes_per_sample;
+        setup.trainable_params = setup.total_params;
+        setup.sequence = 1;
+        return;
+    }
+    setup.layers = m.layers;
+    setup.hidden = m.hidden;
+    setup.heads = m.heads;
+    setup.kv_heads = m.kv_heads > 0 ? m.kv_heads : m.heads;
+    setup.head_dim = m.head_dim > 0 ? m.head_dim : static_cast<double>(m.hidden) / m.heads;
+    if (m.attention == AttentionKind::mla) {
+        // Training materialises all keys and values; only inference keeps the latent.
+        setup.kv_heads = m.heads;
+        setup.head_dim = m.v_head_dim;
+        setup.query_head_dim = m.nope_head_dim + m.rope_head_dim;
+    }
+    setup.ffn = m.ffn;
+    setup.gate_matrices = m.gated ? 3 : 2;
+    setup.vocabulary = m.vocabulary;
+    setup.sequence = workload.sequence();
+    setup.window = m.sliding_window;
+    setup.causal = m.kind == ModelKind::decoder;
+    setup.tied = m.tied_embeddings || m.kind == ModelKind::encoder;
+    setup.dropout = !m.gated && m.layer_norm;
+    if (m.moe()) {
+        setup.experts = m.experts;
+        setup.active_experts = std::max(1, m.active_experts);
+        setup.expert_ffn = m.expert_ffn > 0 ? m.expert_ffn : m.ffn;
+        setup.shared_ffn = m.shared_expert_ffn;
+        setup.dense_layers = m.dense_layers;
+    }
+    // Cross attention is spread evenly over the layers of both stacks.
+    setup.attention_params = count.per_layer_attention + count.per_layer_cross_attention * count.decoder_layers / m.layers;
+    setup.mlp_params = count.per_layer_mlp;
+    setup.expert_params = count.per_layer_expert;
+    setup.shared_params = count.per_layer_shared_expert + count.per_layer_router;
+    setup.norm_params = count.per_layer_norms + count.rest / m.layers;
+    const double tables = setup.tied ? 1 : 2;
+    setup.embedding_params = count.embedding / tables;
+    setup.trainable_params = workload.method == Method::full ? setup.total_params : adapter_params(workload);
+}
+
+void set_bytes(const Workload& workload, const Catalog& catalog, const Framework& framework, TrainingSetup& setup) {
+    const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
+    const bool wide = setup.precision == Precision::fp32 || setup.precision == Precision::tf32;
+    setup.compute_bytes = wide ? 4 : 2;
+    setup.weight_bytes = setup.compute_bytes + (setup.precision == Precision::fp8 ? constant("fp8_weight_copy_bytes") : 0);
+    setup.gather_bytes = setup.compute_bytes;
+    setup.gradient_bytes = wide ? 4 : framework.gradient_bytes;
+    setup.reduce_bytes = setup.gradient_bytes;
+    setup.optimizer_bytes = optimizer_bytes(workload, catalog, !wide);
+    if (setup.method != Method::full) {
+        // Weight, gradient and two moments of an adapter, all fp32; the copy in the base's precision is negligible.
+        setup.gradient_bytes = setup.reduce_bytes = 4;
+        setup.optimizer_bytes = constant("lora_bytes_per_trainable") - 4;
+    }
+    setup.embedding_weight_bytes = setup.weight_bytes;
+    if (setup.method == Method::qlora) {
+        setup.weight_bytes = constant("qlora_bytes_per_parameter");
+        setup.gather_bytes = setup.weight_bytes;
+        setup.embedding_weight_bytes = setup.compute_bytes;
+    }
+}
+
+void set_constants(const Workload& workload, const Catalog& catalog, TrainingSetup& setup) {
+    const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
+    setup.k0 = constant("gemm_k0");
+    setup.gemm_efficiency = constant("gemm_efficiency_extra");
+    setup.gemm_tile_half = constant("gemm_tile_half");
+    setup.gemm_aligned = constant(setup.precision == Precision::fp8 ? "tensor_core_multiple_fp8" : "tensor_core_multiple_fp16");
+    setup.gemm_misaligned_rate = constant("gemm_misaligned_rate");
+    setup.gemm_split_k_max = constant("gemm_split_k_max");
+    setup.attention_efficiency = constant("attention_efficiency");
+    setup.attention_backward = constant("attention_backward_factor");
+    setup.attention_head_64 = constant("attention_head_dim_64_factor");
+    setup.unfused_passes = constant("attention_unfused_passes");
+    setup.vector_passes = constant(workload.compiled ? "vector_pass_constant_compiled" : "vector_pass_constant");
+    setup.vector_hidden = constant("vector_hidden_passes");
+    setup.vector_ffn = constant("vector_ffn_passes");
+    setup.vector_backward = constant("vector_backward_factor");
+    setup.logit_passes = constant("logits_passes_fp32");
+    setup.logit_bytes = constant("logit_bytes");
+    setup.dispatch_passes = constant("moe_dispatch_passes");
+    setup.softmax_statistics = constant("activation_softmax_statistics");
+    setup.moe_imbalance = constant("moe_imbalance");
+    setup.predicted_share = workload.model.kind == ModelKind::encoder ? constant("masked_share_encoder") : 1;
+    setup.kernels_per_layer = constant(workload.compiled ? "kernels_per_layer_compiled" : "kernels_per_layer_eager");
+    if (setup.method != Method::full) {
+        // Each adapter is two thin matrix products and an addition beside a large one: passes over the activations, and launches.
+        setup.vector_passes *= constant("lora_vector_factor");
+        setup.kernels_per_layer *= constant("lora_kernel_factor");
+    }
+    setup.vision_efficiency = constant("vision_matmul_efficiency");
+    setup.vision_passes = constant(workload.compiled ? "vision_passes_compiled" : "vision_passes");
+    setup.vision_kernels = constant("vision_kernels_per_step");
+    setup.vision_layers = constant("vision_layers");
+    setup.overlap_slowdown = constant("overlap_slowdown") - 1;
+    setup.overlap_pipeline = constant("overlap_pipeline");
+    setup.bucket_bytes = constant("gradient_bucket_mb") * 1e6;
+    setup.live_layers = constant("fsdp_live_layers");
+    setup.host_step_s = constant("step_host_ms") * 1e-3;
+    setup.pipeline_host_nodes = constant("pipeline_host_nodes");
+    setup.host_adam_params_per_s = constant("host_adam_params_per_s");
+    setup.host_memory_share = constant("cpu_usable_memory_fraction");
+    setup.reserve_factor = constant("allocator_reserve");
+    if (setup.device.gpu) {
+        setup.framework_bytes = constant("cuda_context_gib") * kGiB;
+        setup.communicator_bytes = constant("nccl_gib") * kGiB;
+        setup.workspace_bytes = constant("cublas_workspace_mib") * kMiB;
+    } else {
+        setup.framework_bytes = setup.communicator_bytes = setup.workspace_bytes = 0;
+    }
+    setup.sigma_framework = constant(workload.framework.empty() ? "sigma_framework_unknown" : "sigma_framework");
+    setup.sigma_launch = constant("sigma_launch");
+    setup.sigma_scale = constant("sigma_scale");
+    setup.sigma_scale_from = constant("sigma_scale_from_gpus");
+    setup.sigma_memory = constant("sigma_memory");
+    setup.sigma_memory_bytes = constant("sigma_memory_gib") * kGiB;
+    setup.skew_low = constant("interval_skew_low");
+    setup.skew_high = constant("interval_skew_high");
+}
+
+}  // namespace
+
+int tensor_slot(std::int32_t tensor) noexcept { return tensor > 64 || tensor < 1 ? -1 : kTensorSlot[static_cast<std::size_t>(tensor)]; }
+
+int token_slot(std::int64_t numerator, std::int64_t denominator, int shift, int slots) noexcept {
+    const auto n = static_cast<std::uint64_t>(numerator), d = static_cast<std::uint64_t>(denominator);
+    if (!std::has_single_bit(n) || !std::has_single_bit(d)) return -1;
+    const int slot = std::countr_zero(n) - std::countr_zero(d) + shift;
+    return slot < 0 || slot >= slots ? -1 : slot;
+}
+
+GemmDevice gemm_device(const TrainingSetup& setup) noexcept {
+    return {.flops = setup.device.matmul(setup.precision) * setup.gemm_efficiency,
+            .bytes_per_s = setup.device.memory_bytes_per_s * setup.device.memory_efficiency,
+            .sm_count = setup.device.gpu ? setup.device.sm_count : 0,
+            .k0 = setup.k0,
+            .tile_half = setup.gemm_tile_half,
+            .aligned = setup.gemm_aligned,
+            .misaligned_rate = setup.gemm_misaligned_rate,
+            .split_k_max = setup.gemm_split_k_max};
+}
+
+GemmTimes gemm_times(const TrainingSetup& setup, double tensor, double tokens) noexcept {
+    const GemmDevice device = gemm_device(setup);
+    const bool frozen = setup.method != Method::full;
+    const double in = setup.precision == Precision::fp8 ? 1 : setup.compute_bytes, out = setup.compute_bytes;
+    const double width = setup.heads * setup.head_dim;
+    const double query_key_value = (setup.attention_params - width * setup.hidden) / setup.hidden;
+
+    Passes attention, dense, shared, logits;
+    attention.add(device, tokens, std::max(1.0, query_key_value / tensor), setup.hidden, in, out, frozen);
+    attention.add(device, tokens, setup.hidden, width / tensor, in, out, frozen);
+    const auto feed_forward = [&](Passes& passes, double ffn) {
+        if (ffn <= 0) return;
+        passes.add(device, tokens, (setup.gate_matrices - 1) * ffn / tensor, setup.hidden, in, out, frozen);
+        passes.add(device, tokens, setup.hidden, ffn / tensor, in, out, frozen);
+    };
+    if (setup.mlp_params > 0) feed_forward(dense, setup.ffn);
+    if (setup.experts > 1) {
+        feed_forward(shared, setup.shared_ffn);
+        shared.add(device, tokens, setup.experts, setup.hidden, in, out, frozen);
+    }
+    // Logits stay in 16 bit even where the layers are FP8.
+    GemmDevice wide = device;
+    if (setup.precision == Precision::fp8) wide.flops = setup.device.matmul(Precision::bf16) * setup.gemm_efficiency;
+    const double padding = setup.gemm_aligned * tensor;  // vocabularies are padded to what tensor cores like
+    const double vocabulary = std::ceil(setup.vocabulary / padding) * padding;
+    logits.add(wide, tokens * setup.predicted_share, vocabulary / tensor, setup.hidden, setup.compute_bytes, out, frozen);
+
+    return {.dense_forward = attention.forward + dense.forward,
+            .dense_backward = attention.backward + dense.backward,
+            .moe_forward = attention.forward + shared.forward,
+            .moe_backward = attention.backward + shared.backward,
+            .logits_forward = logits.forward,
+            .logits_backward = logits.backward};
+}
+
+ExpertTimes expert_times(const TrainingSetup& setup, double tensor, double rows) noexcept {
+    const GemmDevice device = gemm_device(setup);
+    const bool frozen = setup.method != Method::full;
+    const double in = setup.precision == Precision::fp8 ? 1 : setup.compute_bytes, out = setup.compute_bytes;
+    Passes passes;
+    passes.add(device, rows, (setup.gate_matrices - 1) * setup.expert_ffn / tensor, setup.hidden, in, out, frozen);
+    passes.add(device, rows, setup.hidden, setup.expert_ffn / tensor, in, out, frozen);
+    return {passes.forward, passes.backward};
+}
+
+void fill_gemm_table(TrainingSetup& setup) {
+    setup.gemm = GemmTable{};
+    if (!setup.transformer || setup.device.matmul(setup.precision) <= 0 || setup.sequence <= 0) return;
+    for (int i = 0; i < GemmTable::kTensorSlots; ++i) {
+        const int tensor = kTensorDegrees[static_cast<std::size_t>(i)];
+        // Slots that shape_refusal turns away are never read.
+        if (static_cast<std::int64_t>(setup.heads) % tensor != 0) continue;
+        auto& layers = setup.gemm.layer[static_cast<std::size_t>(i)];
+        for (int j = 0; j < GemmTable::kTokenSlots; ++j) {
+            const double tokens = std::ldexp(setup.sequence, j - GemmTable::kTokenShift);
+            layers[static_cast<std::size_t>(j)] = gemm_times(setup, tensor, tokens);
+        }
+        if (setup.experts <= 1) continue;
+        auto& experts = setup.gemm.expert[static_cast<std::size_t>(i)];
+        for (int j = 0; j < GemmTable::kExpertSlots; ++j) {
+            const double tokens = std::ldexp(setup.sequence, j - GemmTable::kTokenShift);
+            experts[static_cast<std::size_t>(j)] = expert_times(setup, tensor, tokens * setup.active_experts * setup.moe_imbalance / setup.experts);
+        }
+    }
+    setup.gemm.filled = true;
+}
+
+Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalog& catalog, const Device& device) {
+    TrainingSetup setup;
+    setup.device = device;
+    setup.precision = workload.precision;
+    setup.method = workload.method;
+    setup.flash = workload.flash_attention && device.gpu;
+    setup.compiled = workload.compiled;
+    // Fused attention needs 16-bit tensor cores (arXiv 2307.08691).
+    if (setup.precision == Precision::fp32 || setup.precision == Precision::tf32) setup.flash = false;
+    set_shape(workload, setup);
+    if (setup.total_params <= 0) return Error(ErrorKind::invalid, "the model has no parameters: neither a shape nor a published count");
+    if (setup.transformer && setup.sequence <= 0) return Error(ErrorKind::invalid, "the sequence length is not known");
+    const Framework framework = framework_of(workload, catalog);
+    setup.overlap = framework.overlap;
+    setup.overlap_gather = framework.overlap_gather;
+    setup.pipeline_host_s = framework.pipeline_host_s;
+    set_bytes(workload, catalog, framework, setup);
+    set_constants(workload, catalog, setup);
+    if (workload.data.bytes_per_example) setup.bytes_per_example = workload.data.bytes_per_example->v;
+    if (workload.data.storage_bandwidth_per_second) setup.storage_bytes_per_s = workload.data.storage_bandwidth_per_second->v;
+    if (workload.data.decode_per_example) setup.decode_s_per_example = workload.data.decode_per_example->v;
+    fill_gemm_table(setup);
+    return setup;
+}
+
+}  // namespace stoker

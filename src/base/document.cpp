@@ -29,7 +29,8 @@ const Node* Node::find(std::string_view key) const {
 }
 
 Result<Document> Document::parse(std::string_view text, std::string file, const ReadLimits& limits) {
-    const bool is_json = file.size() >= 5 && equals_ignore_case(std::string_view(file).substr(file.size() - 5), ".json");
+    const bool is_json =
+        file.size() >= 5 && equals_ignore_case(std::string_view(file).substr(file.size() - 5), ".json");
     return is_json ? parse_json(text, std::move(file), limits) : parse_yaml(text, std::move(file), limits);
 }
 
@@ -43,7 +44,8 @@ SourcePos place_of(std::string_view text, std::size_t offset, FileName file) {
     return {file, static_cast<std::uint32_t>(lines + 1), static_cast<std::uint32_t>(offset - line_start + 1)};
 }
 
-// UTF-16 and UTF-32 by their byte order mark, or by the zero byte beside the ASCII letter that every such file begins with.
+// UTF-16 and UTF-32 by their byte order mark, or by the zero byte beside the ASCII letter that every such file begins
+// with.
 bool looks_like_utf16(std::string_view text) {
     using namespace std::string_view_literals;
     if (text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv)) return true;
@@ -54,19 +56,20 @@ bool looks_like_utf16(std::string_view text) {
 
 Result<std::string_view> check_text(std::string_view text, FileName file, const ReadLimits& limits) {
     if (text.size() > limits.max_bytes) {
-        return Error(ErrorKind::invalid, fmt::format("the file has {} bytes, more than the {} that are read",
-                                                     text.size(), limits.max_bytes),
-                     SourcePos{file, 0, 0});
+        return Error(
+            ErrorKind::invalid,
+            fmt::format("the file has {} bytes, more than the {} that are read", text.size(), limits.max_bytes),
+            SourcePos{file, 0, 0});
     }
     if (looks_like_utf16(text)) {
-        return Error(ErrorKind::invalid, "the file is in UTF-16 or UTF-32, and UTF-8 is expected", SourcePos{file, 1, 1},
-                     "save it as UTF-8");
+        return Error(ErrorKind::invalid, "the file is in UTF-16 or UTF-32, and UTF-8 is expected",
+                     SourcePos{file, 1, 1}, "save it as UTF-8");
     }
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
         const auto byte = static_cast<unsigned>(static_cast<unsigned char>(text[bad]));
-        return Error(ErrorKind::invalid, fmt::format("the byte 0x{:02X} is not valid UTF-8 here", byte), place_of(text, bad, file),
-                     "save the file as UTF-8");
+        return Error(ErrorKind::invalid, fmt::format("the byte 0x{:02X} is not valid UTF-8 here", byte),
+                     place_of(text, bad, file), "save the file as UTF-8");
     }
     return text;
 }

@@ -25,8 +25,8 @@ struct Member {
 struct Node {
     NodeKind kind = NodeKind::null;
     bool boolean = false;
-    double number = 0;            // set for number; text keeps the exact digits
-    std::string text;             // scalar as written (unquoted); for numbers too
+    double number = 0;  // set for number; text keeps the exact digits
+    std::string text;   // scalar as written (unquoted); for numbers too
     bool quoted = false;
     std::vector<std::unique_ptr<Node>> items;
     std::vector<Member> members;  // in the order written, keys unique
@@ -41,15 +41,16 @@ struct Node {
 // What a reader refuses rather than swallows. Every default is far above what a person or a cloud's listing writes.
 struct ReadLimits {
     std::size_t max_bytes = 16u << 20;
-    std::size_t max_nodes = 2'000'000;   // after aliases are expanded, so that a YAML bomb ends here
+    std::size_t max_nodes = 2'000'000;  // after aliases are expanded, so that a YAML bomb ends here
     std::size_t max_depth = 100;
-    std::size_t max_aliases = 1000;      // their text, expanded, also counts against max_bytes
+    std::size_t max_aliases = 1000;  // their text, expanded, also counts against max_bytes
 };
 
 class Document {
 public:
-    // By the file's name: .json is JSON, all else YAML. Text that is not UTF-8 is an error with its place, as is everything
-    // that two readers could understand differently: duplicate keys, several documents, unknown tags, lone surrogates.
+    // By the file's name: .json is JSON, all else YAML. Text that is not UTF-8 is an error with its place, as is
+    // everything that two readers could understand differently: duplicate keys, several documents, unknown tags, lone
+    // surrogates.
     static Result<Document> parse(std::string_view text, std::string file, const ReadLimits& limits = {});
     static Result<Document> parse_yaml(std::string_view text, std::string file, const ReadLimits& limits = {});
     static Result<Document> parse_json(std::string_view text, std::string file, const ReadLimits& limits = {});

@@ -15,8 +15,8 @@ void append_unicode_escape(std::string& out, unsigned code) {
     for (int shift = 12; shift >= 0; shift -= 4) out += kHex[code >> shift & 15];
 }
 
-// Characters beyond ASCII that YAML refuses, or that readers take for line ends: C1 controls, U+2028, U+2029, U+FEFF, U+FFFE
-// and U+FFFF. Returns the code of the one that begins the text, 0 when none does.
+// Characters beyond ASCII that YAML refuses, or that readers take for line ends: C1 controls, U+2028, U+2029, U+FEFF,
+// U+FFFE and U+FFFF. Returns the code of the one that begins the text, 0 when none does.
 unsigned special_code(std::string_view text) {
     const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
     if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) < 0xA0) return byte(1);
@@ -134,7 +134,9 @@ bool is_plain_safe(std::string_view text) {
     }
     if (text.front() >= '0' && text.front() <= '9') {
         // 70B and 14 days are text to every reader; 1e3, 0x10, 1_000, 2026-11-21 and YAML 1.1's 12:30 are not.
-        if (text.size() > 1 && text.front() == '0' && std::string_view("xXoObB").find(text[1]) != std::string_view::npos) return false;
+        if (text.size() > 1 && text.front() == '0' &&
+            std::string_view("xXoObB").find(text[1]) != std::string_view::npos)
+            return false;
         return text.find_first_not_of("0123456789.eE+-_:") != std::string_view::npos;
     }
     // YAML 1.1 readers still take these for booleans or null.
@@ -148,8 +150,10 @@ bool is_plain_safe(std::string_view text) {
 }
 
 void append_yaml_text(std::string& out, std::string_view text) {
-    if (is_plain_safe(text)) out += text;
-    else append_escaped(out, text);  // a JSON string is a YAML double-quoted one
+    if (is_plain_safe(text))
+        out += text;
+    else
+        append_escaped(out, text);  // a JSON string is a YAML double-quoted one
 }
 
 bool is_empty_or_scalar(const Json& json) {
@@ -159,10 +163,14 @@ bool is_empty_or_scalar(const Json& json) {
 }
 
 void append_yaml_inline(std::string& out, const Json& json) {
-    if (std::holds_alternative<Json::Array>(json.value())) out += "[]";
-    else if (std::holds_alternative<Json::Object>(json.value())) out += "{}";
-    else if (const auto* text = std::get_if<std::string>(&json.value())) append_yaml_text(out, *text);
-    else append_scalar(out, json);
+    if (std::holds_alternative<Json::Array>(json.value()))
+        out += "[]";
+    else if (std::holds_alternative<Json::Object>(json.value()))
+        out += "{}";
+    else if (const auto* text = std::get_if<std::string>(&json.value()))
+        append_yaml_text(out, *text);
+    else
+        append_scalar(out, json);
 }
 
 // Writes a block collection; the cursor is already at column `indent` of the first line.
@@ -186,7 +194,8 @@ void append_yaml_block(std::string& out, const Json& json, std::size_t indent) {
     } else if (const auto* object = std::get_if<Json::Object>(&json.value())) {
         for (const auto& [key, value] : *object) {
             begin_line();
-            // YAML readers look for the colon within 1024 characters only; a longer key is announced by a question mark.
+            // YAML readers look for the colon within 1024 characters only; a longer key is announced by a question
+            // mark.
             const bool is_long = key.size() > 150;
             if (is_long) out += "? ";
             append_yaml_text(out, key);

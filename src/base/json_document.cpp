@@ -13,8 +13,12 @@ namespace {
 
 using document_reader::check_unique_keys;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) { return is_digit(c) || c == '_' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); }
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+bool is_word(char c) {
+    return is_digit(c) || c == '_' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
 
 class JsonReader {
 public:
@@ -27,7 +31,7 @@ public:
         auto root = std::make_unique<Node>();
         TRY_VOID(read_value(*root, 0));
         skip_blanks();
-        if (at_ != end_) return unexpected("nothing more, for the JSON value is complete");
+        if (at_ != end_) return unexpected("the end of the file");
         return Document(std::move(root));
     }
 
@@ -49,14 +53,17 @@ private:
         std::string_view word(at_, 0);
         while (word.size() < 40 && word.data() + word.size() < end_ && is_word(word.data()[word.size()]))
             word = std::string_view(at_, word.size() + 1);
-        if (!word.empty() && !is_digit(c)) return error(here(), fmt::format("found {} where {} is expected", word, expected), word_remedy(word));
+        if (!word.empty() && !is_digit(c))
+            return error(here(), fmt::format("found {} where {} is expected", word, expected), word_remedy(word));
         return error(here(), fmt::format("found '{}' where {} is expected", first_character(), expected));
     }
 
     static std::string word_remedy(std::string_view word) {
         if (equals_ignore_case(word, "true") || equals_ignore_case(word, "false")) return "write " + lower(word);
-        if (word == "None" || word == "nil" || word == "undefined" || word == "NULL" || word == "Null") return "write null";
-        if (equals_ignore_case(word, "nan") || starts_with_ignore_case(word, "inf")) return "JSON has finite numbers only";
+        if (word == "None" || word == "nil" || word == "undefined" || word == "NULL" || word == "Null")
+            return "write null";
+        if (equals_ignore_case(word, "nan") || starts_with_ignore_case(word, "inf"))
+            return "JSON has finite numbers only";
         return "put text in double quotes";
     }
 
@@ -99,7 +106,8 @@ private:
             case 'n': return read_word(node, "null", NodeKind::null, false);
             default:
                 if (*at_ == '-' || is_digit(*at_)) return read_number(node);
-                if (*at_ == '+' || *at_ == '.') return error(here(), "a JSON number begins with a digit or a minus sign");
+                if (*at_ == '+' || *at_ == '.')
+                    return error(here(), "a JSON number begins with a digit or a minus sign");
                 return unexpected("a value");
         }
     }
@@ -136,8 +144,10 @@ private:
             if (p != end_ && (*p == '+' || *p == '-')) ++p;
             if (!digits()) return error(place(begin), "a number needs digits in its exponent");
         }
-        if (p != end_ && is_word(*p)) return error(place(begin), "a number with letters behind it", "put text in double quotes");
-        if (std::from_chars(begin, p, node.number).ec != std::errc()) return error(place(begin), "the number is out of range");
+        if (p != end_ && is_word(*p))
+            return error(place(begin), "a number with letters behind it", "put text in double quotes");
+        if (std::from_chars(begin, p, node.number).ec != std::errc())
+            return error(place(begin), "the number is out of range");
         node.kind = NodeKind::number;
         node.text.assign(begin, p);
         at_ = p;
@@ -151,12 +161,15 @@ private:
             while (at_ != end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 0x20) ++at_;
             out.append(begin, at_);
             if (at_ == end_ || *at_ == '\n' || *at_ == '\r')
-                return error(place(open), "the text that begins here has no closing quote on its line", "a line break inside text is written \\n");
+                return error(place(open), "the text that begins here has no closing quote on its line",
+                             "a line break inside text is written \\n");
             if (*at_ == '"') {
                 ++at_;
                 return done();
             }
-            if (*at_ != '\\') return error(here(), fmt::format("the control character U+{:04X} must be written as an escape", static_cast<unsigned>(*at_)));
+            if (*at_ != '\\')
+                return error(here(), fmt::format("the control character U+{:04X} must be written as an escape",
+                                                 static_cast<unsigned>(*at_)));
             TRY_VOID(read_escape(out));
         }
     }
@@ -182,8 +195,8 @@ private:
         char32_t c = 0, low = 0;
         if (!read_hex(c)) return error(place(begin), "\\u needs four hexadecimal digits");
         if (c >= 0xD800 && c <= 0xDFFF) {
-            const bool pair = c < 0xDC00 && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u' && (at_ += 2, read_hex(low)) &&
-                              low >= 0xDC00 && low <= 0xDFFF;
+            const bool pair = c < 0xDC00 && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u' &&
+                              (at_ += 2, read_hex(low)) && low >= 0xDC00 && low <= 0xDFFF;
             if (!pair) return error(place(begin), "half of a surrogate pair; the other half is missing");
             c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
         }

@@ -19,8 +19,10 @@ FileName::FileName(std::string_view name) {
 std::string SourcePos::text() const {
     std::string out(file);
     if (line == 0) return out;
-    if (out.empty()) out = "line ";
-    else out += ':';
+    if (out.empty())
+        out = "line ";
+    else
+        out += ':';
     out += std::to_string(line);
     if (column != 0) out += ':' + std::to_string(column);
     return out;

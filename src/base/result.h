@@ -1,5 +1,6 @@
 // Result<T>: a value, or an Error that a person can act on. No exceptions cross a module's border.
-// std::expected is missing from g++ 12's C++20 and unreadable to clang 14; this is the small part of it that Stoker uses.
+// std::expected is missing from g++ 12's C++20 and unreadable to clang 14; this is the small part of it that Stoker
+// uses.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 namespace stoker {
 
 // A string_view that lives as long as the program: equal names share one copy, so that the million positions of a large
-// file cost 16 bytes each and can outlive their Document. The copies are never freed: use it for names, not for contents.
+// file cost 16 bytes each and can outlive their Document. The copies are never freed: use it for names, not for
+// contents.
 class FileName : public std::string_view {
 public:
     FileName() = default;
@@ -113,12 +115,14 @@ private:
 
 struct Done {};
 using Status = Result<Done>;
-inline Status done() { return Done{}; }
+inline Status done() {
+    return Done{};
+}
 
 // A bug, not bad input: prints the expression and the place, and ends the program with exit code 4.
 [[noreturn]] void check_failed(const char* expression, const char* file, int line);
-#define CHECK(expression)                                                          \
-    do {                                                                           \
+#define CHECK(expression)                                                           \
+    do {                                                                            \
         if (!(expression)) ::stoker::check_failed(#expression, __FILE__, __LINE__); \
     } while (false)
 
@@ -130,8 +134,8 @@ inline Status done() { return Done{}; }
     auto name = (expression);                      \
     if (!name) return std::move(name).error();     \
     declaration = std::move(name).value()
-#define TRY_VOID(expression)                                       \
-    do {                                                           \
+#define TRY_VOID(expression)                                                       \
+    do {                                                                           \
         if (auto status = (expression); !status) return std::move(status).error(); \
     } while (false)
 

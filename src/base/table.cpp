@@ -32,20 +32,23 @@ std::string expected(const FieldInfo& info) {
     const std::string such_as = info.example.empty() ? "" : " such as " + info.example;
     if (info.type == "one of" || info.type == "list of one of") return join_or(info.choices);
     if (info.type == "yes/no") return "true or false";
-    if (info.type == "text" || info.type == "bytes") return (info.type == "text" ? "text" : "an amount of memory") + such_as;
+    if (info.type == "text" || info.type == "bytes")
+        return (info.type == "text" ? "text" : "an amount of memory") + such_as;
     if (info.type == "money") return "an amount of dollars" + such_as;
     return "a " + info.type + such_as;
 }
 
 void wrong_type(const Node& node, const FieldInfo& info, Problems& problems, std::string remedy = {}) {
-    add_problem(problems, node.pos, fmt::format("{}: expected {}, found {}", info.key, expected(info), found(node)), std::move(remedy));
+    add_problem(problems, node.pos, fmt::format("{}: expected {}, found {}", info.key, expected(info), found(node)),
+                std::move(remedy));
 }
 
 template <class Format>
 bool check_bounds(const Node& node, const FieldInfo& info, double value, Problems& problems, Format format) {
     if (info.low == info.high || (value >= info.low && value <= info.high)) return true;
     const auto bounds = value < info.low ? "at least " + format(info.low) : "at most " + format(info.high);
-    add_problem(problems, node.pos, fmt::format("{}: {} is out of bounds: it must be {}", info.key, printable(node.text, 40), bounds));
+    add_problem(problems, node.pos,
+                fmt::format("{}: {} is out of bounds: it must be {}", info.key, printable(node.text, 40), bounds));
     return false;
 }
 
@@ -84,9 +87,15 @@ Json bounded(Json schema, const FieldInfo& field) {
     return schema;
 }
 
-Json typed(const char* type) { return Json::object().set("type", type); }
-Json pattern(const char* regex) { return typed("string").set("pattern", regex); }
-Json any_of(Json::Array forms) { return Json::object().set("anyOf", Json(std::move(forms))); }
+Json typed(const char* type) {
+    return Json::object().set("type", type);
+}
+Json pattern(const char* regex) {
+    return typed("string").set("pattern", regex);
+}
+Json any_of(Json::Array forms) {
+    return Json::object().set("anyOf", Json(std::move(forms)));
+}
 Json one_of(const std::vector<std::string>& choices) {
     Json names = Json::array();
     for (const std::string& choice : choices) names.push(choice);
@@ -100,12 +109,17 @@ Json field_schema(const FieldInfo& field) {
     const std::string& type = field.type;
     if (type == "count" || type == "whole number") {
         Json number = bounded(typed(type == "count" ? "number" : "integer"), field);
-        return any_of({std::move(number), pattern("^ *" NUMBER_PATTERN " *([kKmMbBtT]|thousand|million|billion|trillion)? *$")});
+        return any_of(
+            {std::move(number), pattern("^ *" NUMBER_PATTERN " *([kKmMbBtT]|thousand|million|billion|trillion)? *$")});
     }
     if (type == "number") return bounded(typed("number"), field);
-    if (type == "bytes") return pattern("^ *(0|" NUMBER_PATTERN " *([kKmMgGtTpP][iI]?[bB]|[kKmMgGtTpP][iI]|[bB]|bytes?)) *$");
-    if (type == "duration") return any_of({Json::object().set("const", 0), pattern("^ *(0|(" NUMBER_PATTERN " *[a-zA-Z]+ *)+)$")});
-    if (type == "money") return any_of({bounded(typed("number"), field), pattern("^ *\\$? *" NUMBER_PATTERN " *[a-zA-Z]* *([uU][sS][dD]|dollars?)? *$")});
+    if (type == "bytes")
+        return pattern("^ *(0|" NUMBER_PATTERN " *([kKmMgGtTpP][iI]?[bB]|[kKmMgGtTpP][iI]|[bB]|bytes?)) *$");
+    if (type == "duration")
+        return any_of({Json::object().set("const", 0), pattern("^ *(0|(" NUMBER_PATTERN " *[a-zA-Z]+ *)+)$")});
+    if (type == "money")
+        return any_of({bounded(typed("number"), field),
+                       pattern("^ *\\$? *" NUMBER_PATTERN " *[a-zA-Z]* *([uU][sS][dD]|dollars?)? *$")});
     if (type == "text") return Json::object().set("type", Json::array().push("string").push("number"));
     if (type == "yes/no") return typed("boolean");
     if (type == "one of") return one_of(field.choices);
@@ -114,7 +128,8 @@ Json field_schema(const FieldInfo& field) {
         return any_of({std::move(item), std::move(list)});
     };
     if (type == "list of one of") return list_or_one(one_of(field.choices));
-    if (type == "list of text") return list_or_one(Json::object().set("type", Json::array().push("string").push("number")));
+    if (type == "list of text")
+        return list_or_one(Json::object().set("type", Json::array().push("string").push("number")));
     if (field.record != nullptr) {
         Json record = record_schema(*field.record);
         return type.starts_with("list of ") ? typed("array").set("items", std::move(record)) : record;
@@ -146,15 +161,21 @@ Json record_schema(const RecordInfo& info) {
     return any_of({std::move(text), std::move(schema)});
 }
 
-std::string cell(std::string_view text) { return replace_all(replace_all(text, "|", "\\|"), "\n", " "); }
+std::string cell(std::string_view text) {
+    return replace_all(replace_all(text, "|", "\\|"), "\n", " ");
+}
 
 std::string type_in_words(const FieldInfo& field) {
     if (field.type == "one of") return join_or(field.choices);
     if (field.type == "list of one of") return "list of " + join_or(field.choices);
-    if (field.record != nullptr) return fmt::format("[{}](#{})", field.type, replace_all(lower(field.record->name), " ", "-"));
+    if (field.record != nullptr)
+        return fmt::format("[{}](#{})", field.type, replace_all(lower(field.record->name), " ", "-"));
     if (field.low == field.high) return field.type;
-    if (field.type == "bytes") return fmt::format("bytes, {} to {}", format_bytes_gib(Bytes(field.low)), format_bytes_gib(Bytes(field.high)));
-    if (field.type == "duration") return fmt::format("duration, {} to {}", format_seconds(Seconds(field.low)), format_seconds(Seconds(field.high)));
+    if (field.type == "bytes")
+        return fmt::format("bytes, {} to {}", format_bytes_gib(Bytes(field.low)), format_bytes_gib(Bytes(field.high)));
+    if (field.type == "duration")
+        return fmt::format("duration, {} to {}", format_seconds(Seconds(field.low)),
+                           format_seconds(Seconds(field.high)));
     return fmt::format("{}, {} to {}", field.type, show_bound(field.low), show_bound(field.high));
 }
 
@@ -162,12 +183,13 @@ void append_reference(std::string& out, const RecordInfo& info, std::vector<std:
     if (std::find(written.begin(), written.end(), info.name) != written.end()) return;
     written.push_back(info.name);
     out += fmt::format("{}## {}\n\n{}\n", out.empty() ? "" : "\n", info.name, info.description);
-    if (!info.shorthand.empty()) out += fmt::format("\nInstead of the keys below: {}.\n", join(info.shorthand, "; or "));
+    if (!info.shorthand.empty())
+        out += fmt::format("\nInstead of the keys below: {}.\n", join(info.shorthand, "; or "));
     out += "\n| Key | Type | Required | Description | Example |\n|---|---|---|---|---|\n";
     for (const FieldInfo& field : info.fields) {
         const std::string example = field.example.empty() ? "" : "`" + cell(field.example) + "`";
-        out += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.key, cell(type_in_words(field)), field.required ? "yes" : "",
-                           cell(field.description), example);
+        out += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.key, cell(type_in_words(field)),
+                           field.required ? "yes" : "", cell(field.description), example);
     }
     for (const FieldInfo& field : info.fields)
         if (field.record != nullptr) append_reference(out, *field.record, written);
@@ -222,7 +244,8 @@ bool read_number(const Node& node, const FieldInfo& info, double& out, Problems&
         value = node.number;
         const bool any_sign = info.type == "number" || info.low < 0;
         if (value < 0 && !any_sign) {
-            add_problem(problems, node.pos, fmt::format("{}: {} must not be negative", info.key, printable(node.text, 40)));
+            add_problem(problems, node.pos,
+                        fmt::format("{}: {} must not be negative", info.key, printable(node.text, 40)));
             return false;
         }
     } else if (node.kind == NodeKind::string && info.type != "number" && !node.text.empty()) {
@@ -237,11 +260,13 @@ bool read_number(const Node& node, const FieldInfo& info, double& out, Problems&
         return false;
     }
     if (std::fabs(value) > 1e24) {
-        add_problem(problems, node.pos, fmt::format("{}: {} is out of range (at most 1e24)", info.key, printable(node.text, 40)));
+        add_problem(problems, node.pos,
+                    fmt::format("{}: {} is out of range (at most 1e24)", info.key, printable(node.text, 40)));
         return false;
     }
     if (info.type == "whole number" && value != std::floor(value)) {
-        add_problem(problems, node.pos, fmt::format("{}: expected a whole number, found {}", info.key, printable(node.text, 40)));
+        add_problem(problems, node.pos,
+                    fmt::format("{}: expected a whole number, found {}", info.key, printable(node.text, 40)));
         return false;
     }
     if (!check_bounds(node, info, value, problems, show_bound)) return false;
@@ -259,7 +284,8 @@ bool read_bytes(const Node& node, const FieldInfo& info, double& out, Problems& 
         add_problem(problems, node.pos, info.key + ": " + parsed.error().message());
         return false;
     }
-    if (!check_bounds(node, info, parsed->v, problems, [](double v) { return format_bytes_gib(Bytes(v)); })) return false;
+    if (!check_bounds(node, info, parsed->v, problems, [](double v) { return format_bytes_gib(Bytes(v)); }))
+        return false;
     out = parsed->v;
     return true;
 }
@@ -274,7 +300,8 @@ bool read_seconds(const Node& node, const FieldInfo& info, double& out, Problems
         add_problem(problems, node.pos, info.key + ": " + parsed.error().message());
         return false;
     }
-    if (!check_bounds(node, info, parsed->v, problems, [](double v) { return format_seconds(Seconds(v)); })) return false;
+    if (!check_bounds(node, info, parsed->v, problems, [](double v) { return format_seconds(Seconds(v)); }))
+        return false;
     out = parsed->v;
     return true;
 }
@@ -289,7 +316,9 @@ bool read_usd(const Node& node, const FieldInfo& info, Usd& out, Problems& probl
         add_problem(problems, node.pos, info.key + ": " + parsed.error().message());
         return false;
     }
-    if (!check_bounds(node, info, parsed->dollars(), problems, [](double v) { return format_usd(Usd::from_double(v)); })) return false;
+    if (!check_bounds(node, info, parsed->dollars(), problems,
+                      [](double v) { return format_usd(Usd::from_double(v)); }))
+        return false;
     out = *parsed;
     return true;
 }
@@ -300,7 +329,8 @@ bool read_text(const Node& node, const FieldInfo& info, std::string& out, Proble
         out = node.text;
         return true;
     }
-    wrong_type(node, info, problems, node.kind == NodeKind::boolean ? "put it in quotes if the word itself is meant" : "");
+    wrong_type(node, info, problems,
+               node.kind == NodeKind::boolean ? "put it in quotes if the word itself is meant" : "");
     return false;
 }
 
@@ -330,7 +360,9 @@ bool read_choice(const Node& node, const FieldInfo& info, std::size_t& out, Prob
     }
     const auto near = nearest(node.text, info.choices);
     const std::string hint = near ? fmt::format(" (did you mean {}?)", *near) : "";
-    add_problem(problems, node.pos, fmt::format("{}: expected {}, found '{}'{}", info.key, join_or(info.choices), printable(node.text, 40), hint));
+    add_problem(
+        problems, node.pos,
+        fmt::format("{}: expected {}, found '{}'{}", info.key, join_or(info.choices), printable(node.text, 40), hint));
     return false;
 }
 
@@ -360,14 +392,16 @@ void report_unknown_keys(const Node& node, const RecordInfo& info, Problems& pro
         if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
         const auto near = nearest(member.key, known);
         const std::string hint = near ? fmt::format(" (did you mean {}?)", *near) : "";
-        add_problem(problems, member.key_pos, fmt::format("unknown key '{}' in {}{}", printable(member.key, 60), info.name, hint),
+        add_problem(problems, member.key_pos,
+                    fmt::format("unknown key '{}' in {}{}", printable(member.key, 60), info.name, hint),
                     near ? "" : "known keys: " + join(known, ", "));
         if (problems.size() > kMostProblems) return;
     }
 }
 
 void report_missing(const Node& node, const RecordInfo& info, const FieldInfo& field, Problems& problems) {
-    const std::string remedy = field.example.empty() ? "" : fmt::format("add for example {}: {}", field.key, field.example);
+    const std::string remedy =
+        field.example.empty() ? "" : fmt::format("add for example {}: {}", field.key, field.example);
     const std::string what = field.description.empty() ? "" : fmt::format(" ({})", field.description);
     add_problem(problems, node.pos, fmt::format("{} needs the key {}{}", info.name, field.key, what), remedy);
 }

@@ -1,4 +1,5 @@
-// One declarative table per type drives reading a Document, the unknown-key message, the reference page and the JSON Schema.
+// One declarative table per type drives reading a Document, the unknown-key message, the reference page and the JSON
+// Schema.
 //   static const RecordTable<Data> table = RecordTable<Data>("data", "What the model learns from.")
 //       .count("tokens", &Data::tokens, "Training tokens in all.", "150B")
 //       .count("sequence", &Data::sequence, "Tokens of one sequence.", "8192", 1, 1e8);
@@ -24,14 +25,15 @@ class RecordInfo;
 // What a field holds, for messages, the reference page and the schema.
 struct FieldInfo {
     std::string key{};
-    // "count", "number", "whole number", "bytes", "duration", "money", "text", "yes/no", "one of", "list of ...", or a record's name
+    // "count", "number", "whole number", "bytes", "duration", "money", "text", "yes/no", "one of", "list of ...", or a
+    // record's name
     std::string type{};
     std::string description{};  // one sentence
     std::string example{};
     std::vector<std::string> choices{};
     bool required = false;
     std::shared_ptr<const RecordInfo> record{};  // nested record, also when it is a list of them
-    double low = 0, high = 0;  // bounds for numbers, equal when there are none
+    double low = 0, high = 0;                    // bounds for numbers, equal when there are none
 };
 
 class RecordInfo {
@@ -40,7 +42,7 @@ public:
     std::vector<FieldInfo> fields;
     std::vector<std::string> keys() const;
     std::vector<std::string> shorthand;  // other forms accepted in place of the mapping, in words
-    Json json_schema() const;            // draft 2020-12, additionalProperties false; shorthand becomes anyOf with string
+    Json json_schema() const;  // draft 2020-12, additionalProperties false; shorthand becomes anyOf with string
     std::string reference_markdown() const;
 };
 

@@ -12,7 +12,8 @@ namespace stoker {
 namespace table_detail {
 
 // Each returns whether `out` was set; otherwise a problem with the place of the value was added.
-bool read_number(const Node& node, const FieldInfo& info, double& out, Problems& problems);  // count, number, whole number
+bool read_number(const Node& node, const FieldInfo& info, double& out,
+                 Problems& problems);  // count, number, whole number
 bool read_bytes(const Node& node, const FieldInfo& info, double& out, Problems& problems);
 bool read_seconds(const Node& node, const FieldInfo& info, double& out, Problems& problems);
 bool read_usd(const Node& node, const FieldInfo& info, Usd& out, Problems& problems);
@@ -43,7 +44,7 @@ struct IsQuantity<Quantity<Tag>> : std::true_type {};
 
 template <class M>
 concept Number = IsQuantity<unwrapped_t<M>>::value ||
-                 (std::is_arithmetic_v<unwrapped_t<M>> && !std::is_same_v<unwrapped_t<M>, bool>);
+    (std::is_arithmetic_v<unwrapped_t<M>> && !std::is_same_v<unwrapped_t<M>, bool>);
 template <class M, class V>
 concept Holds = std::is_same_v<unwrapped_t<M>, V>;
 
@@ -53,15 +54,16 @@ void assign_number(M& member, double value) {
 }
 
 template <class T>
-concept KeepsPositions = std::is_same_v<std::remove_cvref_t<decltype(std::declval<T&>().at)>, std::map<std::string, SourcePos>>;
+concept KeepsPositions =
+    std::is_same_v<std::remove_cvref_t<decltype(std::declval<T&>().at)>, std::map<std::string, SourcePos>>;
 
 }  // namespace table_detail
 
 // The fields of T in the order of the reference page. Members may be plain or std::optional; a plain member that is not
 // written keeps the value it has in a default-constructed T. A key whose value is null counts as not written.
-// If T has a member `std::map<std::string, SourcePos> at`, read() fills it with the place of every value, under its key,
-// and with the place of the record itself under the empty key, so that later checks can point at them.
-// Copies share their content until one of them is extended; a nested table need not outlive the table that uses it.
+// If T has a member `std::map<std::string, SourcePos> at`, read() fills it with the place of every value, under its
+// key, and with the place of the record itself under the empty key, so that later checks can point at them. Copies
+// share their content until one of them is extended; a nested table need not outlive the table that uses it.
 template <class T>
 class RecordTable {
 public:
@@ -88,24 +90,24 @@ public:
     }
     // Bytes or double; bounds in bytes.
     template <class M, class C>
-        requires table_detail::Holds<M, Bytes> || table_detail::Holds<M, double>
-    RecordTable& bytes(std::string key, M C::*member, std::string description, std::string example, double low = 0,
-                       double high = 0) {
+    requires table_detail::Holds<M, Bytes> || table_detail::Holds<M, double> RecordTable& bytes(
+        std::string key, M C::*member, std::string description, std::string example, double low = 0, double high = 0) {
         return add(make(std::move(key), "bytes", std::move(description), std::move(example), low, high),
                    [member](const Node& node, const FieldInfo& info, T& record, Problems& problems) {
                        double value = 0;
-                       if (table_detail::read_bytes(node, info, value, problems)) table_detail::assign_number(record.*member, value);
+                       if (table_detail::read_bytes(node, info, value, problems))
+                           table_detail::assign_number(record.*member, value);
                    });
     }
     // Seconds or double; bounds in seconds.
     template <class M, class C>
-        requires table_detail::Holds<M, Seconds> || table_detail::Holds<M, double>
-    RecordTable& seconds(std::string key, M C::*member, std::string description, std::string example, double low = 0,
-                         double high = 0) {
+    requires table_detail::Holds<M, Seconds> || table_detail::Holds<M, double> RecordTable& seconds(
+        std::string key, M C::*member, std::string description, std::string example, double low = 0, double high = 0) {
         return add(make(std::move(key), "duration", std::move(description), std::move(example), low, high),
                    [member](const Node& node, const FieldInfo& info, T& record, Problems& problems) {
                        double value = 0;
-                       if (table_detail::read_seconds(node, info, value, problems)) table_detail::assign_number(record.*member, value);
+                       if (table_detail::read_seconds(node, info, value, problems))
+                           table_detail::assign_number(record.*member, value);
                    });
     }
     // Bounds in dollars.
@@ -125,11 +127,12 @@ public:
         return simple<bool>(make(std::move(key), "yes/no", std::move(description), std::move(example)), member,
                             table_detail::read_flag);
     }
-    // Words for values, compared without regard to case and to - and _. The first word of a value is the one to document.
+    // Words for values, compared without regard to case and to - and _. The first word of a value is the one to
+    // document.
     template <class M, class C>
     RecordTable& choice(std::string key, M C::*member,
-                        std::vector<std::pair<std::string, table_detail::unwrapped_t<M>>> choices, std::string description,
-                        std::string example = {}) {
+                        std::vector<std::pair<std::string, table_detail::unwrapped_t<M>>> choices,
+                        std::string description, std::string example = {}) {
         FieldInfo info = make(std::move(key), "one of", std::move(description), std::move(example));
         for (const auto& each : choices) info.choices.push_back(each.first);
         if (info.example.empty() && !choices.empty()) info.example = choices.front().first;
@@ -140,15 +143,17 @@ public:
         });
     }
     template <class V, class C>
-    RecordTable& list_of_choice(std::string key, std::vector<V> C::*member, std::vector<std::pair<std::string, V>> choices,
-                                std::string description, std::string example = {}) {
+    RecordTable& list_of_choice(std::string key, std::vector<V> C::*member,
+                                std::vector<std::pair<std::string, V>> choices, std::string description,
+                                std::string example = {}) {
         FieldInfo info = make(std::move(key), "list of one of", std::move(description), std::move(example));
         for (const auto& each : choices) info.choices.push_back(each.first);
         return add(std::move(info), [member, choices = std::move(choices)](const Node& node, const FieldInfo& field,
                                                                            T& record, Problems& problems) {
             for (const Node* item : table_detail::items_of(node, field, true, problems)) {
                 std::size_t index = 0;
-                if (table_detail::read_choice(*item, field, index, problems)) (record.*member).push_back(choices[index].second);
+                if (table_detail::read_choice(*item, field, index, problems))
+                    (record.*member).push_back(choices[index].second);
             }
         });
     }
@@ -160,36 +165,41 @@ public:
                    [member](const Node& node, const FieldInfo& info, T& record, Problems& problems) {
                        for (const Node* item : table_detail::items_of(node, info, true, problems)) {
                            std::string value;
-                           if (table_detail::read_text(*item, info, value, problems)) (record.*member).push_back(std::move(value));
+                           if (table_detail::read_text(*item, info, value, problems))
+                               (record.*member).push_back(std::move(value));
                        }
                    });
     }
     // M is U or std::optional<U>.
     template <class M, class C, class U>
-        requires table_detail::Holds<M, U>
-    RecordTable& record(std::string key, M C::*member, const RecordTable<U>& table, std::string description) {
+    requires table_detail::Holds<M, U> RecordTable& record(std::string key, M C::*member, const RecordTable<U>& table,
+                                                           std::string description) {
         FieldInfo info = make(std::move(key), table.info().name, std::move(description), {});
         info.record = table.shared_info();
-        return add(std::move(info), [member, table](const Node& value, const FieldInfo&, T& record, Problems& problems) {
-            record.*member = table.read(value, problems);
-        });
+        return add(std::move(info),
+                   [member, table](const Node& value, const FieldInfo&, T& record, Problems& problems) {
+                       record.*member = table.read(value, problems);
+                   });
     }
     template <class U, class C>
-    RecordTable& list_of(std::string key, std::vector<U> C::*member, const RecordTable<U>& table, std::string description = {}) {
+    RecordTable& list_of(std::string key, std::vector<U> C::*member, const RecordTable<U>& table,
+                         std::string description = {}) {
         FieldInfo info = make(std::move(key), "list of " + table.info().name, std::move(description), {});
         if (info.description.empty()) info.description = table.info().description;
         info.record = table.shared_info();
-        return add(std::move(info), [member, table](const Node& value, const FieldInfo& field, T& record, Problems& problems) {
-            for (const Node* item : table_detail::items_of(value, field, false, problems))
-                (record.*member).push_back(table.read(*item, problems));
-        });
+        return add(std::move(info),
+                   [member, table](const Node& value, const FieldInfo& field, T& record, Problems& problems) {
+                       for (const Node* item : table_detail::items_of(value, field, false, problems))
+                           (record.*member).push_back(table.read(*item, problems));
+                   });
     }
     // For a form that none of the above reads. The function adds its own problems, with the place of the node.
     RecordTable& custom(std::string key, FieldInfo info, Custom reader) {
         info.key = std::move(key);
-        return add(std::move(info), [reader = std::move(reader)](const Node& node, const FieldInfo&, T& record, Problems& problems) {
-            reader(node, record, problems);
-        });
+        return add(std::move(info),
+                   [reader = std::move(reader)](const Node& node, const FieldInfo&, T& record, Problems& problems) {
+                       reader(node, record, problems);
+                   });
     }
     // The field added last must be written.
     RecordTable& required() {
@@ -198,8 +208,8 @@ public:
         state_->info->fields.back().required = true;
         return *this;
     }
-    // A value other than a mapping that stands for the whole record, such as a model's name for a model. `reader` returns
-    // false when it does not know the form either, having added no problem.
+    // A value other than a mapping that stands for the whole record, such as a model's name for a model. `reader`
+    // returns false when it does not know the form either, having added no problem.
     RecordTable& shorthand(std::string in_words, Shorthand reader) {
         own();
         state_->info->shorthand.push_back(std::move(in_words));
@@ -221,7 +231,8 @@ public:
             const FieldInfo& field = info.fields[i];
             const Node* value = node.find(field.key);
             if (value == nullptr || value->kind == NodeKind::null) {
-                if (field.required) table_detail::report_missing(value == nullptr ? node : *value, info, field, problems);
+                if (field.required)
+                    table_detail::report_missing(value == nullptr ? node : *value, info, field, problems);
                 continue;
             }
             if constexpr (table_detail::KeepsPositions<T>) record.at[field.key] = value->pos;
@@ -242,8 +253,8 @@ private:
         std::vector<Shorthand> shorthands;
     };
 
-    static FieldInfo make(std::string key, std::string type, std::string description, std::string example, double low = 0,
-                          double high = 0) {
+    static FieldInfo make(std::string key, std::string type, std::string description, std::string example,
+                          double low = 0, double high = 0) {
         FieldInfo info;
         info.key = std::move(key);
         info.type = std::move(type);
@@ -254,25 +265,28 @@ private:
         return info;
     }
     template <class M, class C>
-    RecordTable& numeric(std::string key, M C::*member, std::string description, std::string example, double low, double high,
-                         std::string type) {
+    RecordTable& numeric(std::string key, M C::*member, std::string description, std::string example, double low,
+                         double high, std::string type) {
         if (std::is_integral_v<table_detail::unwrapped_t<M>>) type = "whole number";
         FieldInfo info = make(std::move(key), std::move(type), std::move(description), std::move(example), low, high);
         if constexpr (std::is_integral_v<table_detail::unwrapped_t<M>>) {
             // The conversion of an out-of-range double is undefined: the type's own range is the outermost bound.
-            if (info.low == info.high) info.high = sizeof(table_detail::unwrapped_t<M>) < 8 ? 2147483647.0 : 9007199254740992.0;
+            if (info.low == info.high)
+                info.high = sizeof(table_detail::unwrapped_t<M>) < 8 ? 2147483647.0 : 9007199254740992.0;
         }
         return add(std::move(info), [member](const Node& node, const FieldInfo& field, T& record, Problems& problems) {
             double value = 0;
-            if (table_detail::read_number(node, field, value, problems)) table_detail::assign_number(record.*member, value);
+            if (table_detail::read_number(node, field, value, problems))
+                table_detail::assign_number(record.*member, value);
         });
     }
     template <class V, class M, class C>
     RecordTable& simple(FieldInfo info, M C::*member, bool (*reader)(const Node&, const FieldInfo&, V&, Problems&)) {
-        return add(std::move(info), [member, reader](const Node& node, const FieldInfo& field, T& record, Problems& problems) {
-            V value{};
-            if (reader(node, field, value, problems)) record.*member = std::move(value);
-        });
+        return add(std::move(info),
+                   [member, reader](const Node& node, const FieldInfo& field, T& record, Problems& problems) {
+                       V value{};
+                       if (reader(node, field, value, problems)) record.*member = std::move(value);
+                   });
     }
     RecordTable& add(FieldInfo info, Reader reader) {
         own();

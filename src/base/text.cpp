@@ -7,9 +7,15 @@
 namespace stoker {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-char lower_char(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-char upper_char(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
+bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+char lower_char(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+char upper_char(char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+}
 
 struct CodePoint {
     char32_t value = 0;
@@ -32,14 +38,15 @@ CodePoint decode(std::string_view text) {
     return {value, bytes};
 }
 
-// The ranges that matter in practice: combining marks and joiners take no column; CJK, Hangul, full-width forms and emoji two.
+// The ranges that matter in practice: combining marks and joiners take no column; CJK, Hangul, full-width forms and
+// emoji two.
 std::size_t columns_of(char32_t c) {
     const auto in = [c](char32_t low, char32_t high) { return c >= low && c <= high; };
     if (c < 0x20 || in(0x7F, 0x9F)) return 0;
     if (in(0x300, 0x36F) || in(0x200B, 0x200F) || in(0x20D0, 0x20FF) || in(0xFE00, 0xFE0F) || c == 0xFEFF) return 0;
     if (in(0x1100, 0x115F) || in(0x2E80, 0x303E) || in(0x3041, 0xA4CF) || in(0xAC00, 0xD7A3) || in(0xF900, 0xFAFF) ||
-        in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) || in(0xFFE0, 0xFFE6) || in(0x1F300, 0x1F64F) || in(0x1F900, 0x1F9FF) ||
-        in(0x20000, 0x3FFFD)) {
+        in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) || in(0xFFE0, 0xFFE6) || in(0x1F300, 0x1F6FF) ||
+        in(0x1F900, 0x1F9FF) || in(0x20000, 0x3FFFD)) {
         return 2;
     }
     return 1;
@@ -148,11 +155,13 @@ std::string printable(std::string_view text, std::size_t most) {
         const CodePoint c = decode(text);
         if (out.size() + std::max<std::size_t>(c.bytes, 1) > most) return out + "...";
         // U+2028/2029 and the direction marks could break or reorder a line of the terminal or the log.
-        const bool hidden = c.bytes == 0 || c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0) || c.value == 0xFEFF ||
-                            (c.value >= 0x2028 && c.value <= 0x202E) || (c.value >= 0x2066 && c.value <= 0x2069) ||
-                            (c.value >= 0x200B && c.value <= 0x200F);
-        if (hidden) out += '?';
-        else out += text.substr(0, c.bytes);
+        const bool hidden = c.bytes == 0 || c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0) ||
+                            c.value == 0xFEFF || (c.value >= 0x2028 && c.value <= 0x202E) ||
+                            (c.value >= 0x2066 && c.value <= 0x2069) || (c.value >= 0x200B && c.value <= 0x200F);
+        if (hidden)
+            out += '?';
+        else
+            out += text.substr(0, c.bytes);
         text.remove_prefix(std::max<std::size_t>(c.bytes, 1));
     }
     return out;

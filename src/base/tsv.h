@@ -23,7 +23,7 @@ public:
     Result<std::size_t> column(std::string_view name) const;  // an error that names the columns there are
     std::string_view at(std::size_t row, std::size_t column) const { return cells_[row * header_.size() + column]; }
 
-    Result<double> number(std::size_t row, std::size_t column) const;          // plain decimal, finite
+    Result<double> number(std::size_t row, std::size_t column) const;  // plain decimal, finite
     Result<std::int64_t> whole_number(std::size_t row, std::size_t column) const;
 
     SourcePos pos(std::size_t row, std::size_t column) const;
@@ -32,8 +32,8 @@ public:
 private:
     FileName file_;
     std::vector<std::string_view> header_;
-    std::vector<std::string_view> cells_;   // row after row
-    std::vector<std::uint32_t> lines_;      // of each row
+    std::vector<std::string_view> cells_;  // row after row
+    std::vector<std::uint32_t> lines_;     // of each row
 };
 
 }  // namespace stoker

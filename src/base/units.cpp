@@ -31,7 +31,9 @@ struct Number {
     std::string_view rest;
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
 // Digits with single underscores between them, or in groups of three with commas; an empty string when it is neither.
 std::string read_whole(std::string_view& text) {
@@ -98,7 +100,9 @@ std::optional<Float> value_of(const Number& number, int more_exponent = 0) {
 }
 
 // Values come from strangers: a message shows at most 40 bytes of one, without control characters.
-std::string shown(std::string_view text) { return "'" + printable(text, 40) + "'"; }
+std::string shown(std::string_view text) {
+    return "'" + printable(text, 40) + "'";
+}
 
 Error refused(std::string_view text, std::string_view why, std::string_view forms) {
     const std::string what = text.empty() ? "the value is empty" : shown(text) + " " + std::string(why);
@@ -129,7 +133,7 @@ const Unit* find_unit(const Unit (&units)[N], std::string_view name) {
 // Suffixes of counts and of money, as powers of ten.
 std::optional<int> scale_of(std::string_view suffix) {
     static constexpr std::pair<std::string_view, int> kScales[] = {
-        {"", 0},        {"k", 3},       {"m", 6},  {"b", 9},        {"t", 12},
+        {"", 0},         {"k", 3},       {"m", 6},       {"b", 9},         {"t", 12},
         {"thousand", 3}, {"million", 6}, {"billion", 9}, {"trillion", 12},
     };
     for (const auto& [name, exponent] : kScales)
@@ -150,7 +154,9 @@ std::string three_digits(double value) {
     return trim_zeros(fmt::format("{:.{}f}", value, decimals));
 }
 
-std::string not_a_number(double value) { return std::isnan(value) ? "unknown" : value > 0 ? "infinite" : "-infinite"; }
+std::string not_a_number(double value) {
+    return std::isnan(value) ? "unknown" : value > 0 ? "infinite" : "-infinite";
+}
 
 std::string two_parts(double whole, std::string_view unit, double part, std::string_view part_unit) {
     std::string out = fmt::format("{:.0f} {}", whole, unit);
@@ -179,10 +185,24 @@ Result<double> parse_count(std::string_view text) {
 
 Result<Bytes> parse_bytes(std::string_view text) {
     static constexpr Unit kUnits[] = {
-        {"b", 1},        {"kb", 1e3},     {"mb", 1e6},     {"gb", 1e9},      {"tb", 1e12},    {"pb", 1e15},
-        {"kib", kKiB},   {"mib", kMiB},   {"gib", kGiB},   {"tib", kGiB * 1024}, {"pib", kGiB * 1048576},
-        {"ki", kKiB},    {"mi", kMiB},    {"gi", kGiB},    {"ti", kGiB * 1024},  {"pi", kGiB * 1048576},
-        {"byte", 1},     {"bytes", 1},
+        {"b", 1},
+        {"kb", 1e3},
+        {"mb", 1e6},
+        {"gb", 1e9},
+        {"tb", 1e12},
+        {"pb", 1e15},
+        {"kib", kKiB},
+        {"mib", kMiB},
+        {"gib", kGiB},
+        {"tib", kGiB * 1024},
+        {"pib", kGiB * 1048576},
+        {"ki", kKiB},
+        {"mi", kMiB},
+        {"gi", kGiB},
+        {"ti", kGiB * 1024},
+        {"pi", kGiB * 1048576},
+        {"byte", 1},
+        {"bytes", 1},
     };
     TRY(const Number number, begin(text, kBytesForms));
     const auto value = value_of<double>(number);
@@ -200,16 +220,17 @@ Result<Bytes> parse_bytes(std::string_view text) {
         }
         return refused(trim(text), "has the unknown unit " + shown(number.rest), kBytesForms);
     }
-    if (*value * unit->factor > kMostBytes) return refused(trim(text), "is out of range (at most 1e21 bytes)", kBytesForms);
+    if (*value * unit->factor > kMostBytes)
+        return refused(trim(text), "is out of range (at most 1e21 bytes)", kBytesForms);
     return Bytes(*value * unit->factor);
 }
 
 Result<Seconds> parse_seconds(std::string_view text) {
     static constexpr Unit kUnits[] = {
-        {"us", 1e-6},  {"ms", 1e-3},    {"s", 1},        {"sec", 1},       {"secs", 1},     {"second", 1}, {"seconds", 1},
-        {"m", 60},     {"min", 60},     {"mins", 60},    {"minute", 60},   {"minutes", 60}, {"h", 3600},   {"hr", 3600},
-        {"hrs", 3600}, {"hour", 3600},  {"hours", 3600}, {"d", 86400},     {"day", 86400},  {"days", 86400},
-        {"w", 604800}, {"week", 604800}, {"weeks", 604800},
+        {"us", 1e-6},   {"ms", 1e-3},    {"s", 1},      {"sec", 1},       {"secs", 1},       {"second", 1},
+        {"seconds", 1}, {"m", 60},       {"min", 60},   {"mins", 60},     {"minute", 60},    {"minutes", 60},
+        {"h", 3600},    {"hr", 3600},    {"hrs", 3600}, {"hour", 3600},   {"hours", 3600},   {"d", 86400},
+        {"day", 86400}, {"days", 86400}, {"w", 604800}, {"week", 604800}, {"weeks", 604800},
     };
     const std::string_view body = trim(text);
     double total = 0, last_factor = std::numeric_limits<double>::infinity();
@@ -230,8 +251,11 @@ Result<Seconds> parse_seconds(std::string_view text) {
             return refused(body, "has no unit behind " + shown(left), kSecondsForms);
         }
         const Unit* unit = find_unit(kUnits, lower(rest.substr(0, end)));
-        if (unit == nullptr) return refused(body, "has the unknown unit " + shown(rest.substr(0, std::max<std::size_t>(end, 1))), kSecondsForms);
-        if (unit->factor >= last_factor) return refused(body, "must name each unit once, the longest first", kSecondsForms);
+        if (unit == nullptr)
+            return refused(body, "has the unknown unit " + shown(rest.substr(0, std::max<std::size_t>(end, 1))),
+                           kSecondsForms);
+        if (unit->factor >= last_factor)
+            return refused(body, "must name each unit once, the longest first", kSecondsForms);
         last_factor = unit->factor;
         // Dividing by 1000 rounds once; multiplying by 0.001, which is itself rounded, would round twice: 3ms is 0.003.
         total += unit->factor < 1 ? *value / std::round(1 / unit->factor) : *value * unit->factor;
@@ -250,7 +274,8 @@ Result<Usd> parse_usd(std::string_view text) {
     }
     auto begun = begin(amount, kUsdForms);
     if (!begun) {
-        if (body.find("\xE2\x82\xAC") != std::string_view::npos) return refused(body, "is not in US dollars", kUsdForms);
+        if (body.find("\xE2\x82\xAC") != std::string_view::npos)
+            return refused(body, "is not in US dollars", kUsdForms);
         return std::move(begun).error();
     }
     const Number& number = *begun;
@@ -261,10 +286,13 @@ Result<Usd> parse_usd(std::string_view text) {
         break;
     }
     const auto scale = scale_of(suffix);
-    if (!scale) return refused(body, "has the unknown suffix " + shown(number.rest) + " (amounts are in US dollars)", kUsdForms);
+    if (!scale)
+        return refused(body, "has the unknown suffix " + shown(number.rest) + " (amounts are in US dollars)",
+                       kUsdForms);
     // long double has the 64 bits that a micro-dollar in the largest amount needs.
     const auto micro = value_of<long double>(number, *scale + 6);
-    if (!micro || *micro > kMostDollars * 1e6L) return refused(body, "is out of range (at most 9e12 dollars)", kUsdForms);
+    if (!micro || *micro > kMostDollars * 1e6L)
+        return refused(body, "is out of range (at most 9e12 dollars)", kUsdForms);
     const long double rounded = std::round(*micro);
     if (*micro > 0 && rounded == 0) return refused(body, "is less than a millionth of a dollar", kUsdForms);
     return Usd::micro(static_cast<std::int64_t>(rounded));
@@ -282,7 +310,8 @@ std::string format_thousands(double value, int decimals) {
 std::string format_count(double count) {
     if (!std::isfinite(count)) return not_a_number(count);
     if (count < 0) return "-" + format_count(-count);
-    if (count < 1000 && count != std::floor(count)) return count < 1 ? fmt::format("{:.3g}", count) : three_digits(count);
+    if (count < 1000 && count != std::floor(count))
+        return count < 1 ? fmt::format("{:.3g}", count) : three_digits(count);
     if (count < 999'999.5) return format_thousands(count);
     static constexpr std::pair<double, char> kScales[] = {{1e6, 'M'}, {1e9, 'B'}, {1e12, 'T'}};
     for (const auto& [scale, letter] : kScales)

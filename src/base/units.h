@@ -1,4 +1,5 @@
-// Quantities that carry their unit in the type. All are doubles inside except money, which is an integer of micro-dollars.
+// Quantities that carry their unit in the type. All are doubles inside except money, which is an integer of
+// micro-dollars.
 #pragma once
 
 #include <compare>
@@ -24,12 +25,15 @@ struct Quantity {
     friend constexpr Quantity operator*(double k, Quantity a) { return Quantity(a.v * k); }
     friend constexpr Quantity operator/(Quantity a, double k) { return Quantity(a.v / k); }
     friend constexpr double operator/(Quantity a, Quantity b) { return a.v / b.v; }
-    constexpr Quantity& operator+=(Quantity b) { v += b.v; return *this; }
+    constexpr Quantity& operator+=(Quantity b) {
+        v += b.v;
+        return *this;
+    }
     friend constexpr auto operator<=>(const Quantity&, const Quantity&) = default;
 };
 
-using Bytes = Quantity<struct BytesTag>;                      // 1 GB = 1e9, 1 GiB = 2^30
-using Flops = Quantity<struct FlopsTag>;                      // an amount of work
+using Bytes = Quantity<struct BytesTag>;  // 1 GB = 1e9, 1 GiB = 2^30
+using Flops = Quantity<struct FlopsTag>;  // an amount of work
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag>;
 using BytesPerSecond = Quantity<struct BytesPerSecondTag>;
 using Seconds = Quantity<struct SecondsTag>;
@@ -38,14 +42,22 @@ using Watts = Quantity<struct WattsTag>;
 
 inline constexpr double kKiB = 1024.0, kMiB = 1048576.0, kGiB = 1073741824.0, kGB = 1e9;
 
-constexpr Seconds operator/(Flops work, FlopsPerSecond rate) { return Seconds(work.v / rate.v); }
-constexpr Seconds operator/(Bytes work, BytesPerSecond rate) { return Seconds(work.v / rate.v); }
+constexpr Seconds operator/(Flops work, FlopsPerSecond rate) {
+    return Seconds(work.v / rate.v);
+}
+constexpr Seconds operator/(Bytes work, BytesPerSecond rate) {
+    return Seconds(work.v / rate.v);
+}
 
 // Money. The integer never loses a micro-dollar in a sum; the largest amount is 9.2e12 dollars.
 class Usd {
 public:
     constexpr Usd() = default;
-    static constexpr Usd micro(std::int64_t micro_dollars) { Usd u; u.micro_ = micro_dollars; return u; }
+    static constexpr Usd micro(std::int64_t micro_dollars) {
+        Usd u;
+        u.micro_ = micro_dollars;
+        return u;
+    }
     static Usd from_double(double dollars);  // rounds half away from zero; saturates
     constexpr std::int64_t micro() const { return micro_; }
     constexpr double dollars() const { return static_cast<double>(micro_) * 1e-6; }
@@ -64,17 +76,18 @@ struct Range {
     friend Range operator*(Range r, double k) { return {r.low * k, r.mid * k, r.high * k}; }
 };
 
-// Readers of what people write. Each refuses NaN, infinities, overflow, trailing text and a wrong unit, naming what is accepted.
-Result<double> parse_count(std::string_view text);   // 70B, 15T, 350M, 8k, 7e9, 1_000_000
-Result<Bytes> parse_bytes(std::string_view text);    // 80GB, 80GiB, 512MiB, 1.5TB
+// Readers of what people write. Each refuses NaN, infinities, overflow, trailing text and a wrong unit, naming what is
+// accepted.
+Result<double> parse_count(std::string_view text);     // 70B, 15T, 350M, 8k, 7e9, 1_000_000
+Result<Bytes> parse_bytes(std::string_view text);      // 80GB, 80GiB, 512MiB, 1.5TB
 Result<Seconds> parse_seconds(std::string_view text);  // 90m, 7d, 500ms, 1h30m, 14 days
-Result<Usd> parse_usd(std::string_view text);        // $20k, 200 USD, 1.5M, $0.53
+Result<Usd> parse_usd(std::string_view text);          // $20k, 200 USD, 1.5M, $0.53
 
 // Writers: short, for people; the same input always gives the same text.
-std::string format_count(double count);      // 70B, 1.5T, 8,192
-std::string format_bytes_gib(Bytes bytes);   // 18.9 GiB
-std::string format_seconds(Seconds seconds);  // 9.8 d, 3 h 12 min, 5.31 s, 212 ms
-std::string format_usd(Usd usd);             // $81,400   $0.53   $4,719.36 below 10,000 with cents
+std::string format_count(double count);                        // 70B, 1.5T, 8,192
+std::string format_bytes_gib(Bytes bytes);                     // 18.9 GiB
+std::string format_seconds(Seconds seconds);                   // 9.8 d, 3 h 12 min, 5.31 s, 212 ms
+std::string format_usd(Usd usd);                               // $81,400   $0.53   $4,719.36 below 10,000 with cents
 std::string format_thousands(double value, int decimals = 0);  // 12,900
 
 }  // namespace stoker

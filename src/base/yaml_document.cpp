@@ -1,5 +1,6 @@
-// Reads YAML into a Document from the events of libyaml. libyaml scans YAML 1.1; what its scalars mean is decided here, by
-// the core schema of YAML 1.2: yes and no are text, 0o17 is octal, 1_000 is text (which the reader of a count understands).
+// Reads YAML into a Document from the events of libyaml. libyaml scans YAML 1.1; what its scalars mean is decided here,
+// by the core schema of YAML 1.2: yes and no are text, 0o17 is octal, 1_000 is text (which the reader of a count
+// understands).
 #include <fmt/format.h>
 #include <yaml.h>
 
@@ -26,7 +27,8 @@ class Places {
 public:
     Places(std::string_view text, FileName file) : text_(text), file_(file) {
         line_starts_.push_back(0);
-        for (std::size_t i = text.find('\n'); i != std::string_view::npos; i = text.find('\n', i + 1)) line_starts_.push_back(i + 1);
+        for (std::size_t i = text.find('\n'); i != std::string_view::npos; i = text.find('\n', i + 1))
+            line_starts_.push_back(i + 1);
         ascii_ = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
         if (ascii_) return;
         std::size_t characters = 0;
@@ -117,7 +119,8 @@ NumberForm read_float(std::string_view digits, double& out) {
 NumberForm read_yaml_number(std::string_view text, double& out) {
     if (text.starts_with("0x") || text.starts_with("0o")) {
         std::uint64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), value, text[1] == 'x' ? 16 : 8);
+        const auto [end, error] =
+            std::from_chars(text.data() + 2, text.data() + text.size(), value, text[1] == 'x' ? 16 : 8);
         if (text.size() == 2 || end != text.data() + text.size()) return NumberForm::no;
         out = static_cast<double>(value);
         return error == std::errc() ? NumberForm::yes : NumberForm::not_finite;
@@ -133,7 +136,8 @@ NumberForm read_yaml_number(std::string_view text, double& out) {
 
 class YamlReader {
 public:
-    YamlReader(std::string_view text, FileName file, const ReadLimits& limits) : text_(text), places_(text, file), limits_(limits) {
+    YamlReader(std::string_view text, FileName file, const ReadLimits& limits)
+        : text_(text), places_(text, file), limits_(limits) {
         CHECK(yaml_parser_initialize(&parser_) == 1);
         yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
         yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
@@ -147,7 +151,8 @@ public:
         TRY_VOID(next(event));  // the start of the stream
         TRY_VOID(next(event));
         if (event.type() == YAML_STREAM_END_EVENT) {
-            const std::string what = trim(text_).empty() ? "the file is empty" : "the file holds no value, only comments";
+            const std::string what =
+                trim(text_).empty() ? "the file is empty" : "the file holds no value, only comments";
             return error(places_.pos(yaml_mark_t{}), what);
         }
         TRY_VOID(next(event));
@@ -156,7 +161,8 @@ public:
         TRY_VOID(next(event));
         if (event.type() != YAML_STREAM_END_EVENT) {
             const SourcePos second = places_.pos(event->start_mark);
-            return error(second, fmt::format("one document is expected, and a second one starts at line {}", second.line),
+            return error(second,
+                         fmt::format("one document is expected, and a second one starts at line {}", second.line),
                          "keep one document per file");
         }
         return Document(std::move(root));
@@ -180,33 +186,49 @@ private:
         const std::string_view context = parser_.context == nullptr ? "" : parser_.context;
         if (parser_.error == YAML_MEMORY_ERROR) return Error(ErrorKind::internal, "out of memory");
         if (parser_.error == YAML_READER_ERROR) {
-            return error(places_.pos_of_byte(parser_.problem_offset), fmt::format("the character U+{:04X} is not allowed in YAML", static_cast<unsigned>(parser_.problem_value)));
+            return error(places_.pos_of_byte(parser_.problem_offset),
+                         fmt::format("the character U+{:04X} is not allowed in YAML",
+                                     static_cast<unsigned>(parser_.problem_value)));
         }
         const SourcePos pos = places_.pos(parser_.problem_mark);
         const SourcePos start = places_.pos(parser_.context_mark);
         const std::size_t at = places_.offset(parser_.problem_mark.index);
         const char c = at < text_.size() ? text_[at] : '\0';
-        if (problem.find("tab character") != std::string_view::npos || (c == '\t' && problem.find("cannot start any token") != std::string_view::npos))
+        if (problem.find("tab character") != std::string_view::npos ||
+            (c == '\t' && problem.find("cannot start any token") != std::string_view::npos))
             return error(pos, "a tab stands where YAML allows only blanks", "indent with blanks");
         if (problem.find("cannot start any token") != std::string_view::npos)
             return error(pos, fmt::format("a value cannot begin with '{}'", c), "put the value in quotes");
         if (problem == "mapping values are not allowed in this context")
-            return error(pos, "a ':' is not expected here", "check the indentation, or put the value before it in quotes");
+            return error(pos, "a ':' is not expected here",
+                         "check the indentation, or put the value before it in quotes");
         if (problem == "could not find expected ':'")
             return error(start, "a ':' is missing behind the key that begins here", "write key: value");
         if (problem == "found unexpected end of stream" && context == "while scanning a quoted scalar")
             return error(start, "the quote that opens here is not closed");
         if (problem == "did not find expected key")
-            return error(pos, fmt::format("a key is expected here, inside the mapping that begins at {}:{}", start.line, start.column), "check the indentation");
+            return error(pos,
+                         fmt::format("a key is expected here, inside the mapping that begins at {}:{}", start.line,
+                                     start.column),
+                         "check the indentation");
+        if (problem == "did not find expected node content") return error(pos, "a value is expected here");
+        if (problem == "did not find expected <document start>")
+            return error(pos, "this does not belong to the value above it, which has ended", "check the indentation");
         if (problem == "did not find expected '-' indicator")
-            return error(pos, fmt::format("an item with '-' is expected here, inside the list that begins at {}:{}", start.line, start.column), "check the indentation");
+            return error(pos,
+                         fmt::format("an item with '-' is expected here, inside the list that begins at {}:{}",
+                                     start.line, start.column),
+                         "check the indentation");
         if (problem == "did not find expected ',' or '}'")
-            return error(pos, fmt::format("a comma or }} is expected here, inside the {{ that opens at {}:{}", start.line, start.column));
+            return error(pos, fmt::format("a comma or }} is expected here, inside the {{ that opens at {}:{}",
+                                          start.line, start.column));
         if (problem == "did not find expected ',' or ']'")
-            return error(pos, fmt::format("a comma or ] is expected here, inside the [ that opens at {}:{}", start.line, start.column));
+            return error(pos, fmt::format("a comma or ] is expected here, inside the [ that opens at {}:{}", start.line,
+                                          start.column));
         std::string message(problem);
         if (!context.empty()) message += fmt::format(", {}", context);
-        return error(parser_.problem_mark.index == 0 && parser_.context_mark.index > 0 ? start : pos, std::move(message));
+        return error(parser_.problem_mark.index == 0 && parser_.context_mark.index > 0 ? start : pos,
+                     std::move(message));
     }
 
     // Adds to what has been built; refused before anything is allocated for it.
@@ -230,8 +252,10 @@ private:
             CHECK(is_list || event.type() == YAML_MAPPING_START_EVENT);
             if (depth + 1 > limits_.max_depth) return too_deep(pos, limits_);
             anchor = text_of(is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor);
-            const std::string_view tag = text_of(is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag);
-            if (!tag.empty() && tag != (is_list ? YAML_SEQ_TAG : YAML_MAP_TAG) && tag != "!") return unknown_tag(tag, pos);
+            const std::string_view tag =
+                text_of(is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag);
+            if (!tag.empty() && tag != (is_list ? YAML_SEQ_TAG : YAML_MAP_TAG) && tag != "!")
+                return unknown_tag(tag, pos);
             if (!anchor.empty()) anchors_[anchor] = nullptr;  // open: an alias in here would be a circle
             TRY_VOID(is_list ? read_sequence(*node, depth + 1) : read_mapping(*node, depth + 1));
         }
@@ -241,7 +265,8 @@ private:
     }
 
     static Error unknown_tag(std::string_view tag, SourcePos pos) {
-        return error(pos, fmt::format("the tag {} is not supported", printable(tag, 60)), "write the value without a tag");
+        return error(pos, fmt::format("the tag {} is not supported", printable(tag, 60)),
+                     "write the value without a tag");
     }
 
     Status read_scalar(const Event& event, Node& node) {
@@ -253,7 +278,8 @@ private:
         if (tag == YAML_STR_TAG || tag == "!") return done();
         if (tag.empty() && node.quoted) return done();
         TRY_VOID(resolve(node));
-        if (tag.empty() || (tag == YAML_NULL_TAG && node.kind == NodeKind::null) || (tag == YAML_BOOL_TAG && node.kind == NodeKind::boolean) ||
+        if (tag.empty() || (tag == YAML_NULL_TAG && node.kind == NodeKind::null) ||
+            (tag == YAML_BOOL_TAG && node.kind == NodeKind::boolean) ||
             ((tag == YAML_INT_TAG || tag == YAML_FLOAT_TAG) && node.kind == NodeKind::number)) {
             return done();
         }
@@ -266,13 +292,15 @@ private:
         const std::string& text = node.text;
         if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") {
             node.kind = NodeKind::null;
-        } else if (text == "true" || text == "True" || text == "TRUE" || text == "false" || text == "False" || text == "FALSE") {
+        } else if (text == "true" || text == "True" || text == "TRUE" || text == "false" || text == "False" ||
+                   text == "FALSE") {
             node.kind = NodeKind::boolean;
             node.boolean = (text[0] | 0x20) == 't';
         } else {
             const NumberForm form = read_yaml_number(text, node.number);
             if (form == NumberForm::not_finite)
-                return error(node.pos, fmt::format("'{}' is not a finite number in range", printable(text, 40)), "put it in quotes if text is meant");
+                return error(node.pos, fmt::format("'{}' is not a finite number in range", printable(text, 40)),
+                             "put it in quotes if text is meant");
             if (form == NumberForm::yes) node.kind = NodeKind::number;
         }
         return done();
@@ -302,9 +330,13 @@ private:
             const bool is_merge = member.key == "<<" && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
             TRY_VOID(next(event));
             TRY(member.value, read_node(event, depth));
-            if (is_merge && merge.value != nullptr) return error(member.key_pos, "the key '<<' is already set in this mapping", "merge a list: <<: [*a, *b]");
-            if (is_merge) merge = std::move(member);
-            else node.members.push_back(std::move(member));
+            if (is_merge && merge.value != nullptr)
+                return error(member.key_pos, "the key '<<' is already set in this mapping",
+                             "merge a list: <<: [*a, *b]");
+            if (is_merge)
+                merge = std::move(member);
+            else
+                node.members.push_back(std::move(member));
         }
         TRY_VOID(check_unique_keys(node.members));
         if (merge.value == nullptr) return done();
@@ -318,13 +350,16 @@ private:
         if (event.type() != YAML_SCALAR_EVENT) {
             // {{ .Values.gpus }} reads as a mapping that is the key of a mapping.
             const bool is_template = text_.substr(places_.offset(event->start_mark.index)).starts_with('{');
-            return error(pos, "a key must be plain text", is_template ? "if this file is a template, render it first" : "");
+            return error(pos, "a key must be plain text",
+                         is_template ? "if this file is a template, render it first" : "");
         }
         const auto& scalar = event->data.scalar;
-        if (scalar.anchor != nullptr) return error(pos, "an anchor on a key is not supported", "put the anchor on a value");
+        if (scalar.anchor != nullptr)
+            return error(pos, "an anchor on a key is not supported", "put the anchor on a value");
         const std::string_view tag = text_of(scalar.tag);
         if (!tag.empty() && tag != YAML_STR_TAG && tag != "!") return unknown_tag(tag, pos);
-        if (scalar.length == 0 && scalar.style == YAML_PLAIN_SCALAR_STYLE) return error(pos, "a key is missing before this ':'");
+        if (scalar.length == 0 && scalar.style == YAML_PLAIN_SCALAR_STYLE)
+            return error(pos, "a key is missing before this ':'");
         key.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
         return done();
     }
@@ -334,8 +369,10 @@ private:
         std::vector<const Node*> sources;
         if (value.is_mapping()) sources.push_back(&value);
         for (const auto& item : value.items) sources.push_back(item.get());
-        const bool all_mappings = std::all_of(sources.begin(), sources.end(), [](const Node* source) { return source->is_mapping(); });
-        if (!all_mappings || value.is_scalar()) return error(value.pos, "'<<' merges a mapping or a list of mappings", "write <<: *anchor");
+        const bool all_mappings =
+            std::all_of(sources.begin(), sources.end(), [](const Node* source) { return source->is_mapping(); });
+        if (!all_mappings || value.is_scalar())
+            return error(value.pos, "'<<' merges a mapping or a list of mappings", "write <<: *anchor");
         std::set<std::string, std::less<>> present;
         for (const Member& member : node.members) present.insert(member.key);
         for (const Node* source : sources) {
@@ -351,9 +388,12 @@ private:
 
     Result<NodePtr> read_alias(std::string_view name, SourcePos pos, std::size_t depth) {
         const auto found = anchors_.find(name);
-        if (found == anchors_.end()) return error(pos, fmt::format("the alias *{0} has no anchor &{0} before it", printable(name, 60)));
-        if (found->second == nullptr) return error(pos, fmt::format("the alias *{} stands inside the value it names", printable(name, 60)));
-        if (++aliases_ > limits_.max_aliases) return error(pos, fmt::format("more than {} aliases", limits_.max_aliases));
+        if (found == anchors_.end())
+            return error(pos, fmt::format("the alias *{0} has no anchor &{0} before it", printable(name, 60)));
+        if (found->second == nullptr)
+            return error(pos, fmt::format("the alias *{} stands inside the value it names", printable(name, 60)));
+        if (++aliases_ > limits_.max_aliases)
+            return error(pos, fmt::format("more than {} aliases", limits_.max_aliases));
         return copy(*found->second, pos, depth);
     }
 
@@ -383,7 +423,8 @@ private:
 
     Status count_copied(std::size_t bytes, SourcePos alias) {
         copied_bytes_ += bytes;
-        if (copied_bytes_ > limits_.max_bytes) return error(alias, fmt::format("the aliases expand to more than {} bytes", limits_.max_bytes));
+        if (copied_bytes_ > limits_.max_bytes)
+            return error(alias, fmt::format("the aliases expand to more than {} bytes", limits_.max_bytes));
         return done();
     }
 

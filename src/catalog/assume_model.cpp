@@ -12,7 +12,7 @@
 namespace stoker {
 namespace {
 
-constexpr double kFewestParameters = 1e4, kMostParameters = 1e14;
+constexpr double kFewestParameters = 1e5, kMostParameters = 1e14;
 
 double published_or_counted(const ModelSpec& model) {
     return model.transformer() ? parameters_of(model) : model.published_parameters;
@@ -34,7 +34,8 @@ const ModelSpec* nearest_model(const Catalog& catalog, double parameters, ModelK
     return best;
 }
 
-// The FFN width that makes up for what is missing: the count is linear in it. Nothing when it would be negative or past all reason.
+// The FFN width that makes up for what is missing: the count is linear in it. Nothing when it would be negative or past
+// all reason.
 std::optional<int> ffn_that_fits(ModelSpec model, double parameters) {
     model.ffn = 1000;
     const double at_1000 = count_parameters(model).total;
@@ -42,7 +43,8 @@ std::optional<int> ffn_that_fits(ModelSpec model, double parameters) {
     const double slope = (count_parameters(model).total - at_1000) / 1000;
     if (slope <= 0) return std::nullopt;
     double ffn = 1000 + (parameters - at_1000) / slope;
-    if (ffn >= 1024) ffn = std::round(ffn / 64) * 64;  // kernels like round widths, and 64 of 1024 is still exact enough
+    if (ffn >= 1024)
+        ffn = std::round(ffn / 64) * 64;  // kernels like round widths, and 64 of 1024 is still exact enough
     ffn = std::round(ffn);
     if (ffn < 1 || ffn > 1e7) return std::nullopt;
     return static_cast<int>(ffn);
@@ -57,8 +59,8 @@ void fit_vocabulary(ModelSpec& model, double parameters) {
     if (model.learned_positions > positions) model.learned_positions = std::max(16, static_cast<int>(positions));
 }
 
-// Depth and width grow alike with the cube root of the parameters; among the shapes near that, the one whose proportions stay closest
-// to the model it comes from. Head width and the number of queries per KV head stay.
+// Depth and width grow alike with the cube root of the parameters; among the shapes near that, the one whose
+// proportions stay closest to the model it comes from. Head width and the number of queries per KV head stay.
 std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parameters) {
     const double scale = std::cbrt(parameters / count_parameters(known).total);
     const int group = std::max(1, known.heads / std::max(known.kv_heads, 1));
@@ -74,7 +76,8 @@ std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parame
     double best_strain = std::numeric_limits<double>::max();
     for (int heads = std::max(1, static_cast<int>(ideal_heads * 0.6)); heads <= ideal_heads * 1.6 + 1; ++heads) {
         if (heads > group && heads % group != 0) continue;
-        for (int layers = std::max(step, static_cast<int>(ideal_layers * 0.8)); layers <= ideal_layers * 1.25 + 1; ++layers) {
+        for (int layers = std::max(step, static_cast<int>(ideal_layers * 0.8)); layers <= ideal_layers * 1.25 + 1;
+             ++layers) {
             if (layers % step != 0) continue;
             ModelSpec model = base;
             model.hidden = heads * base.head_dim;
@@ -82,14 +85,17 @@ std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parame
             model.kv_heads = std::max(1, heads / group);
             model.layers = layers;
             model.decoder_layers = known.kind == ModelKind::encoder_decoder ? layers / 2 : 0;
+            const double narrower = static_cast<double>(model.hidden) / known.hidden;
+            model.extra_parameters = known.extra_parameters * narrower * narrower;  // poolers are square
             fit_vocabulary(model, parameters);
             const auto ffn = ffn_that_fits(model, parameters);
             if (!ffn) continue;
             model.ffn = *ffn;
             const double off = std::abs(count_parameters(model).total / parameters - 1);
             if (off > 0.02) continue;
-            const double strain = std::abs(std::log(*ffn / (proportion * model.hidden))) + std::abs(std::log(layers / ideal_layers)) +
-                                  std::abs(std::log(heads / ideal_heads)) + 10 * off;
+            const double strain = std::abs(std::log(*ffn / (proportion * model.hidden))) +
+                                  std::abs(std::log(layers / ideal_layers)) + std::abs(std::log(heads / ideal_heads)) +
+                                  10 * off;
             if (strain < best_strain) {
                 best_strain = strain;
                 best = model;
@@ -104,7 +110,8 @@ ModelSpec scale_by_sample(const ModelSpec& known, double parameters) {
     const double scale = parameters / published_or_counted(known);
     model.published_parameters = parameters;
     model.forward_flops_per_sample *= scale;
-    model.activation_bytes_per_sample *= std::cbrt(scale) * std::cbrt(scale);  // width and depth, not the weights' third factor
+    model.activation_bytes_per_sample *=
+        std::cbrt(scale) * std::cbrt(scale);  // width and depth, not the weights' third factor
     return model;
 }
 
@@ -112,11 +119,13 @@ ModelSpec scale_by_sample(const ModelSpec& known, double parameters) {
 
 Result<ModelSpec> assume_model(const Catalog& catalog, double parameters, ModelKind kind) {
     if (!(parameters >= kFewestParameters && parameters <= kMostParameters)) {
-        return Error(ErrorKind::invalid, fmt::format("a model of {} parameters: 10,000 to 100 trillion are possible", parameters));
+        return Error(ErrorKind::invalid,
+                     fmt::format("a model of {} parameters: 100,000 to 100 trillion are possible", parameters));
     }
     const ModelSpec* known = nearest_model(catalog, parameters, kind);
     if (known == nullptr) {
-        return Error(ErrorKind::not_found, fmt::format("the catalogue has no {} model to take the shape from", to_string(kind)), {},
+        return Error(ErrorKind::not_found,
+                     fmt::format("the catalogue has no {} model to take the shape from", to_string(kind)), {},
                      "name a model, or give its config.json");
     }
     ModelSpec model = *known;
@@ -125,10 +134,14 @@ Result<ModelSpec> assume_model(const Catalog& catalog, double parameters, ModelK
     if (!as_it_is && by_layers) {
         auto scaled = scale_transformer(*known, parameters);
         if (!scaled) {
-            return Error(ErrorKind::unsupported, fmt::format("no shape like {} comes to {} parameters", known->name, format_count(parameters)), {},
-                         "give the model's config.json");
+            return Error(ErrorKind::unsupported,
+                         fmt::format("no shape like {} comes to {} parameters", known->name, format_count(parameters)),
+                         {}, "give the model's config.json");
         }
         model = std::move(*scaled);
+        // Whisper's work per recording is Whisper's alone.
+        model.forward_flops_per_sample = model.activation_bytes_per_sample = 0;
+        model.sample_unit = "token";
     } else if (!as_it_is) {
         model = scale_by_sample(*known, parameters);
     }
@@ -136,9 +149,11 @@ Result<ModelSpec> assume_model(const Catalog& catalog, double parameters, ModelK
     model.aliases.clear();
     if (by_layers) model.published_parameters = 0;
     model.assumed = true;
-    model.assumption = as_it_is ? fmt::format("shape of {}", known->name) : fmt::format("shape scaled from {}", known->name);
+    model.assumption =
+        as_it_is ? fmt::format("shape of {}", known->name) : fmt::format("shape scaled from {}", known->name);
     if (by_layers) {
-        model.assumption += fmt::format(": {} layers, hidden {}, {} heads, FFN {}", model.layers, model.hidden, model.heads, model.ffn);
+        model.assumption +=
+            fmt::format(": {} layers, hidden {}, {} heads, FFN {}", model.layers, model.hidden, model.heads, model.ffn);
     }
     return model;
 }

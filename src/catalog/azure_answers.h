@@ -15,8 +15,8 @@ struct SkuOffer {
     std::vector<std::string> zones;             // sorted, without the restricted ones
     std::vector<std::string> restricted_zones;  // sorted
     bool location_restricted = false;
-    std::vector<std::string> reason_codes;      // NotAvailableForSubscription, QuotaId; unique, sorted
-    std::string retirement_date;                // RetirementDateUtc, first ten characters
+    std::vector<std::string> reason_codes;  // NotAvailableForSubscription, QuotaId; unique, sorted
+    std::string retirement_date;            // RetirementDateUtc as YYYY-MM-DD; the API also writes MM/DD/YYYY
     SourcePos pos;
 };
 Result<std::vector<SkuOffer>> read_list_skus(const Document& document);
@@ -30,8 +30,12 @@ struct QuotaUsage {
 };
 Result<std::vector<QuotaUsage>> read_list_usage(const Document& document);
 
-// Adds the VM rows of one Retail Prices API page; returns how many were taken. Skips Windows, Dedicated and Low Priority by rule,
-// counts the rest it did not know in `unknown_sizes`.
+// The same family is "Standard NCASv3_T4 Family" in one answer and "standardNCASv3_T4Family" in another: equal when
+// these are equal.
+std::string normalize_quota_family(std::string_view family);
+
+// Adds the VM rows of one Retail Prices API page; returns how many were taken. Skips Windows, Dedicated and Low
+// Priority by rule, counts the rest it did not know in `unknown_sizes`.
 struct PricePageReport {
     int taken = 0, skipped = 0;
     std::vector<std::string> unknown_sizes;
@@ -39,6 +43,10 @@ struct PricePageReport {
 Result<PricePageReport> apply_retail_prices(const Document& document, std::string_view as_of, Catalog& catalog);
 
 // An on-prem node described by the user: name, gpu, gpus, vcpus, memory, network, price per hour or capex.
+//   {name: rack-1, gpu: H100-SXM, gpus: 8, vcpus: 96, memory: 1900GiB, rdma: {gbps_per_gpu: 400, kind: infiniband},
+//   nvlink: yes,
+//    capex: {price: $250k, years: 4, power_watts: 10200, usd_per_kwh: 0.12}, count: 4}
+// Its cloud and its region are "on-prem"; its price is Pricing::owned. Returns the index of the node type.
 Result<int> add_on_prem_node(const Node& node, Catalog& catalog);
 
 }  // namespace stoker

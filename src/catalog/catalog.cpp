@@ -13,10 +13,15 @@
 namespace stoker {
 namespace {
 
-constexpr std::string_view kPrecisionNames[kPrecisions] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4"};
+constexpr std::string_view kPrecisionNames[kPrecisions] = {"fp32", "tf32", "fp16", "bf16",
+                                                           "fp8",  "int8", "int4", "fp4"};
 
-auto price_key(const Price& p) { return std::tie(p.node_type, p.region, p.os, p.pricing); }
-bool price_before(const Price& a, const Price& b) { return price_key(a) < price_key(b); }
+auto price_key(const Price& p) {
+    return std::tie(p.node_type, p.region, p.os, p.pricing);
+}
+bool price_before(const Price& a, const Price& b) {
+    return price_key(a) < price_key(b);
+}
 
 using NameIndex = std::map<std::string, int, std::less<>>;
 
@@ -34,12 +39,15 @@ std::vector<std::string> names_of(const std::vector<T>& things) {
 }
 
 Error not_found(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
-    return Error(ErrorKind::not_found, fmt::format("no {} named {}{}", what, name.substr(0, 100), did_you_mean(name, known)));
+    return Error(ErrorKind::not_found,
+                 fmt::format("no {} named {}{}", what, name.substr(0, 100), did_you_mean(name, known)));
 }
 
 }  // namespace
 
-std::string_view to_string(Precision precision) { return kPrecisionNames[static_cast<std::size_t>(precision)]; }
+std::string_view to_string(Precision precision) {
+    return kPrecisionNames[static_cast<std::size_t>(precision)];
+}
 
 std::optional<Precision> precision_from(std::string_view text) {
     const std::string folded = fold_name(text);
@@ -100,8 +108,10 @@ Result<std::string> Catalog::find_region(std::string_view cloud, std::string_vie
 }
 
 std::span<const Price> Catalog::prices_of(int node_type) const {
-    const auto first = std::lower_bound(prices_.begin(), prices_.end(), node_type, [](const Price& p, int n) { return p.node_type < n; });
-    const auto last = std::upper_bound(first, prices_.end(), node_type, [](int n, const Price& p) { return n < p.node_type; });
+    const auto first = std::lower_bound(prices_.begin(), prices_.end(), node_type,
+                                        [](const Price& p, int n) { return p.node_type < n; });
+    const auto last =
+        std::upper_bound(first, prices_.end(), node_type, [](int n, const Price& p) { return n < p.node_type; });
     return {first, last};
 }
 
@@ -110,12 +120,14 @@ const Price* Catalog::price(int node_type, std::string_view region, std::string_
     const auto at = std::lower_bound(prices_.begin(), prices_.end(), key, [](const Price& p, const auto& wanted) {
         return std::make_tuple(p.node_type, std::string_view(p.region), std::string_view(p.os), p.pricing) < wanted;
     });
-    const bool found = at != prices_.end() && at->node_type == node_type && at->region == region && at->os == os && at->pricing == pricing;
+    const bool found = at != prices_.end() && at->node_type == node_type && at->region == region && at->os == os &&
+                       at->pricing == pricing;
     return found ? &*at : nullptr;
 }
 
 const Constant* Catalog::constant(std::string_view name) const {
-    const auto at = std::lower_bound(constants_.begin(), constants_.end(), name, [](const Constant& c, std::string_view n) { return c.name < n; });
+    const auto at = std::lower_bound(constants_.begin(), constants_.end(), name,
+                                     [](const Constant& c, std::string_view n) { return c.name < n; });
     return at != constants_.end() && at->name == name ? &*at : nullptr;
 }
 
@@ -180,10 +192,13 @@ void Catalog::replace_prices(std::vector<Price> added) {
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
         return price_before(added[a], added[b]) || (!price_before(added[b], added[a]) && a > b);
     });
-    order.erase(std::unique(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return same(added[a], added[b]); }), order.end());
+    order.erase(std::unique(order.begin(), order.end(),
+                            [&](std::uint32_t a, std::uint32_t b) { return same(added[a], added[b]); }),
+                order.end());
 
     std::set<std::pair<std::string_view, std::string_view>> places;
-    for (const std::uint32_t i : order) places.emplace(node_types_[static_cast<std::size_t>(added[i].node_type)].cloud, added[i].region);
+    for (const std::uint32_t i : order)
+        places.emplace(node_types_[static_cast<std::size_t>(added[i].node_type)].cloud, added[i].region);
     for (const auto& [cloud, region] : places) note_region(cloud, region);
 
     std::vector<Price> merged;
@@ -206,7 +221,8 @@ void Catalog::estimate_missing_spot_prices() {
     for (const Price& list : prices_) {
         const NodeType& node = node_types_[static_cast<std::size_t>(list.node_type)];
         // The bracket was read for sizes with whole GPUs under Linux; a fraction of a GPU is priced apart.
-        if (list.pricing != Pricing::on_demand || list.os != "linux" || node.cloud != "azure" || node.accelerators < 1) continue;
+        if (list.pricing != Pricing::on_demand || list.os != "linux" || node.cloud != "azure" || node.accelerators < 1)
+            continue;
         const SpotRatio* ratio = node.accelerator >= 0 ? ratio_of[static_cast<std::size_t>(node.accelerator)] : nullptr;
         if (ratio == nullptr) continue;
         const Price* known = price(list.node_type, list.region, list.os, Pricing::spot);

@@ -1,6 +1,6 @@
 // What hardware, VM sizes, regions, prices, images and model architectures exist, and since when.
-// Built once from the embedded data files (or a folder given with --catalog), then read-only and shared freely between threads.
-// Facts live in data/catalog and data/models; see docs/reference/catalogue-data.md.
+// Built once from the embedded data files (or a folder given with --catalog), then read-only and shared freely between
+// threads. Facts live in data/catalog and data/models; see docs/reference/catalogue-data.md.
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ inline constexpr int kPrecisions = 8;
 std::string_view to_string(Precision precision);
 std::optional<Precision> precision_from(std::string_view text);
 const std::vector<std::string>& precision_names();
-// Bytes of one stored weight. tf32 is stored as fp32; int4 and fp4 with their scales: 0.5625 (absmax per 64, arXiv 2305.14314).
+// Bytes of one stored weight. tf32 is stored as fp32; int4 and fp4 with their scales: 0.5625 (absmax per 64, arXiv
+// 2305.14314).
 double bytes_per_weight(Precision precision);
 
 // Where a fact comes from.
@@ -32,7 +33,8 @@ struct Provenance {
     std::string as_of;  // YYYY-MM-DD, may be empty
 };
 
-// How ranks on one machine, or machines, talk. Effective bandwidth of a message of S bytes is max * S / (S + half_size).
+// How ranks on one machine, or machines, talk. Effective bandwidth of a message of S bytes is max * S / (S +
+// half_size).
 struct Link {
     std::string name;
     BytesPerSecond bandwidth;  // per GPU, one direction, bus bandwidth of large all-reduces
@@ -44,8 +46,8 @@ struct Link {
 struct Accelerator {
     std::string name, vendor, kind, architecture;
     int year = 0;
-    Bytes memory;          // nominal
-    Bytes usable_memory;   // what the driver reports as total
+    Bytes memory;         // nominal
+    Bytes usable_memory;  // what the driver reports as total
     BytesPerSecond memory_bandwidth;
     // Dense peaks, 0 when the device has no such unit; int8 and int4 in operations/s.
     std::array<FlopsPerSecond, kPrecisions> peak{};
@@ -57,7 +59,7 @@ struct Accelerator {
     BytesPerSecond host_bandwidth;      // PCIe, one direction
     Watts power, idle_power;
     int sm_count = 0, cuda_cores = 0, tensor_cores = 0;
-    std::uint32_t supports = 0;         // bit per Precision
+    std::uint32_t supports = 0;  // bit per Precision
     std::vector<std::string> aliases;
     Provenance provenance;
     std::string note;
@@ -74,33 +76,33 @@ struct Cpu {
 
 // One machine type that can be had: a VM size of a cloud, or an on-prem node.
 struct NodeType {
-    std::string name;     // Standard_ND96isr_H100_v5, p5.48xlarge, or the user's own
-    std::string cloud;    // azure, aws, gcp, nebius, ..., on-prem, this-machine
-    std::string family;   // series as the vendor names it: NCasT4_v3
-    std::string purpose;  // training, inference, visualisation, hpc, general, compute, memory
+    std::string name;          // Standard_ND96isr_H100_v5, p5.48xlarge, or the user's own
+    std::string cloud;         // azure, aws, gcp, nebius, ..., on-prem, this-machine
+    std::string family;        // series as the vendor names it: NCasT4_v3
+    std::string purpose;       // training, inference, visualisation, hpc, general, compute, memory
     std::string quota_family;  // verbatim, with its spaces
     int vcpus = 0;
     int cores = 0;  // physical
     Bytes memory;
-    int accelerator = -1;        // index into Catalog::accelerators(), -1: CPU only
-    double accelerators = 0;     // 8, 1, or a fraction such as 1/6
-    Bytes accelerator_memory;    // of the part one VM gets, each
-    int scale_up_domain = 1;     // GPUs joined by NVLink or the like on this node (72: across nodes of one rack)
-    bool scale_up_pairs = false; // only bridged pairs are fast
-    int link_inside = -1;        // index into links: between GPUs of one node (with scale_up_pairs: across the pairs)
-    int link_pair = -1;          // with scale_up_pairs: between the two GPUs of a bridged pair
-    int link_across = -1;        // index into links: between nodes, per GPU where RDMA, per node otherwise
+    int accelerator = -1;         // index into Catalog::accelerators(), -1: CPU only
+    double accelerators = 0;      // 8, 1, or a fraction such as 1/6
+    Bytes accelerator_memory;     // of the part one VM gets, each
+    int scale_up_domain = 1;      // GPUs joined by NVLink or the like on this node (72: across nodes of one rack)
+    bool scale_up_pairs = false;  // only bridged pairs are fast
+    int link_inside = -1;         // index into links: between GPUs of one node (with scale_up_pairs: across the pairs)
+    int link_pair = -1;           // with scale_up_pairs: between the two GPUs of a bridged pair
+    int link_across = -1;         // index into links: between nodes, per GPU where RDMA, per node otherwise
     double rdma_gbps_per_gpu = 0, rdma_gbps_per_node = 0;  // 0: no RDMA network
-    std::string rdma;            // infiniband, efa, roce, none
-    std::string rdma_generation; // HDR, NDR, ...
+    std::string rdma;                                      // infiniband, efa, roce, none
+    std::string rdma_generation;                           // HDR, NDR, ...
     double ethernet_gbps = 0;
     int nics = 0;
     double nvme_gib = 0, temp_disk_gib = 0;
     std::string generations, trusted_launch, accelerated_networking;
-    int cpu = -1;                // index into cpus, -1 unknown
-    int available = 0;           // how many of it exist: on-prem; 0: no limit of its own
-    std::string status;          // current, retired, announced, ...
-    std::string retirement_date; // YYYY-MM-DD or empty
+    int cpu = -1;                 // index into cpus, -1 unknown
+    int available = 0;            // how many of it exist: on-prem; 0: no limit of its own
+    std::string status;           // current, retired, announced, ...
+    std::string retirement_date;  // YYYY-MM-DD or empty
     Provenance provenance;
     std::string note;
 
@@ -116,7 +118,7 @@ struct Price {
     std::string region;
     std::string os;  // linux, windows
     Pricing pricing = Pricing::on_demand;
-    Usd per_hour;    // one node
+    Usd per_hour;              // one node
     double low = 0, high = 0;  // dollars; equal to per_hour unless it is an estimate (spot from a published bracket)
     bool estimate = false;
     Provenance provenance;
@@ -148,14 +150,14 @@ struct ModelSpec {
     bool gated = true, tied_embeddings = false, biases = false, layer_norm = false;  // layer_norm false: RMSNorm
     AttentionKind attention = AttentionKind::gqa;
     int experts = 0, active_experts = 0, expert_ffn = 0, shared_expert_ffn = 0, dense_layers = 0;  // experts 0: dense
-    int q_lora_rank = 0, kv_lora_rank = 0, rope_head_dim = 0, nope_head_dim = 0, v_head_dim = 0;    // MLA
+    int q_lora_rank = 0, kv_lora_rank = 0, rope_head_dim = 0, nope_head_dim = 0, v_head_dim = 0;   // MLA
     int sliding_window = 0, learned_positions = 0;
     double extra_parameters = 0;  // pooler, token types, convolutional front end: what the shape above does not have
     double forward_flops_per_sample = 0, activation_bytes_per_sample = 0;  // cnn, vit, diffusion
     std::string sample_unit = "token";
     Provenance provenance;
-    bool assumed = false;      // shape scaled from the nearest known architecture
-    std::string assumption;    // in words, when assumed
+    bool assumed = false;    // shape scaled from the nearest known architecture
+    std::string assumption;  // in words, when assumed
 
     bool transformer() const { return layers > 0 && hidden > 0; }
     bool moe() const { return experts > 1; }
@@ -179,6 +181,8 @@ struct CatalogFile {
     std::string path;  // relative to the data folder, e.g. "catalog/accelerators.tsv"
     std::string_view bytes;
 };
+
+std::string short_size(std::string_view name);  // a size without Standard_
 
 class Catalog {
 public:
@@ -219,10 +223,10 @@ public:
     int add_node_type(NodeType node_type);
     int add_link(Link link);
     int add_cpu(Cpu cpu);
-    void replace_price(Price price);  // by (node_type, region, os, pricing)
+    void replace_price(Price price);                 // by (node_type, region, os, pricing)
     void replace_prices(std::vector<Price> prices);  // the last of equals wins; one merge, however many
-    // Where a listed on-demand price of Azure has no spot price beside it, puts one in from the published bracket, marked estimate.
-    // Called by whoever has changed list prices; an estimate follows the list price it was made from.
+    // Where a listed on-demand price of Azure has no spot price beside it, puts one in from the published bracket,
+    // marked estimate. Called by whoever has changed list prices; an estimate follows the list price it was made from.
     void estimate_missing_spot_prices();
     NodeType& node_type(int index) { return node_types_[static_cast<std::size_t>(index)]; }
 
@@ -239,7 +243,7 @@ private:
     std::vector<Constant> constants_;
     std::vector<SpotRatio> spot_ratios_;
     std::vector<std::string> priced_without_shape_;
-    std::map<std::string, std::vector<std::string>, std::less<>> regions_;  // by cloud, sorted
+    std::map<std::string, std::vector<std::string>, std::less<>> regions_;                       // by cloud, sorted
     std::map<std::string, int, std::less<>> accelerator_index_, node_type_index_, model_index_;  // by fold_name
 
     void note_region(std::string_view cloud, std::string_view region);

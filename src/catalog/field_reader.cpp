@@ -10,7 +10,9 @@
 namespace stoker {
 namespace {
 
-std::string in_quotes(FieldReader::Names names) { return fmt::format("\"{}\"", *names.begin()); }
+std::string in_quotes(FieldReader::Names names) {
+    return fmt::format("\"{}\"", *names.begin());
+}
 
 // A number, or text that is one: az writes "8" as often as 8.
 std::optional<double> as_number(const Node& node) {
@@ -39,12 +41,14 @@ std::optional<double> FieldReader::number(Names names, double low, double high) 
     const std::optional<double> read = as_number(*value);
     if (!read || !std::isfinite(*read)) {
         problem(fmt::format("{} is {}, not a number", in_quotes(names),
-                            value->is_scalar() ? fmt::format("\"{}\"", printable(value->text, 40)) : std::string(to_string(value->kind))),
+                            value->is_scalar() ? fmt::format("\"{}\"", printable(value->text, 40))
+                                               : std::string(to_string(value->kind))),
                 value);
         return std::nullopt;
     }
     if (*read < low || *read > high) {
-        problem(fmt::format("{} is {}; {} to {} is possible", in_quotes(names), printable(value->text, 40), low, high), value);
+        problem(fmt::format("{} is {}; {} to {} is possible", in_quotes(names), printable(value->text, 40), low, high),
+                value);
         return std::nullopt;
     }
     return read;
@@ -123,7 +127,8 @@ Result<const Node*> list_of(const Node& root, std::string_view member, std::stri
         return Error(ErrorKind::invalid, fmt::format("this is not {}: no list \"{}\" in it", what, member),
                      list != nullptr ? list->pos : root.pos);
     }
-    return Error(ErrorKind::invalid, fmt::format("this is not {}: {} where a list was expected", what, to_string(root.kind)), root.pos);
+    return Error(ErrorKind::invalid,
+                 fmt::format("this is not {}: {} where a list was expected", what, to_string(root.kind)), root.pos);
 }
 
 }  // namespace stoker

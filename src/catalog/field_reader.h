@@ -1,5 +1,6 @@
 // Reads the fields of one mapping in a Document and collects everything wrong with them, each at its place.
-// For foreign files (config.json, az answers) whose unknown keys are none of our business; our own formats use RecordTable.
+// For foreign files (config.json, az answers) whose unknown keys are none of our business; our own formats use
+// RecordTable.
 #pragma once
 
 #include <cstddef>

@@ -32,13 +32,14 @@ int made_up_link(Catalog& catalog, std::string name, double bytes_per_second, do
 
 // Measured all-reduce curves, by the beginning of the accelerator's name; the first that fits.
 constexpr std::pair<std::string_view, std::string_view> kSwitched[] = {
-    {"V100", "nvlink-v100"},     {"A100", "nvlink3-a100-8"}, {"H100", "nvlink4-h100-8"}, {"H200", "nvlink4-h200-8"},
-    {"GB", "nvl72-gb300"},       {"B", "nvlink5-b200-8"},    {"MI300X", "xgmi-mi300x-8"}};
+    {"V100", "nvlink-v100"}, {"A100", "nvlink3-a100-8"}, {"H100", "nvlink4-h100-8"}, {"H200", "nvlink4-h200-8"},
+    {"GB", "nvl72-gb300"},   {"B", "nvlink5-b200-8"},    {"MI300X", "xgmi-mi300x-8"}};
 constexpr std::pair<std::string_view, std::string_view> kBridged[] = {{"A100-PCIe", "nvlink-pair-a100-pcie"},
                                                                       {"H100-NVL", "nvlink-pair-h100-nvl"}};
 
 template <std::size_t N>
-int measured_link(const Catalog& catalog, const Accelerator& accelerator, const std::pair<std::string_view, std::string_view> (&rows)[N]) {
+int measured_link(const Catalog& catalog, const Accelerator& accelerator,
+                  const std::pair<std::string_view, std::string_view> (&rows)[N]) {
     for (const auto& [prefix, name] : rows) {
         if (accelerator.name.starts_with(prefix)) return link_named(catalog, name);
     }
@@ -46,11 +47,13 @@ int measured_link(const Catalog& catalog, const Accelerator& accelerator, const 
 }
 
 int scale_up_link(Catalog& catalog, const Accelerator& accelerator, bool bridged) {
-    const int measured = bridged ? measured_link(catalog, accelerator, kBridged) : measured_link(catalog, accelerator, kSwitched);
+    const int measured =
+        bridged ? measured_link(catalog, accelerator, kBridged) : measured_link(catalog, accelerator, kSwitched);
     if (measured >= 0 || accelerator.scale_up_bandwidth.v <= 0) return measured;
     const double rate = accelerator.scale_up_bandwidth.v * constant_or(catalog, "nvlink_efficiency", 0.78);
     // The half size of the measured curves is what arrives in about 35 us: latency and bandwidth together.
-    return made_up_link(catalog, fmt::format("{}-{}", bridged ? "bridge" : "scale-up", accelerator.name), rate, bridged ? 8.5 : 40, rate * 35e-6);
+    return made_up_link(catalog, fmt::format("{}-{}", bridged ? "bridge" : "scale-up", accelerator.name), rate,
+                        bridged ? 8.5 : 40, rate * 35e-6);
 }
 
 int pcie_link(Catalog& catalog, const Accelerator& accelerator) {
@@ -59,7 +62,8 @@ int pcie_link(Catalog& catalog, const Accelerator& accelerator) {
                                   : nominal > 20e9               ? "pcie4-x16"
                                                                  : "pcie3-x16";
     if (const int known = link_named(catalog, name); known >= 0) return known;
-    return made_up_link(catalog, fmt::format("host-{}", accelerator.name), (nominal > 0 ? nominal : 31.5e9) * 0.67, 20, 1e6);
+    return made_up_link(catalog, fmt::format("host-{}", accelerator.name), (nominal > 0 ? nominal : 31.5e9) * 0.67, 20,
+                        1e6);
 }
 
 void choose_inside(NodeType& node, std::string_view gpu_link, const Accelerator& accelerator, Catalog& catalog) {
@@ -81,11 +85,16 @@ void choose_inside(NodeType& node, std::string_view gpu_link, const Accelerator&
 int rdma_link(const NodeType& node, Catalog& catalog) {
     const double gbps = node.rdma_gbps_per_gpu > 0 ? node.rdma_gbps_per_gpu : node.rdma_gbps_per_node;
     std::string_view name;
-    const bool h200 = node.accelerator >= 0 && catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name.starts_with("H200");
+    const bool h200 = node.accelerator >= 0 &&
+                      catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name.starts_with("H200");
     if (node.rdma == "efa") {
-        name = gbps == 50 ? "efa-100-p4d" : gbps == 400 ? "efa-400-p5" : "";
+        name = gbps == 50 ? "efa-p4d" : gbps == 400 ? "efa-p5" : "";
     } else if (node.rdma == "infiniband") {
-        name = gbps == 100 ? "ib-edr-100" : gbps == 200 ? "ib-hdr-200" : gbps == 400 ? (h200 ? "ib-ndr-400-h200" : "ib-ndr-400") : gbps == 800 ? "ib-800-gb300" : "";
+        name = gbps == 100   ? "ib-edr-100"
+               : gbps == 200 ? "ib-hdr-200"
+               : gbps == 400 ? (h200 ? "ib-ndr-400-h200" : "ib-ndr-400")
+               : gbps == 800 ? "ib-800-gb300"
+                             : "";
     }
     if (!name.empty()) {
         if (const int known = link_named(catalog, name); known >= 0) return known;
@@ -97,15 +106,19 @@ int rdma_link(const NodeType& node, Catalog& catalog) {
 }
 
 int ethernet_link(const NodeType& node, Catalog& catalog) {
-    // Azure's accelerated networking is SR-IOV; elsewhere nothing else is sold. Without it every packet passes the host's switch.
+    // Azure's accelerated networking is SR-IOV; elsewhere nothing else is sold. Without it every packet passes the
+    // host's switch.
     const bool accelerated = node.accelerated_networking != "no";
     const std::string_view row = accelerated ? "ethernet-accelerated" : "ethernet-standard";
     const int known = link_named(catalog, row);
     if (node.ethernet_gbps <= 0) return known;
-    const double latency_us = known >= 0 ? catalog.links()[static_cast<std::size_t>(known)].latency.v * 1e6 : accelerated ? 30 : 150;
+    const double latency_us = known >= 0    ? catalog.links()[static_cast<std::size_t>(known)].latency.v * 1e6
+                              : accelerated ? 30
+                                            : 150;
     const double half_size = known >= 0 ? catalog.links()[static_cast<std::size_t>(known)].half_size.v : 50'000;
     const double rate = node.ethernet_gbps / 8 * 1e9 * constant_or(catalog, "ethernet_efficiency", 0.9);
-    return made_up_link(catalog, fmt::format("ethernet-{:g}{}", node.ethernet_gbps, accelerated ? "" : "-standard"), rate, latency_us, half_size);
+    return made_up_link(catalog, fmt::format("ethernet-{:g}{}", node.ethernet_gbps, accelerated ? "" : "-standard"),
+                        rate, latency_us, half_size);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Which links join the GPUs of a node and the nodes: measured rows of links.tsv where there is one, scaled from nominal rates elsewhere.
+// Which links join the GPUs of a node and the nodes: measured rows of links.tsv where there is one, scaled from nominal
+// rates elsewhere.
 #pragma once
 
 #include <string_view>
@@ -8,7 +9,8 @@
 namespace stoker {
 
 // gpu_link as sizes.tsv spells it: none, pcie, nvlink, nvlink-pair, xgmi, neuronlink.
-// Sets link_inside, link_pair, link_across and scale_up_pairs of `node`; adds the links it has to make up to the catalogue, once each.
+// Sets link_inside, link_pair, link_across and scale_up_pairs of `node`; adds the links it has to make up to the
+// catalogue, once each.
 void choose_links(NodeType& node, std::string_view gpu_link, Catalog& catalog);
 
 }  // namespace stoker

@@ -12,10 +12,12 @@ double attention_parameters(const ModelSpec& m) {
     if (m.attention != AttentionKind::mla) {
         return 2 * h * a * d + 2 * h * k * d + (m.biases ? a * d + 2 * k * d + h : 0);
     }
-    // Multi-head latent attention (arXiv 2405.04434, section 2.1): queries and keys/values pass through low-rank latents, each with
-    // its norm; the rotary part of the key is shared by all heads and comes straight from the hidden state.
+    // Multi-head latent attention (arXiv 2405.04434, section 2.1): queries and keys/values pass through low-rank
+    // latents, each with its norm; the rotary part of the key is shared by all heads and comes straight from the hidden
+    // state.
     const double query_head = m.nope_head_dim + m.rope_head_dim;
-    const double query = m.q_lora_rank > 0 ? h * m.q_lora_rank + m.q_lora_rank + m.q_lora_rank * a * query_head : h * a * query_head;
+    const double query =
+        m.q_lora_rank > 0 ? h * m.q_lora_rank + m.q_lora_rank + m.q_lora_rank * a * query_head : h * a * query_head;
     const double c = m.kv_lora_rank;
     const double key_value = h * (c + m.rope_head_dim) + c + c * a * (m.nope_head_dim + m.v_head_dim);
     return query + key_value + a * m.v_head_dim * h;
@@ -56,13 +58,15 @@ ParameterCount count_parameters(const ModelSpec& m) {
 
     // The output head of an encoder-decoder is one, and the token table is shared by both stacks.
     count.output_head = v * h;
-    count.embedding = v * h * (m.tied_embeddings || m.kind == ModelKind::encoder ? 1 : 2) + static_cast<double>(m.learned_positions) * h;
+    count.embedding = v * h * (m.tied_embeddings || m.kind == ModelKind::encoder ? 1 : 2) +
+                      static_cast<double>(m.learned_positions) * h;
     // One norm behind each stack; BERT's encoders have theirs behind the embedding instead.
     const int stacks = m.kind == ModelKind::encoder_decoder ? 2 : 1;
     count.rest = m.extra_parameters + stacks * norm;
 
     const double routed = static_cast<double>(m.experts) * count.per_layer_expert;
-    const double chosen = static_cast<double>(std::min(std::max(m.active_experts, 1), m.experts)) * count.per_layer_expert;
+    const double chosen =
+        static_cast<double>(std::min(std::max(m.active_experts, 1), m.experts)) * count.per_layer_expert;
     count.total = count.embedding + count.rest + m.layers * (count.per_layer_attention + count.per_layer_norms) +
                   count.decoder_layers * count.per_layer_cross_attention + count.dense_layers * count.per_layer_mlp +
                   count.moe_layers * (routed + count.per_layer_shared_expert + count.per_layer_router);
@@ -71,11 +75,13 @@ ParameterCount count_parameters(const ModelSpec& m) {
 }
 
 double parameters_of(const ModelSpec& model) {
-    return model.transformer() && model.kind != ModelKind::vit ? count_parameters(model).total : model.published_parameters;
+    return model.transformer() && model.kind != ModelKind::vit ? count_parameters(model).total
+                                                               : model.published_parameters;
 }
 
 double active_parameters_of(const ModelSpec& model) {
-    return model.transformer() && model.kind != ModelKind::vit ? count_parameters(model).active : model.published_parameters;
+    return model.transformer() && model.kind != ModelKind::vit ? count_parameters(model).active
+                                                               : model.published_parameters;
 }
 
 }  // namespace stoker

@@ -1,3 +1,4 @@
+#include "catalog/catalog.h"
 #include "catalog/names.h"
 
 #include <algorithm>
@@ -7,9 +8,13 @@
 namespace stoker {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower_letter(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
-bool separator(char c) { return c == '-' || c == '_' || c == '.' || c == ' ' || c == '/' || c == '\t'; }
+bool separator(char c) {
+    return c == '-' || c == '_' || c == '.' || c == ' ' || c == '/' || c == '\t';
+}
 
 // Edit distance in which a character that is missing from `word` costs 1 and any other edit 2.
 int distance(std::string_view word, std::string_view name) {
@@ -33,7 +38,7 @@ std::string fold_name(std::string_view name) {
     std::string folded;
     folded.reserve(name.size());
     for (char c : name) {
-        if (!separator(c)) folded.push_back(lower(c));
+        if (!separator(c)) folded.push_back(lower_letter(c));
     }
     return folded;
 }
@@ -73,6 +78,11 @@ std::optional<std::string> nearest_name(std::string_view word, const std::vector
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
     const auto name = nearest_name(word, known);
     return name ? " (did you mean " + *name + "?)" : std::string();
+}
+
+std::string short_size(std::string_view name) {
+    constexpr std::string_view prefix = "Standard_";
+    return std::string(name.starts_with(prefix) ? name.substr(prefix.size()) : name);
 }
 
 }  // namespace stoker

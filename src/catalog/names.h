@@ -1,4 +1,5 @@
-// How names are compared: people write nd96isr-h100-v5, NVIDIA A100 80GB and East US for what the tables spell otherwise.
+// How names are compared: people write nd96isr-h100-v5, NVIDIA A100 80GB and East US for what the tables spell
+// otherwise.
 #pragma once
 
 #include <optional>
@@ -15,8 +16,8 @@ std::string fold_vm_size(std::string_view name);
 // The same, also without the vendor in front: "NVIDIA Tesla T4" is "t4".
 std::string fold_accelerator(std::string_view name);
 
-// The known name that `word` was most likely meant to be. Left-out characters count half, since people shorten names more than
-// they invent letters ("ND96_H100" for Standard_ND96isr_H100_v5). Ties: the first.
+// The known name that `word` was most likely meant to be. Left-out characters count half, since people shorten names
+// more than they invent letters ("ND96_H100" for Standard_ND96isr_H100_v5). Ties: the first.
 std::optional<std::string> nearest_name(std::string_view word, const std::vector<std::string>& known);
 
 // " (did you mean X?)" or nothing: the end of a not-found message.

@@ -27,7 +27,8 @@ int TsvRows::column(std::string_view name) const {
 
 int TsvRows::required_column(std::string_view name) {
     const int index = column(name);
-    if (index < 0 && table_) problems_.push_back(Problem{fmt::format("there is no column {}", name), {}, SourcePos{path_, 1, 0}});
+    if (index < 0 && table_)
+        problems_.push_back(Problem{fmt::format("there is no column {}", name), {}, SourcePos{path_, 1, 0}});
     return index;
 }
 

@@ -1,4 +1,5 @@
-// Walks the rows of a data file and collects what is wrong with them, so that one load tells everything. A thin layer over Tsv.
+// Walks the rows of a data file and collects what is wrong with them, so that one load tells everything. A thin layer
+// over Tsv.
 #pragma once
 
 #include <string>
@@ -19,7 +20,9 @@ public:
     int required_column(std::string_view name);  // a problem when there is none
     bool next();                                 // to the first or next row
 
-    std::string_view cell(int column) const { return column < 0 ? std::string_view() : table_->at(row_, static_cast<std::size_t>(column)); }
+    std::string_view cell(int column) const {
+        return column < 0 ? std::string_view() : table_->at(row_, static_cast<std::size_t>(column));
+    }
     std::string text(int column) const { return std::string(cell(column)); }
     bool empty(int column) const { return cell(column).empty(); }
     double number(int column);  // 0 when empty; never negative

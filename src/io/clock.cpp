@@ -24,15 +24,18 @@ bool begins_with_date(std::string_view text) {
 }  // namespace
 
 std::string today() {
-    if (const char* now = std::getenv("STOKER_NOW"); now != nullptr && begins_with_date(now)) return std::string(now, 10);
+    if (const char* now = std::getenv("STOKER_NOW"); now != nullptr && begins_with_date(now))
+        return std::string(now, 10);
     const auto days = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
     const std::chrono::year_month_day date(days);
     char text[32];
-    std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                  static_cast<unsigned>(date.day()));
+    std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
     return text;
 }
 
-double monotonic_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double monotonic_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace stoker

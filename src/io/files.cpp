@@ -54,7 +54,9 @@ ErrorKind kind_of(int code) {
     }
 }
 
-std::string shown(const std::string& path) { return path == "-" ? "stdin" : printable(path); }
+std::string shown(const std::string& path) {
+    return path == "-" ? "stdin" : printable(path);
+}
 
 Error failure(const char* what, const std::string& path, int code) {
     return Error(kind_of(code), std::string(what) + " " + shown(path) + ": " + std::strerror(code));
@@ -64,20 +66,26 @@ Error missing(const std::string& path) {
     const fs::path wanted(path);
     const fs::path folder = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
     std::error_code code;
-    if (!fs::is_directory(folder, code)) return Error(ErrorKind::not_found, "there is no folder " + shown(folder.string()) + " to read " + shown(wanted.filename().string()) + " from");
+    if (!fs::is_directory(folder, code))
+        return Error(ErrorKind::not_found, "there is no folder " + shown(folder.string()) + " to read " +
+                                               shown(wanted.filename().string()) + " from");
     constexpr std::size_t kMostNames = 1000;
     std::vector<std::string> names;
-    for (fs::directory_iterator it(folder, code), end; !code && it != end && names.size() < kMostNames; it.increment(code)) {
+    for (fs::directory_iterator it(folder, code), end; !code && it != end && names.size() < kMostNames;
+         it.increment(code)) {
         if (!it->is_directory(code)) names.push_back(it->path().filename().string());
     }
     std::sort(names.begin(), names.end());  // a folder's order is not stable, and ties go to the first
     const auto near = nearest(wanted.filename().string(), names);
-    const std::string hint = near ? " (did you mean " + shown(wanted.has_parent_path() ? (folder / *near).string() : *near) + "?)" : "";
+    const std::string hint =
+        near ? " (did you mean " + shown(wanted.has_parent_path() ? (folder / *near).string() : *near) + "?)" : "";
     return Error(ErrorKind::not_found, "there is no file " + shown(path) + hint);
 }
 
 Error too_large(const std::string& path, std::size_t max_bytes) {
-    return Error(ErrorKind::invalid, shown(path) + " has more than " + format_thousands(static_cast<double>(max_bytes)) + " bytes, the most that is read");
+    return Error(ErrorKind::invalid, shown(path) + " has more than " +
+                                         format_thousands(static_cast<double>(max_bytes)) +
+                                         " bytes, the most that is read");
 }
 
 Result<std::string> read_all(int fd, const std::string& path, std::size_t expected, std::size_t max_bytes) {
@@ -117,9 +125,11 @@ std::string target_of(const std::string& path) {
     return target;
 }
 
-Status fill_and_rename(Descriptor& file, std::string_view text, const std::string& temporary, const std::string& target) {
+Status fill_and_rename(Descriptor& file, std::string_view text, const std::string& temporary,
+                       const std::string& target) {
     struct stat existing {};
-    if (::stat(target.c_str(), &existing) == 0 && ::fchmod(file.get(), existing.st_mode & 07777) != 0) return failure("cannot write", target, errno);
+    if (::stat(target.c_str(), &existing) == 0 && ::fchmod(file.get(), existing.st_mode & 07777) != 0)
+        return failure("cannot write", target, errno);
     TRY_VOID(write_all(file.get(), text, target));
     if (::fsync(file.get()) != 0) return failure("cannot write", target, errno);
     if (file.close() != 0) return failure("cannot write", target, errno);
@@ -131,7 +141,8 @@ Status fill_and_rename(Descriptor& file, std::string_view text, const std::strin
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     if (path.empty()) return Error(ErrorKind::invalid, "the name of a file is empty");
-    if (path.find('\0') != std::string::npos) return Error(ErrorKind::invalid, "the name of a file holds a zero byte: " + printable(path));
+    if (path.find('\0') != std::string::npos)
+        return Error(ErrorKind::invalid, "the name of a file holds a zero byte: " + printable(path));
     if (path == "-") return read_all(STDIN_FILENO, path, 0, max_bytes);
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (file.get() < 0) {
@@ -147,10 +158,12 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
 }
 
 Status write_file_atomic(const std::string& path, std::string_view text) {
-    if (path.empty() || path.find('\0') != std::string::npos) return Error(ErrorKind::invalid, "not a name of a file: '" + printable(path) + "'");
+    if (path.empty() || path.find('\0') != std::string::npos)
+        return Error(ErrorKind::invalid, "not a name of a file: '" + printable(path) + "'");
     const std::string target = target_of(path);
     std::error_code code;
-    if (fs::is_directory(target, code)) return Error(ErrorKind::invalid, shown(path) + " is a folder, and a file is expected");
+    if (fs::is_directory(target, code))
+        return Error(ErrorKind::invalid, shown(path) + " is a folder, and a file is expected");
     if (fs::exists(target, code) && !fs::is_regular_file(target, code)) {
         // /dev/stdout or a pipe: there is nothing to replace, and renaming over it would break the machine.
         const Descriptor device(::open(target.c_str(), O_WRONLY | O_CLOEXEC));

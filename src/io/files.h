@@ -13,8 +13,8 @@ namespace stoker {
 // offered), a folder, more than max_bytes, no permission.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes);
 
-// Readers see the old content or the new, never a part: a temporary file beside it is filled, synced and renamed. The mode
-// of an existing file is kept; a link keeps pointing at the file, which is replaced.
+// Readers see the old content or the new, never a part: a temporary file beside it is filled, synced and renamed. The
+// mode of an existing file is kept; a link keeps pointing at the file, which is replaced.
 Status write_file_atomic(const std::string& path, std::string_view text);
 
 }  // namespace stoker

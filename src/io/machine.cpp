@@ -41,8 +41,9 @@ std::pair<std::string_view, std::string_view> key_and_value(std::string_view lin
 
 bool matters(std::string_view flag) {
     static constexpr std::string_view kFlags[] = {
-        "sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16",
-        "avx_vnni", "amx_tile", "amx_int8", "amx_bf16", "asimd", "asimdhp", "asimddp", "sve", "sve2", "i8mm", "bf16", "svebf16",
+        "sse4_2",      "avx",         "f16c",        "fma",      "avx2",     "avx512f",  "avx512bw", "avx512vl",
+        "avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni", "amx_tile", "amx_int8", "amx_bf16", "asimd",
+        "asimdhp",     "asimddp",     "sve",         "sve2",     "i8mm",     "bf16",     "svebf16",
     };
     return std::find(std::begin(kFlags), std::end(kFlags), flag) != std::end(kFlags);
 }
@@ -54,11 +55,16 @@ void read_cpuinfo(std::string_view text, Machine& machine) {
     std::set<std::pair<std::string_view, std::string_view>> cores;
     for (const std::string_view line : split_lines(text)) {
         const auto [key, value] = key_and_value(line);
-        if (key == "processor") ++processors;
-        else if (key == "model name" && machine.model.empty()) machine.model = value;
-        else if (key == "cpu MHz") machine.mhz = std::max(machine.mhz, number_at_start<double>(value).value_or(0));
-        else if (key == "physical id") packages.insert(package = value);
-        else if (key == "core id") cores.emplace(package, value);
+        if (key == "processor")
+            ++processors;
+        else if (key == "model name" && machine.model.empty())
+            machine.model = value;
+        else if (key == "cpu MHz")
+            machine.mhz = std::max(machine.mhz, number_at_start<double>(value).value_or(0));
+        else if (key == "physical id")
+            packages.insert(package = value);
+        else if (key == "core id")
+            cores.emplace(package, value);
         else if ((key == "flags" || key == "Features") && machine.extensions.empty()) {
             for (const std::string_view flag : split_words(value))
                 if (matters(flag)) machine.extensions.emplace_back(flag);
@@ -116,7 +122,8 @@ void read_cgroup_v2(const std::string& mount, std::string_view path, Machine& ma
         const auto quota = words.empty() ? std::nullopt : number_at_start<double>(words[0]);
         const auto period = words.size() < 2 ? std::nullopt : number_at_start<double>(words[1]);
         if (quota && period && *period > 0) lower_cpu_limit(machine, *quota / *period);
-        if (const auto bytes = number_at_start<double>(read_or_empty(group + "/memory.max"))) lower_memory_limit(machine, *bytes);
+        if (const auto bytes = number_at_start<double>(read_or_empty(group + "/memory.max")))
+            lower_memory_limit(machine, *bytes);
     });
 }
 
@@ -130,7 +137,8 @@ void read_cgroup_v1(const std::string& mounts, std::string_view controllers, std
             });
         } else if (controller == "memory") {
             walk_up(mounts + "/memory", std::string(path), [&](const std::string& group) {
-                if (const auto bytes = number_at_start<double>(read_or_empty(group + "/memory.limit_in_bytes"))) lower_memory_limit(machine, *bytes);
+                if (const auto bytes = number_at_start<double>(read_or_empty(group + "/memory.limit_in_bytes")))
+                    lower_memory_limit(machine, *bytes);
             });
         }
     }
@@ -145,8 +153,10 @@ void read_cgroups(const std::string& root, Machine& machine) {
         if (second == std::string_view::npos) continue;
         const std::string_view controllers = line.substr(first + 1, second - first - 1);
         const std::string_view path = line.substr(second + 1);
-        if (controllers.empty()) read_cgroup_v2(root + "/sys/fs/cgroup", path, machine);
-        else read_cgroup_v1(root + "/sys/fs/cgroup", controllers, path, machine);
+        if (controllers.empty())
+            read_cgroup_v2(root + "/sys/fs/cgroup", path, machine);
+        else
+            read_cgroup_v1(root + "/sys/fs/cgroup", controllers, path, machine);
     }
 }
 
@@ -166,7 +176,9 @@ int Machine::usable_cores() const {
     return std::clamp(static_cast<int>(std::ceil(*cpu_limit - 0.01)), 1, std::max(1, allowed));
 }
 
-Bytes Machine::usable_memory() const { return memory_limit && (memory.v == 0 || *memory_limit < memory) ? *memory_limit : memory; }
+Bytes Machine::usable_memory() const {
+    return memory_limit && (memory.v == 0 || *memory_limit < memory) ? *memory_limit : memory;
+}
 
 bool Machine::has(const std::string& extension) const {
     return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();

@@ -12,18 +12,19 @@
 namespace stoker {
 
 struct Machine {
-    std::string model;                    // "AMD EPYC 9V33X 96-Core Processor"; empty when the kernel does not say
-    std::string architecture;             // "x86_64", "aarch64"
-    int logical_cores = 1;                // what the kernel runs on
+    std::string model;         // "AMD EPYC 9V33X 96-Core Processor"; empty when the kernel does not say
+    std::string architecture;  // "x86_64", "aarch64"
+    int logical_cores = 1;     // what the kernel runs on
     int physical_cores = 1;
     int sockets = 1;
-    double mhz = 0;                       // the highest of the current clocks; 0 when unknown
-    std::vector<std::string> extensions;  // those that matter to matrix work, in the kernel's words: avx2, fma, avx512f, amx_bf16
+    double mhz = 0;  // the highest of the current clocks; 0 when unknown
+    std::vector<std::string>
+        extensions;  // those that matter to matrix work, in the kernel's words: avx2, fma, avx512f, amx_bf16
     Bytes memory;
-    Bytes last_level_cache;               // of one socket or complex; 0 when unknown
-    std::optional<double> cpu_limit;      // cores, by cgroup
-    std::optional<Bytes> memory_limit;    // by cgroup
-    int allowed_cores = 1;                // by affinity
+    Bytes last_level_cache;             // of one socket or complex; 0 when unknown
+    std::optional<double> cpu_limit;    // cores, by cgroup
+    std::optional<Bytes> memory_limit;  // by cgroup
+    int allowed_cores = 1;              // by affinity
 
     // Cores and memory that this process can really use, limits applied. At least 1 core.
     int usable_cores() const;
@@ -39,17 +40,18 @@ struct Spread {
     int repeats = 0;
 };
 struct MachineSpeed {
-    std::string kernel;      // "avx512f", "avx2" or "portable": the instructions used
+    std::string kernel;  // "avx512f", "avx2" or "portable": the instructions used
     int threads = 1;
-    Spread matmul_flops;     // FLOP/s of a square fp32 matrix product, packing included, all threads
-    Spread triad_bytes;      // bytes/s of a[i] = b[i] + s * c[i] in fp64, counted as STREAM does: 24 bytes an element
+    Spread matmul_flops;  // FLOP/s of a square fp32 matrix product, packing included, all threads
+    Spread triad_bytes;   // bytes/s of a[i] = b[i] + s * c[i] in fp64, counted as STREAM does: 24 bytes an element
 };
 // Runs all usable cores, for under 20 seconds, or 2 when quick. The best of the repeats is what the machine can do; the
 // spread tells how busy it was.
 MachineSpeed measure_machine(const Machine& machine, bool quick = false);
 
 namespace machine_detail {
-// C (rows x columns) += A (rows x depth) times B (depth x columns), all row by row without gaps. kernel: as in MachineSpeed.
+// C (rows x columns) += A (rows x depth) times B (depth x columns), all row by row without gaps. kernel: as in
+// MachineSpeed.
 void multiply(const std::string& kernel, int rows, int columns, int depth, const float* a, const float* b, float* c);
 std::vector<std::string> kernels_here();  // those this processor can run, best first; "portable" is always last
 }  // namespace machine_detail

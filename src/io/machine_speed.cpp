@@ -1,5 +1,5 @@
-// Measures matrix products and memory traffic of the machine. The product is blocked and packed the way BLAS libraries do it
-// (Goto and van de Geijn, 2008): a panel of B stays in the second cache, a tile of C in registers.
+// Measures matrix products and memory traffic of the machine. The product is blocked and packed the way BLAS libraries
+// do it (Goto and van de Geijn, 2008): a panel of B stays in the second cache, a tile of C in registers.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -21,24 +21,24 @@ namespace {
 // One tile: C[R x 2W] += A panel (depth x R, packed) times B panel (depth x 2W, packed), W the floats of a vector.
 using Tile = void (*)(int depth, const float* a, const float* b, float* c, int stride);
 
-// A macro and not a template, since the instructions are an attribute of the function. R * 2 sums plus two of B and one of A
-// fit the registers: 16 of them for AVX2, 32 for AVX-512.
-#define STOKER_TILE(NAME, ATTRIBUTES, W, R)                                                                     \
-    ATTRIBUTES void NAME(int depth, const float* a, const float* b, float* c, int stride) {                     \
-        typedef float Vector __attribute__((vector_size(W * 4), aligned(4), may_alias));                        \
-        Vector sum[R][2];                                                                                       \
-        for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = Vector{};                                           \
-        for (int k = 0; k < depth; ++k, a += R, b += 2 * W) {                                                   \
+// A macro and not a template, since the instructions are an attribute of the function. R * 2 sums plus two of B and one
+// of A fit the registers: 16 of them for AVX2, 32 for AVX-512.
+#define STOKER_TILE(NAME, ATTRIBUTES, W, R)                                                                      \
+    ATTRIBUTES void NAME(int depth, const float* a, const float* b, float* c, int stride) {                      \
+        typedef float Vector __attribute__((vector_size(W * 4), aligned(4), may_alias));                         \
+        Vector sum[R][2];                                                                                        \
+        for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = Vector{};                                            \
+        for (int k = 0; k < depth; ++k, a += R, b += 2 * W) {                                                    \
             const Vector b0 = *reinterpret_cast<const Vector*>(b), b1 = *reinterpret_cast<const Vector*>(b + W); \
-            STOKER_UNROLL for (int r = 0; r < R; ++r) {                                                         \
-                sum[r][0] += a[r] * b0;                                                                         \
-                sum[r][1] += a[r] * b1;                                                                         \
-            }                                                                                                   \
-        }                                                                                                       \
-        for (int r = 0; r < R; ++r, c += stride) {                                                              \
-            *reinterpret_cast<Vector*>(c) += sum[r][0];                                                         \
-            *reinterpret_cast<Vector*>(c + W) += sum[r][1];                                                     \
-        }                                                                                                       \
+            STOKER_UNROLL for (int r = 0; r < R; ++r) {                                                          \
+                sum[r][0] += a[r] * b0;                                                                          \
+                sum[r][1] += a[r] * b1;                                                                          \
+            }                                                                                                    \
+        }                                                                                                        \
+        for (int r = 0; r < R; ++r, c += stride) {                                                               \
+            *reinterpret_cast<Vector*>(c) += sum[r][0];                                                          \
+            *reinterpret_cast<Vector*>(c + W) += sum[r][1];                                                      \
+        }                                                                                                        \
     }
 #define STOKER_UNROLL _Pragma("GCC unroll 16")
 
@@ -82,22 +82,27 @@ void pack_b(const Kernel& kernel, const float* b, int lead, int count, int depth
 }
 
 // Tiles at the rim go through a small square, so that the inner loop has no conditions.
-void tile_at_rim(const Kernel& kernel, int depth, const float* a, const float* b, float* c, int lead, int rows, int columns) {
+void tile_at_rim(const Kernel& kernel, int depth, const float* a, const float* b, float* c, int lead, int rows,
+                 int columns) {
     float square[12 * 32] = {};
     kernel.tile(depth, a, b, square, kernel.columns);
     for (int r = 0; r < rows; ++r)
         for (int j = 0; j < columns; ++j) c[r * lead + j] += square[r * kernel.columns + j];
 }
 
-void multiply_block(const Kernel& kernel, const float* packed_a, const float* packed_b, int rows, int columns, int depth, float* c, int lead) {
+void multiply_block(const Kernel& kernel, const float* packed_a, const float* packed_b, int rows, int columns,
+                    int depth, float* c, int lead) {
     for (int j = 0; j < columns; j += kernel.columns) {
         const float* b = packed_b + static_cast<std::ptrdiff_t>(j) * depth;
         for (int i = 0; i < rows; i += kernel.rows) {
             const float* a = packed_a + static_cast<std::ptrdiff_t>(i) * depth;
             float* tile = c + static_cast<std::ptrdiff_t>(i) * lead + j;
             const bool whole = i + kernel.rows <= rows && j + kernel.columns <= columns;
-            if (whole) kernel.tile(depth, a, b, tile, lead);
-            else tile_at_rim(kernel, depth, a, b, tile, lead, std::min(kernel.rows, rows - i), std::min(kernel.columns, columns - j));
+            if (whole)
+                kernel.tile(depth, a, b, tile, lead);
+            else
+                tile_at_rim(kernel, depth, a, b, tile, lead, std::min(kernel.rows, rows - i),
+                            std::min(kernel.columns, columns - j));
         }
     }
 }
@@ -108,10 +113,12 @@ void multiply_with(const Kernel& kernel, int rows, int columns, int depth, const
         const int block_depth = std::min(kDepth, depth - k);
         for (int j = 0; j < columns; j += kColumns) {
             const int block_columns = std::min(kColumns, columns - j);
-            pack_b(kernel, b + static_cast<std::ptrdiff_t>(k) * columns + j, columns, block_columns, block_depth, packed_b.data());
+            pack_b(kernel, b + static_cast<std::ptrdiff_t>(k) * columns + j, columns, block_columns, block_depth,
+                   packed_b.data());
             for (int i = 0; i < rows; i += kRows) {
                 const int block_rows = std::min(kRows, rows - i);
-                pack_a(kernel, a + static_cast<std::ptrdiff_t>(i) * depth + k, depth, block_rows, block_depth, packed_a.data());
+                pack_a(kernel, a + static_cast<std::ptrdiff_t>(i) * depth + k, depth, block_rows, block_depth,
+                       packed_a.data());
                 multiply_block(kernel, packed_a.data(), packed_b.data(), block_rows, block_columns, block_depth,
                                c + static_cast<std::ptrdiff_t>(i) * columns + j, columns);
             }
@@ -180,7 +187,10 @@ Spread measure_triad(const Machine& machine, int threads, double seconds) {
     const auto size = static_cast<std::size_t>(bytes / sizeof(double));
     // Not initialised here: each thread first touches the pages that it will use, which places them near it.
     const std::unique_ptr<double[]> a(new double[size]), b(new double[size]), c(new double[size]);
-    const auto part = [&](int t) { return std::pair(size * static_cast<std::size_t>(t) / static_cast<std::size_t>(threads), size * static_cast<std::size_t>(t + 1) / static_cast<std::size_t>(threads)); };
+    const auto part = [&](int t) {
+        return std::pair(size * static_cast<std::size_t>(t) / static_cast<std::size_t>(threads),
+                         size * static_cast<std::size_t>(t + 1) / static_cast<std::size_t>(threads));
+    };
     on_all(threads, [&](int t) {
         const auto [begin, end] = part(t);
         std::fill(a.get() + begin, a.get() + end, 0.0);

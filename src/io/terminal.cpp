@@ -23,13 +23,21 @@ std::string_view environment(const char* name) {
     return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-bool is_dumb() { return environment("TERM").empty() || environment("TERM") == "dumb"; }
+bool is_dumb() {
+    return environment("TERM").empty() || environment("TERM") == "dumb";
+}
 
 }  // namespace
 
-bool stdin_is_terminal() { return isatty(STDIN_FILENO) == 1; }
-bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
-bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
+bool stdin_is_terminal() {
+    return isatty(STDIN_FILENO) == 1;
+}
+bool stdout_is_terminal() {
+    return isatty(STDOUT_FILENO) == 1;
+}
+bool stderr_is_terminal() {
+    return isatty(STDERR_FILENO) == 1;
+}
 
 bool colour_allowed() {
     if (!environment("NO_COLOR").empty()) return false;

@@ -15,8 +15,8 @@ bool colour_allowed();
 // Columns: COLUMNS when it is set, else what the terminal says, else 100. At least 40.
 int terminal_width();
 
-// One line on stderr that overwrites itself. Only on a terminal, and only once the work has taken a second, so that quick
-// answers do not flicker. update() may be called from any thread, as often as is handy.
+// One line on stderr that overwrites itself. Only on a terminal, and only once the work has taken a second, so that
+// quick answers do not flicker. update() may be called from any thread, as often as is handy.
 class ProgressLine {
 public:
     explicit ProgressLine(bool enabled);

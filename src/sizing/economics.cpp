@@ -9,13 +9,15 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSecondsPerHour = 3600, kHoursPerMonth = 730.5, kHoursPerYear = 8766;
-// GPU memory to host memory while the step is halted: PCIe 4 x16 at somewhat less than half of its 25 GB/s, since shards are
-// many small tensors.
+// GPU memory to host memory while the step is halted: PCIe 4 x16 at somewhat less than half of its 25 GB/s, since
+// shards are many small tensors.
 constexpr double kSnapshotBytesPerSecond = 10e9;
-// An assumption: a GPU server that waits draws about 30 % of its full power (70 of 700 W per GPU, but fans and host go on).
+// An assumption: a GPU server that waits draws about 30 % of its full power (70 of 700 W per GPU, but fans and host go
+// on).
 constexpr double kIdlePowerShare = 0.3;
 
-// Expected time from the start of a segment to the failure that ends it, given that one does: M - L/(e^(L/M) - 1), nearly L/2.
+// Expected time from the start of a segment to the failure that ends it, given that one does: M - L/(e^(L/M) - 1),
+// nearly L/2.
 double lost_before_failure(double segment_s, double mtbf_s) {
     const double x = segment_s / mtbf_s;
     if (x < 1e-6) return segment_s / 2;
@@ -25,7 +27,9 @@ double lost_before_failure(double segment_s, double mtbf_s) {
 
 }  // namespace
 
-double young_interval_s(double stall_s, double mtbf_s) { return std::sqrt(2 * stall_s * mtbf_s); }
+double young_interval_s(double stall_s, double mtbf_s) {
+    return std::sqrt(2 * stall_s * mtbf_s);
+}
 
 double daly_interval_s(double stall_s, double mtbf_s) {
     if (!std::isfinite(mtbf_s)) return kInfinity;
@@ -42,8 +46,8 @@ double exact_goodput(double stall_s, double interval_s, double restart_s, double
     return interval_s / (mtbf_s * std::exp(restart_s / mtbf_s) * std::expm1(exponent));
 }
 
-CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, double nodes, double checkpoint_bytes, double write_bytes_per_s,
-                                bool asynchronous, double work_s, double interval_s) {
+CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, double nodes, double checkpoint_bytes,
+                                double write_bytes_per_s, bool asynchronous, double work_s, double interval_s) {
     CheckpointPlan plan;
     plan.bytes = checkpoint_bytes;
     plan.write_s = write_bytes_per_s > 0 ? checkpoint_bytes / write_bytes_per_s : 0;
@@ -76,8 +80,10 @@ CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, doubl
     return plan;
 }
 
-double energy_kwh(double devices, double device_power_w, double idle_power_w, double utilisation, double host_power_w, double seconds, double pue) {
-    const double device_w = idle_power_w + std::clamp(utilisation, 0.0, 1.0) * std::max(0.0, device_power_w - idle_power_w);
+double energy_kwh(double devices, double device_power_w, double idle_power_w, double utilisation, double host_power_w,
+                  double seconds, double pue) {
+    const double device_w =
+        idle_power_w + std::clamp(utilisation, 0.0, 1.0) * std::max(0.0, device_power_w - idle_power_w);
     return devices * (device_w + host_power_w) * pue * seconds / kSecondsPerHour / 1000;
 }
 
@@ -98,7 +104,8 @@ OwnVerdict own_or_rent(const OwnSpec& own, Usd rent_per_hour, double utilisation
     const double saved_per_hour = u * rent - idle_cost - u * used_cost;
     const double months = saved_per_hour > 0 ? capex / saved_per_hour / kHoursPerMonth : kInfinity;
     verdict.break_even_months = months <= own.years * 12 ? months : kInfinity;
-    verdict.break_even_utilisation = rent > used_cost && hours > 0 ? (capex / hours + idle_cost) / (rent - used_cost) : kInfinity;
+    verdict.break_even_utilisation =
+        rent > used_cost && hours > 0 ? (capex / hours + idle_cost) / (rent - used_cost) : kInfinity;
     const double used_node_hours = hours * u * nodes;
     verdict.own_usd_per_used_hour = used_node_hours > 0 ? verdict.own_total.dollars() / used_node_hours : kInfinity;
     return verdict;

@@ -8,8 +8,8 @@
 namespace stoker {
 namespace {
 
-// Wall-clock time of `segments` segments of interval + stall, where failures come at an exponential rate, a failure loses the
-// segment, and the restart itself can fail.
+// Wall-clock time of `segments` segments of interval + stall, where failures come at an exponential rate, a failure
+// loses the segment, and the restart itself can fail.
 double simulate_wall_s(double stall, double interval, double restart, double mtbf, int segments, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::exponential_distribution<double> next(1 / mtbf);
@@ -32,10 +32,15 @@ TEST(Economics, SimulatedFailuresConvergeToTheClosedForm) {
     struct Case {
         double stall, interval, restart, mtbf;
     };
-    const Case cases[] = {{60, 3600, 600, 180'000}, {30, 1800, 600, 20'000}, {120, 3600, 900, 7200}, {5, 600, 300, 900}, {0, 1000, 0, 1000}};
+    const Case cases[] = {{60, 3600, 600, 180'000},
+                          {30, 1800, 600, 20'000},
+                          {120, 3600, 900, 7200},
+                          {5, 600, 300, 900},
+                          {0, 1000, 0, 1000}};
     for (const Case& c : cases) {
         const int segments = 200'000;
-        const double simulated = segments * c.interval / simulate_wall_s(c.stall, c.interval, c.restart, c.mtbf, segments, 7);
+        const double simulated =
+            segments * c.interval / simulate_wall_s(c.stall, c.interval, c.restart, c.mtbf, segments, 7);
         const double closed = exact_goodput(c.stall, c.interval, c.restart, c.mtbf);
         EXPECT_NEAR(simulated, closed, 0.01 * closed) << "mtbf " << c.mtbf;
     }
@@ -48,7 +53,8 @@ TEST(Economics, DalysIntervalIsTheBest) {
             if (stall >= mtbf / 2) continue;
             const double chosen = exact_goodput(stall, daly_interval_s(stall, mtbf), 300, mtbf);
             double best = 0;
-            for (double tau = 1; tau < 4 * mtbf; tau *= 1.01) best = std::max(best, exact_goodput(stall, tau, 300, mtbf));
+            for (double tau = 1; tau < 4 * mtbf; tau *= 1.01)
+                best = std::max(best, exact_goodput(stall, tau, 300, mtbf));
             EXPECT_GE(chosen, best * 0.999) << stall << " " << mtbf;
             EXPECT_GE(chosen, exact_goodput(stall, young_interval_s(stall, mtbf), 300, mtbf) - 1e-9);
         }
@@ -63,7 +69,8 @@ TEST(Economics, IntervalsAreTheFormulas) {
     EXPECT_TRUE(std::isinf(daly_interval_s(60, INFINITY)));
 }
 
-// Llama 3: 16,384 GPUs fail every three hours; a checkpoint of 5.7 TB at 2 TB/s keeps about 90 % or more useful, as published.
+// Llama 3: 16,384 GPUs fail every three hours; a checkpoint of 5.7 TB at 2 TB/s keeps about 90 % or more useful, as
+// published.
 TEST(Economics, Llama3KeepsItsPublishedGoodput) {
     const CheckpointPlan plan = plan_checkpoints({.restart_s = 600}, 16'384, 2048, 5.67e12, 2e12, false, 54 * 86'400.0);
     EXPECT_NEAR(plan.mtbf_s / 3600, 3.05, 0.01);
@@ -139,7 +146,8 @@ TEST(Economics, BothCostTheSameAtBreakEven) {
 
 // Where renting costs less than the electricity, owning never pays.
 TEST(Economics, OwningNeverPaysWhenRentIsLessThanPower) {
-    const OwnVerdict verdict = own_or_rent({.capex = Usd::from_double(1000), .power_w = 10'000}, Usd::from_double(0.5), 1);
+    const OwnVerdict verdict =
+        own_or_rent({.capex = Usd::from_double(1000), .power_w = 10'000}, Usd::from_double(0.5), 1);
     EXPECT_TRUE(std::isinf(verdict.break_even_months));
     EXPECT_TRUE(std::isinf(verdict.break_even_utilisation));
 }

@@ -47,14 +47,15 @@ ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingM
     // A budget that leaves no room for one request is lowered, as people do by hand (max_num_batched_tokens).
     double budget = std::max(s.token_budget, 1.0);
     double activations = activations_of(s, budget, t);
-    while (out.have - fixed - logits - activations < room_for_one && budget / 2 >= kSmallestBudget) {
+    const double share = s.fraction_of_free ? s.memory_fraction : 1;
+    while ((out.have - fixed - logits - activations) * share < room_for_one && budget / 2 >= kSmallestBudget) {
         budget /= 2;
         activations = activations_of(s, budget, t);
     }
     out.token_budget = budget;
     term(out, MemoryTerm::activations) = activations;
-    out.need = fixed + logits + activations + room_for_one;
-    const double free = out.have - fixed - logits - activations;
+    const double free = (out.have - fixed - logits - activations) * share;
+    out.need = fixed + logits + activations + room_for_one / share;
     if (free < room_for_one) {
         out.refused = Reason::memory;
         term(out, MemoryTerm::kv_cache) = room_for_one;
@@ -102,7 +103,7 @@ bool meets(const ServingOutcome& o, const LatencySpec& l) {
 
 ServingMemory serving_memory(const ServingSetup& setup, ReplicaShape shape) noexcept {
     ServingMemory out;
-    out.have = setup.device.memory_bytes * setup.memory_fraction;
+    out.have = setup.device.memory_bytes * (setup.fraction_of_free && setup.decoder ? 1 : setup.memory_fraction);
     term(out, MemoryTerm::weights) = weights_of_device(setup, shape);
     out.need = term(out, MemoryTerm::weights);
     if (setup.refused != Reason::none) {

@@ -49,6 +49,7 @@ struct ServingSetup {
     LengthLaw length_law = LengthLaw::lognormal;
     double token_budget = 8192, max_sequences = 256, block_tokens = 16, memory_fraction = 0.90;
     double prompt_tokens = 0, output_tokens = 0, prompt_cv = 0, output_cv = 0, arrival_cv = 1;
+    bool fraction_of_free = false;    // memory_fraction is of what weights and activations leave (TensorRT-LLM), not of the device (vLLM)
     double kv_output_share = 0.55;    // of the output that a sequence holds on average; 1 where the full length is reserved
     double weight_read_efficiency = 0.8, compute_efficiency = 0.6, kv_read_efficiency = 0.7, prefill_efficiency = 0.55;
     double expert_efficiency = 1;     // of the grouped matmul of routed experts, relative to a dense one
@@ -88,6 +89,8 @@ struct ServingLoad {
     double speed = 1;                // multiplies step times: for the interval; above 1 is slower
     std::uint64_t seed = 1;
     int requests = 2000;             // simulated, the first tenth discarded
+    bool burst = false;              // closed loop: all start with a whole request ahead; else spread over a request's life, so that
+                                     // requests of one length do not stay in lockstep as no real clients do
 };
 
 struct ServingOutcome {

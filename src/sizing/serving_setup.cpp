@@ -96,8 +96,9 @@ void take_constants(ServingSetup& s, const Catalog& catalog, std::string_view fr
     const std::string_view engine = suffix_of(framework);
     s.token_budget = constant(catalog, "max_batched_tokens", engine);
     s.max_sequences = constant(catalog, "max_num_seqs", engine);
-    s.block_tokens = constant(catalog, engine == "_tensorrt_llm" ? "kv_block_tokens" : "kv_block_tokens_vllm", engine == "_tensorrt_llm" ? engine : "");
-    s.memory_fraction = constant(catalog, "gpu_memory_fraction_vllm", "");
+    s.block_tokens = catalog.constant_or_die(engine == "_tensorrt_llm" ? "kv_block_tokens_tensorrt_llm" : "kv_block_tokens_vllm");
+    s.fraction_of_free = engine == "_tensorrt_llm";
+    s.memory_fraction = constant(catalog, s.fraction_of_free ? "gpu_memory_fraction_tensorrt_llm" : "gpu_memory_fraction_vllm", "");
     s.kv_output_share = s.policy == SchedulerPolicy::in_flight || s.policy == SchedulerPolicy::fixed_batch ? 1 : catalog.constant_or_die("kv_output_share");
     s.weight_read_efficiency = constant(catalog, "decode_weight_bandwidth_efficiency", engine);
     s.compute_efficiency = constant(catalog, "decode_compute_efficiency", engine);

@@ -126,7 +126,11 @@ public:
     }
     template <typename Admit>
     void start(Admit&& admit) {
-        for (int i = 0; i < issued_; ++i) admit(i, draw_request(setup_, load_.seed, static_cast<std::uint64_t>(i)));
+        for (int i = 0; i < issued_; ++i) {
+            RequestDraw draw = draw_request(setup_, load_.seed, static_cast<std::uint64_t>(i));
+            if (!load_.burst) draw.output = std::ceil(draw.output * SplitMix(load_.seed + static_cast<std::uint64_t>(i)).uniform());
+            admit(i, draw);
+        }
     }
     // Time passes with a step of the engine running, or idle.
     void pass(double seconds, bool working) {

@@ -137,7 +137,7 @@ TEST(Simulator, SkippingAheadChangesNothing) {
     s.output_cv = s.prompt_cv = 0;
     s.output_tokens = 50;
     s.prompt_tokens = 100;
-    const ServingOutcome o = simulate_serving(s, {1, 1}, {.concurrency = 2, .requests = 40});
+    const ServingOutcome o = simulate_serving(s, {1, 1}, {.concurrency = 2, .requests = 40, .burst = true});
     const StepModel model(s, {1, 1});
     StepWork work;
     work.add_prompt(100, 0, true);

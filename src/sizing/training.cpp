@@ -300,10 +300,13 @@ StageTimes add_pipeline(const TrainingSetup& setup, const ParallelLayout& layout
         const double passes = layout.recompute == Recompute::full ? 6 : 4;
         out.tensor_bytes = n * passes * all_reduce_bytes(layout.tensor, exchanged);
     }
+    // What hides the reductions of the first stage is its own work, whichever stage is the slowest.
+    const double first_layers = layers_of_stage(setup.layers, layout.pipeline, 0);
+    const double first_head = (layout.pipeline == 1 ? head : 0) + first_layers * layer.launch;
     StageTimes stage;
-    stage.forward = layers * layer.forward() + (layer.launch * layers + logits) / 3;
-    stage.backward = layers * (layer.backward() + layer.recompute) + (layer.launch * layers + logits) * 2 / 3;
-    stage.pieces = layers;
+    stage.forward = first_layers * layer.forward() + first_head / 3;
+    stage.backward = first_layers * (layer.backward() + layer.recompute) + first_head * 2 / 3;
+    stage.pieces = first_layers;
     return stage;
 }
 
@@ -345,19 +348,22 @@ void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int node
     const StageTimes stage = setup.transformer ? add_pipeline(setup, layout, nodes, out) : add_samples(setup, layout, out);
     const double trained = setup.method == Method::full || setup.total_params <= 0 ? 1 : setup.trainable_params / setup.total_params;
 
-    // The stage with most parameters ends the step: the first (its table) or, untied, the last (its head); the layers are the same.
+    // The first stage ends the step: the others have drained before it.
     const StageParams params = stage_params(setup, layout, 0);
     const double group = static_cast<double>(layout.data) * layout.context;
     DataComm comm;
     const double shard = layout.zero == 0 ? group : layout.shard_ranks();
-    add_data_comm(setup, layout, params.dense, shard, group / shard, layout.tensor, stage, trained, comm);
+    // Dense and expert parts reduce over different groups; each hides behind the share of the compute that its bytes have.
+    const auto hiding = [&](double part) {
+        const double share = part / std::max(1.0, params.all());
+        return StageTimes{stage.forward * share, stage.backward * share, stage.pieces};
+    };
+    add_data_comm(setup, layout, params.dense, shard, group / shard, layout.tensor, hiding(params.dense), trained, comm);
     if (params.expert > 0) {
         // Ranks with the same experts are `expert` ranks apart.
         const double e = layout.expert;
         const double expert_shard = std::max(1.0, shard / e);
-        StageTimes nothing_left = stage;
-        nothing_left.pieces = stage.pieces;
-        add_data_comm(setup, layout, params.expert, expert_shard, group / e / expert_shard, layout.tensor * e, nothing_left, trained, comm);
+        add_data_comm(setup, layout, params.expert, expert_shard, group / e / expert_shard, layout.tensor * e, hiding(params.expert), trained, comm);
     }
     const double gpus = layout.gpus();
     comm.gradient += all_reduce_s(device, make_group(device, gpus, 1), sizeof(float));  // norm of the gradients, for clipping

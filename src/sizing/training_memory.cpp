@@ -169,6 +169,7 @@ Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, i
     if (wanted != ranks) return refuse(Reason::node_count, ranks, wanted);
     const bool integer = setup.precision == Precision::int8 || setup.precision == Precision::int4 || setup.precision == Precision::fp4;
     if (integer || setup.device.matmul(setup.precision) <= 0) return refuse(Reason::precision_unsupported, 0, 1);
+    if (setup.device.memory_bytes_per_s <= 0) return refuse(Reason::unknown_accelerator, 0, 1);
     const std::int64_t group = std::int64_t{layout.data} * layout.context;
     if (group % layout.shard_ranks() != 0) return refuse(Reason::shape_indivisible, static_cast<double>(group), layout.shard_ranks());
     if (!setup.transformer) {

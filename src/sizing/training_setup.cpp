@@ -105,7 +105,7 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
     setup.window = m.sliding_window;
     setup.causal = m.kind == ModelKind::decoder;
     setup.tied = m.tied_embeddings || m.kind == ModelKind::encoder;
-    setup.dropout = !m.gated && m.layer_norm;
+    setup.dropout = m.kind == ModelKind::encoder;  // decoders are trained without since 2022 or so
     if (m.moe()) {
         setup.experts = m.experts;
         setup.active_experts = std::max(1, m.active_experts);
@@ -231,10 +231,13 @@ GemmTimes gemm_times(const TrainingSetup& setup, double tensor, double tokens) n
     const bool frozen = setup.method != Method::full;
     const double in = setup.precision == Precision::fp8 ? 1 : setup.compute_bytes, out = setup.compute_bytes;
     const double width = setup.heads * setup.head_dim;
-    const double query_key_value = (setup.attention_params - width * setup.hidden) / setup.hidden;
+    // Columns of the projections into attention, the latents of MLA and cross attention among them. Biases are parameters but no columns:
+    // rounding up to whole aligned ones keeps them from making the matrix look misaligned.
+    const double columns = setup.gemm_aligned * tensor;
+    const double query_key_value = std::ceil((setup.attention_params - width * setup.hidden) / setup.hidden / columns) * columns;
 
     Passes attention, dense, shared, logits;
-    attention.add(device, tokens, std::max(1.0, query_key_value / tensor), setup.hidden, in, out, frozen);
+    attention.add(device, tokens, query_key_value / tensor, setup.hidden, in, out, frozen);
     attention.add(device, tokens, setup.hidden, width / tensor, in, out, frozen);
     const auto feed_forward = [&](Passes& passes, double ffn) {
         if (ffn <= 0) return;
@@ -249,8 +252,7 @@ GemmTimes gemm_times(const TrainingSetup& setup, double tensor, double tokens) n
     // Logits stay in 16 bit even where the layers are FP8.
     GemmDevice wide = device;
     if (setup.precision == Precision::fp8) wide.flops = setup.device.matmul(Precision::bf16) * setup.gemm_efficiency;
-    const double padding = setup.gemm_aligned * tensor;  // vocabularies are padded to what tensor cores like
-    const double vocabulary = std::ceil(setup.vocabulary / padding) * padding;
+    const double vocabulary = std::ceil(setup.vocabulary / columns) * columns;  // padded to what tensor cores like
     logits.add(wide, tokens * setup.predicted_share, vocabulary / tensor, setup.hidden, setup.compute_bytes, out, frozen);
 
     return {.dense_forward = attention.forward + dense.forward,

@@ -1,4 +1,5 @@
-// Workload: what the user wants done, in the words of the workload file. The same file later runs, serves and is checked.
+// Workload: what the user wants done, in the words of the workload file. The same file later runs, serves and is
+// checked.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,12 @@ enum class WorkloadKind : std::uint8_t {
     embedding,
     preprocessing,
     notebook,
-    simulation        // rendering, CAD, CAE
+    simulation  // rendering, CAD, CAE
 };
 std::string_view to_string(WorkloadKind kind);
-inline bool is_training(WorkloadKind k) { return k == WorkloadKind::training || k == WorkloadKind::fine_tuning; }
+inline bool is_training(WorkloadKind k) {
+    return k == WorkloadKind::training || k == WorkloadKind::fine_tuning;
+}
 
 enum class Method : std::uint8_t { full, lora, qlora };
 enum class Minimize : std::uint8_t { cost, time, energy };
@@ -41,14 +44,15 @@ struct DataSpec {
     std::optional<double> examples;  // sequences, images, ...
     std::optional<double> sequence;  // tokens of one sequence
     std::optional<double> epochs;
-    std::optional<Bytes> bytes;             // size of the data set on storage
+    std::optional<Bytes> bytes;  // size of the data set on storage
     std::optional<Bytes> bytes_per_example;
     std::optional<Bytes> storage_bandwidth_per_second;  // what the storage delivers to all nodes together, bytes/s
     std::optional<Seconds> decode_per_example;          // CPU time of one vCPU to decode and augment one example
     std::map<std::string, SourcePos> at;
 };
 
-// read_workload fills in both global figures (one from the other, or a default that the assumptions name) for training and fine-tuning.
+// read_workload fills in both global figures (one from the other, or a default that the assumptions name) for training
+// and fine-tuning.
 struct BatchSpec {
     std::optional<double> global_tokens, global_examples, micro;
     std::map<std::string, SourcePos> at;
@@ -57,14 +61,16 @@ struct BatchSpec {
 struct TrafficSpec {
     std::optional<double> requests_per_second;
     std::optional<double> prompt_tokens, output_tokens;  // means
-    std::optional<double> prompt_tokens_cv, output_tokens_cv, arrival_cv;  // coefficient of variation; arrival 1: Poisson
-    std::optional<double> requests;      // batch: how many in all
-    std::optional<double> concurrency;   // closed loop instead of a rate
+    std::optional<double> prompt_tokens_cv, output_tokens_cv,
+        arrival_cv;                     // coefficient of variation; arrival 1: Poisson
+    std::optional<double> requests;     // batch: how many in all
+    std::optional<double> concurrency;  // closed loop instead of a rate
     std::map<std::string, SourcePos> at;
 };
 
 struct LatencySpec {
-    std::optional<Seconds> ttft_p50, ttft_p95, ttft_p99, tpot_p50, tpot_p95, tpot_p99, e2e_p95, p95;  // p95: one request, small models
+    std::optional<Seconds> ttft_p50, ttft_p95, ttft_p99, tpot_p50, tpot_p95, tpot_p99, e2e_p95,
+        p95;  // p95: one request, small models
     std::map<std::string, SourcePos> at;
     bool any() const { return ttft_p50 || ttft_p95 || ttft_p99 || tpot_p50 || tpot_p95 || tpot_p99 || e2e_p95 || p95; }
 };
@@ -86,8 +92,8 @@ struct WhereSpec {
     SpotUse spot = SpotUse::never;
     std::string os = "linux";
     std::optional<double> max_nodes, nodes;  // nodes: exactly
-    std::string nodes_file;              // on-prem nodes in YAML
-    std::optional<Seconds> commitment;   // reserved prices may be used when the work lasts this long
+    std::string nodes_file;                  // on-prem nodes in YAML
+    std::optional<Seconds> commitment;       // reserved prices may be used when the work lasts this long
     std::map<std::string, SourcePos> at;
 };
 
@@ -122,8 +128,9 @@ struct Workload {
     int version = 1;
     std::string name;
     WorkloadKind kind = WorkloadKind::training;
-    ModelSpec model;             // resolved: from the catalogue, a config.json, the fields given, or assumed
-    bool model_known = false;    // false where no model is needed (notebook, preprocessing, simulation) and none was given
+    ModelSpec model;  // resolved: from the catalogue, a config.json, the fields given, or assumed
+    bool model_known =
+        false;  // false where no model is needed (notebook, preprocessing, simulation) and none was given
     DataSpec data;
     BatchSpec batch;
     Precision precision = Precision::bf16;
@@ -131,8 +138,8 @@ struct Workload {
     Method method = Method::full;
     LoraSpec lora;
     std::string optimizer = "adamw";  // adamw, adam8bit, sgd, adafactor, muon
-    std::string framework;            // megatron, fsdp, deepspeed, pytorch; vllm, tensorrt-llm, sglang, llama.cpp; empty: chosen
-    bool compiled = false;            // torch.compile or the like
+    std::string framework;  // megatron, fsdp, deepspeed, pytorch; vllm, tensorrt-llm, sglang, llama.cpp; empty: chosen
+    bool compiled = false;  // torch.compile or the like
     bool flash_attention = true;
     TrafficSpec traffic;
     ObjectiveSpec objective;
@@ -140,24 +147,25 @@ struct Workload {
     LayoutSpec layout;
     CheckpointSpec checkpoint;
     DiskSpec disk;
-    std::string orchestrator;         // wanted: aks, azure-ml, vmss, cyclecloud-slurm, batch, ray, slurm, local; empty: chosen
-    std::string use_case;             // chatbot, medical-imaging, ...: sets defaults, see templates
-    bool sensitive = false;           // isolation, private network, audit
-    bool interruptible = true;        // may be stopped and resumed
-    double models_served = 1;         // several models on one machine
-    std::optional<Bytes> memory;      // preprocessing, notebook, simulation: what the work needs
+    std::string orchestrator;  // wanted: aks, azure-ml, vmss, cyclecloud-slurm, batch, ray, slurm, local; empty: chosen
+    std::string use_case;      // chatbot, medical-imaging, ...: sets defaults, see templates
+    bool sensitive = false;    // isolation, private network, audit
+    bool interruptible = true;                    // may be stopped and resumed
+    double models_served = 1;                     // several models on one machine
+    std::optional<Bytes> memory;                  // preprocessing, notebook, simulation: what the work needs
     std::optional<double> vcpu_hours, gpu_hours;  // preprocessing, simulation: amount of work, when known
-    std::optional<Seconds> period;    // notebook, endpoint: how long it is kept
-    std::vector<std::string> needs;   // software: pytorch, jupyter, mpi, ...
-    std::vector<std::string> assumptions;  // everything taken for granted, in words, for the plan to show
+    std::optional<Seconds> period;                // notebook, endpoint: how long it is kept
+    std::vector<std::string> needs;               // software: pytorch, jupyter, mpi, ...
+    std::vector<std::string> assumptions;         // everything taken for granted, in words, for the plan to show
     SourcePos pos;
-    std::map<std::string, SourcePos> at;   // only what the file says: at.count("precision") == 0 means that bf16 was assumed
+    std::map<std::string, SourcePos>
+        at;  // only what the file says: at.count("precision") == 0 means that bf16 was assumed
 
     // Quantities every later stage wants, derived once by read_workload.
-    double sequence() const;          // tokens per sequence, 1 for images
-    double total_examples() const;    // sequences, images or requests processed, epochs included; 0: no end, or not known
+    double sequence() const;        // tokens per sequence, 1 for images
+    double total_examples() const;  // sequences, images or requests processed, epochs included; 0: no end, or not known
     double total_tokens() const;
-    std::string title() const;        // "Train llama-3-8b on 150 B tokens"
+    std::string title() const;  // "Train llama-3-8b on 150 B tokens"
 };
 
 // Reads a file the workload names (config.json, nodes): a door that the caller opens, since sizing has no side effects.
@@ -177,6 +185,6 @@ struct Question {
 };
 std::vector<Question> questions_for(std::string_view kind);  // kind empty: only the first question
 
-const RecordInfo& workload_record();   // for the schema and the reference page
+const RecordInfo& workload_record();  // for the schema and the reference page
 
 }  // namespace stoker

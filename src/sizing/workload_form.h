@@ -14,7 +14,8 @@ struct ModelForm {
     std::optional<ModelKind> kind;
     std::optional<int> layers, decoder_layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, max_sequence;
     std::optional<int> experts, active_experts, expert_ffn, shared_expert_ffn, dense_layers;
-    std::optional<int> q_lora_rank, kv_lora_rank, rope_head_dim, nope_head_dim, v_head_dim, sliding_window, learned_positions;
+    std::optional<int> q_lora_rank, kv_lora_rank, rope_head_dim, nope_head_dim, v_head_dim, sliding_window,
+        learned_positions;
     std::optional<bool> gated, tied_embeddings, biases, layer_norm;
     std::optional<double> forward_flops, activation_bytes;
     std::optional<std::string> sample_unit;
@@ -22,7 +23,9 @@ struct ModelForm {
     SourcePos pos;
 
     // Says something about the shape, so that it can be counted.
-    bool any_shape() const { return layers || hidden || heads || kv_heads || head_dim || ffn || vocabulary || experts || forward_flops; }
+    bool any_shape() const {
+        return layers || hidden || heads || kv_heads || head_dim || ffn || vocabulary || experts || forward_flops;
+    }
     SourcePos place(std::string_view key) const;
 };
 

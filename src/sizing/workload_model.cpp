@@ -28,9 +28,13 @@ void add(Problems& problems, SourcePos pos, const Error& error, std::string reme
     }
 }
 
-double counted(const ModelSpec& model) { return model.transformer() ? parameters_of(model) : model.published_parameters; }
+double counted(const ModelSpec& model) {
+    return model.transformer() ? parameters_of(model) : model.published_parameters;
+}
 
-bool is_image(ModelKind kind) { return kind == ModelKind::cnn || kind == ModelKind::vit || kind == ModelKind::diffusion; }
+bool is_image(ModelKind kind) {
+    return kind == ModelKind::cnn || kind == ModelKind::vit || kind == ModelKind::diffusion;
+}
 
 const ModelSpec* nearest_of_family(const Catalog& catalog, std::string_view family, double parameters) {
     const ModelSpec* best = nullptr;
@@ -53,7 +57,8 @@ ModelSpec scaled(const ModelSpec& known, double parameters) {
     const int dim = std::max(1, known.head_dim);
     model.kv_heads = std::max(1, static_cast<int>(std::lround(known.heads * scale / group)));
     model.heads = model.kv_heads * group;
-    if (known.attention == AttentionKind::mla) model.kv_heads = model.heads = std::max(1, static_cast<int>(std::lround(known.heads * scale)));
+    if (known.attention == AttentionKind::mla)
+        model.kv_heads = model.heads = std::max(1, static_cast<int>(std::lround(known.heads * scale)));
     model.hidden = std::max(dim, static_cast<int>(std::lround(known.hidden * scale / dim)) * dim);
     model.layers = std::max(1, static_cast<int>(std::lround(known.layers * scale)));
     model.decoder_layers = static_cast<int>(std::lround(known.decoder_layers * scale));
@@ -68,7 +73,8 @@ ModelSpec scaled(const ModelSpec& known, double parameters) {
         grown += 1024;
         const double slope = (counted(wider) - counted(model)) / 1024;
         if (slope <= 0) break;
-        ffn = std::clamp(static_cast<int>(std::lround((ffn + (parameters - counted(model)) / slope) / 64) * 64), 64, 10'000'000);
+        ffn = std::clamp(static_cast<int>(std::lround((ffn + (parameters - counted(model)) / slope) / 64) * 64), 64,
+                         10'000'000);
     }
     return model;
 }
@@ -81,7 +87,9 @@ std::optional<ModelSpec> by_family(const ModelForm& form, const Catalog& catalog
         for (const ModelSpec& model : catalog.models()) families.push_back(model.family);
         std::sort(families.begin(), families.end());
         families.erase(std::unique(families.begin(), families.end()), families.end());
-        add(problems, form.place("family"), fmt::format("family: no model family named '{}'{}", printable(form.family, 40), did_you_mean(form.family, families)),
+        add(problems, form.place("family"),
+            fmt::format("family: no model family named '{}'{}", printable(form.family, 40),
+                        did_you_mean(form.family, families)),
             "known families: " + join(families, ", "));
         return std::nullopt;
     }
@@ -90,9 +98,10 @@ std::optional<ModelSpec> by_family(const ModelForm& form, const Catalog& catalog
     const double off = counted(model) / parameters - 1;
     if (std::abs(off) > kDisagreement) return std::nullopt;  // too far from anything of that family
     model.assumed = true;
-    model.assumption = near ? fmt::format("shape of {}", known->name)
-                            : fmt::format("shape scaled from {}: {} layers, hidden {}, {} heads, FFN {}", known->name, model.layers, model.hidden,
-                                          model.heads, model.moe() ? model.expert_ffn : model.ffn);
+    model.assumption =
+        near ? fmt::format("shape of {}", known->name)
+             : fmt::format("shape scaled from {}: {} layers, hidden {}, {} heads, FFN {}", known->name, model.layers,
+                           model.hidden, model.heads, model.moe() ? model.expert_ffn : model.ffn);
     model.name = format_count(parameters) + " " + lower(form.family);
     return model;
 }
@@ -142,7 +151,8 @@ std::vector<std::string> complete_shape(const ModelForm& form, ModelSpec& model)
         guessed.push_back(fmt::format("{} heads of {}", model.heads, model.head_dim));
     }
     if (model.kv_heads == 0 || (form.heads && !form.kv_heads)) model.kv_heads = model.heads;
-    if (model.head_dim == 0 || (!form.head_dim && (form.hidden || form.heads) && model.attention != AttentionKind::mla)) {
+    if (model.head_dim == 0 ||
+        (!form.head_dim && (form.hidden || form.heads) && model.attention != AttentionKind::mla)) {
         model.head_dim = std::max(1, model.hidden / model.heads);
     }
     if (model.kv_lora_rank > 0) {
@@ -172,43 +182,56 @@ std::vector<std::string> complete_shape(const ModelForm& form, ModelSpec& model)
 }
 
 void check_shape(const ModelForm& form, const ModelSpec& model, Problems& problems) {
-    if (model.hidden > 0 && model.heads > 0 && !form.head_dim && model.kv_lora_rank == 0 && model.hidden % model.heads != 0) {
-        add(problems, form.place("heads"), fmt::format("heads: {} heads do not divide the hidden size {}", model.heads, model.hidden),
+    if (model.hidden > 0 && model.heads > 0 && !form.head_dim && model.kv_lora_rank == 0 &&
+        model.hidden % model.heads != 0) {
+        add(problems, form.place("heads"),
+            fmt::format("heads: {} heads do not divide the hidden size {}", model.heads, model.hidden),
             "give head_dim, if the heads are not hidden / heads wide");
     }
     if (model.kv_heads > 0 && model.heads % model.kv_heads != 0) {
-        add(problems, form.place(form.kv_heads ? "kv_heads" : "heads"), fmt::format("kv_heads: {} key/value heads do not divide {} heads", model.kv_heads, model.heads));
+        add(problems, form.place(form.kv_heads ? "kv_heads" : "heads"),
+            fmt::format("kv_heads: {} key/value heads do not divide {} heads", model.kv_heads, model.heads));
     }
     if (model.active_experts > model.experts && form.active_experts) {
-        add(problems, form.place("active_experts"), fmt::format("active_experts: {} experts per token, but there are {}", model.active_experts, model.experts));
+        add(problems, form.place("active_experts"),
+            fmt::format("active_experts: {} experts per token, but there are {}", model.active_experts, model.experts));
     }
     if (model.dense_layers > model.layers) {
-        add(problems, form.place("dense_layers"), fmt::format("dense_layers: {} of {} layers", model.dense_layers, model.layers));
+        add(problems, form.place("dense_layers"),
+            fmt::format("dense_layers: {} of {} layers", model.dense_layers, model.layers));
     }
     if (model.decoder_layers > model.layers) {
-        add(problems, form.place("decoder_layers"), fmt::format("decoder_layers: {} of {} layers", model.decoder_layers, model.layers));
+        add(problems, form.place("decoder_layers"),
+            fmt::format("decoder_layers: {} of {} layers", model.decoder_layers, model.layers));
     }
     if (model.kv_lora_rank > 0 && (model.rope_head_dim == 0 || model.nope_head_dim == 0 || model.v_head_dim == 0)) {
-        add(problems, form.place("kv_lora_rank"), "latent attention needs rope_head_dim, nope_head_dim and v_head_dim as well");
+        add(problems, form.place("kv_lora_rank"),
+            "latent attention needs rope_head_dim, nope_head_dim and v_head_dim as well");
     }
 }
 
 class Resolver {
 public:
-    Resolver(const ModelForm& form, const Catalog& catalog, const FileLoader& load, std::vector<std::string>& assumptions, Problems& problems)
+    Resolver(const ModelForm& form, const Catalog& catalog, const FileLoader& load,
+             std::vector<std::string>& assumptions, Problems& problems)
         : form_(form), catalog_(catalog), load_(load), assumptions_(assumptions), problems_(problems) {}
 
     ModelSpec resolve() {
         const int ways = !form_.name.empty() + !form_.config.empty() + !form_.family.empty();
         if (ways > 1) {
-            add(problems_, form_.pos, "model: name, config and family exclude each other", "keep the one that is meant");
+            add(problems_, form_.pos, "model: name, config and family exclude each other",
+                "keep the one that is meant");
             return {};
         }
         ModelSpec model;
-        if (!form_.config.empty()) model = from_config();
-        else if (!form_.name.empty()) model = from_catalog();
-        else model = from_fields();
-        if (model.name.empty()) model.name = parameters_of(model) > 0 ? format_count(parameters_of(model)) + " model" : "the model";
+        if (!form_.config.empty())
+            model = from_config();
+        else if (!form_.name.empty())
+            model = from_catalog();
+        else
+            model = from_fields();
+        if (model.name.empty() && counted(model) > 0)
+            model.name = fmt::format("{} {}", format_count(counted(model)), to_string(model.kind));
         return model;
     }
 
@@ -216,7 +239,9 @@ private:
     ModelSpec from_catalog() {
         const auto index = catalog_.find_model(form_.name);
         if (!index) {
-            add(problems_, form_.place("name"), index.error(), "stoker catalog models lists what is known; or give {config: path/to/config.json}, or {parameters: 7B}");
+            add(problems_, form_.place("name"), index.error(),
+                "stoker catalog models lists what is known; or give {config: path/to/config.json}, or {parameters: "
+                "7B}");
             return {};
         }
         ModelSpec model = catalog_.models()[static_cast<std::size_t>(*index)];
@@ -226,10 +251,18 @@ private:
     }
 
     ModelSpec from_config() {
-        auto document = load_ ? load_(form_.config) : Result<Document>(Error(ErrorKind::unsupported, "files cannot be read here"));
+        auto document =
+            load_ ? load_(form_.config) : Result<Document>(Error(ErrorKind::unsupported, "files cannot be read here"));
         if (!document) {
-            add(problems_, form_.place("config"), Error(document.error()).problems().front().pos.known() ? document.error() : Error(ErrorKind::invalid, "model config: " + document.error().message()),
-                "the path is relative to the workload file; config.json lies beside the weights of a Hugging Face model");
+            for (Problem problem : document.error().problems()) {
+                if (!problem.pos.known()) {  // not in the file, but with it
+                    problem = {"model config: " + problem.message,
+                               "the path is relative to the workload file; config.json lies beside the weights of a "
+                               "Hugging Face model",
+                               form_.place("config")};
+                }
+                problems_.push_back(std::move(problem));
+            }
             return {};
         }
         const std::string path = form_.config;
@@ -256,7 +289,8 @@ private:
     ModelSpec from_fields() {
         const ModelKind kind = form_.kind.value_or(ModelKind::decoder);
         if (!form_.family.empty() && !form_.parameters && !form_.any_shape()) {
-            add(problems_, form_.pos, "model.parameters is missing: how many parameters does the model have?", "write for example {family: " + printable(form_.family, 40) + ", parameters: 70B}");
+            add(problems_, form_.pos, "model.parameters is missing: how many parameters does the model have?",
+                "write for example {family: " + printable(form_.family, 40) + ", parameters: 70B}");
             return {};
         }
         const bool whole_shape = form_.layers && form_.hidden;
@@ -269,14 +303,17 @@ private:
             if (model.activation_bytes_per_sample <= 0) {
                 // About what ResNet-50 keeps: 100 MB at 4.1 GMAC.
                 model.activation_bytes_per_sample = model.forward_flops_per_sample * 0.0125;
-                assumptions_.push_back(fmt::format("activations of one {}: {} (12.5 bytes per kFLOP, as in ResNet-50)", model.sample_unit,
+                assumptions_.push_back(fmt::format("activations of one {}: {} (12.5 bytes per kFLOP, as in ResNet-50)",
+                                                   model.sample_unit,
                                                    format_bytes_gib(Bytes(model.activation_bytes_per_sample))));
             }
             return model;
         }
         if (!whole_shape && !form_.parameters) {
-            if (form_.any_shape() && !form_.layers) add(problems_, form_.pos, "model.layers is missing", "give layers and hidden, or parameters");
-            if (form_.any_shape() && form_.layers) add(problems_, form_.pos, "model.hidden is missing", "give layers and hidden, or parameters");
+            if (form_.any_shape() && !form_.layers)
+                add(problems_, form_.pos, "model.layers is missing", "give layers and hidden, or parameters");
+            if (form_.any_shape() && form_.layers)
+                add(problems_, form_.pos, "model.hidden is missing", "give layers and hidden, or parameters");
             if (!form_.any_shape()) ask_parameters();
             return {};
         }
@@ -289,7 +326,8 @@ private:
             const std::size_t before = problems_.size();
             check_shape(form_, model, problems_);
             if (problems_.size() != before) return {};
-            if (!guessed.empty()) assumptions_.push_back("model: " + join(guessed, ", ") + ", since the file does not say");
+            if (!guessed.empty())
+                assumptions_.push_back("model: " + join(guessed, ", ") + ", since the file does not say");
             model.name = format_count(counted(model)) + " " + std::string(to_string(kind));
             compare(counted(model), "its shape");
             return model;
@@ -303,12 +341,14 @@ private:
         if (!model) {
             auto assumed = assume_model(catalog_, *form_.parameters, kind);
             if (!assumed) {
-                add(problems_, form_.place("parameters"), assumed.error(), "give the shape: layers, hidden, heads, ffn, vocab");
+                add(problems_, form_.place("parameters"), assumed.error(),
+                    "give the shape: layers, hidden, heads, ffn, vocab");
                 return {};
             }
             model = std::move(*assumed);
         }
-        assumptions_.push_back(fmt::format("model: only {} parameters are known; {} is assumed", format_count(*form_.parameters), model->assumption));
+        assumptions_.push_back(fmt::format("model: only {} parameters are known; {} is assumed",
+                                           format_count(*form_.parameters), model->assumption));
         if (form_.any_shape()) change(*model);
         compare(counted(*model), "the assumed shape");
         return std::move(*model);
@@ -320,14 +360,16 @@ private:
         if (form_.any_shape() && model.transformer()) {
             if (form_.hidden && !form_.heads) model.heads = model.kv_heads = model.head_dim = 0;
             const auto guessed = complete_shape(form_, model);
-            if (!guessed.empty()) assumptions_.push_back("model: " + join(guessed, ", ") + ", since the file does not say");
+            if (!guessed.empty())
+                assumptions_.push_back("model: " + join(guessed, ", ") + ", since the file does not say");
             model.published_parameters = 0;
             check_shape(form_, model, problems_);
         }
     }
 
     void ask_parameters() {
-        add(problems_, form_.pos, "model.parameters is missing: how many parameters does the model have?", "write for example model: {parameters: 7B}, or the name of a known model");
+        add(problems_, form_.pos, "model.parameters is missing: how many parameters does the model have?",
+            "write for example model: {parameters: 7B}, or the name of a known model");
     }
 
     // Both are said and they differ: the shape is what gets counted, and the reader must know.
@@ -335,8 +377,9 @@ private:
         if (!form_.parameters || count <= 0) return;
         const double off = count / *form_.parameters - 1;
         if (std::abs(off) <= kDisagreement) return;
-        assumptions_.push_back(fmt::format("WARNING: the file says {} parameters, {} has {} ({:+.0f} %): the shape is what counts", format_count(*form_.parameters), what,
-                                           format_count(count), off * 100));
+        assumptions_.push_back(
+            fmt::format("WARNING: the file says {} parameters, {} has {} ({:+.0f} %): the shape is what counts",
+                        format_count(*form_.parameters), what, format_count(count), off * 100));
     }
 
     const ModelForm& form_;

@@ -11,11 +11,13 @@ namespace stoker {
 namespace {
 
 constexpr double kDay = 86'400, kYear = 365.25 * kDay;
-constexpr double kMostTokens = 1e18, kMostExamples = 1e15, kMostSequence = 1e7, kMostParameters = 1e15, kMostFlops = 1e24;
+constexpr double kMostTokens = 1e18, kMostExamples = 1e15, kMostSequence = 1e7, kMostParameters = 1e15,
+                 kMostFlops = 1e24;
 constexpr double kMostBytes = 1e18, kMostRate = 1e9;
 constexpr double kSmall = 1e-9;  // "more than zero" for bounds that include their ends
 
-FieldInfo field_info(std::string type, std::string description, std::string example, std::vector<std::string> choices = {}) {
+FieldInfo field_info(std::string type, std::string description, std::string example,
+                     std::vector<std::string> choices = {}) {
     FieldInfo info;
     info.type = std::move(type);
     info.description = std::move(description);
@@ -26,7 +28,8 @@ FieldInfo field_info(std::string type, std::string description, std::string exam
 
 // A list of names (or one name) that remembers where each item stands, as "sizes.0", for the messages of resolve_where.
 template <class T>
-void names(RecordTable<T>& table, const std::string& key, std::vector<std::string> T::*member, std::string description, std::string example) {
+void names(RecordTable<T>& table, const std::string& key, std::vector<std::string> T::*member, std::string description,
+           std::string example) {
     FieldInfo info = field_info("list of text", std::move(description), std::move(example));
     info.key = key;
     table.custom(key, info, [info, key, member](const Node& node, T& record, Problems& problems) {
@@ -43,16 +46,21 @@ void names(RecordTable<T>& table, const std::string& key, std::vector<std::strin
 
 // Bytes per second, written 64GB/s or 64GB.
 template <class T>
-void bandwidth(RecordTable<T>& table, const std::string& key, std::optional<Bytes> T::*member, std::string description, std::string example) {
+void bandwidth(RecordTable<T>& table, const std::string& key, std::optional<Bytes> T::*member, std::string description,
+               std::string example) {
     FieldInfo info = field_info("bytes per second", std::move(description), std::move(example));
     info.key = key;
     table.custom(key, info, [key, member](const Node& node, T& record, Problems& problems) {
         std::string_view text = node.text;
         if (text.ends_with("/s")) text.remove_suffix(2);
-        const auto parsed = node.is_scalar() ? parse_bytes(trim(text)) : Result<Bytes>(Error(ErrorKind::invalid, "expected bytes per second"));
-        if (!parsed) problems.push_back({key + ": " + parsed.error().message(), "write it as 64GB/s", node.pos});
-        else if (parsed->v < 1 || parsed->v > 1e18) problems.push_back({key + ": the bandwidth must be more than zero and below 1e18 bytes/s", "", node.pos});
-        else record.*member = *parsed;
+        const auto parsed = node.is_scalar() ? parse_bytes(trim(text))
+                                             : Result<Bytes>(Error(ErrorKind::invalid, "expected bytes per second"));
+        if (!parsed)
+            problems.push_back({key + ": " + parsed.error().message(), "write it as 64GB/s", node.pos});
+        else if (parsed->v < 1 || parsed->v > 1e18)
+            problems.push_back({key + ": the bandwidth must be more than zero and below 1e18 bytes/s", "", node.pos});
+        else
+            record.*member = *parsed;
     });
 }
 
@@ -74,41 +82,53 @@ Choices<std::string> words(const std::vector<std::string>& all) {
 }
 
 RecordTable<ModelForm> model_table() {
-    RecordTable<ModelForm> table("model", "What is trained or served: a name of the catalogue, a config.json, a number of parameters, or the shape.");
-    table.shorthand("a name of the catalogue such as llama-3-8b, the path of a config.json, or a number of parameters such as 7B",
-                    [](const Node& node, ModelForm& form, Problems& problems) {
-        const std::string text(trim(node.text));
-        if ((node.kind != NodeKind::string && node.kind != NodeKind::number) || text.empty()) return false;
-        if (node.kind == NodeKind::number || parse_count(text)) {
-            FieldInfo info = field_info("count", "", "7B");
-            info.key = "parameters";
-            info.low = 1;
-            info.high = kMostParameters;
-            double count = 0;
-            if (table_detail::read_number(node, info, count, problems)) form.parameters = count;
-            else form.broken = true;
-            form.at["parameters"] = node.pos;
+    RecordTable<ModelForm> table(
+        "model",
+        "What is trained or served: a name of the catalogue, a config.json, a number of parameters, or the shape.");
+    table.shorthand(
+        "a name of the catalogue such as llama-3-8b, the path of a config.json, or a number of parameters such as 7B",
+        [](const Node& node, ModelForm& form, Problems& problems) {
+            const std::string text(trim(node.text));
+            if ((node.kind != NodeKind::string && node.kind != NodeKind::number) || text.empty()) return false;
+            if (node.kind == NodeKind::number || parse_count(text)) {
+                FieldInfo info = field_info("count", "", "7B");
+                info.key = "parameters";
+                info.low = 1;
+                info.high = kMostParameters;
+                double count = 0;
+                if (table_detail::read_number(node, info, count, problems))
+                    form.parameters = count;
+                else
+                    form.broken = true;
+                form.at["parameters"] = node.pos;
+                return true;
+            }
+            const bool path = text.ends_with(".json");
+            (path ? form.config : form.name) = text;
+            form.at[path ? "config" : "name"] = node.pos;
             return true;
-        }
-        const bool path = text.ends_with(".json");
-        (path ? form.config : form.name) = text;
-        form.at[path ? "config" : "name"] = node.pos;
-        return true;
-    });
+        });
     table.text("name", &ModelForm::name, "A model of the catalogue, or one of its aliases.", "llama-3-8b");
-    table.text("config", &ModelForm::config, "The config.json of a Hugging Face model; the path is relative to this file.", "path/to/config.json");
-    table.text("family", &ModelForm::family, "Which family the shape is taken from when only the parameters are known.", "llama");
+    table.text("config", &ModelForm::config,
+               "The config.json of a Hugging Face model; the path is relative to this file.", "path/to/config.json");
+    table.text("family", &ModelForm::family, "Which family the shape is taken from when only the parameters are known.",
+               "llama");
     table.count("parameters", &ModelForm::parameters, "How many parameters it has.", "70B", 1, kMostParameters);
     table.count("params", &ModelForm::parameters, "Short for parameters.", "70B", 1, kMostParameters);
     table.choice("kind", &ModelForm::kind,
-                 {{"decoder", ModelKind::decoder}, {"encoder", ModelKind::encoder}, {"encoder-decoder", ModelKind::encoder_decoder},
-                  {"cnn", ModelKind::cnn}, {"vit", ModelKind::vit}, {"diffusion", ModelKind::diffusion}},
+                 {{"decoder", ModelKind::decoder},
+                  {"encoder", ModelKind::encoder},
+                  {"encoder-decoder", ModelKind::encoder_decoder},
+                  {"cnn", ModelKind::cnn},
+                  {"vit", ModelKind::vit},
+                  {"diffusion", ModelKind::diffusion}},
                  "The kind of network; a decoder when nothing is said.");
-    const auto whole = [&](const char* key, std::optional<int> ModelForm::*member, const char* description, const char* example, double low, double high) {
-        table.count(key, member, description, example, low, high);
-    };
+    const auto whole = [&](const char* key, std::optional<int> ModelForm::*member, const char* description,
+                           const char* example, double low,
+                           double high) { table.count(key, member, description, example, low, high); };
     whole("layers", &ModelForm::layers, "Transformer layers, of both stacks together.", "80", 1, 10'000);
-    whole("decoder_layers", &ModelForm::decoder_layers, "Of an encoder-decoder: how many of the layers are the decoder's.", "12", 0, 10'000);
+    whole("decoder_layers", &ModelForm::decoder_layers,
+          "Of an encoder-decoder: how many of the layers are the decoder's.", "12", 0, 10'000);
     whole("hidden", &ModelForm::hidden, "Hidden size.", "8192", 1, 1e6);
     whole("heads", &ModelForm::heads, "Attention heads.", "64", 1, 65'536);
     whole("kv_heads", &ModelForm::kv_heads, "Key/value heads; as many as heads when nothing is said.", "8", 1, 65'536);
@@ -126,57 +146,70 @@ RecordTable<ModelForm> model_table() {
     whole("rope_head_dim", &ModelForm::rope_head_dim, "Latent attention: rotary part of a head.", "64", 1, 65'536);
     whole("nope_head_dim", &ModelForm::nope_head_dim, "Latent attention: the other part of a head.", "128", 1, 65'536);
     whole("v_head_dim", &ModelForm::v_head_dim, "Latent attention: width of a value head.", "128", 1, 65'536);
-    whole("sliding_window", &ModelForm::sliding_window, "Tokens that attention looks back, where it is bounded.", "4096", 1, 1e9);
+    whole("sliding_window", &ModelForm::sliding_window, "Tokens that attention looks back, where it is bounded.",
+          "4096", 1, 1e9);
     whole("learned_positions", &ModelForm::learned_positions, "Rows of a learned position table.", "512", 0, 1e7);
     table.flag("gated", &ModelForm::gated, "Feed-forward with a gate (SwiGLU): three matrices instead of two.");
     table.flag("tied_embeddings", &ModelForm::tied_embeddings, "The output head is the embedding table.");
     table.flag("biases", &ModelForm::biases, "Linear layers have biases.");
     table.choice("norm", &ModelForm::layer_norm, {{"rmsnorm", false}, {"layernorm", true}}, "Kind of normalisation.");
-    table.count("forward_flops", &ModelForm::forward_flops, "Images: FLOP of the forward pass of one sample.", "8.2e9", 1, kMostFlops);
-    table.bytes("activation_bytes", &ModelForm::activation_bytes, "Images: activations kept for one sample at 16 bit.", "100MB", 1, kMostBytes);
+    table.count("forward_flops", &ModelForm::forward_flops, "Images: FLOP of the forward pass of one sample.", "8.2e9",
+                1, kMostFlops);
+    table.bytes("activation_bytes", &ModelForm::activation_bytes, "Images: activations kept for one sample at 16 bit.",
+                "100MB", 1, kMostBytes);
     table.text("sample_unit", &ModelForm::sample_unit, "What one sample is called.", "image");
     return table;
 }
 
 RecordTable<DataSpec> data_table() {
     RecordTable<DataSpec> table("data", "What is learned from, or worked through.");
-    table.count("tokens", &DataSpec::tokens, "Tokens of the data set; in all when there are no epochs.", "150B", 1, kMostTokens);
-    table.count("examples", &DataSpec::examples, "Sequences, images or records of the data set.", "52000", 1, kMostExamples);
+    table.count("tokens", &DataSpec::tokens, "Tokens of the data set; in all when there are no epochs.", "150B", 1,
+                kMostTokens);
+    table.count("examples", &DataSpec::examples, "Sequences, images or records of the data set.", "52000", 1,
+                kMostExamples);
     table.count("sequence", &DataSpec::sequence, "Tokens of one sequence.", "8192", 1, kMostSequence);
     table.count("epochs", &DataSpec::epochs, "How often the data is gone through.", "3", 1e-6, 1e6);
     table.bytes("bytes", &DataSpec::bytes, "Size of the data set on storage.", "150GB", 1, kMostBytes);
-    table.bytes("bytes_per_example", &DataSpec::bytes_per_example, "Size of one example on storage.", "110kB", 1, kMostBytes);
-    bandwidth(table, "storage_bandwidth", &DataSpec::storage_bandwidth_per_second, "What storage delivers to all nodes together.", "10GB/s");
-    table.seconds("decode_per_example", &DataSpec::decode_per_example, "Time of one vCPU to decode and augment an example.", "7ms", kSmall, kDay);
+    table.bytes("bytes_per_example", &DataSpec::bytes_per_example, "Size of one example on storage.", "110kB", 1,
+                kMostBytes);
+    bandwidth(table, "storage_bandwidth", &DataSpec::storage_bandwidth_per_second,
+              "What storage delivers to all nodes together.", "10GB/s");
+    table.seconds("decode_per_example", &DataSpec::decode_per_example,
+                  "Time of one vCPU to decode and augment an example.", "7ms", kSmall, kDay);
     return table;
 }
 
 RecordTable<BatchSpec> batch_table() {
     RecordTable<BatchSpec> table("batch", "How much is learned from in one step, on all devices together.");
     table.count("global_tokens", &BatchSpec::global_tokens, "Tokens of one optimizer step.", "4M", 1, 1e12);
-    table.count("global_examples", &BatchSpec::global_examples, "Sequences or images of one optimizer step.", "1024", 1, 1e9);
+    table.count("global_examples", &BatchSpec::global_examples, "Sequences or images of one optimizer step.", "1024", 1,
+                1e9);
     table.count("micro", &BatchSpec::micro, "Sequences or images on a device at once.", "2", 1, 1e6);
     return table;
 }
 
 RecordTable<TrafficSpec> traffic_table() {
     RecordTable<TrafficSpec> table("traffic", "The requests.");
-    table.count("requests_per_second", &TrafficSpec::requests_per_second, "Mean rate at the busiest time.", "12", 1e-6, kMostRate);
+    table.count("requests_per_second", &TrafficSpec::requests_per_second, "Mean rate at the busiest time.", "12", 1e-6,
+                kMostRate);
     table.count("prompt_tokens", &TrafficSpec::prompt_tokens, "Mean tokens of a prompt.", "1500", 1, kMostSequence);
     table.count("output_tokens", &TrafficSpec::output_tokens, "Mean tokens of an answer.", "300", 1, kMostSequence);
-    table.count("prompt_tokens_cv", &TrafficSpec::prompt_tokens_cv, "Spread of the prompts: standard deviation over mean.", "1.0", 0, 20);
-    table.count("output_tokens_cv", &TrafficSpec::output_tokens_cv, "Spread of the answers: standard deviation over mean.", "0.8", 0, 20);
-    table.count("arrival_cv", &TrafficSpec::arrival_cv, "Spread of the time between requests; 1 is Poisson, more is bursty.", "1.0", 0, 100);
+    table.count("prompt_tokens_cv", &TrafficSpec::prompt_tokens_cv,
+                "Spread of the prompts: standard deviation over mean.", "1.0", 0, 20);
+    table.count("output_tokens_cv", &TrafficSpec::output_tokens_cv,
+                "Spread of the answers: standard deviation over mean.", "0.8", 0, 20);
+    table.count("arrival_cv", &TrafficSpec::arrival_cv,
+                "Spread of the time between requests; 1 is Poisson, more is bursty.", "1.0", 0, 100);
     table.count("requests", &TrafficSpec::requests, "Batch: how many in all.", "1M", 1, kMostExamples);
-    table.count("concurrency", &TrafficSpec::concurrency, "Users who each wait for their answer, in place of a rate.", "64", 1, 1e9);
+    table.count("concurrency", &TrafficSpec::concurrency, "Users who each wait for their answer, in place of a rate.",
+                "64", 1, 1e9);
     return table;
 }
 
 RecordTable<LatencySpec> latency_table() {
     RecordTable<LatencySpec> table("latency", "Limits; p95 means that 95 of 100 requests are faster.");
-    const auto limit = [&](const char* key, std::optional<Seconds> LatencySpec::*member, const char* description, const char* example) {
-        table.seconds(key, member, description, example, 1e-6, kDay);
-    };
+    const auto limit = [&](const char* key, std::optional<Seconds> LatencySpec::*member, const char* description,
+                           const char* example) { table.seconds(key, member, description, example, 1e-6, kDay); };
     limit("ttft_p50", &LatencySpec::ttft_p50, "Time to the first token.", "300ms");
     limit("ttft_p95", &LatencySpec::ttft_p95, "Time to the first token.", "800ms");
     limit("ttft_p99", &LatencySpec::ttft_p99, "Time to the first token.", "2s");
@@ -190,30 +223,43 @@ RecordTable<LatencySpec> latency_table() {
 
 RecordTable<ObjectiveSpec> objective_table() {
     RecordTable<ObjectiveSpec> table("objective", "What is wanted, and within which limits.");
-    table.choice("minimize", &ObjectiveSpec::minimize, {{"cost", Minimize::cost}, {"time", Minimize::time}, {"energy", Minimize::energy}},
+    table.choice("minimize", &ObjectiveSpec::minimize,
+                 {{"cost", Minimize::cost}, {"time", Minimize::time}, {"energy", Minimize::energy}},
                  "What the best plan has least of.");
-    table.seconds("deadline", &ObjectiveSpec::deadline, "When the work must be done, from its start.", "14d", 1, 100 * kYear);
-    table.usd("budget", &ObjectiveSpec::budget, "What it may cost: in all, or a month of a service.", "$20k", 0.01, 1e12);
+    table.seconds("deadline", &ObjectiveSpec::deadline, "When the work must be done, from its start.", "14d", 1,
+                  100 * kYear);
+    table.usd("budget", &ObjectiveSpec::budget, "What it may cost: in all, or a month of a service.", "$20k", 0.01,
+              1e12);
     table.record("latency", &ObjectiveSpec::latency, latency_table(), "How fast answers must be.");
-    table.flag("survive_one_replica_lost", &ObjectiveSpec::survive_one_replica_lost, "The limits hold also while one replica is down.", "true");
+    table.flag("survive_one_replica_lost", &ObjectiveSpec::survive_one_replica_lost,
+               "The limits hold also while one replica is down.", "true");
     return table;
 }
 
 RecordTable<WhereSpec> where_table() {
     RecordTable<WhereSpec> table("where", "Where it may run, and on what.");
-    names(table, "cloud", &WhereSpec::clouds, "azure, aws, gcp, on-prem, this-machine or another of the catalogue; any: all. Azure when nothing is said.", "azure");
-    names(table, "regions", &WhereSpec::regions, "Regions that may be used; all when nothing is said.", "[eastus, westeurope]");
-    names(table, "sizes", &WhereSpec::sizes, "VM sizes that may be used; all when nothing is said.", "[Standard_ND96isr_H100_v5]");
-    names(table, "residency", &WhereSpec::residency, "Geographies that the data may not leave, such as eu, us, uk, switzerland.", "eu");
-    table.choice("spot", &WhereSpec::spot, {{"never", SpotUse::never}, {"allowed", SpotUse::allowed}, {"only", SpotUse::only}},
+    names(table, "cloud", &WhereSpec::clouds,
+          "azure, aws, gcp, on-prem, this-machine or another of the catalogue; any: all. Azure when nothing is said.",
+          "azure");
+    names(table, "regions", &WhereSpec::regions, "Regions that may be used; all when nothing is said.",
+          "[eastus, westeurope]");
+    names(table, "sizes", &WhereSpec::sizes, "VM sizes that may be used; all when nothing is said.",
+          "[Standard_ND96isr_H100_v5]");
+    names(table, "residency", &WhereSpec::residency,
+          "Geographies that the data may not leave, such as eu, us, uk, switzerland.", "eu");
+    table.choice("spot", &WhereSpec::spot,
+                 {{"never", SpotUse::never}, {"allowed", SpotUse::allowed}, {"only", SpotUse::only}},
                  "Whether capacity that can be taken away may be used.");
     table.choice("os", &WhereSpec::os, words({"linux", "windows"}), "Operating system, which changes the price.");
     table.count("max_nodes", &WhereSpec::max_nodes, "At most so many nodes.", "64", 1, 1e6);
-    FieldInfo nodes = field_info("count or file", "Exactly so many nodes, or the YAML file that describes on-prem nodes.", "8");
+    FieldInfo nodes =
+        field_info("count or file", "Exactly so many nodes, or the YAML file that describes on-prem nodes.", "8");
     table.custom("nodes", nodes, [](const Node& node, WhereSpec& where, Problems& problems) {
         if (node.kind == NodeKind::string && !parse_count(node.text)) {
             where.nodes_file = node.text;
-            if (trim(node.text).empty()) problems.push_back({"nodes: expected a number of nodes, or the file that describes them", "", node.pos});
+            if (trim(node.text).empty())
+                problems.push_back(
+                    {"nodes: expected a number of nodes, or the file that describes them", "", node.pos});
             return;
         }
         FieldInfo info = field_info("whole number", "", "8");
@@ -223,13 +269,15 @@ RecordTable<WhereSpec> where_table() {
         double count = 0;
         if (table_detail::read_number(node, info, count, problems)) where.nodes = count;
     });
-    table.seconds("commitment", &WhereSpec::commitment, "Capacity is reserved and used so long, so that reserved prices count.", "1y", kDay, 10 * kYear);
+    table.seconds("commitment", &WhereSpec::commitment,
+                  "Capacity is reserved and used so long, so that reserved prices count.", "1y", kDay, 10 * kYear);
     return table;
 }
 
 RecordTable<LayoutSpec> layout_table() {
     RecordTable<LayoutSpec> table("layout", "Degrees of parallelism that are pinned; what is left out is searched.");
-    const auto degree = [&](const char* key, std::optional<double> LayoutSpec::*member, const char* description, const char* example, double low, double high) {
+    const auto degree = [&](const char* key, std::optional<double> LayoutSpec::*member, const char* description,
+                            const char* example, double low, double high) {
         FieldInfo info = field_info("whole number", description, example);
         info.key = key;
         info.low = low;
@@ -248,8 +296,10 @@ RecordTable<LayoutSpec> layout_table() {
     degree("zero", &LayoutSpec::zero, "ZeRO stage, 3 is FSDP.", "3", 0, 3);
     degree("micro_batch", &LayoutSpec::micro_batch, "Sequences or images on a device at once.", "2", 1, 1e6);
     degree("shard_group", &LayoutSpec::shard_group, "Ranks that share one copy of the states (HSDP).", "8", 1, 1e6);
-    table.choice("recompute", &LayoutSpec::recompute, words({"none", "selective", "full"}), "Activations that are computed again in the backward pass.");
-    table.flag("sequence_parallel", &LayoutSpec::sequence_parallel, "Split what tensor parallelism leaves whole along the sequence.");
+    table.choice("recompute", &LayoutSpec::recompute, words({"none", "selective", "full"}),
+                 "Activations that are computed again in the backward pass.");
+    table.flag("sequence_parallel", &LayoutSpec::sequence_parallel,
+               "Split what tensor parallelism leaves whole along the sequence.");
     table.flag("offload", &LayoutSpec::offload, "Optimizer states in host memory.");
     return table;
 }
@@ -263,17 +313,22 @@ RecordTable<LoraSpec> lora_table() {
 
 RecordTable<CheckpointSpec> checkpoint_table() {
     RecordTable<CheckpointSpec> table("checkpoint", "How progress is saved.");
-    table.seconds("every", &CheckpointSpec::every, "Time between checkpoints; the best one is computed when nothing is said.", "30m", 1, kYear);
-    bandwidth(table, "write_bandwidth", &CheckpointSpec::write_bandwidth_per_second, "What storage takes from all nodes together.", "10GB/s");
+    table.seconds("every", &CheckpointSpec::every,
+                  "Time between checkpoints; the best one is computed when nothing is said.", "30m", 1, kYear);
+    bandwidth(table, "write_bandwidth", &CheckpointSpec::write_bandwidth_per_second,
+              "What storage takes from all nodes together.", "10GB/s");
     table.flag("asynchronous", &CheckpointSpec::asynchronous, "Training goes on while the checkpoint is written.");
     return table;
 }
 
 RecordTable<DiskSpec> disk_table() {
     RecordTable<DiskSpec> table("disk", "The data disk of every VM.");
-    table.choice("type", &DiskSpec::type, words({"standard-hdd", "standard-ssd", "premium-ssd", "premium-ssd-v2", "ultra"}), "Kind of managed disk.", "premium-ssd");
+    table.choice("type", &DiskSpec::type,
+                 words({"standard-hdd", "standard-ssd", "premium-ssd", "premium-ssd-v2", "ultra"}),
+                 "Kind of managed disk.", "premium-ssd");
     table.bytes("size", &DiskSpec::size, "Size of one disk.", "1TiB", kGiB, 65'536 * kGiB);
-    bandwidth(table, "throughput", &DiskSpec::throughput_per_second, "What one disk delivers, where it can be chosen.", "200MB/s");
+    bandwidth(table, "throughput", &DiskSpec::throughput_per_second, "What one disk delivers, where it can be chosen.",
+              "200MB/s");
     return table;
 }
 
@@ -283,18 +338,42 @@ struct Synonym {
     WorkloadKind kind;
 };
 constexpr Synonym kSynonyms[] = {
-    {"train", WorkloadKind::training},          {"pretraining", WorkloadKind::training},      {"pretrain", WorkloadKind::training},
-    {"fromscratch", WorkloadKind::training},    {"finetune", WorkloadKind::fine_tuning},      {"sft", WorkloadKind::fine_tuning},
-    {"lora", WorkloadKind::fine_tuning},        {"qlora", WorkloadKind::fine_tuning},         {"serving", WorkloadKind::inference},
-    {"serve", WorkloadKind::inference},         {"infer", WorkloadKind::inference},           {"endpoint", WorkloadKind::inference},
-    {"realtime", WorkloadKind::inference},      {"deploy", WorkloadKind::inference},          {"deployment", WorkloadKind::inference},
-    {"prediction", WorkloadKind::inference},    {"batch", WorkloadKind::batch_inference},     {"scoring", WorkloadKind::batch_inference},
-    {"batchscoring", WorkloadKind::batch_inference}, {"offline", WorkloadKind::batch_inference}, {"embed", WorkloadKind::embedding},
-    {"embeddings", WorkloadKind::embedding},    {"search", WorkloadKind::embedding},          {"etl", WorkloadKind::preprocessing},
-    {"datapipeline", WorkloadKind::preprocessing}, {"prepare", WorkloadKind::preprocessing},  {"jupyter", WorkloadKind::notebook},
-    {"dev", WorkloadKind::notebook},            {"devtest", WorkloadKind::notebook},          {"rendering", WorkloadKind::simulation},
-    {"render", WorkloadKind::simulation},       {"cad", WorkloadKind::simulation},            {"cae", WorkloadKind::simulation},
-    {"visualisation", WorkloadKind::simulation}, {"visualization", WorkloadKind::simulation},  {"hpc", WorkloadKind::simulation},
+    {"train", WorkloadKind::training},
+    {"pretraining", WorkloadKind::training},
+    {"pretrain", WorkloadKind::training},
+    {"fromscratch", WorkloadKind::training},
+    {"finetune", WorkloadKind::fine_tuning},
+    {"sft", WorkloadKind::fine_tuning},
+    {"lora", WorkloadKind::fine_tuning},
+    {"qlora", WorkloadKind::fine_tuning},
+    {"serving", WorkloadKind::inference},
+    {"serve", WorkloadKind::inference},
+    {"infer", WorkloadKind::inference},
+    {"endpoint", WorkloadKind::inference},
+    {"realtime", WorkloadKind::inference},
+    {"deploy", WorkloadKind::inference},
+    {"deployment", WorkloadKind::inference},
+    {"prediction", WorkloadKind::inference},
+    {"batch", WorkloadKind::batch_inference},
+    {"scoring", WorkloadKind::batch_inference},
+    {"batchscoring", WorkloadKind::batch_inference},
+    {"offline", WorkloadKind::batch_inference},
+    {"embed", WorkloadKind::embedding},
+    {"embeddings", WorkloadKind::embedding},
+    {"search", WorkloadKind::embedding},
+    {"etl", WorkloadKind::preprocessing},
+    {"datapipeline", WorkloadKind::preprocessing},
+    {"prepare", WorkloadKind::preprocessing},
+    {"jupyter", WorkloadKind::notebook},
+    {"dev", WorkloadKind::notebook},
+    {"devtest", WorkloadKind::notebook},
+    {"rendering", WorkloadKind::simulation},
+    {"render", WorkloadKind::simulation},
+    {"cad", WorkloadKind::simulation},
+    {"cae", WorkloadKind::simulation},
+    {"visualisation", WorkloadKind::simulation},
+    {"visualization", WorkloadKind::simulation},
+    {"hpc", WorkloadKind::simulation},
 };
 
 void read_kind(const Node& node, WorkloadForm& workload, Problems& problems) {
@@ -311,26 +390,32 @@ void read_kind(const Node& node, WorkloadForm& workload, Problems& problems) {
         for (const Synonym& synonym : kSynonyms) {
             if (synonym.word != word) continue;
             workload.kind = synonym.kind;  // good enough to check the rest of the file by
-            problems.push_back({fmt::format("kind: there is no kind '{}' (did you mean {}?)", printable(node.text, 40), to_string(synonym.kind)),
+            problems.push_back({fmt::format("kind: there is no kind '{}' (did you mean {}?)", printable(node.text, 40),
+                                            to_string(synonym.kind)),
                                 "the kinds are " + join(all, ", "), node.pos});
             return;
         }
     }
     workload.kind_unknown = true;
     const auto near = node.is_scalar() ? nearest(node.text, all) : std::nullopt;
-    problems.push_back({fmt::format("kind: there is no kind '{}'{}", node.is_scalar() ? printable(node.text, 40) : std::string(to_string(node.kind)),
+    problems.push_back({fmt::format("kind: there is no kind '{}'{}",
+                                    node.is_scalar() ? printable(node.text, 40) : std::string(to_string(node.kind)),
                                     near ? " (did you mean " + *near + "?)" : ""),
                         "the kinds are " + join(all, ", "), node.pos});
 }
 
 RecordTable<WorkloadForm> make_workload_table() {
-    RecordTable<WorkloadForm> table("workload", "One file for plan, check, run and serve: what is to be done, with which limits, and where.");
-    table.custom("version", field_info("one of", "Version of this format.", "1", {"1"}), [](const Node& node, WorkloadForm& workload, Problems& problems) {
-        workload.version_given = true;
-        if (node.is_scalar() && node.text == "1") return;
-        problems.push_back({fmt::format("version: this Stoker reads version 1, not {}", node.is_scalar() ? printable(node.text, 40) : std::string(to_string(node.kind))),
-                            "write version: 1, or use the Stoker that wrote the file", node.pos});
-    });
+    RecordTable<WorkloadForm> table(
+        "workload", "One file for plan, check, run and serve: what is to be done, with which limits, and where.");
+    table.custom("version", field_info("one of", "Version of this format.", "1", {"1"}),
+                 [](const Node& node, WorkloadForm& workload, Problems& problems) {
+                     workload.version_given = true;
+                     if (node.is_scalar() && node.text == "1") return;
+                     problems.push_back(
+                         {fmt::format("version: this Stoker reads version 1, not {}",
+                                      node.is_scalar() ? printable(node.text, 40) : std::string(to_string(node.kind))),
+                          "write version: 1, or use the Stoker that wrote the file", node.pos});
+                 });
     table.text("name", &Workload::name, "A name for people.", "nightly-embeddings");
     std::vector<std::string> kinds;
     for (const auto& each : workload_kinds()) kinds.push_back(each.first);
@@ -348,7 +433,8 @@ RecordTable<WorkloadForm> make_workload_table() {
     });
     table.record("data", &Workload::data, data_table(), "What is learned from, or worked through.");
     table.record("batch", &Workload::batch, batch_table(), "How much is learned from in one step.");
-    table.choice("precision", &WorkloadForm::given_precision, precisions(), "Number format of the computation, and of stored weights in inference.", "bf16");
+    table.choice("precision", &WorkloadForm::given_precision, precisions(),
+                 "Number format of the computation, and of stored weights in inference.", "bf16");
     FieldInfo kv = field_info("one of", "Number format of the KV cache.", "fp8", precision_names());
     kv.key = "kv_precision";
     table.custom("kv_precision", kv, [kv](const Node& node, WorkloadForm& workload, Problems& problems) {
@@ -357,12 +443,15 @@ RecordTable<WorkloadForm> make_workload_table() {
         workload.kv_precision = precision_from(kv.choices[index]).value_or(Precision::bf16);
         workload.kv_given = true;
     });
-    table.choice("method", &WorkloadForm::given_method, {{"full", Method::full}, {"lora", Method::lora}, {"qlora", Method::qlora}},
+    table.choice("method", &WorkloadForm::given_method,
+                 {{"full", Method::full}, {"lora", Method::lora}, {"qlora", Method::qlora}},
                  "Fine-tuning: all weights, adapters, or adapters on 4-bit weights.", "qlora");
     table.record("lora", &Workload::lora, lora_table(), "The adapters of LoRA and QLoRA.");
-    table.choice("optimizer", &Workload::optimizer, words({"adamw", "adam8bit", "sgd", "adafactor", "muon"}), "Its states are often most of the memory.", "adamw");
+    table.choice("optimizer", &Workload::optimizer, words({"adamw", "adam8bit", "sgd", "adafactor", "muon"}),
+                 "Its states are often most of the memory.", "adamw");
     table.choice("framework", &Workload::framework,
-                 words({"megatron", "fsdp", "deepspeed", "pytorch", "vllm", "tensorrt-llm", "sglang", "llama.cpp"}), "Chosen when nothing is said.", "fsdp");
+                 words({"megatron", "fsdp", "deepspeed", "pytorch", "vllm", "tensorrt-llm", "sglang", "llama.cpp"}),
+                 "Chosen when nothing is said.", "fsdp");
     table.flag("compiled", &Workload::compiled, "torch.compile or the like.");
     table.flag("flash_attention", &Workload::flash_attention, "Attention that keeps no score matrix.", "true");
     table.record("traffic", &Workload::traffic, traffic_table(), "The requests of an inference workload.");
@@ -372,19 +461,25 @@ RecordTable<WorkloadForm> make_workload_table() {
     table.record("checkpoint", &Workload::checkpoint, checkpoint_table(), "How progress is saved.");
     table.record("disk", &Workload::disk, disk_table(), "The data disk of every VM.");
     table.choice("orchestrator", &Workload::orchestrator,
-                 words({"aks", "azure-ml", "vmss", "cyclecloud-slurm", "batch", "ray", "slurm", "kubernetes", "local"}), "Chosen, with reasons, when nothing is said.", "aks");
-    FieldInfo use = field_info("one of", "Sets defaults for a known use; see stoker template list.", "chatbot", use_case_names());
+                 words({"aks", "azure-ml", "vmss", "cyclecloud-slurm", "batch", "ray", "slurm", "kubernetes", "local"}),
+                 "Chosen, with reasons, when nothing is said.", "aks");
+    FieldInfo use =
+        field_info("one of", "Sets defaults for a known use; see stoker template list.", "chatbot", use_case_names());
     use.key = "use_case";
     table.custom("use_case", use, [use](const Node& node, WorkloadForm& workload, Problems& problems) {
         std::size_t index = 0;
         if (table_detail::read_choice(node, use, index, problems)) workload.use_case = use.choices[index];
     });
-    table.flag("sensitive", &Workload::sensitive, "Isolation, private network and audit, for medical, security and personal data.");
+    table.flag("sensitive", &Workload::sensitive,
+               "Isolation, private network and audit, for medical, security and personal data.");
     table.flag("interruptible", &Workload::interruptible, "May be stopped and resumed, as spot capacity does.", "true");
     table.count("models_served", &Workload::models_served, "Models of this size on one machine.", "4", 1, 1000);
-    table.bytes("memory", &Workload::memory, "Preprocessing, notebook, simulation: memory the work needs.", "32GiB", 1, kMostBytes);
-    table.count("vcpu_hours", &Workload::vcpu_hours, "Preprocessing, simulation: amount of CPU work.", "400", kSmall, 1e12);
-    table.count("gpu_hours", &Workload::gpu_hours, "Preprocessing, simulation: amount of GPU work, on a T4.", "40", kSmall, 1e12);
+    table.bytes("memory", &Workload::memory, "Preprocessing, notebook, simulation: memory the work needs.", "32GiB", 1,
+                kMostBytes);
+    table.count("vcpu_hours", &Workload::vcpu_hours, "Preprocessing, simulation: amount of CPU work.", "400", kSmall,
+                1e12);
+    table.count("gpu_hours", &Workload::gpu_hours, "Preprocessing, simulation: amount of GPU work, on a T4.", "40",
+                kSmall, 1e12);
     table.seconds("period", &Workload::period, "Notebook or endpoint: how long it is kept.", "8h", 60, 100 * kYear);
     table.list_of_text("needs", &Workload::needs, "Software that must be there.", "[pytorch, jupyter]");
     return table;
@@ -394,18 +489,24 @@ RecordTable<WorkloadForm> make_workload_table() {
 
 const std::vector<std::pair<std::string, WorkloadKind>>& workload_kinds() {
     static const std::vector<std::pair<std::string, WorkloadKind>> kinds = {
-        {"training", WorkloadKind::training},       {"fine-tuning", WorkloadKind::fine_tuning},
-        {"inference", WorkloadKind::inference},     {"batch-inference", WorkloadKind::batch_inference},
-        {"embedding", WorkloadKind::embedding},     {"preprocessing", WorkloadKind::preprocessing},
-        {"notebook", WorkloadKind::notebook},       {"simulation", WorkloadKind::simulation}};
+        {"training", WorkloadKind::training},   {"fine-tuning", WorkloadKind::fine_tuning},
+        {"inference", WorkloadKind::inference}, {"batch-inference", WorkloadKind::batch_inference},
+        {"embedding", WorkloadKind::embedding}, {"preprocessing", WorkloadKind::preprocessing},
+        {"notebook", WorkloadKind::notebook},   {"simulation", WorkloadKind::simulation}};
     return kinds;
 }
 
 const std::vector<std::string>& use_case_names() {
-    static const std::vector<std::string> names = {
-        "autonomous-vehicles", "chatbot", "code-assistant", "edge-iot", "healthcare-records", "image-generation", "image-recognition",
-        "llm-inference-aks", "medical-imaging", "notebook", "predictive-analytics", "robotics", "scientific-simulation",
-        "security-analytics", "self-driving-perception", "summarisation", "text-generation", "video-analysis", "video-processing"};
+    static const std::vector<std::string> names = {"autonomous-vehicles",     "chatbot",
+                                                   "code-assistant",          "edge-iot",
+                                                   "healthcare-records",      "image-generation",
+                                                   "image-recognition",       "llm-inference-aks",
+                                                   "medical-imaging",         "notebook",
+                                                   "predictive-analytics",    "robotics",
+                                                   "scientific-simulation",   "security-analytics",
+                                                   "self-driving-perception", "summarisation",
+                                                   "text-generation",         "video-analysis",
+                                                   "video-processing"};
     return names;
 }
 
@@ -414,6 +515,8 @@ const RecordTable<WorkloadForm>& workload_table() {
     return table;
 }
 
-const RecordInfo& workload_record() { return workload_table().info(); }
+const RecordInfo& workload_record() {
+    return workload_table().info();
+}
 
 }  // namespace stoker

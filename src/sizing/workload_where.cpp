@@ -13,21 +13,60 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool contains(const Names& all, std::string_view name) { return std::find(all.begin(), all.end(), name) != all.end(); }
+bool contains(const Names& all, std::string_view name) {
+    return std::find(all.begin(), all.end(), name) != all.end();
+}
 
 // Places that data may be bound to. Everything else is the name of a region.
 const Names& geographies() {
-    static const Names all = {"eu", "us", "uk", "europe", "asia pacific", "middle east", "africa", "south america", "australia", "austria",
-                              "belgium", "brazil", "canada", "chile", "denmark", "finland", "france", "germany", "india", "indonesia", "ireland",
-                              "israel", "italy", "japan", "korea", "malaysia", "mexico", "netherlands", "new zealand", "norway", "poland", "qatar",
-                              "singapore", "south africa", "spain", "sweden", "switzerland", "taiwan", "united arab emirates", "united kingdom",
+    static const Names all = {"eu",
+                              "us",
+                              "uk",
+                              "europe",
+                              "asia pacific",
+                              "middle east",
+                              "africa",
+                              "south america",
+                              "australia",
+                              "austria",
+                              "belgium",
+                              "brazil",
+                              "canada",
+                              "chile",
+                              "denmark",
+                              "finland",
+                              "france",
+                              "germany",
+                              "india",
+                              "indonesia",
+                              "ireland",
+                              "israel",
+                              "italy",
+                              "japan",
+                              "korea",
+                              "malaysia",
+                              "mexico",
+                              "netherlands",
+                              "new zealand",
+                              "norway",
+                              "poland",
+                              "qatar",
+                              "singapore",
+                              "south africa",
+                              "spain",
+                              "sweden",
+                              "switzerland",
+                              "taiwan",
+                              "united arab emirates",
+                              "united kingdom",
                               "united states"};
     return all;
 }
 
 class Places {
 public:
-    Places(WorkloadForm& workload, const Catalog& catalog, Problems& problems) : where_(workload.where), catalog_(catalog), problems_(problems) {}
+    Places(WorkloadForm& workload, const Catalog& catalog, Problems& problems)
+        : where_(workload.where), catalog_(catalog), problems_(problems) {}
 
     void resolve(const FileLoader& load) {
         const Names own = own_nodes(load);
@@ -38,18 +77,25 @@ public:
     }
 
 private:
-    SourcePos item(const char* key, std::size_t i) const { return place_of(where_.at, fmt::format("{}.{}", key, i), place_of(where_.at, key, {})); }
-    void add(SourcePos pos, std::string message, std::string remedy = {}) { problems_.push_back({std::move(message), std::move(remedy), pos}); }
+    SourcePos item(const char* key, std::size_t i) const {
+        return place_of(where_.at, fmt::format("{}.{}", key, i), place_of(where_.at, key, {}));
+    }
+    void add(SourcePos pos, std::string message, std::string remedy = {}) {
+        problems_.push_back({std::move(message), std::move(remedy), pos});
+    }
 
     // Names of the nodes that the user describes; they join the catalogue only later.
     Names own_nodes(const FileLoader& load) {
         Names names;
         if (where_.nodes_file.empty()) return names;
         const SourcePos pos = place_of(where_.at, "nodes", {});
-        const auto document = load ? load(where_.nodes_file) : Result<Document>(Error(ErrorKind::unsupported, "files cannot be read here"));
+        const auto document = load ? load(where_.nodes_file)
+                                   : Result<Document>(Error(ErrorKind::unsupported, "files cannot be read here"));
         if (!document) {
             for (Problem problem : document.error().problems()) {
-                if (!problem.pos.known()) problem = {"nodes: " + problem.message, "a number of nodes, or a file relative to the workload file, is expected here", pos};
+                if (!problem.pos.known())
+                    problem = {"nodes: " + problem.message,
+                               "a number of nodes, or a file relative to the workload file, is expected here", pos};
                 problems_.push_back(std::move(problem));
             }
             return names;
@@ -72,14 +118,18 @@ private:
         for (std::size_t i = 0; i < where_.clouds.size(); ++i) {
             const std::string word = fold_name(where_.clouds[i]);
             const auto at = std::find_if(known.begin(), known.end(), [&](const std::string& cloud) {
-                return fold_name(cloud) == word || (word == "local" && cloud == "this-machine") || (word == "googlecloud" && cloud == "gcp") ||
-                       (word == "amazon" && cloud == "aws") || (word == "microsoft" && cloud == "azure");
+                return fold_name(cloud) == word || (word == "local" && cloud == "this-machine") ||
+                       (word == "googlecloud" && cloud == "gcp") || (word == "amazon" && cloud == "aws") ||
+                       (word == "microsoft" && cloud == "azure");
             });
             if (at == known.end()) {
                 Names sorted = known;
                 std::sort(sorted.begin(), sorted.end());
                 unknown_cloud_ = true;
-                add(item("cloud", i), fmt::format("cloud: no cloud named '{}'{}", printable(where_.clouds[i], 40), did_you_mean(where_.clouds[i], known)), "known clouds: " + join(sorted, ", "));
+                add(item("cloud", i),
+                    fmt::format("cloud: no cloud named '{}'{}", printable(where_.clouds[i], 40),
+                                did_you_mean(where_.clouds[i], known)),
+                    "known clouds: " + join(sorted, ", "));
             } else if (!contains(found, *at)) {
                 found.push_back(*at);
             }
@@ -92,21 +142,28 @@ private:
         const bool free_choice = where_.clouds.empty();
         Names found, their_clouds;
         for (std::size_t i = 0; i < where_.sizes.size(); ++i) {
-            const auto mine = std::find_if(own.begin(), own.end(), [&](const std::string& name) { return fold_name(name) == fold_name(where_.sizes[i]); });
+            const auto mine = std::find_if(own.begin(), own.end(), [&](const std::string& name) {
+                return fold_name(name) == fold_name(where_.sizes[i]);
+            });
             if (mine != own.end()) {
                 found.push_back(*mine);
                 continue;
             }
             const auto index = catalog_.find_node_type(where_.sizes[i]);
             if (!index) {
-                add(item("sizes", i), "sizes: " + index.error().message(), index.error().problems().front().remedy.empty() ? "stoker catalog sizes lists what is known" : index.error().problems().front().remedy);
+                add(item("sizes", i), "sizes: " + index.error().message(),
+                    index.error().problems().front().remedy.empty() ? "stoker catalog sizes lists what is known"
+                                                                    : index.error().problems().front().remedy);
                 continue;
             }
             const NodeType& type = catalog_.node_types()[static_cast<std::size_t>(*index)];
             if (!contains(found, type.name)) found.push_back(type.name);
             if (!contains(their_clouds, type.cloud)) their_clouds.push_back(type.cloud);
-            if (!free_choice && !unknown_cloud_ && !contains(where_.clouds, "any") && !contains(where_.clouds, type.cloud)) {
-                add(item("sizes", i), fmt::format("sizes: {} is a size of {}, but only {} may be used", type.name, type.cloud, join_or(where_.clouds)),
+            if (!free_choice && !unknown_cloud_ && !contains(where_.clouds, "any") &&
+                !contains(where_.clouds, type.cloud)) {
+                add(item("sizes", i),
+                    fmt::format("sizes: {} is a size of {}, but only {} may be used", type.name, type.cloud,
+                                join_or(where_.clouds)),
                     fmt::format("add {} to cloud, or take the size out", type.cloud));
             }
         }
@@ -130,8 +187,11 @@ private:
                 }
             }
             if (ok) continue;
-            if (first) add(item("regions", i), "regions: " + first->message(), first->problems().front().remedy);
-            else if (!unknown_cloud_) add(item("regions", i), fmt::format("regions: {} has no regions", join_or(where_.clouds)), "take regions out");
+            if (first)
+                add(item("regions", i), "regions: " + first->message(), first->problems().front().remedy);
+            else if (!unknown_cloud_)
+                add(item("regions", i), fmt::format("regions: {} has no regions", join_or(where_.clouds)),
+                    "take regions out");
         }
         where_.regions = std::move(found);
     }
@@ -141,14 +201,21 @@ private:
         for (std::size_t i = 0; i < where_.residency.size(); ++i) {
             const std::string& word = where_.residency[i];
             const std::string folded = fold_name(word);
-            const auto at = std::find_if(geographies().begin(), geographies().end(), [&](const std::string& name) { return fold_name(name) == folded; });
+            const auto at = std::find_if(geographies().begin(), geographies().end(),
+                                         [&](const std::string& name) { return fold_name(name) == folded; });
             if (at != geographies().end()) {
                 found.push_back(*at);
                 continue;
             }
             constexpr std::array<std::pair<std::string_view, std::string_view>, 6> other = {
-                {{"usa", "us"}, {"europeanunion", "eu"}, {"apac", "asia pacific"}, {"uae", "united arab emirates"}, {"asia", "asia pacific"}, {"greatbritain", "uk"}}};
-            const auto alias = std::find_if(other.begin(), other.end(), [&](const auto& pair) { return pair.first == folded; });
+                {{"usa", "us"},
+                 {"europeanunion", "eu"},
+                 {"apac", "asia pacific"},
+                 {"uae", "united arab emirates"},
+                 {"asia", "asia pacific"},
+                 {"greatbritain", "uk"}}};
+            const auto alias =
+                std::find_if(other.begin(), other.end(), [&](const auto& pair) { return pair.first == folded; });
             if (alias != other.end()) {
                 found.emplace_back(alias->second);
                 continue;
@@ -158,9 +225,13 @@ private:
                 if (catalog_.regions_of(cloud).empty()) continue;
                 if (auto exact = catalog_.find_region(cloud, word)) region = *exact;
             }
-            if (!region.empty()) found.push_back(std::move(region));
-            else add(item("residency", i), fmt::format("residency: no geography named '{}'{}", printable(word, 40), did_you_mean(word, geographies())),
-                     "a geography such as eu, us, uk or switzerland, or a region");
+            if (!region.empty())
+                found.push_back(std::move(region));
+            else
+                add(item("residency", i),
+                    fmt::format("residency: no geography named '{}'{}", printable(word, 40),
+                                did_you_mean(word, geographies())),
+                    "a geography such as eu, us, uk or switzerland, or a region");
         }
         where_.residency = std::move(found);
     }

@@ -1,0 +1,154 @@
+#include "app/args.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/table.h"
+
+namespace stoker {
+
+std::optional<std::string> Args::get(std::string_view name) const {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return std::nullopt;
+    return found->second.back();
+}
+
+std::vector<std::string> Args::all(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? std::vector<std::string>{} : found->second;
+}
+
+std::string Args::get_or(std::string_view name, std::string_view otherwise) const {
+    return get(name).value_or(std::string(otherwise));
+}
+
+const std::vector<OptionSpec>& common_options() {
+    static const std::vector<OptionSpec> options = {
+        {.name = "output", .letter = 'o', .value = "FORMAT", .help = "text for people, json or yaml for programs",
+         .choices = {"text", "json", "yaml"}},
+        {.name = "catalog", .value = "DIR", .help = "use this folder (laid out as data/) instead of the built-in catalogue",
+         .completes = "dir"},
+        {.name = "color", .value = "WHEN", .help = "colour: auto, always, never (NO_COLOR is honoured)",
+         .choices = {"auto", "always", "never"}},
+        {.name = "quiet", .letter = 'q', .help = "no progress on stderr"},
+        {.name = "help", .letter = 'h', .help = "this text"},
+    };
+    return options;
+}
+
+const Command* find_command(std::string_view name) {
+    for (const Command& command : all_commands()) {
+        if (command.name == name) return &command;
+    }
+    return nullptr;
+}
+
+namespace {
+
+const OptionSpec* find_option(const Command& command, std::string_view name) {
+    for (const auto* list : {&command.options, &common_options()}) {
+        for (const OptionSpec& option : *list) {
+            if (option.name == name || (name.size() == 1 && option.letter == name[0])) return &option;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<std::string> option_names(const Command& command) {
+    std::vector<std::string> names;
+    for (const auto* list : {&command.options, &common_options()}) {
+        for (const OptionSpec& option : *list) names.push_back("--" + option.name);
+    }
+    return names;
+}
+
+Error usage_error(const Command& command, std::string message) {
+    return Error(ErrorKind::invalid, std::move(message), {}, fmt::format("usage: {}   (stoker {} --help)", command.usage, command.name));
+}
+
+Error unknown_option(const Command& command, std::string_view word) {
+    const auto near = nearest(word, option_names(command));
+    return usage_error(command, fmt::format("stoker {} has no option {}{}", command.name, word,
+                                            near ? fmt::format(" (did you mean {}?)", *near) : std::string()));
+}
+
+Status check_choice(const Command& command, const OptionSpec& option, const std::string& value) {
+    if (option.choices.empty() || std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end()) return done();
+    const auto near = nearest(value, option.choices);
+    return usage_error(command, fmt::format("--{} takes {}, not '{}'{}", option.name, fmt::join(option.choices, ", "), value,
+                                            near ? fmt::format(" (did you mean {}?)", *near) : std::string()));
+}
+
+// One option word with what follows it; `next` moves past what was used.
+Status parse_option(const Command& command, const std::vector<std::string>& words, std::size_t& next, Args& args) {
+    const std::string& word = words[next++];
+    std::string name, value;
+    bool has_value = false;
+    if (word.starts_with("--")) {
+        const auto equals = word.find('=');
+        name = word.substr(2, equals == std::string::npos ? std::string::npos : equals - 2);
+        if (equals != std::string::npos) {
+            value = word.substr(equals + 1);
+            has_value = true;
+        }
+        if (name.size() < 2) return unknown_option(command, word);
+    } else {
+        name = word.substr(1, 1);
+        if (word.size() > 2) {
+            value = word.substr(2);
+            has_value = true;
+        }
+    }
+    const OptionSpec* option = find_option(command, name);
+    if (option == nullptr) return unknown_option(command, word);
+    if (option->value.empty()) {
+        if (has_value) return usage_error(command, fmt::format("--{} takes no value", option->name));
+        args.add(option->name, "");
+        return done();
+    }
+    if (!has_value) {
+        if (next >= words.size()) return usage_error(command, fmt::format("--{} needs a {}", option->name, option->value));
+        value = words[next++];
+    }
+    if (!option->repeats && args.has(option->name)) return usage_error(command, fmt::format("--{} was given twice", option->name));
+    TRY_VOID(check_choice(command, *option, value));
+    args.add(option->name, value);
+    return done();
+}
+
+}  // namespace
+
+Result<Args> parse_args(const Command& command, const std::vector<std::string>& words) {
+    Args args;
+    bool only_positional = false;
+    for (std::size_t next = 0; next < words.size();) {
+        const std::string& word = words[next];
+        if (!only_positional && word == "--") {
+            only_positional = true;
+            ++next;
+        } else if (!only_positional && word.size() > 1 && word[0] == '-') {
+            TRY_VOID(parse_option(command, words, next, args));
+        } else {
+            args.positional.push_back(word);
+            ++next;
+        }
+    }
+    if (args.has("help")) return args;
+    if (args.positional.size() < command.min_positional) return usage_error(command, fmt::format("stoker {} needs more to go on", command.name));
+    if (args.positional.size() > command.max_positional) {
+        return usage_error(command, fmt::format("stoker {} does not know what to do with '{}'", command.name, args.positional[command.max_positional]));
+    }
+    if (!command.subcommands.empty() && !args.positional.empty()) {
+        const std::string& word = args.positional[0];
+        if (std::find(command.subcommands.begin(), command.subcommands.end(), word) == command.subcommands.end()) {
+            const auto near = nearest(word, command.subcommands);
+            return usage_error(command, fmt::format("stoker {} has no '{}'{}; it has {}", command.name, word,
+                                                    near ? fmt::format(" (did you mean {}?)", *near) : std::string(),
+                                                    fmt::join(command.subcommands, ", ")));
+        }
+    }
+    return args;
+}
+
+}  // namespace stoker

@@ -1,0 +1,41 @@
+// Session: what one invocation of the binary knows: its catalogue, its terminal, the day.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/args.h"
+#include "app/style.h"
+#include "catalog/catalog.h"
+#include "plan/plan.h"
+#include "sizing/workload.h"
+
+namespace stoker {
+
+enum class Format : std::uint8_t { text, json, yaml };
+
+struct Session {
+    Style style;          // of stdout
+    Format format = Format::text;
+    bool quiet = false;
+    bool interactive = false;  // stdin and stdout are a terminal
+    std::string today;    // YYYY-MM-DD
+    std::string catalog_dir;
+
+    // The catalogue is read when first needed.
+    Result<Catalog*> catalog();
+
+private:
+    std::optional<Catalog> catalog_;
+};
+
+// Reads a workload file ("-": stdin), with the config.json and node files it names relative to it.
+Result<Workload> load_workload(Session& session, const std::string& path);
+// Adds what --skus, --usage, --prices, --nodes name to the options and the catalogue.
+Result<PlanOptions> plan_options(Session& session, const Args& args);
+const std::vector<OptionSpec>& planning_options();  // the options of the above
+
+// The same answer as JSON or YAML.
+std::string dump(const Session& session, const Json& json);
+
+}  // namespace stoker

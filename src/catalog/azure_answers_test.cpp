@@ -1,0 +1,203 @@
+#include "catalog/azure_answers.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+Document json(std::string_view text) {
+    auto document = Document::parse_json(text, "answer.json");
+    if (!document) ADD_FAILURE() << document.error().text();
+    return std::move(document).value();
+}
+
+Document yaml(std::string_view text) {
+    auto document = Document::parse_yaml(text, "cluster.yaml");
+    if (!document) ADD_FAILURE() << document.error().text();
+    return std::move(document).value();
+}
+
+Catalog shipped() {
+    auto read = Catalog::embedded();
+    if (!read) ADD_FAILURE() << read.error().text();
+    return std::move(read).value();
+}
+
+constexpr std::string_view kSkus = R"([
+ {"resourceType": "disks", "name": "Premium_LRS", "locations": ["eastus"]},
+ {"resourceType": "virtualMachines", "name": "Standard_NC4as_T4_v3", "family": "Standard NCASv3_T4 Family", "locations": ["eastus", "WestUS2"],
+  "locationInfo": [{"location": "eastus", "zones": ["3", "1", "2"]}, {"location": "WestUS2", "zones": []}],
+  "capabilities": [{"name": "vCPUs", "value": "4"}, {"name": "RetirementDateUtc", "value": "2027-05-31T00:00:00Z"}],
+  "restrictions": [
+   {"type": "Zone", "values": ["eastus"], "reasonCode": "NotAvailableForSubscription", "restrictionInfo": {"locations": ["eastus"], "zones": ["2"]}},
+   {"type": "Zone", "values": ["eastus"], "reasonCode": "NotAvailableForSubscription", "restrictionInfo": {"locations": ["eastus"], "zones": ["1"]}},
+   {"type": "Location", "values": ["westus2"], "reasonCode": "QuotaId", "restrictionInfo": {"locations": ["westus2"], "zones": null}}]}])";
+
+// Every restriction counts, in its own region, and zones come sorted without the closed ones.
+TEST(ListSkus, AppliesEveryRestrictionWhereItHolds) {
+    const auto offers = read_list_skus(json(kSkus));
+    ASSERT_TRUE(offers.ok()) << offers.error().text();
+    ASSERT_EQ(offers->size(), 2u);
+    const SkuOffer& east = (*offers)[0];
+    EXPECT_EQ(east.region, "eastus");
+    EXPECT_EQ(east.zones, std::vector<std::string>{"3"});
+    EXPECT_EQ(east.restricted_zones, (std::vector<std::string>{"1", "2"}));
+    EXPECT_FALSE(east.location_restricted);
+    EXPECT_EQ(east.reason_codes, std::vector<std::string>{"NotAvailableForSubscription"});
+    EXPECT_EQ(east.retirement_date, "2027-05-31");
+    EXPECT_EQ(east.family, "Standard NCASv3_T4 Family");
+    const SkuOffer& west = (*offers)[1];
+    EXPECT_EQ(west.region, "westus2");
+    EXPECT_TRUE(west.location_restricted);
+    EXPECT_EQ(west.reason_codes, std::vector<std::string>{"QuotaId"});
+    EXPECT_TRUE(west.restricted_zones.empty());
+}
+
+// Both ways in which the API writes a date come out as one.
+TEST(ListSkus, TurnsRetirementDatesRound) {
+    const auto offers = read_list_skus(json(R"([{"name": "Standard_NV6", "locations": ["eastus"],
+        "capabilities": [{"name": "RetirementDateUtc", "value": "08/31/2023"}]}])"));
+    ASSERT_TRUE(offers.ok());
+    EXPECT_EQ(offers->front().retirement_date, "2023-08-31");
+}
+
+// The REST page and the list that az prints are read alike.
+TEST(ListSkus, ReadsTheRestPageToo) {
+    const auto offers = read_list_skus(json("{\"value\": " + std::string(kSkus) + "}"));
+    ASSERT_TRUE(offers.ok());
+    EXPECT_EQ(offers->size(), 2u);
+}
+
+// Something else than an answer is refused with its place.
+TEST(ListSkus, RefusesWhatIsNotAnAnswer) {
+    for (std::string_view text : {"{}", "3", "[1]", R"({"value": {}})", R"([{"resourceType": "virtualMachines"}])",
+                                  R"([{"name": "a", "locations": ["eastus"], "restrictions": 5}])"}) {
+        EXPECT_FALSE(read_list_skus(json(text)).ok()) << text;
+    }
+}
+
+// Numbers come as text or as numbers, names as a mapping or as text; all mean the same.
+TEST(ListUsage, ReadsBothSpellings) {
+    const auto usages = read_list_usage(json(R"([
+        {"currentValue": "96", "limit": "192", "localName": "Standard NCASv3_T4 Family vCPUs",
+         "name": {"localizedValue": "Standard NCASv3_T4 Family vCPUs", "value": "Standard NCASv3_T4 Family"}},
+        {"currentValue": 4, "limit": 100, "name": {"value": "cores", "localizedValue": "Total Regional vCPUs"}, "unit": "Count"},
+        {"currentValue": 0, "limit": -1, "name": "lowPriorityCores"}])"));
+    ASSERT_TRUE(usages.ok()) << usages.error().text();
+    ASSERT_EQ(usages->size(), 3u);
+    EXPECT_EQ((*usages)[0].family, "Standard NCASv3_T4 Family");
+    EXPECT_EQ((*usages)[0].limit - (*usages)[0].current, 96);
+    EXPECT_EQ((*usages)[1].label, "Total Regional vCPUs");
+    EXPECT_EQ((*usages)[2].family, "lowPriorityCores");
+}
+
+TEST(ListUsage, TellsWhatIsMissing) {
+    const auto usages = read_list_usage(json(R"({"value": [{"limit": "x", "name": {"value": "cores"}}, 7]})"));
+    ASSERT_FALSE(usages.ok());
+    EXPECT_EQ(usages.error().problems().size(), 3u) << usages.error().text();
+}
+
+// The size table, list-skus and list-usage spell a family three ways.
+TEST(QuotaFamily, IsComparedWithoutCaseAndSpaces) {
+    EXPECT_EQ(normalize_quota_family("Standard NCASv3_T4 Family"), normalize_quota_family("standardNCASv3_T4Family"));
+    EXPECT_NE(normalize_quota_family("standardNDSH100v5Family"), normalize_quota_family("standardNDISRH200V5Family"));
+}
+
+// A page reprices its sizes: Linux on-demand, real spot and reservations; the rest is counted and left.
+TEST(RetailPrices, TakesWhatPlansAreMadeWith) {
+    Catalog catalog = shipped();
+    const auto report = apply_retail_prices(json(R"({"BillingCurrency": "USD", "Items": [
+      {"currencyCode": "USD", "retailPrice": 0.6, "armRegionName": "eastus", "productName": "Virtual Machines NCasT4 v3 Series", "skuName": "NC4as T4 v3", "meterName": "NC4as T4 v3", "serviceName": "Virtual Machines", "unitOfMeasure": "1 Hour", "type": "Consumption", "armSkuName": "standard_nc4as_t4_V3"},
+      {"currencyCode": "USD", "retailPrice": 0.2, "armRegionName": "eastus", "productName": "Virtual Machines NCasT4 v3 Series", "skuName": "NC4as T4 v3 Spot", "meterName": "NC4as T4 v3 Spot", "serviceName": "Virtual Machines", "unitOfMeasure": "1 Hour", "type": "Consumption", "armSkuName": "Standard_NC4as_T4_v3"},
+      {"currencyCode": "USD", "retailPrice": 98.32, "armRegionName": "eastus", "productName": "Virtual Machines NDsr H100 v5 Series", "skuName": "ND96isr H100 v5 Spot", "meterName": "ND96isr H100 v5 Spot", "serviceName": "Virtual Machines", "unitOfMeasure": "1 Hour", "type": "Consumption", "armSkuName": "Standard_ND96isr_H100_v5"},
+      {"currencyCode": "USD", "retailPrice": 8760.0, "armRegionName": "eastus", "productName": "Virtual Machines NCasT4 v3 Series", "skuName": "NC64as T4 v3", "meterName": "NC64as T4 v3", "serviceName": "Virtual Machines", "unitOfMeasure": "1 Hour", "type": "Reservation", "reservationTerm": "1 Year", "armSkuName": "Standard_NC64as_T4_v3"},
+      {"currencyCode": "USD", "retailPrice": 0.8, "armRegionName": "eastus", "productName": "Virtual Machines NCasT4 v3 Series Windows", "skuName": "NC4as T4 v3", "meterName": "NC4as T4 v3", "serviceName": "Virtual Machines", "unitOfMeasure": "1 Hour", "type": "Consumption", "armSkuName": "Standard_NC4as_T4_v3"},
+      {"currencyCode": "USD", "retailPrice": 0.1, "armRegionName": "eastus", "productName": "Virtual Machines NCasT4 v3 Series", "skuName": "NC4as T4 v3 Low Priority", "meterName": "NC4as T4 v3 Low Priority", "serviceName": "Virtual Machines", "unitOfMeasure": "1 Hour", "type": "Consumption", "armSkuName": "Standard_NC4as_T4_v3"},
+      {"currencyCode": "USD", "retailPrice": 1.0, "armRegionName": "eastus", "productName": "Virtual Machines X Series", "skuName": "X", "meterName": "X", "serviceName": "Virtual Machines", "unitOfMeasure": "1 Hour", "type": "Consumption", "armSkuName": "Standard_Unheard_v9"}]})"),
+                                            "2026-11-21", catalog);
+    ASSERT_TRUE(report.ok()) << report.error().text();
+    EXPECT_EQ(report->taken, 3);
+    EXPECT_EQ(report->skipped, 3);  // Windows, low priority, and the spot price without a discount
+    EXPECT_EQ(report->unknown_sizes, std::vector<std::string>{"Standard_Unheard_v9"});
+    const int t4 = *catalog.find_node_type("Standard_NC4as_T4_v3");
+    EXPECT_EQ(catalog.price(t4, "eastus", "linux", Pricing::on_demand)->per_hour, Usd::from_double(0.6));
+    EXPECT_EQ(catalog.price(t4, "eastus", "linux", Pricing::on_demand)->provenance.as_of, "2026-11-21");
+    const Price* spot = catalog.price(t4, "eastus", "linux", Pricing::spot);
+    EXPECT_EQ(spot->per_hour, Usd::from_double(0.2));
+    EXPECT_FALSE(spot->estimate);
+    EXPECT_EQ(catalog.price(*catalog.find_node_type("Standard_ND96isr_H100_v5"), "eastus", "linux", Pricing::spot),
+              nullptr);
+    EXPECT_EQ(catalog.price(*catalog.find_node_type("Standard_NC64as_T4_v3"), "eastus", "linux", Pricing::reserved_1y)
+                  ->per_hour,
+              Usd::from_double(1));
+}
+
+// Euros are not dollars, and a page of them changes nothing.
+TEST(RetailPrices, RefusesAnotherCurrency) {
+    Catalog catalog = shipped();
+    const int t4 = *catalog.find_node_type("Standard_NC4as_T4_v3");
+    const Usd before = catalog.price(t4, "eastus", "linux", Pricing::on_demand)->per_hour;
+    const auto report = apply_retail_prices(
+        json(
+            R"({"Items": [{"currencyCode": "EUR", "retailPrice": 9, "armRegionName": "eastus", "armSkuName": "Standard_NC4as_T4_v3"}]})"),
+        "2026-11-21", catalog);
+    ASSERT_FALSE(report.ok());
+    EXPECT_NE(report.error().text().find("EUR"), std::string::npos);
+    EXPECT_EQ(catalog.price(t4, "eastus", "linux", Pricing::on_demand)->per_hour, before);
+}
+
+// A node that was bought costs its share of the price, its power and its people, over the hours it is used.
+TEST(OnPrem, AmortisesWhatWasPaid) {
+    Catalog catalog = shipped();
+    const Document document = yaml(
+        "name: rack-1\ngpu: H100-SXM\ngpus: 8\nvcpus: 96\nmemory: 1900GiB\nrdma: {gbps_per_gpu: 400, kind: "
+        "infiniband}\nnvlink: yes\ncount: 4\n"
+        "capex: {price: $250k, years: 4, power_watts: 10000, usd_per_kwh: 0.12, staff_per_year: $8766, utilisation: "
+        "0.5, pue: 1.5}\n");
+    const auto index = add_on_prem_node(document.root(), catalog);
+    ASSERT_TRUE(index.ok()) << index.error().text();
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(*index)];
+    EXPECT_EQ(node.available, 4);
+    EXPECT_EQ(node.scale_up_domain, 8);
+    EXPECT_EQ(catalog.links()[static_cast<std::size_t>(node.link_across)].name, "ib-ndr-400");
+    EXPECT_EQ(catalog.links()[static_cast<std::size_t>(node.link_inside)].name, "nvlink4-h100-8");
+    const Price* price = catalog.price(*index, "on-prem", "linux", Pricing::owned);
+    ASSERT_NE(price, nullptr);
+    EXPECT_NEAR(price->per_hour.dollars(), (250000.0 / 4 / 8766 + 10 * 1.5 * 0.12 + 1) / 0.5, 1e-5);
+    EXPECT_EQ(*catalog.find_region("on-prem", "On-Prem"), "on-prem");
+}
+
+// A GPU that no table has is described by its memory, bandwidth and rates.
+TEST(OnPrem, TakesAGpuOfItsOwn) {
+    Catalog catalog = shipped();
+    const Document document = yaml(
+        "{name: lab, gpu: {memory: 48GB, bandwidth: 1TB/s, bf16: 150}, gpus: 2, vcpus: 32, memory: 256GB, "
+        "price_per_hour: $1.20}");
+    const auto index = add_on_prem_node(document.root(), catalog);
+    ASSERT_TRUE(index.ok()) << index.error().text();
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(*index)];
+    const Accelerator& gpu = catalog.accelerators()[static_cast<std::size_t>(node.accelerator)];
+    EXPECT_TRUE(gpu.has(Precision::bf16));
+    EXPECT_FALSE(gpu.has(Precision::fp8));
+    EXPECT_EQ(gpu.memory_bandwidth, BytesPerSecond(1e12));
+    EXPECT_GE(node.link_inside, 0);
+    EXPECT_EQ(catalog.price(*index, "on-prem", "linux", Pricing::owned)->per_hour, Usd::from_double(1.2));
+}
+
+// Every mistake is told at its place, and the catalogue stays as it was.
+TEST(OnPrem, TellsAllMistakesTogether) {
+    Catalog catalog = shipped();
+    const std::size_t nodes = catalog.node_types().size();
+    const Document document = yaml(
+        "name: x\ngpu: H999-SXM\ngpus: 0\nvcpu: 8\nmemory: lots\ncapex: {price: cheap}\nrdma: {kind: magic, "
+        "gbps_per_gpu: 1}\n");
+    const auto index = add_on_prem_node(document.root(), catalog);
+    ASSERT_FALSE(index.ok());
+    EXPECT_GE(index.error().problems().size(), 7u) << index.error().text();
+    EXPECT_NE(index.error().text().find("did you mean vcpus?"), std::string::npos) << index.error().text();
+    EXPECT_EQ(catalog.node_types().size(), nodes);
+    EXPECT_FALSE(add_on_prem_node(yaml("[1]").root(), catalog).ok());
+}
+
+}  // namespace
+}  // namespace stoker

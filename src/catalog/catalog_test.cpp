@@ -1,0 +1,232 @@
+#include "catalog/catalog.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "catalog/embedded.h"
+#include "catalog/hf_config.h"
+#include "catalog/names.h"
+#include "catalog/this_machine.h"
+
+namespace stoker {
+namespace {
+
+const Catalog& shipped() {
+    static const Catalog catalog = [] {
+        auto read = Catalog::embedded();
+        if (!read) ADD_FAILURE() << read.error().text();
+        return read ? std::move(read).value() : Catalog();
+    }();
+    return catalog;
+}
+
+int node(std::string_view name) {
+    const auto index = shipped().find_node_type(name);
+    if (!index) ADD_FAILURE() << index.error().text();
+    return index ? *index : 0;
+}
+
+const NodeType& node_type(std::string_view name) {
+    return shipped().node_types()[static_cast<std::size_t>(node(name))];
+}
+
+const Link& link_of(int index) {
+    return shipped().links()[static_cast<std::size_t>(index)];
+}
+
+// Everything that is embedded can be read, and is there in the expected order of magnitude.
+TEST(EmbeddedCatalog, LoadsWithoutAProblem) {
+    const Catalog& catalog = shipped();
+    EXPECT_FALSE(catalog.version.empty());
+    EXPECT_EQ(catalog.as_of.size(), 10u);
+    EXPECT_EQ(catalog.origin, "embedded");
+    EXPECT_GT(catalog.accelerators().size(), 30u);
+    EXPECT_GT(catalog.node_types().size(), 300u);
+    EXPECT_GT(catalog.prices().size(), 7000u);
+    EXPECT_GT(catalog.models().size(), 50u);
+}
+
+// No index points outside of its table, and no machine is without what the planner divides by.
+TEST(EmbeddedCatalog, HasNoDanglingReference) {
+    const Catalog& catalog = shipped();
+    const int links = static_cast<int>(catalog.links().size()), cpus = static_cast<int>(catalog.cpus().size());
+    for (const NodeType& n : catalog.node_types()) {
+        EXPECT_LT(n.accelerator, static_cast<int>(catalog.accelerators().size())) << n.name;
+        EXPECT_LT(n.link_inside, links) << n.name;
+        EXPECT_LT(n.link_pair, links) << n.name;
+        EXPECT_LT(n.cpu, cpus) << n.name;
+        EXPECT_GE(n.link_across, 0) << n.name;
+        EXPECT_TRUE(!n.has_gpu() || n.accelerator_memory.v > 0) << n.name;
+        EXPECT_TRUE(n.whole_gpus() <= 1 || n.link_inside >= 0) << n.name;
+    }
+    for (const Price& p : catalog.prices()) {
+        ASSERT_GE(p.node_type, 0);
+        ASSERT_LT(p.node_type, static_cast<int>(catalog.node_types().size()));
+        EXPECT_GT(p.per_hour.micro(), 0);
+        EXPECT_LE(p.low, p.per_hour.dollars() + 1e-6);
+        EXPECT_GE(p.high, p.per_hour.dollars() - 1e-6);
+    }
+    for (const Link& l : catalog.links()) EXPECT_GT(l.bandwidth.v, 0) << l.name;
+}
+
+// Names that people write find what they mean, whatever the case, the separators and the prefix.
+TEST(EmbeddedCatalog, FindsNamesAsPeopleWriteThem) {
+    const Catalog& catalog = shipped();
+    EXPECT_EQ(node_type("nd96isr-h100-v5").name, "Standard_ND96isr_H100_v5");
+    EXPECT_EQ(node_type("STANDARD_NC4AS_T4_V3").name, "Standard_NC4as_T4_v3");
+    EXPECT_EQ(*catalog.find_accelerator("H100"), *catalog.find_accelerator("NVIDIA H100 80GB HBM3"));
+    EXPECT_EQ(*catalog.find_accelerator("tesla t4"), *catalog.find_accelerator("nvidia-tesla-t4"));
+    EXPECT_TRUE(catalog.find_model("meta-llama/Llama-3.1-8B").ok());
+    EXPECT_EQ(*catalog.find_region("azure", "East US"), "eastus");
+}
+
+// What is not there is answered with the name that was probably meant, or with nothing when none is near.
+TEST(EmbeddedCatalog, NamesTheNearestWhenItFindsNothing) {
+    const Catalog& catalog = shipped();
+    const auto size = catalog.find_node_type("Standard_ND96isr_H10_v5");
+    ASSERT_FALSE(size.ok());
+    EXPECT_EQ(size.error().kind(), ErrorKind::not_found);
+    EXPECT_EQ(size.error().message(),
+              "no VM size named Standard_ND96isr_H10_v5 (did you mean Standard_ND96isr_H100_v5?)");
+    EXPECT_EQ(catalog.find_region("azure", "eastuss").error().message(),
+              "no region of azure named eastuss (did you mean eastus?)");
+    EXPECT_EQ(catalog.find_model("q").error().message(), "no model named q");
+    EXPECT_FALSE(catalog.find_node_type("").ok());
+}
+
+// Rows that were read by hand in the sources, so that a shifted column is noticed.
+TEST(EmbeddedCatalog, KnowsTheSizesThatEverybodyUses) {
+    const Catalog& catalog = shipped();
+    const NodeType& a100 = node_type("Standard_ND96asr_v4");
+    EXPECT_EQ(a100.vcpus, 96);
+    EXPECT_EQ(a100.whole_gpus(), 8);
+    EXPECT_EQ(a100.quota_family, "Standard NDASv4_A100 Family");
+    EXPECT_EQ(a100.rdma_gbps_per_gpu, 200);
+    EXPECT_EQ(link_of(a100.link_inside).name, "nvlink3-a100-8");
+    EXPECT_EQ(link_of(a100.link_across).name, "ib-hdr-200");
+    const Price* price = catalog.price(node("ND96asr_v4"), "eastus", "linux", Pricing::on_demand);
+    ASSERT_NE(price, nullptr);
+    EXPECT_EQ(price->per_hour, Usd::from_double(27.197));
+
+    const Price* t4 = catalog.price(node("NC4as_T4_v3"), "eastus", "linux", Pricing::on_demand);
+    ASSERT_NE(t4, nullptr);
+    EXPECT_EQ(t4->per_hour, Usd::from_double(0.526));
+    EXPECT_EQ(catalog.price(node("NC4as_T4_v3"), "nowhere", "linux", Pricing::on_demand), nullptr);
+}
+
+// A sixth of a GPU has the memory of that part, and no whole GPU.
+TEST(EmbeddedCatalog, GivesAFractionItsOwnMemory) {
+    const NodeType& sixth = node_type("Standard_NV6ads_A10_v5");
+    EXPECT_NEAR(sixth.accelerators, 1.0 / 6, 1e-5);
+    EXPECT_EQ(sixth.whole_gpus(), 0);
+    EXPECT_TRUE(sixth.has_gpu());
+    EXPECT_EQ(sixth.accelerator_memory, Bytes(4 * kGiB));
+}
+
+// Bridges join pairs: beyond two GPUs the slow tree counts, and the pair is known apart.
+TEST(EmbeddedCatalog, TellsBridgedPairsFromSwitches) {
+    const NodeType& four = node_type("Standard_NC96ads_A100_v4");
+    EXPECT_TRUE(four.scale_up_pairs);
+    EXPECT_LT(link_of(four.link_inside).bandwidth.v, 0.2 * link_of(four.link_pair).bandwidth.v);
+    const NodeType& two = node_type("Standard_NC48ads_A100_v4");
+    EXPECT_FALSE(two.scale_up_pairs);
+    EXPECT_EQ(two.link_inside, two.link_pair);
+    EXPECT_LT(node_type("Standard_NC48ads_A100_v4").link_across, static_cast<int>(shipped().links().size()));
+    // The twin without InfiniBand has Ethernet between its nodes.
+    EXPECT_EQ(link_of(node_type("Standard_ND96is_H100_v5").link_across).name, "ethernet-80");
+    EXPECT_EQ(node_type("Standard_ND128isr_NDR_GB200_v6").scale_up_domain, 72);
+}
+
+// Azure's spot prices are estimates from the published bracket; no spot price is as high as the list price.
+TEST(EmbeddedCatalog, EstimatesSpotFromTheBracketAndNeverAtListPrice) {
+    const Catalog& catalog = shipped();
+    const Price* list = catalog.price(node("ND96asr_v4"), "eastus", "linux", Pricing::on_demand);
+    const Price* spot = catalog.price(node("ND96asr_v4"), "eastus", "linux", Pricing::spot);
+    ASSERT_TRUE(list != nullptr && spot != nullptr);
+    EXPECT_TRUE(spot->estimate);
+    EXPECT_NEAR(spot->low, 0.11 * list->per_hour.dollars(), 1e-6);
+    EXPECT_NEAR(spot->high, 0.17 * list->per_hour.dollars(), 1e-6);
+    EXPECT_EQ(catalog.price(node("ND96isr_H100_v5"), "eastus", "linux", Pricing::spot), nullptr);
+    for (const Price& p : catalog.prices()) {
+        if (p.pricing != Pricing::spot) continue;
+        const Price* listed = catalog.price(p.node_type, p.region, p.os, Pricing::on_demand);
+        EXPECT_TRUE(listed == nullptr || p.per_hour < listed->per_hour);
+    }
+    EXPECT_TRUE(std::is_sorted(catalog.prices().begin(), catalog.prices().end(), [](const Price& a, const Price& b) {
+        return std::tie(a.node_type, a.region, a.os, a.pricing) < std::tie(b.node_type, b.region, b.os, b.pricing);
+    }));
+}
+
+// A price that comes later takes the place of the one before, and an estimate follows its list price.
+TEST(Catalog, ReplacesAPriceAndItsEstimate) {
+    Catalog catalog = shipped();
+    const std::size_t before = catalog.prices().size();
+    Price price = *catalog.price(node("ND96asr_v4"), "eastus", "linux", Pricing::on_demand);
+    price.per_hour = Usd::from_double(100);
+    catalog.replace_price(price);
+    catalog.estimate_missing_spot_prices();
+    EXPECT_EQ(catalog.prices().size(), before);
+    EXPECT_EQ(catalog.price(price.node_type, "eastus", "linux", Pricing::on_demand)->per_hour, Usd::from_double(100));
+    EXPECT_NEAR(catalog.price(price.node_type, "eastus", "linux", Pricing::spot)->per_hour.dollars(), 14, 1e-6);
+    EXPECT_EQ(catalog.prices_of(price.node_type).front().node_type, price.node_type);
+}
+
+// A wrong cell is told with its file and line, together with everything else that is wrong.
+TEST(CatalogReader, TellsEveryProblemWithItsPlace) {
+    std::vector<CatalogFile> files;
+    for (const EmbeddedFile& f : embedded_files()) files.push_back({std::string(f.path), f.bytes});
+    std::string links;
+    for (CatalogFile& f : files) {
+        if (f.path == "catalog/links.tsv") links = std::string(f.bytes) + "broken\tefa\tfast\t1\t-2\t\t\tx\t\t\n";
+    }
+    const auto lines = std::count(links.begin(), links.end(), '\n');
+    for (CatalogFile& f : files) {
+        if (f.path == "catalog/links.tsv") f.bytes = links;
+        if (f.path == "models/models.tsv") f.bytes = "name\tkind\nx\tdecoder\n";
+    }
+    const auto read = Catalog::from_files(files);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().kind(), ErrorKind::invalid);
+    const std::string text = read.error().text();
+    EXPECT_NE(text.find("catalog/links.tsv:" + std::to_string(lines)), std::string::npos) << text;
+    EXPECT_NE(text.find("'fast'"), std::string::npos) << text;
+    EXPECT_NE(text.find("no column family"), std::string::npos) << text;
+    EXPECT_NE(text.find("models/models.tsv:1"), std::string::npos) << text;
+    EXPECT_FALSE(Catalog::from_files({}).ok());
+}
+
+// Shortened names are found rather than names that merely have as many letters.
+TEST(Names, PreferTheNameWithLettersLeftOut) {
+    const std::vector<std::string> known = {"Standard_D96s_v5", "Standard_ND96isr_H100_v5", "Standard_NC4as_T4_v3"};
+    EXPECT_EQ(nearest_name("ND96_H100", known), "Standard_ND96isr_H100_v5");
+    EXPECT_EQ(nearest_name("nc4_t4", known), "Standard_NC4as_T4_v3");
+    EXPECT_EQ(nearest_name("zzzzzz", known), std::nullopt);
+    EXPECT_EQ(nearest_name("x", {}), std::nullopt);
+}
+
+// This machine is a place to run on, costs nothing, and gives the measured rates back.
+TEST(ThisMachine, IsAddedWithoutAPrice) {
+    Catalog catalog = shipped();
+    const int index = add_this_machine({.cpu_name = "Test CPU",
+                                        .vcpus = 8,
+                                        .cores = 4,
+                                        .ghz = 2,
+                                        .measured_fp32_gflops = 256,
+                                        .measured_memory_gb_s = 20,
+                                        .memory = Bytes(16 * kGiB)},
+                                       catalog);
+    const NodeType& machine = catalog.node_types()[static_cast<std::size_t>(index)];
+    EXPECT_EQ(machine.cloud, "this-machine");
+    EXPECT_TRUE(catalog.prices_of(index).empty());
+    const Cpu& cpu = catalog.cpus()[static_cast<std::size_t>(machine.cpu)];
+    EXPECT_DOUBLE_EQ(cpu.ghz * cpu.fp32_flop_per_cycle * machine.cores, 256);
+    EXPECT_DOUBLE_EQ(cpu.memory_bandwidth_per_core.v * machine.cores, 20e9);
+    EXPECT_EQ(*catalog.find_node_type("this machine"), index);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,103 @@
+// The table of model architectures.
+#include "catalog/catalog_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "catalog/names.h"
+
+namespace stoker {
+namespace {
+
+std::optional<ModelKind> kind_named(std::string_view text) {
+    for (ModelKind k : {ModelKind::decoder, ModelKind::encoder, ModelKind::encoder_decoder, ModelKind::cnn,
+                        ModelKind::vit, ModelKind::diffusion}) {
+        if (text == to_string(k)) return k;
+    }
+    return std::nullopt;
+}
+
+// Each of these models alternates windowed layers with full ones, so the window bounds neither its cache nor its
+// attention.
+bool window_on_some_layers_only(std::string_view model_name) {
+    return model_name.starts_with("gemma") || model_name.starts_with("gpt-oss") || model_name.starts_with("llama-4");
+}
+
+}  // namespace
+
+void CatalogReader::read_models() {
+    const auto bytes = file("models/models.tsv");
+    if (!bytes) return;
+    TsvRows rows("models/models.tsv", *bytes, problems_);
+    const int name = rows.required_column("name"), kind = rows.required_column("kind"),
+              family = rows.required_column("family");
+    const int aliases = rows.required_column("aliases"), parameters = rows.required_column("parameters");
+    const int gated = rows.required_column("gated"), tied = rows.required_column("tied_embeddings"),
+              norm = rows.required_column("norm");
+    const int biases = rows.required_column("biases"), attention = rows.required_column("attention");
+    const int forward = rows.required_column("forward_flops_per_sample"),
+              activations = rows.required_column("activation_bytes_per_sample_fp16");
+    const int unit = rows.required_column("sample_unit"), encoder_layers = rows.column("encoder_layers"),
+              extra = rows.column("extra_parameters");
+    using M = ModelSpec;
+    constexpr std::pair<std::string_view, int M::*> numbers[] = {{"layers", &M::layers},
+                                                                 {"hidden", &M::hidden},
+                                                                 {"heads", &M::heads},
+                                                                 {"kv_heads", &M::kv_heads},
+                                                                 {"head_dim", &M::head_dim},
+                                                                 {"ffn", &M::ffn},
+                                                                 {"vocabulary", &M::vocabulary},
+                                                                 {"max_sequence", &M::max_sequence},
+                                                                 {"experts", &M::experts},
+                                                                 {"active_experts", &M::active_experts},
+                                                                 {"expert_ffn", &M::expert_ffn},
+                                                                 {"shared_expert_ffn", &M::shared_expert_ffn},
+                                                                 {"dense_layers", &M::dense_layers},
+                                                                 {"q_lora_rank", &M::q_lora_rank},
+                                                                 {"kv_lora_rank", &M::kv_lora_rank},
+                                                                 {"rope_head_dim", &M::rope_head_dim},
+                                                                 {"nope_head_dim", &M::nope_head_dim},
+                                                                 {"v_head_dim", &M::v_head_dim},
+                                                                 {"sliding_window", &M::sliding_window},
+                                                                 {"learned_positions", &M::learned_positions}};
+    std::array<int, std::size(numbers)> columns{};
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i] = rows.required_column(numbers[i].first);
+    const ProvenanceColumns provenance(rows);
+    std::vector<std::pair<std::string, int>> all_aliases;
+    while (rows.next()) {
+        ModelSpec m;
+        m.name = rows.text(name), m.family = rows.text(family);
+        const auto known = kind_named(rows.cell(kind));
+        if (!known) rows.problem(kind, "decoder, encoder, encoder-decoder, cnn, vit and diffusion are known");
+        m.kind = known.value_or(ModelKind::decoder);
+        m.aliases = rows.list(aliases);
+        m.published_parameters = rows.number(parameters);
+        for (std::size_t i = 0; i < columns.size(); ++i) m.*numbers[i].second = rows.integer(columns[i]);
+        m.gated = rows.flag(gated), m.tied_embeddings = rows.flag(tied), m.biases = rows.flag(biases);
+        m.layer_norm = rows.cell(norm) == "layernorm";
+        m.attention = rows.cell(attention) == "mla"   ? AttentionKind::mla
+                      : rows.cell(attention) == "mha" ? AttentionKind::mha
+                                                      : AttentionKind::gqa;
+        m.extra_parameters = rows.number(extra);
+        // The table gives the stacks of an encoder-decoder apart; `layers` of a ModelSpec counts both.
+        if (m.kind == ModelKind::encoder_decoder) {
+            m.decoder_layers = m.layers;
+            m.layers += rows.integer(encoder_layers);
+        }
+        if (window_on_some_layers_only(m.name)) m.sliding_window = 0;
+        m.forward_flops_per_sample = rows.number(forward), m.activation_bytes_per_sample = rows.number(activations);
+        if (!rows.empty(unit)) m.sample_unit = rows.text(unit);
+        m.provenance = provenance.of(rows);
+        if (m.transformer() && (m.heads <= 0 || m.head_dim <= 0 || m.kv_heads <= 0))
+            rows.problem(name, "a transformer has heads, kv_heads and head_dim");
+        const int index = static_cast<int>(catalog_.models_.size());
+        if (!catalog_.model_index_.emplace(fold_name(m.name), index).second)
+            rows.problem(name, "another model has this name");
+        for (const std::string& alias : m.aliases) all_aliases.emplace_back(fold_name(alias), index);
+        catalog_.models_.push_back(std::move(m));
+    }
+    for (auto& [alias, index] : all_aliases) catalog_.model_index_.emplace(std::move(alias), index);
+}
+
+}  // namespace stoker

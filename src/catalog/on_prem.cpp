@@ -1,0 +1,248 @@
+// An on-prem node as its owner describes it in YAML.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "catalog/azure_answers.h"
+#include "catalog/field_reader.h"
+#include "catalog/link_choice.h"
+
+namespace stoker {
+namespace {
+
+constexpr double kHoursPerYear = 8766;  // with a quarter of a leap day
+
+// Reads a quantity that people write with a unit ("80GB", "$250k"); a bare number is taken in `bare_unit`.
+class OnPremReader {
+public:
+    OnPremReader(const Node& node, Catalog& catalog) : node_(node), in_(node, problems_), catalog_(catalog) {}
+
+    Result<int> read() {
+        check_keys(node_, {"name", "gpu", "gpus", "vcpus", "cores", "memory", "rdma", "ethernet_gbps", "nvlink",
+                           "price_per_hour", "capex", "count"});
+        NodeType node;
+        node.cloud = "on-prem";
+        node.purpose = "training";
+        node.status = "current";
+        node.provenance.source = "described by the user";
+        node.name = in_.required_text({"name"});
+        if (node.name.size() > 100) in_.problem("\"name\" is longer than 100 characters", in_.find({"name"}));
+        node.family = node.name;
+        node.vcpus = in_.required_integer({"vcpus"}, 1, 100'000);
+        node.cores = in_.integer({"cores"}, 1, 100'000).value_or(std::max(1, node.vcpus / 2));
+        node.memory = Bytes(bytes(in_, "memory", kGiB, true));
+        node.available = in_.integer({"count"}, 1, 1'000'000).value_or(0);
+        node.ethernet_gbps = in_.number({"ethernet_gbps"}, 0, 1e6).value_or(0);
+        std::optional<Accelerator> own;
+        read_gpu(node, own);
+        read_rdma(node);
+        const std::string link = read_gpu_link(node, own);
+        const auto hourly = read_price();
+        if (!problems_.empty()) return error_of(std::move(problems_)).while_doing("reading the on-prem node");
+
+        if (own) {
+            own->name = fmt::format("GPU of {}", node.name);
+            node.accelerator = catalog_.add_accelerator(std::move(*own));
+        }
+        choose_links(node, link, catalog_);
+        const int index = catalog_.add_node_type(std::move(node));
+        if (hourly) {
+            catalog_.replace_price(Price{.node_type = index,
+                                         .region = "on-prem",
+                                         .os = "linux",
+                                         .pricing = Pricing::owned,
+                                         .per_hour = Usd::from_double(*hourly),
+                                         .low = *hourly,
+                                         .high = *hourly,
+                                         .provenance = {"described by the user", {}}});
+        }
+        return index;
+    }
+
+private:
+    // Our own format, so a key we do not know is a typing error.
+    void check_keys(const Node& mapping, const std::vector<std::string>& known) {
+        for (const Member& member : mapping.members) {
+            if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+            const auto near = nearest(member.key, known);
+            problems_.push_back(Problem{
+                fmt::format("unknown key \"{}\"", printable(member.key, 60)),
+                near ? fmt::format("did you mean {}?", *near) : fmt::format("the keys are {}", join(known, ", ")),
+                member.key_pos});
+        }
+    }
+
+    double bytes(FieldReader& in, std::string_view key, double bare_unit, bool required) {
+        const Node* value = in.find({key});
+        if (value == nullptr) {
+            if (required) in.problem(fmt::format("\"{}\" is missing", key));
+            return 0;
+        }
+        if (value->kind == NodeKind::number) return in.number({key}, 1e-9, 1e9).value_or(0) * bare_unit;
+        std::string text = value->text;
+        if (text.ends_with("/s")) text.resize(text.size() - 2);
+        const auto parsed = parse_bytes(trim(text));
+        if (parsed && parsed->v > 0) return parsed->v;
+        in.problem(fmt::format("\"{}\" is \"{}\"; write it like 80GB", key, printable(value->text, 40)), value);
+        return 0;
+    }
+
+    std::optional<double> dollars(FieldReader& in, std::string_view key, bool required) {
+        const Node* value = in.find({key});
+        if (value == nullptr) {
+            if (required) in.problem(fmt::format("\"{}\" is missing", key));
+            return std::nullopt;
+        }
+        const auto parsed =
+            value->is_scalar() ? parse_usd(value->text) : Result<Usd>(Error(ErrorKind::invalid, "not money"));
+        if (parsed && parsed->micro() >= 0) return parsed->dollars();
+        in.problem(fmt::format("\"{}\" is not an amount of dollars; write it like $250k", key), value);
+        return std::nullopt;
+    }
+
+    void read_gpu(NodeType& node, std::optional<Accelerator>& own) {
+        const Node* gpu = in_.find({"gpu"});
+        if (gpu == nullptr) {
+            if (in_.has({"gpus"}))
+                in_.problem("\"gpus\" is given without \"gpu\"", in_.find({"gpus"}), "name the GPU: gpu: H100-SXM");
+            return;
+        }
+        node.accelerators = in_.integer({"gpus"}, 1, 1024).value_or(1);
+        if (gpu->is_mapping()) {
+            own = read_own_gpu(*gpu);
+            node.accelerator_memory = own->usable_memory;
+            node.scale_up_domain = 1;
+            return;
+        }
+        const auto index = gpu->is_scalar()
+                               ? catalog_.find_accelerator(gpu->text)
+                               : Result<int>(Error(ErrorKind::invalid, "\"gpu\" is neither a name nor a mapping"));
+        if (!index) {
+            in_.problem(index.error().message(), gpu, "name one of the catalogue, or give {memory, bandwidth, bf16}");
+            return;
+        }
+        node.accelerator = *index;
+        const Accelerator& known = catalog_.accelerators()[static_cast<std::size_t>(*index)];
+        node.accelerator_memory = known.usable_memory;
+    }
+
+    Accelerator read_own_gpu(const Node& gpu) {
+        FieldReader in(gpu, problems_);
+        check_keys(gpu, {"memory", "bandwidth", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "power_watts",
+                         "vendor"});
+        Accelerator a;
+        a.kind = "gpu";
+        a.vendor = in.text({"vendor"}).value_or("unknown");
+        a.architecture = "unknown";
+        a.memory = Bytes(bytes(in, "memory", kGiB, true));
+        a.usable_memory = a.memory * 0.97;
+        a.memory_bandwidth = BytesPerSecond(bytes(in, "bandwidth", kGB, true));
+        a.host_bandwidth = BytesPerSecond(31.5e9);  // PCIe 4.0 x16
+        a.power = Watts(in.number({"power_watts"}, 0, 1e5).value_or(0));
+        a.scale_up = "none";
+        for (int p = 0; p < kPrecisions; ++p) {
+            const auto tflops = in.number({to_string(static_cast<Precision>(p))}, 0, 1e6);
+            if (!tflops || *tflops <= 0) continue;
+            a.peak[static_cast<std::size_t>(p)] = FlopsPerSecond(*tflops * 1e12);
+            a.supports |= 1u << p;
+        }
+        if (a.supports == 0)
+            in.problem("no peak rate is given", nullptr, "give at least bf16 or fp16, in TFLOP/s without sparsity");
+        a.provenance.source = "described by the user";
+        return a;
+    }
+
+    void read_rdma(NodeType& node) {
+        const Node* rdma = in_.find({"rdma"});
+        node.rdma = "none";
+        if (rdma == nullptr) return;
+        if (!rdma->is_mapping()) {
+            if (rdma->is_scalar() && (equals_ignore_case(rdma->text, "no") || equals_ignore_case(rdma->text, "none") ||
+                                      equals_ignore_case(rdma->text, "false")))
+                return;
+            in_.problem("\"rdma\" is a mapping", rdma, "write rdma: {gbps_per_gpu: 400, kind: infiniband}");
+            return;
+        }
+        FieldReader in(*rdma, problems_);
+        check_keys(*rdma, {"gbps_per_gpu", "gbps_per_node", "kind"});
+        node.rdma = lower(in.text({"kind"}).value_or(std::string("infiniband")));
+        const std::vector<std::string> kinds = {"infiniband", "roce", "efa"};
+        if (std::find(kinds.begin(), kinds.end(), node.rdma) == kinds.end()) {
+            in.problem(fmt::format("\"kind\" is \"{}\"; {} are known", printable(node.rdma, 40), join_or(kinds)),
+                       in.find({"kind"}));
+        }
+        const double gpus = std::max(1.0, node.accelerators);
+        node.rdma_gbps_per_gpu = in.number({"gbps_per_gpu"}, 1e-3, 1e5).value_or(0);
+        node.rdma_gbps_per_node = in.number({"gbps_per_node"}, 1e-3, 1e6).value_or(node.rdma_gbps_per_gpu * gpus);
+        if (node.rdma_gbps_per_gpu <= 0 && node.rdma_gbps_per_node <= 0) in.problem("\"gbps_per_gpu\" is missing");
+        if (node.rdma_gbps_per_gpu <= 0 && node.accelerators > 0)
+            node.rdma_gbps_per_gpu = node.rdma_gbps_per_node / gpus;
+    }
+
+    // As sizes.tsv spells it. Unless told otherwise, GPUs that have a switch are taken to be on one.
+    std::string read_gpu_link(NodeType& node, const std::optional<Accelerator>& own) {
+        const std::optional<bool> nvlink = in_.boolean({"nvlink"});
+        node.scale_up_domain = 1;
+        if (node.accelerators <= 1) return "none";
+        if (own || node.accelerator < 0) {
+            if (nvlink.value_or(false) && own) {
+                in_.problem("the rate of NVLink is not known for a GPU of your own", in_.find({"nvlink"}),
+                            "name a GPU of the catalogue");
+            }
+            return "pcie";
+        }
+        const Accelerator& a = catalog_.accelerators()[static_cast<std::size_t>(node.accelerator)];
+        if (!nvlink.value_or(a.scale_up_bandwidth.v > 0 && a.scale_up_domain > 2)) return "pcie";
+        if (a.scale_up_bandwidth.v <= 0) {
+            in_.problem(fmt::format("{} has no NVLink", a.name), in_.find({"nvlink"}));
+            return "pcie";
+        }
+        node.scale_up_domain = std::min(a.scale_up_domain, static_cast<int>(node.accelerators));
+        if (a.scale_up_domain == 2) return "nvlink-pair";
+        return a.vendor == "AMD" ? "xgmi" : "nvlink";
+    }
+
+    // (capex / years / hours of a year + power x PUE x price of a kWh + staff / hours of a year) / utilisation
+    std::optional<double> read_price() {
+        const Node* capex = in_.find({"capex"});
+        if (in_.has({"price_per_hour"})) {
+            if (capex != nullptr) in_.problem("both price_per_hour and capex are given", capex, "keep one of them");
+            return dollars(in_, "price_per_hour", true);
+        }
+        if (capex == nullptr) return std::nullopt;  // unpriced
+        if (!capex->is_mapping()) {
+            in_.problem("\"capex\" is a mapping", capex, "write capex: {price: $250k, years: 4}");
+            return std::nullopt;
+        }
+        FieldReader in(*capex, problems_);
+        check_keys(*capex, {"price", "years", "power_watts", "usd_per_kwh", "staff_per_year", "utilisation", "pue"});
+        const double price = dollars(in, "price", true).value_or(0);
+        const double years = in.required_number({"years"}, 0.1, 50);
+        const double kilowatts = in.number({"power_watts"}, 0, 1e7).value_or(0) / 1000;
+        const double kwh = dollars(in, "usd_per_kwh", kilowatts > 0).value_or(0);
+        const double staff = dollars(in, "staff_per_year", false).value_or(0);
+        const Constant* pue_default = catalog_.constant("pue");
+        const double pue = in.number({"pue"}, 1, 5).value_or(pue_default != nullptr ? pue_default->value : 1.2);
+        const double used = in.number({"utilisation"}, 0.01, 1).value_or(1);  // not told: every hour is used
+        if (years <= 0) return std::nullopt;
+        return (price / years / kHoursPerYear + kilowatts * pue * kwh + staff / kHoursPerYear) / used;
+    }
+
+    const Node& node_;
+    Problems problems_;
+    FieldReader in_;
+    Catalog& catalog_;
+};
+
+}  // namespace
+
+Result<int> add_on_prem_node(const Node& node, Catalog& catalog) {
+    if (!node.is_mapping()) {
+        return Error(ErrorKind::invalid, fmt::format("an on-prem node is a mapping, not {}", to_string(node.kind)),
+                     node.pos, "write {name: rack-1, gpu: H100-SXM, gpus: 8, vcpus: 96, memory: 1900GiB}");
+    }
+    return OnPremReader(node, catalog).read();
+}
+
+}  // namespace stoker

@@ -1,0 +1,22 @@
+// The machine Stoker runs on, as one more place where work can go.
+#pragma once
+
+#include <string>
+
+#include "catalog/catalog.h"
+
+namespace stoker {
+
+// What somebody has measured here; zeros where nobody has.
+struct MachineFacts {
+    std::string cpu_name;
+    int vcpus = 0, cores = 0;
+    double ghz = 0;
+    double measured_fp32_gflops = 0, measured_memory_gb_s = 0;  // of the whole machine
+    Bytes memory;
+};
+
+// Adds it as node type "this-machine" of the cloud "this-machine", without a price. Returns its index.
+int add_this_machine(const MachineFacts& facts, Catalog& catalog);
+
+}  // namespace stoker

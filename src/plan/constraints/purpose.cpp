@@ -1,0 +1,32 @@
+// Sizes made for something else: graphics sizes come with another driver, HPC sizes have no GPU. A size named by the user passes.
+#include "plan/constraints/constraint.h"
+
+namespace stoker {
+
+MaybeRefusal refuse_wrong_purpose(const Context& context, int type) {
+    const NodeType& node = context.node(type);
+    if (context.size_was_named(type) || node.cloud != "azure") return std::nullopt;
+    const WorkloadKind kind = context.workload.kind;
+    const bool graphics = node.purpose == "visualisation";
+    auto no = [](std::string text) { return Refusal{Reason::wrong_purpose, 0, 0, std::move(text)}; };
+
+    if (kind == WorkloadKind::simulation) {
+        if (!graphics) return no("rendering, CAD and CAE need a size with the graphics driver (NV)");
+        return std::nullopt;
+    }
+    if (kind == WorkloadKind::preprocessing) {
+        if (node.has_gpu()) return no("preprocessing runs on CPU cores; a GPU would idle");
+        if (node.purpose == "hpc") return no("an HPC size with InfiniBand is not for data pipelines");
+        return std::nullopt;
+    }
+    if (kind == WorkloadKind::notebook) {
+        if (node.has_gpu() && node.accelerators > 1) return no("a notebook needs one GPU at most");
+        if (node.purpose == "hpc") return no("an HPC size with InfiniBand is not for notebooks");
+        return std::nullopt;
+    }
+    if (graphics) return no("a graphics size: its driver and licence are for visualisation, light AI and dev/test");
+    if (!node.has_gpu() && node.purpose == "hpc") return no("an HPC size without GPU: its InfiniBand does not make up for missing matrix units");
+    return std::nullopt;
+}
+
+}  // namespace stoker

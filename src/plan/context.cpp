@@ -1,0 +1,211 @@
+#include "plan/context.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "plan/constraints/constraint.h"
+
+namespace stoker {
+
+double NodeChoice::cheapest() const {
+    for (const Offer& offer : offers)
+        if (offer.priced) return offer.usd_per_hour;
+    return std::numeric_limits<double>::infinity();
+}
+
+int NodeChoice::devices() const {
+    return accelerator != nullptr ? std::max(1, node->whole_gpus()) : 1;
+}
+
+void RejectionLog::add(Rejection rejection) {
+    auto [it, fresh] = lines_.try_emplace({rejection.node_type, static_cast<int>(rejection.reason)}, rejection);
+    if (fresh) return;
+    Rejection& line = it->second;
+    line.count += rejection.count;
+    if (rejection.region != line.region) line.region.clear();
+    if (rejection.nodes != line.nodes) line.nodes = 0;
+    // Numbers of different kinds never meet here, since a reason fixes its unit. The nearest miss is the most useful to see.
+    auto gap = [](const Rejection& r) { return std::abs(r.need - r.have); };
+    if (gap(rejection) < gap(line)) {
+        line.have = rejection.have;
+        line.need = rejection.need;
+        line.text = std::move(rejection.text);
+    }
+}
+
+void RejectionLog::merge(const RejectionLog& other) {
+    for (const auto& [key, line] : other.lines_) add(line);
+}
+
+std::vector<Rejection> RejectionLog::sorted() const {
+    std::vector<Rejection> all;
+    for (const auto& [key, line] : lines_) all.push_back(line);
+    return all;
+}
+
+std::int64_t RejectionLog::total() const {
+    std::int64_t sum = 0;
+    for (const auto& [key, line] : lines_) sum += line.count;
+    return sum;
+}
+
+PlanSettings read_settings(const Catalog& catalog) {
+    PlanSettings settings;
+    auto take = [&](std::string_view name, double& value) {
+        const Constant* constant = catalog.constant(name);
+        if (constant != nullptr) value = constant->value;
+        return constant != nullptr;
+    };
+    take("provision_seconds", settings.provision_s);
+    settings.eviction_rate_known = take("spot_evictions_per_node_hour", settings.evictions_per_hour);
+    take("failure_rate_per_gpu_hour", settings.failures_per_gpu_hour);
+    if (take("restart_minutes", settings.restart_s)) settings.restart_s *= 60;
+    take("checkpoint_write_bytes_per_second", settings.checkpoint_bytes_per_s);
+    take("checkpoint_bytes_per_parameter", settings.checkpoint_bytes_per_parameter);
+    take("pue", settings.pue);
+    take("host_power_w_per_gpu", settings.host_w_per_gpu);
+    take("idle_power_fraction", settings.idle_power_fraction);
+    take("premium_disk_usd_per_month", settings.disk_usd_per_month);
+    take("price_stale_days", settings.price_stale_days);
+    return settings;
+}
+
+bool Context::size_was_named(int type) const {
+    const auto& sizes = workload.where.sizes;
+    return std::find(sizes.begin(), sizes.end(), node(type).name) != sizes.end();
+}
+
+namespace {
+
+long days_from_civil(long year, long month, long day) {  // Howard Hinnant's algorithm, days since 1970-01-01
+    year -= month <= 2;
+    const long era = (year >= 0 ? year : year - 399) / 400;
+    const long yoe = year - era * 400, doy = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+}
+
+std::optional<long> day_number(std::string_view text) {
+    long part[3] = {0, 1, 1};
+    std::size_t at = 0;
+    for (int i = 0; i < 3 && at < text.size(); ++i) {
+        auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), part[i]);
+        if (error != std::errc()) return std::nullopt;
+        at = static_cast<std::size_t>(end - text.data());
+        if (at < text.size() && text[at] != '-') break;
+        ++at;
+    }
+    if (part[0] < 1970) return std::nullopt;
+    return days_from_civil(part[0], part[1], part[2]);
+}
+
+void sort_offers(std::vector<Offer>& offers) {
+    std::stable_sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+        return std::tuple(!a.priced, a.usd_per_hour, std::string_view(a.region), static_cast<int>(a.pricing)) <
+               std::tuple(!b.priced, b.usd_per_hour, std::string_view(b.region), static_cast<int>(b.pricing));
+    });
+}
+
+Rejection line(int type, std::string region, Refusal refusal) {
+    return {.node_type = type, .region = std::move(region), .reason = refusal.reason, .have = refusal.have, .need = refusal.need,
+            .text = std::move(refusal.text)};
+}
+
+std::vector<Offer> offers_of(Context& context, int type) {
+    const NodeType& node = context.node(type);
+    const auto& where = context.workload.where;
+    std::vector<Offer> offers;
+    bool other_os = false, other_region = false;
+    for (const Price& price : context.catalog.prices_of(type)) {
+        if (price.os != where.os && !price.os.empty()) {
+            other_os = true;
+            continue;
+        }
+        if (!where.regions.empty() && std::find(where.regions.begin(), where.regions.end(), price.region) == where.regions.end() &&
+            price.pricing != Pricing::owned) {
+            other_region = true;
+            continue;
+        }
+        ++context.considered;
+        Offer offer{.region = price.region, .pricing = price.pricing, .usd_per_hour = price.per_hour.dollars(), .low = price.low,
+                    .high = price.high, .estimate = price.estimate, .provenance = price.provenance};
+        if (offer.low <= 0) offer.low = offer.usd_per_hour;
+        if (offer.high <= 0) offer.high = offer.usd_per_hour;
+        if (auto refusal = refuse_offer(context, type, offer)) {
+            context.rejected.add(line(type, offer.region, std::move(*refusal)));
+            continue;
+        }
+        offers.push_back(std::move(offer));
+    }
+    const bool own = node.cloud == "on-prem" || node.cloud == "this-machine";
+    if (offers.empty() && own && context.catalog.prices_of(type).empty()) {
+        offers.push_back({.region = node.cloud, .pricing = Pricing::owned, .priced = false});
+    } else if (offers.empty() && context.catalog.prices_of(type).empty()) {
+        ++context.considered;
+        context.rejected.add(line(type, "", {Reason::unpriced, 0, 1, "no price in the catalogue: unpriced, which is not free"}));
+    } else if (offers.empty() && (other_os || other_region)) {
+        ++context.considered;
+        const std::string what = other_region ? "no price in the regions asked for" : "no price for " + where.os;
+        context.rejected.add(line(type, "", {other_region ? Reason::region : Reason::unpriced, 0, 1, what}));
+    }
+    sort_offers(offers);
+    return offers;
+}
+
+}  // namespace
+
+long days_between(std::string_view from, std::string_view to) {
+    auto a = day_number(from), b = day_number(to);
+    return a && b ? *b - *a : 0;
+}
+
+bool is_rdma(const NodeType& node) {
+    return node.rdma_gbps_per_node > 0 || node.rdma_gbps_per_gpu > 0;
+}
+
+bool is_nd(const NodeType& node) {
+    const std::string name = short_size(node.name);
+    return node.cloud == "azure" && name.size() > 2 && name[0] == 'N' && name[1] == 'D';
+}
+
+int twin_without_rdma(const Catalog& catalog, int type) {
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(type)];
+    for (std::size_t i = 0; i < catalog.node_types().size(); ++i) {
+        const NodeType& other = catalog.node_types()[i];
+        if (other.cloud == node.cloud && other.accelerator == node.accelerator && other.accelerators == node.accelerators &&
+            other.accelerator_memory.v == node.accelerator_memory.v && !is_rdma(other) && static_cast<int>(i) != type)
+            return static_cast<int>(i);
+    }
+    return -1;
+}
+
+std::string retirement_of(const Context& context, int type) {
+    const NodeType& node = context.node(type);
+    for (const SkuOffer& sku : context.options.offers)
+        if (sku.size == node.name && !sku.retirement_date.empty()) return sku.retirement_date;
+    return node.retirement_date;
+}
+
+Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options, bool rdma_for_inference) {
+    Context context{.workload = workload, .catalog = catalog, .options = options, .settings = read_settings(catalog), .choices = {},
+                    .rejected = {}, .image = {}};
+    context.rdma_allowed_for_inference = rdma_for_inference;
+    for (std::size_t i = 0; i < catalog.node_types().size(); ++i) {
+        const int type = static_cast<int>(i);
+        if (!is_asked_for(context, type)) continue;  // another cloud, or not in the list of sizes: not a candidate at all
+        if (auto refusal = refuse_node(context, type)) {
+            ++context.considered;
+            context.rejected.add(line(type, "", std::move(*refusal)));
+            continue;
+        }
+        NodeChoice choice{.type = type, .node = &catalog.node_types()[i]};
+        if (choice.node->has_gpu()) choice.accelerator = &catalog.accelerators()[static_cast<std::size_t>(choice.node->accelerator)];
+        choice.retires = retirement_of(context, type);
+        choice.offers = offers_of(context, type);
+        if (!choice.offers.empty()) context.choices.push_back(std::move(choice));
+    }
+    return context;
+}
+
+}  // namespace stoker

@@ -1,0 +1,35 @@
+// The layouts worth evaluating for a number of devices: every way to divide the model that its shape allows.
+#pragma once
+
+#include <vector>
+
+#include "sizing/training.h"
+
+namespace stoker {
+
+struct LayoutSpace {
+    int devices = 1;           // in all
+    int devices_per_node = 1;
+    int domain = 1;            // devices that reach each other at full speed
+    bool pairs_only = false, gpu = true;
+    int layers = 1, heads = 1, kv_heads = 1, experts = 0;
+    double sequence = 1;
+    double global_batch = 1;   // sequences or images per step
+    bool transformer = true, mla = false, flash = true, adapters_only = false;
+    LayoutSpec pinned;
+};
+
+// Divisions of the devices, without micro-batch and recompute, in a fixed order: less communication first.
+// A division whose ranks outnumber the batch is left out and counted in `too_many_ranks`.
+struct Divisions {
+    std::vector<ParallelLayout> layouts;
+    std::int64_t too_many_ranks = 0;
+};
+Divisions divisions(const LayoutSpace& space);
+
+// Sets micro_batches for a micro-batch size; false when no whole number comes within an eighth of the global batch.
+bool fit_batch(ParallelLayout& layout, int micro_batch, double global_batch);
+// The micro-batch sizes to try, ascending.
+std::vector<int> micro_batches(const LayoutSpace& space, const ParallelLayout& division);
+
+}  // namespace stoker

@@ -1,0 +1,163 @@
+// The one path from a question to a plan: constraints, search, money, limits, ranking, platform, advice, what-ifs, words.
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "plan/advice/advice.h"
+#include "plan/pipeline.h"
+#include "plan/platform.h"
+#include "plan/search_serving.h"
+#include "plan/search_simple.h"
+#include "plan/search_training.h"
+
+namespace stoker {
+
+Result<Search> run_search(const Context& context, const SearchMode& mode) {
+    switch (context.workload.kind) {
+        case WorkloadKind::training:
+        case WorkloadKind::fine_tuning:
+            return search_training(context, {.exhaustive = mode.exhaustive, .top = std::max(1, context.options.top), .quick = mode.quick, .cache = mode.cache});
+        case WorkloadKind::embedding:
+            if (!context.workload.traffic.requests_per_second && context.workload.total_examples() > 0) return search_batch(context);
+            [[fallthrough]];
+        case WorkloadKind::inference:
+            return search_serving(context, {.top = mode.quick ? 1 : std::max(1, context.options.top), .most_simulated = mode.quick ? 4 : 12, .exhaustive = mode.exhaustive});
+        case WorkloadKind::batch_inference: return search_batch(context);
+        case WorkloadKind::preprocessing: return search_preprocessing(context);
+        case WorkloadKind::notebook: return search_notebook(context);
+        case WorkloadKind::simulation: return search_simulation(context);
+    }
+    return Search{};
+}
+
+Ranking rank(Context& context, const std::vector<Point>& points) {
+    Ranking ranking{.expansion = expand(context, points), .groups = {}};
+    // Nothing can be had with today's quota: the plan is still worth knowing, with the quota to ask for before anything else.
+    if (ranking.expansion.options.empty() && !ranking.expansion.over_quota.empty()) {
+        context.quota_enforced = false;
+        Expansion lifted = expand(context, points);
+        if (!lifted.options.empty()) {
+            lifted.rejected.merge(ranking.expansion.rejected);
+            ranking.expansion = std::move(lifted);
+            ranking.quota_lifted = true;
+        } else {
+            context.quota_enforced = true;
+        }
+    }
+    ranking.groups = best_of_groups(ranking.expansion.options, context.workload.objective.minimize);
+    return ranking;
+}
+
+namespace {
+
+bool serves(const Workload& workload) {
+    return workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference || workload.kind == WorkloadKind::embedding;
+}
+
+void fill_candidates(Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
+    const Minimize minimize = context.workload.objective.minimize;
+    std::vector<Option> shown;
+    const auto top = static_cast<std::size_t>(std::max(1, context.options.top));
+    for (const Option& option : ranking.groups)
+        if (shown.size() < top) shown.push_back(option);
+    for (const Option& option : shown) {
+        Candidate candidate = make_candidate(context, search, option);
+        candidate.orchestrator = choose_platform(context.workload, context, candidate).orchestrator;
+        if (&option != &shown.front()) candidate.why_not_first = why_not_first(context, shown.front(), option, minimize);
+        plan.candidates.push_back(std::move(candidate));
+    }
+    std::vector<Option> all = ranking.expansion.options;
+    all.insert(all.end(), ranking.expansion.over_limit.begin(), ranking.expansion.over_limit.end());
+    std::vector<Option> front = pareto_front(std::move(all));
+    constexpr std::size_t kFront = 64;
+    for (std::size_t i = 0; i < front.size() && i < kFront; ++i) {
+        Candidate candidate = make_candidate(context, search, front[i]);
+        candidate.orchestrator = choose_platform(context.workload, context, candidate).orchestrator;
+        plan.pareto.push_back(std::move(candidate));
+    }
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const PlanOptions& options) {
+    Plan plan;
+    plan.workload = workload;
+    plan.catalog_version = catalog.version;
+    plan.catalog_as_of = catalog.as_of;
+    auto context = std::make_unique<Context>(make_context(workload, catalog, options));
+    const auto cache = make_layout_cache();
+    auto found = run_search(*context, {.cache = cache});
+    if (!found) return std::move(found).error();
+    if (found->points.empty() && serves(workload)) {
+        // Nothing without InfiniBand can hold the model: then it is worth its price.
+        RejectionLog before = context->rejected;
+        auto again = std::make_unique<Context>(make_context(workload, catalog, options, true));
+        auto wider = run_search(*again, {.cache = cache});
+        if (wider && !wider->points.empty()) {
+            context = std::move(again);
+            found = std::move(wider);
+        }
+    }
+    const Search& search = *found;
+    Ranking ranking = rank(*context, search.points);
+
+    RejectionLog rejected = context->rejected;
+    rejected.merge(search.rejected);
+    rejected.merge(ranking.expansion.rejected);
+    plan.rejected = rejected.sorted();
+    plan.refused = context->rejected.total() + search.refused + ranking.expansion.refused;
+    plan.considered = context->considered + search.considered + ranking.expansion.considered;
+
+    if (ranking.groups.empty()) {
+        explain_infeasible(*context, search, ranking, plan);
+        plan.verdict = verdict_of(*context, plan);
+        plan.advice = make_advice(*context, plan);
+        return plan;
+    }
+    fill_candidates(*context, search, ranking, plan);
+    plan.platform = choose_platform(workload, *context, plan.candidates.front());
+    plan.reasons = reasons_of(*context, plan);
+    plan.advice = make_advice(*context, plan);
+    if (options.what_if) plan.what_if = what_ifs(*context, search, ranking.groups.front(), cache);
+    plan.verdict = verdict_of(*context, plan);
+    if (options.progress) options.progress(1, "done");
+    return plan;
+}
+
+Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, const PlanOptions& options) {
+    if (workload.where.sizes.size() != 1)
+        return Error(ErrorKind::invalid, fmt::format("an estimate needs exactly one size, {} are named", workload.where.sizes.size()), workload.pos,
+                     "add where: {sizes: [Standard_ND96isr_H100_v5], nodes: 2}");
+    Context context = make_context(workload, catalog, options);
+    if (context.choices.empty()) {
+        const auto lines = context.rejected.sorted();
+        return Error(ErrorKind::infeasible, fmt::format("{}: {}", workload.where.sizes.front(), lines.empty() ? "not in the catalogue" : lines.front().text), workload.pos);
+    }
+    context.quota_enforced = false;
+    Search search;
+    if (is_training(workload.kind)) {
+        if (!(training_examples(workload) > 0))
+            return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing", workload.pos);
+        const int nodes = workload.where.nodes ? static_cast<int>(std::lround(*workload.where.nodes)) : 1;
+        TRY(Point point, training_point(context, 0, nodes));
+        search.points.push_back(std::move(point));
+    } else {
+        TRY(search, run_search(context, {}));
+    }
+    Ranking ranking = rank(context, search.points);
+    std::vector<Option> options_found = std::move(ranking.expansion.options);
+    options_found.insert(options_found.end(), ranking.expansion.over_limit.begin(), ranking.expansion.over_limit.end());
+    const std::vector<Option> groups = best_of_groups(std::move(options_found), workload.objective.minimize);
+    if (groups.empty()) {
+        const auto lines = search.rejected.sorted();
+        return Error(ErrorKind::infeasible, fmt::format("{}: {}", workload.where.sizes.front(), lines.empty() ? "no configuration runs" : lines.front().text), workload.pos);
+    }
+    Candidate candidate = make_candidate(context, search, groups.front());
+    candidate.orchestrator = choose_platform(workload, context, candidate).orchestrator;
+    return candidate;
+}
+
+}  // namespace stoker

@@ -1,0 +1,77 @@
+// Between search and plan: a Point is what a search found for a node type and a number of nodes, whatever it costs and wherever it is;
+// an Option is a Point at an offer, with its money. Candidates, which people see, are made only of the few best Options.
+#pragma once
+
+#include <vector>
+
+#include "plan/context.h"
+
+namespace stoker {
+
+struct Point {
+    int choice = -1;  // index into Context::choices
+    int nodes = 1;
+    ParallelLayout layout;
+    ReplicaShape replica;
+    int replicas = 0;
+    double devices = 0;        // in use; may be a fraction
+    double work_s = 0;         // useful seconds without loss; 0: a service
+    double service_hours = 0;  // how long a service or notebook is priced for
+    double units = 0;          // amount of work (jobs) or units per hour (services), in `prediction.unit_name`
+    double checkpoint_bytes = 0;
+    Range speed{1, 1, 1};      // interval factors of its working time
+    bool gang = false;         // all nodes are lost when one is
+    int preference = 0;        // policy before money: CPU first, T4 first, one VM for several models; lower is first
+    double latency_s = 0;      // what "minimise time" means for a service
+    Prediction prediction;     // without hours, money and energy
+    std::string framework;
+    std::vector<std::string> notes;
+};
+
+struct Option {
+    int point = -1, choice = -1, offer = -1, nodes = 1, year = 0, preference = 0;
+    bool priced = true;
+    Range hours, usd, kwh;
+    double latency_s = 0, goodput = 1;
+    Pricing pricing = Pricing::on_demand;
+    std::string_view name, region;  // of the catalogue and the context, which outlive every option
+};
+
+// What a search answers. Points only hold what can run.
+struct Search {
+    std::vector<Point> points;
+    RejectionLog rejected;
+    std::int64_t considered = 0, refused = 0;
+};
+
+Option price_point(const Context& context, const std::vector<Point>& points, int point, int offer);
+CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing);
+
+// Every point at the best allowed offer of each pricing, and at the next best region of it. Refusals go to the log.
+struct Expansion {
+    std::vector<Option> options;      // within every limit
+    std::vector<Option> over_limit;   // deadline or budget missed
+    std::vector<Option> over_quota;   // only when quota is enforced
+    RejectionLog rejected;
+    std::int64_t considered = 0, refused = 0;
+};
+Expansion expand(const Context& context, const std::vector<Point>& points);
+
+// Ranking. A score is an integer so that equal means equal; lower is better. To add a term: a file in scores/ and a case in score().
+std::int64_t score_cost(const Option& option);
+std::int64_t score_time(const Option& option);
+std::int64_t score_energy(const Option& option);
+std::int64_t score(const Option& option, Minimize minimize);
+// The written order of ties: objective, cost, time, newer accelerator, fewer nodes, name, region, pricing.
+bool ranks_before(const Option& a, const Option& b, Minimize minimize);
+
+// The best of every (node type, pricing), best first; and the winner's next region right where it belongs.
+std::vector<Option> best_of_groups(std::vector<Option> options, Minimize minimize);
+// Nothing is both faster and cheaper: fastest first.
+std::vector<Option> pareto_front(std::vector<Option> options);
+
+Candidate make_candidate(const Context& context, const Search& search, const Option& option);
+std::string why_not_first(const Context& context, const Option& winner, const Option& other, Minimize minimize);
+std::string refusal_text(Reason reason, double have, double need);
+
+}  // namespace stoker

@@ -1,0 +1,34 @@
+// The steps of make_plan that what-ifs and the nearest feasible plan repeat with one thing changed.
+#pragma once
+
+#include <memory>
+
+#include "plan/option.h"
+#include "plan/search_training.h"
+
+namespace stoker {
+
+struct SearchMode {
+    bool quick = false;  // only the winner matters
+    bool exhaustive = false;
+    std::shared_ptr<LayoutCache> cache;
+};
+Result<Search> run_search(const Context& context, const SearchMode& mode);
+
+// Ranked groups, best first. When quota refuses everything it is lifted, and quota_lifted says so.
+struct Ranking {
+    Expansion expansion;
+    std::vector<Option> groups;
+    bool quota_lifted = false;
+};
+Ranking rank(Context& context, const std::vector<Point>& points);
+
+std::vector<WhatIf> what_ifs(const Context& context, const Search& search, const Option& winner, std::shared_ptr<LayoutCache> cache);
+std::string outcome_text(const Context& context, const Option& option);  // "6 x Standard_ND96isr_H100_v5, spot"
+
+// Fills infeasible_because and nearest.
+void explain_infeasible(const Context& context, const Search& search, const Ranking& ranking, Plan& plan);
+std::string verdict_of(const Context& context, const Plan& plan);
+std::vector<std::string> reasons_of(const Context& context, const Plan& plan);
+
+}  // namespace stoker

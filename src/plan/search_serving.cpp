@@ -1,0 +1,518 @@
+#include "plan/search_serving.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "plan/parallel.h"
+#include "plan/search_training.h"
+
+namespace stoker {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// A model fits comfortably in RAM when this share of it is enough: the rest is for the OS, the runtime and copies.
+constexpr double kComfortableRam = 0.6;
+// Non-generative engines batch what waits; beyond this share of their time busy, waiting dominates.
+constexpr double kBusyLimit = 0.7;
+
+// One replica shape on one node type.
+struct Replica {
+    int choice = -1;
+    const ServingSetup* setup = nullptr;
+    ReplicaShape shape;
+    ServingMemory memory;
+    double idle_ttft = 0, idle_tpot = 0;
+    double most_rate = 0;   // requests/s it could serve with no latency limit
+    double bound_usd = 0;   // per hour, no fleet of it can be cheaper
+    int key = -1;           // same device and shape: same simulation
+    bool cpu = false;
+};
+
+// What the simulation said of a device and shape.
+struct Simulated {
+    double sustained = 0;   // requests/s within the latency objective
+    int replicas = 0;
+    double load = 0;        // requests/s on each when one is lost
+    ServingOutcome outcome;
+    Range ttft_p95, tpot_p95;
+    bool done = false;
+};
+
+double limit_of(const std::optional<Seconds>& limit) {
+    return limit ? limit->v : kInfinity;
+}
+double ttft_limit(const LatencySpec& l) {
+    return std::min({limit_of(l.ttft_p50), limit_of(l.ttft_p95), limit_of(l.ttft_p99), limit_of(l.e2e_p95), limit_of(l.p95)});
+}
+double tpot_limit(const LatencySpec& l) {
+    return std::min({limit_of(l.tpot_p50), limit_of(l.tpot_p95), limit_of(l.tpot_p99)});
+}
+double whole_limit(const LatencySpec& l) {
+    return std::min(limit_of(l.e2e_p95), limit_of(l.p95));
+}
+
+std::vector<ReplicaShape> shapes_of(const Context& context, const NodeChoice& choice, const ServingSetup& setup) {
+    std::vector<ReplicaShape> shapes;
+    const LayoutSpec& pinned = context.workload.layout;
+    if (pinned.tensor || pinned.pipeline)
+        return {{static_cast<int>(pinned.tensor.value_or(1)), static_cast<int>(pinned.pipeline.value_or(1))}};
+    shapes.push_back({1, 1});
+    if (choice.accelerator == nullptr || !setup.decoder) return shapes;
+    const int devices = choice.devices();
+    const bool links = setup.device.scale_up_domain > 1 && !setup.device.pairs_only;
+    const int most = links ? std::min(devices, std::max(setup.device.scale_up_domain, 1)) : std::min(devices, setup.device.pairs_only ? 2 : 4);
+    for (int t = 2; t <= std::min(most, 8); t *= 2)
+        if (setup.heads <= 0 || std::fmod(setup.heads, t) == 0) shapes.push_back({t, 1});
+    const int widest = shapes.back().tensor;
+    // Stages beyond the fast links: the rest of the node, then further nodes where RDMA joins them.
+    for (int p : {2, 3, 4, 8})
+        if (p <= setup.layers && (widest * p <= devices || (widest == devices && is_rdma(*choice.node)))) shapes.push_back({widest, p});
+    return shapes;
+}
+
+std::string predicted(const Replica& replica) {
+    return replica.idle_tpot > 0 ? fmt::format("predicted {} per output token", format_seconds(Seconds(replica.idle_tpot)))
+                                 : fmt::format("predicted {} per request", format_seconds(Seconds(replica.idle_ttft)));
+}
+
+void predict_idle(Replica& replica) {
+    const ServingSetup& s = *replica.setup;
+    if (s.decoder) {
+        replica.idle_ttft = step_seconds(s, replica.shape, 0, 0, s.prompt_tokens, 0);
+        replica.idle_tpot = step_seconds(s, replica.shape, 1, s.prompt_tokens + s.output_tokens / 2, 0, 0);
+    } else {
+        replica.idle_ttft = batch_seconds(s, 1);
+    }
+}
+
+// Non-generative models: the largest batch whose filling and running stays within the limit.
+double batch_rate(const ServingSetup& setup, double limit, double max_batch, double& batch_used, double& latency) {
+    double best = 0;
+    for (double batch = 1; batch <= std::min(256.0, std::max(1.0, max_batch)); batch *= 2) {
+        const double seconds = batch_seconds(setup, batch);
+        // A request waits for the batch before its own, and then runs with its own.
+        const double needed = batch > 1 ? 2 * seconds : seconds;
+        if (needed > limit) break;
+        const double rate = kBusyLimit * batch / seconds;
+        if (rate > best) best = rate, batch_used = batch, latency = needed;
+    }
+    return best;
+}
+
+class ServingSearch {
+public:
+    ServingSearch(const Context& context, const ServingSearchOptions& options) : context_(context), options_(options) {}
+    Result<Search> run();
+
+private:
+    const NodeChoice& choice(const Replica& r) const { return context_.choices[static_cast<std::size_t>(r.choice)]; }
+    void refuse(const Replica& r, Reason reason, double have, double need, std::string text, std::int64_t count = 1);
+    Status collect();
+    bool admit(Replica& replica);
+    void simulate(const std::vector<Replica>& list, std::size_t limit);
+    void simulate_one(const Replica& r, Simulated& out) const;
+    int nodes_for(const Replica& r, int replicas) const;
+    Point point_of(const Replica& r, const Simulated& s) const;
+    void set_preferences();
+
+    const Context& context_;
+    ServingSearchOptions options_;
+    double rate_ = 1, models_ = 1;
+    int spare_ = 1;
+    std::vector<std::unique_ptr<ServingSetup>> setups_;
+    std::vector<std::tuple<int, double, int, int, double, int, int>> keys_;
+    std::vector<Replica> gpus_, cpus_;
+    std::map<int, Simulated> simulated_;
+    Search search_;
+};
+
+void ServingSearch::refuse(const Replica& r, Reason reason, double have, double need, std::string text, std::int64_t count) {
+    search_.refused += count;
+    search_.rejected.add({.node_type = choice(r).type, .reason = reason, .have = have, .need = need, .text = std::move(text), .count = count});
+}
+
+int ServingSearch::nodes_for(const Replica& r, int replicas) const {
+    const int held = replicas_per_node(choice(r), r.shape);
+    const int all = replicas * static_cast<int>(models_);
+    if (held > 0) return (all + held - 1) / held;
+    const int devices = choice(r).devices();
+    return all * ((r.shape.gpus() + devices - 1) / devices);
+}
+
+// Closed forms first: memory, then the latency of a lone request, then the throughput without any limit.
+bool ServingSearch::admit(Replica& r) {
+    ++search_.considered;
+    const NodeChoice& one = choice(r);
+    r.memory = serving_memory(*r.setup, r.shape);
+    predict_idle(r);
+    const LatencySpec& latency = context_.workload.objective.latency;
+    if (r.memory.refused != Reason::none) {
+        std::string text = refusal_text(r.memory.refused, r.memory.have, r.memory.need);
+        if (r.memory.refused == Reason::precision_unsupported)
+            text = fmt::format("{} has no units for {}", one.accelerator != nullptr ? one.accelerator->name : "this CPU", to_string(context_.workload.precision));
+        if (r.cpu) text = fmt::format("weights of {} and {} of RAM; {}", format_bytes_gib(Bytes(r.setup->weight_bytes)), format_bytes_gib(one.node->memory), predicted(r));
+        return refuse(r, r.memory.refused, r.memory.have, r.memory.need, text), false;
+    }
+    if (r.cpu && r.setup->weight_bytes > kComfortableRam * one.node->memory.v)
+        return refuse(r, Reason::memory, kComfortableRam * one.node->memory.v, r.setup->weight_bytes,
+                      fmt::format("weights of {} do not fit comfortably in {} of RAM; {}", format_bytes_gib(Bytes(r.setup->weight_bytes)),
+                                  format_bytes_gib(one.node->memory), predicted(r))), false;
+    const double ttft = ttft_limit(latency), tpot = tpot_limit(latency);
+    if (r.idle_ttft > ttft || r.idle_tpot > tpot) {
+        const bool first = r.idle_ttft > ttft;
+        return refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, first ? ttft : tpot, first ? r.idle_ttft : r.idle_tpot,
+                      fmt::format("{}{} for a lone request, {} allowed{}", first ? "answer starts after " : "",
+                                  first ? format_seconds(Seconds(r.idle_ttft)) : predicted(r), format_seconds(Seconds(first ? ttft : tpot)),
+                                  r.cpu ? fmt::format("; weights of {}", format_bytes_gib(Bytes(r.setup->weight_bytes))) : "")), false;
+    }
+    if (r.setup->decoder) {
+        r.most_rate = offline_throughput(*r.setup, r.shape).requests_per_s;
+    } else {
+        double batch = 1, wait = 0;
+        r.most_rate = batch_rate(*r.setup, kInfinity, r.memory.max_batch > 0 ? r.memory.max_batch : 256, batch, wait);
+    }
+    if (!(r.most_rate > 0)) return refuse(r, Reason::throughput, 0, rate_, "cannot serve a request at all"), false;
+    // The simulated engine may do a little better than the closed form, so the bound leaves a quarter.
+    const int least = static_cast<int>(std::ceil(rate_ / models_ / (r.most_rate * 1.25))) + spare_;
+    r.bound_usd = nodes_for(r, std::max(1, least)) * one.cheapest();
+    return true;
+}
+
+Status ServingSearch::collect() {
+    std::optional<Error> first;
+    for (std::size_t i = 0; i < context_.choices.size(); ++i) {
+        const NodeChoice& one = context_.choices[i];
+        const bool cpu = one.accelerator == nullptr;
+        auto made = make_serving_setup(context_.workload, context_.catalog, make_device(context_.catalog, one.type));
+        if (!made) {
+            if (!first) first = std::move(made).error();
+            continue;
+        }
+        setups_.push_back(std::make_unique<ServingSetup>(std::move(made).value()));
+        for (ReplicaShape shape : shapes_of(context_, one, *setups_.back())) {
+            Replica r{.choice = static_cast<int>(i), .setup = setups_.back().get(), .shape = shape, .cpu = cpu};
+            if (!admit(r)) continue;
+            const NodeType& node = *one.node;
+            const auto key = std::tuple(node.accelerator, node.accelerator_memory.v, shape.tensor, shape.pipeline, cpu ? one.node->vcpus + one.node->memory.v : one.node->accelerators < 1 ? one.node->accelerators : 1.0,
+                                        cpu ? node.cpu : node.link_inside, shape.gpus() > one.devices() ? node.link_across : -1);
+            auto known = std::find(keys_.begin(), keys_.end(), key);
+            r.key = static_cast<int>(known - keys_.begin());
+            if (known == keys_.end()) keys_.push_back(key);
+            (cpu ? cpus_ : gpus_).push_back(r);
+        }
+    }
+    if (setups_.empty() && first) return std::move(*first);
+    return done();
+}
+
+void ServingSearch::simulate_one(const Replica& r, Simulated& out) const {
+    const ServingSetup& setup = *r.setup;
+    const LatencySpec& latency = context_.workload.objective.latency;
+    const double per_model = rate_ / models_;
+    const double spread = std::exp(1.2816 * setup.device.sigma);
+    if (setup.decoder) {
+        out.sustained = sustained_rate(setup, r.shape, latency);
+        if (!(out.sustained > 0)) return;
+        const int carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
+        out.replicas = carrying + spare_;
+        out.load = per_model / carrying;
+        ServingLoad load{.requests_per_second = out.load, .requests = 1500};
+        out.outcome = simulate_serving(setup, r.shape, load);
+        load.requests = 800;
+        load.speed = 1 / spread;
+        const ServingOutcome fast = simulate_serving(setup, r.shape, load);
+        load.speed = spread;
+        const ServingOutcome slow = simulate_serving(setup, r.shape, load);
+        out.ttft_p95 = {std::min(fast.ttft_p95, out.outcome.ttft_p95), out.outcome.ttft_p95, std::max(slow.ttft_p95, out.outcome.ttft_p95)};
+        out.tpot_p95 = {std::min(fast.tpot_p95, out.outcome.tpot_p95), out.outcome.tpot_p95, std::max(slow.tpot_p95, out.outcome.tpot_p95)};
+    } else {
+        double batch = 1, wait = 0;
+        out.sustained = batch_rate(setup, whole_limit(latency), r.memory.max_batch > 0 ? r.memory.max_batch : 256, batch, wait);
+        if (!(out.sustained > 0)) return;
+        const int carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
+        out.replicas = carrying + spare_;
+        out.load = per_model / carrying;
+        ServingOutcome& o = out.outcome;
+        o.requests_per_s = out.load;
+        o.busy = out.load / out.sustained * kBusyLimit;
+        o.mean_batch = std::max(1.0, batch * out.load / out.sustained);
+        o.e2e_p50 = batch_seconds(setup, std::max(1.0, o.mean_batch));
+        o.e2e_p95 = o.e2e_p99 = std::min(wait, 2 * o.e2e_p50);
+        o.ttft_p50 = o.e2e_p50, o.ttft_p95 = o.e2e_p95, o.ttft_p99 = o.e2e_p99;
+        out.ttft_p95 = {o.e2e_p95 / spread, o.e2e_p95, o.e2e_p95 * spread};
+    }
+}
+
+// In waves of a fixed size, so that what is simulated does not depend on the number of threads.
+void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit) {
+    const bool by_time = context_.workload.objective.minimize == Minimize::time;
+    std::vector<const Replica*> order;
+    for (const Replica& r : list) order.push_back(&r);
+    auto bound = [&](const Replica& r) {
+        return by_time ? r.idle_ttft + r.idle_tpot * r.setup->output_tokens : r.bound_usd;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](const Replica* a, const Replica* b) {
+        return std::tuple(bound(*a), a->bound_usd, a->shape.gpus(), choice(*a).node->name) <
+               std::tuple(bound(*b), b->bound_usd, b->shape.gpus(), choice(*b).node->name);
+    });
+    constexpr std::size_t kWave = 4;
+    std::vector<double> best;  // costs of the node types found so far, ascending
+    std::vector<int> types;
+    std::size_t at = 0, count = 0;
+    while (at < order.size()) {
+        std::vector<const Replica*> wave;
+        std::size_t end = at;
+        for (; end < order.size() && wave.size() < kWave; ++end) {
+            const Replica& r = *order[end];
+            if (simulated_.count(r.key) != 0) continue;
+            const bool beaten = !options_.exhaustive && best.size() >= static_cast<std::size_t>(options_.top) &&
+                                bound(r) > best[static_cast<std::size_t>(options_.top) - 1];
+            if (beaten || (!options_.exhaustive && count + wave.size() >= limit)) continue;
+            simulated_[r.key];
+            wave.push_back(&r);
+        }
+        for_each_index(wave.size(), context_.options.threads, [&](std::size_t i) { simulate_one(*wave[i], simulated_.at(wave[i]->key)); });
+        for (const Replica* r : wave) simulated_.at(r->key).done = true;
+        count += wave.size();
+        for (; at < end; ++at) {
+            const Replica& r = *order[at];
+            auto found = simulated_.find(r.key);
+            if (found == simulated_.end()) {
+                refuse(r, Reason::dominated, best.empty() ? 0 : best.front(), r.bound_usd,
+                       by_time ? fmt::format("answers no sooner than {} even alone", format_seconds(Seconds(bound(r))))
+                               : fmt::format("at least {} per hour by its peak throughput", format_usd(Usd::from_double(r.bound_usd))));
+                continue;
+            }
+            const Simulated& s = found->second;
+            if (s.replicas == 0) {
+                refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, rate_, "meets the latency objective at no load worth having; " + predicted(r));
+                continue;
+            }
+            search_.points.push_back(point_of(r, s));
+            const double value = by_time ? s.outcome.e2e_p95 : nodes_for(r, s.replicas) * choice(r).cheapest();
+            if (std::find(types.begin(), types.end(), r.choice) == types.end()) {
+                types.push_back(r.choice);
+                best.insert(std::upper_bound(best.begin(), best.end(), value), value);
+            }
+        }
+    }
+}
+
+Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
+    const Workload& workload = context_.workload;
+    const ServingSetup& setup = *r.setup;
+    Point point;
+    point.choice = r.choice;
+    point.replica = r.shape;
+    point.replicas = s.replicas * static_cast<int>(models_);
+    point.nodes = nodes_for(r, s.replicas);
+    const double part = choice(r).accelerator != nullptr ? std::min(1.0, choice(r).node->accelerators) : 1;
+    point.devices = point.replicas * r.shape.gpus() * part;
+    point.service_hours = workload.period ? workload.period->v / 3600 : 1;
+    point.latency_s = s.outcome.e2e_p95;
+    const double spread = std::exp(1.2816 * setup.device.sigma);
+    point.speed = {1 / spread, 1, spread};
+    point.framework = serving_framework(workload, choice(r));
+    point.gang = false;
+
+    Prediction& p = point.prediction;
+    p.bytes = r.memory.bytes;
+    double total = 0;
+    for (double bytes : p.bytes) total += bytes;
+    p.memory_bytes = {total, total, total};
+    p.memory_capacity_bytes = setup.device.memory_bytes;
+    p.latency = s.outcome;
+    p.ttft_p95_s = s.ttft_p95;
+    p.tpot_p95_s = s.tpot_p95;
+    p.knee_requests_per_s = s.sustained;
+    p.utilisation = std::clamp(rate_ / models_ / (s.sustained * s.replicas), 0.001, 1.0);
+    p.tokens_per_s = rate_ * (setup.decoder ? setup.output_tokens : 1);
+    if (setup.decoder) {
+        const double batch = std::max(1.0, s.outcome.mean_batch);
+        p.bottleneck = decode_bound(setup, r.shape, batch, batch * (setup.prompt_tokens + setup.output_tokens / 2));
+        p.prefill_bound = prefill_bound(setup, r.shape, setup.prompt_tokens);
+    } else {
+        p.bottleneck = p.prefill_bound = r.cpu ? Bottleneck::cpu : Bottleneck::compute;
+    }
+    // Price per second of the replica over the requests per second it sustains within the limits.
+    const double sold = s.sustained * point.replicas * 3600;
+    point.units = setup.decoder ? sold * setup.output_tokens / 1e6 : sold / 1000;
+    p.unit_name = setup.decoder ? "M output tokens" : "1k requests";
+
+    if (models_ > 1) {
+        const int held = replicas_per_node(choice(r), r.shape);
+        point.notes.push_back(fmt::format("packing: {:.0f} models x {} replicas x {} GPUs, {} on each VM", models_, s.replicas, r.shape.gpus(),
+                                          std::max(1, std::min(held, point.replicas))));
+    }
+    point.notes.push_back(fmt::format("asked rate {} requests/s: {:.0f} % of what {} replicas sustain", format_thousands(rate_, rate_ < 10 ? 1 : 0), 100 * p.utilisation, point.replicas));
+    if (setup.weight_only)
+        point.notes.push_back(fmt::format("weights stored in {}, computed in {}: this GPU has no units for {}", to_string(setup.precision),
+                                          to_string(setup.compute_precision), to_string(setup.precision)));
+    return point;
+}
+
+// Rules that come before money: CPU first where it is fast enough, then T4, then the rest; one VM for several models.
+void ServingSearch::set_preferences() {
+    const Workload& workload = context_.workload;
+    if (workload.objective.minimize == Minimize::time) return;
+    double cheapest_gpu = kInfinity, cheapest_cpu = kInfinity, cheapest_t4 = kInfinity;
+    auto one_of = [&](const Point& p) -> const NodeChoice& { return context_.choices[static_cast<std::size_t>(p.choice)]; };
+    auto is_t4 = [](const NodeChoice& c) { return c.accelerator != nullptr && c.accelerator->name == "T4"; };
+    for (const Point& p : search_.points) {
+        const double usd = p.nodes * one_of(p).cheapest();
+        double& slot = one_of(p).accelerator == nullptr ? cheapest_cpu : cheapest_gpu;
+        slot = std::min(slot, usd);
+        if (is_t4(one_of(p)) && p.replica.gpus() == 1) cheapest_t4 = std::min(cheapest_t4, usd);
+    }
+    const bool small = workload.model.kind != ModelKind::decoder || workload.model.published_parameters < 1e9;
+    const bool cpu_first = latency_allows_cpu(workload.objective.latency) && cheapest_cpu <= 1.5 * cheapest_gpu;
+    for (Point& p : search_.points) {
+        const NodeChoice& c = one_of(p);
+        p.preference = 10;
+        if (c.accelerator == nullptr) {
+            const bool f = c.node->purpose == "compute";
+            p.preference = cpu_first ? (small && f ? 4 : 5) + (c.retires.empty() ? 0 : 1) : 20;
+        } else if (is_t4(c) && p.replica.gpus() == 1 && cheapest_t4 <= 1.5 * cheapest_gpu) {
+            p.preference = 8;
+        }
+        if (models_ > 1 && c.accelerator != nullptr && replicas_per_node(c, p.replica) < models_) p.preference += 3;
+    }
+}
+
+Result<Search> ServingSearch::run() {
+    const Workload& workload = context_.workload;
+    models_ = std::max(1.0, std::round(workload.models_served));
+    spare_ = workload.objective.survive_one_replica_lost ? 1 : 0;
+    rate_ = workload.traffic.requests_per_second.value_or(0);
+    TRY_VOID(collect());
+    if (!(rate_ > 0)) {
+        // A closed loop of n clients sends what n lone requests take, by Little's law; without either, one request a second.
+        double alone = 0;
+        for (const Replica& r : gpus_) alone = std::max(alone, r.idle_ttft + r.idle_tpot * r.setup->output_tokens);
+        rate_ = workload.traffic.concurrency && alone > 0 ? *workload.traffic.concurrency / alone : 1;
+        for (auto* list : {&gpus_, &cpus_})
+            for (Replica& r : *list) {
+                const int least = static_cast<int>(std::ceil(rate_ / models_ / (r.most_rate * 1.25))) + spare_;
+                r.bound_usd = nodes_for(r, std::max(1, least)) * choice(r).cheapest();
+            }
+    }
+    const auto& progress = context_.options.progress;
+    if (progress) progress(0.2, "simulating the engine");
+    simulate(gpus_, static_cast<std::size_t>(options_.most_simulated));
+    if (progress) progress(0.7, "simulating CPUs");
+    simulate(cpus_, static_cast<std::size_t>(std::max(4, options_.most_simulated / 2)));
+    set_preferences();
+    return std::move(search_);
+}
+
+}  // namespace
+
+std::optional<double> tightest_limit(const LatencySpec& latency) {
+    const double limit = std::min({ttft_limit(latency), tpot_limit(latency), whole_limit(latency)});
+    return limit < kInfinity ? std::optional(limit) : std::nullopt;
+}
+
+bool latency_allows_cpu(const LatencySpec& latency) {
+    const auto limit = tightest_limit(latency);
+    return !limit || *limit > kCpuLatencyLimit + 1e-9;
+}
+
+bool is_cpu_machine(const NodeChoice& choice) {
+    return choice.accelerator == nullptr;
+}
+
+int replicas_per_node(const NodeChoice& choice, ReplicaShape shape) {
+    return choice.devices() / std::max(1, shape.gpus());
+}
+
+std::string serving_framework(const Workload& workload, const NodeChoice& choice) {
+    if (!workload.framework.empty()) return workload.framework;
+    const bool generates = workload.model.kind == ModelKind::decoder || workload.model.kind == ModelKind::encoder_decoder;
+    if (choice.accelerator == nullptr) return generates ? "llama.cpp" : "onnxruntime";
+    if (generates) return "vllm";
+    return choice.accelerator->vendor == "AMD" ? "onnxruntime" : "triton";
+}
+
+Result<Search> search_serving(const Context& context, const ServingSearchOptions& options) {
+    return ServingSearch(context, options).run();
+}
+
+Result<Search> search_batch(const Context& context) {
+    const Workload& workload = context.workload;
+    const double total = workload.total_examples();
+    if (!(total > 0))
+        return Error(ErrorKind::invalid, "how many requests are in the pile? traffic.requests (or data.examples) is missing", workload.pos,
+                     "add traffic: {requests: 1M, prompt_tokens: 1000, output_tokens: 200}");
+    Search search;
+    for (std::size_t i = 0; i < context.choices.size(); ++i) {
+        const NodeChoice& choice = context.choices[i];
+        auto made = make_serving_setup(workload, context.catalog, make_device(context.catalog, choice.type));
+        if (!made) return std::move(made).error();
+        const ServingSetup& setup = *made;
+        double best_rate = 0;
+        ReplicaShape best_shape;
+        ServingMemory best_memory;
+        int span = 1;
+        for (ReplicaShape shape : shapes_of(context, choice, setup)) {
+            ++search.considered;
+            const ServingMemory memory = serving_memory(setup, shape);
+            if (memory.refused != Reason::none) {
+                ++search.refused;
+                search.rejected.add({.node_type = choice.type, .reason = memory.refused, .have = memory.have, .need = memory.need,
+                                     .text = refusal_text(memory.refused, memory.have, memory.need)});
+                continue;
+            }
+            const int held = replicas_per_node(choice, shape);
+            const int nodes = held > 0 ? 1 : (shape.gpus() + choice.devices() - 1) / choice.devices();
+            double rate = 0;
+            if (setup.decoder) {
+                rate = offline_throughput(setup, shape).requests_per_s * std::max(1, held) / nodes;
+            } else {
+                for (double batch = 1; batch <= std::min(256.0, std::max(1.0, memory.max_batch)); batch *= 2)
+                    rate = std::max(rate, batch / batch_seconds(setup, batch) * std::max(1, held));
+            }
+            if (rate > best_rate) best_rate = rate, best_shape = shape, best_memory = memory, span = nodes;
+        }
+        if (!(best_rate > 0)) continue;
+        for (int nodes : node_counts(workload.where, choice.node->available)) {
+            if (nodes % span != 0 || nodes > 64) continue;
+            const double work_s = total / (best_rate * nodes);
+            if (nodes > span && work_s < 300 && !workload.where.nodes) break;  // provisioning would be most of it
+            ++search.considered;
+            Point point;
+            point.choice = static_cast<int>(i);
+            point.nodes = nodes;
+            point.replica = best_shape;
+            const int held = replicas_per_node(choice, best_shape);
+            point.replicas = held > 0 ? held * nodes : nodes / span;
+            point.devices = choice.accelerator != nullptr ? choice.node->accelerators * nodes : nodes;
+            point.work_s = work_s;
+            point.checkpoint_bytes = 1e6;  // the list of finished requests
+            const double spread = std::exp(1.2816 * setup.device.sigma);
+            point.speed = {1 / spread, 1, spread};
+            point.units = setup.decoder ? total * setup.output_tokens / 1e6 : total / 1000;
+            point.framework = serving_framework(workload, choice);
+            Prediction& p = point.prediction;
+            p.bytes = best_memory.bytes;
+            double bytes = 0;
+            for (double b : p.bytes) bytes += b;
+            p.memory_bytes = {bytes, bytes, bytes};
+            p.memory_capacity_bytes = setup.device.memory_bytes;
+            p.unit_name = setup.decoder ? "M output tokens" : "1k requests";
+            p.tokens_per_s = best_rate * nodes * (setup.decoder ? setup.output_tokens : 1);
+            p.knee_requests_per_s = best_rate * nodes / std::max(1, point.replicas);
+            p.utilisation = 0.95;
+            p.bottleneck = setup.decoder ? decode_bound(setup, best_shape, best_memory.max_batch, best_memory.max_batch * (setup.prompt_tokens + setup.output_tokens / 2))
+                                         : choice.accelerator == nullptr ? Bottleneck::cpu : Bottleneck::compute;
+            p.prefill_bound = setup.decoder ? prefill_bound(setup, best_shape, setup.token_budget) : p.bottleneck;
+            search.points.push_back(std::move(point));
+        }
+    }
+    return search;
+}
+
+}  // namespace stoker

@@ -1,0 +1,127 @@
+#include "plan/search_simple.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "catalog/model_count.h"
+#include "plan/search_training.h"
+
+namespace stoker {
+namespace {
+
+// False, and a line in the log, when the machine has too little memory for the work.
+bool enough_memory(Search& search, const NodeChoice& choice, double need) {
+    ++search.considered;
+    if (choice.node->memory.v >= need) return true;
+    ++search.refused;
+    search.rejected.add({.node_type = choice.type, .reason = Reason::host_memory, .have = choice.node->memory.v, .need = need,
+                         .text = refusal_text(Reason::host_memory, choice.node->memory.v, need)});
+    return false;
+}
+
+void fill_common(Point& point, const NodeChoice& choice, double need) {
+    point.devices = choice.accelerator != nullptr ? choice.node->accelerators * point.nodes : point.nodes;
+    point.prediction.memory_bytes = {need, need, need};
+    point.prediction.memory_capacity_bytes = choice.node->memory.v;
+    point.prediction.bottleneck = choice.accelerator != nullptr ? Bottleneck::compute : Bottleneck::cpu;
+}
+
+}  // namespace
+
+Search search_notebook(const Context& context) {
+    const Workload& workload = context.workload;
+    Search search;
+    const double need = workload.memory ? workload.memory->v : 0;
+    // A model to be tried in the notebook has to fit the piece of the GPU; nothing more is asked of it.
+    const double on_gpu = workload.model_known ? 1.2 * parameters_of(workload.model) * bytes_per_weight(workload.precision) : 0;
+    for (std::size_t i = 0; i < context.choices.size(); ++i) {
+        const NodeChoice& choice = context.choices[i];
+        if (!enough_memory(search, choice, need)) continue;
+        if (choice.accelerator != nullptr && choice.node->accelerator_memory.v < on_gpu) {
+            ++search.refused;
+            search.rejected.add({.node_type = choice.type, .reason = Reason::memory, .have = choice.node->accelerator_memory.v, .need = on_gpu,
+                                 .text = refusal_text(Reason::memory, choice.node->accelerator_memory.v, on_gpu)});
+            continue;
+        }
+        Point point;
+        point.choice = static_cast<int>(i);
+        point.service_hours = workload.period ? workload.period->v / 3600 : 1;
+        point.units = 1;
+        point.prediction.unit_name = "hour";
+        // A notebook is asked for to try things on a GPU: the smallest piece of one first, the CPU as its cheaper neighbour.
+        const bool a10 = choice.accelerator != nullptr && choice.node->purpose == "visualisation" && choice.accelerator->vendor == "NVIDIA";
+        point.preference = a10 ? 0 : choice.accelerator == nullptr ? 1 : 2;
+        point.framework = "jupyter";
+        point.prediction.utilisation = 0.1;
+        fill_common(point, choice, need);
+        if (choice.node->has_gpu() && choice.node->accelerators < 1)
+            point.notes.push_back(fmt::format("{:.2f} of an {}: a share, not a whole GPU, whatever list-skus counts", choice.node->accelerators, choice.accelerator->name));
+        search.points.push_back(std::move(point));
+    }
+    return search;
+}
+
+Search search_preprocessing(const Context& context) {
+    const Workload& workload = context.workload;
+    Search search;
+    const double need = workload.memory ? workload.memory->v : 0;
+    const double hours = workload.vcpu_hours.value_or(workload.total_examples() * workload.data.decode_per_example.value_or(Seconds(0.01)).v / 3600);
+    for (std::size_t i = 0; i < context.choices.size(); ++i) {
+        const NodeChoice& choice = context.choices[i];
+        if (!enough_memory(search, choice, need)) continue;
+        for (int nodes : node_counts(workload.where, choice.node->available)) {
+            const double work_s = std::max(1.0, hours * 3600 / (static_cast<double>(choice.node->vcpus) * nodes));
+            if (nodes > 64 || (nodes > 1 && work_s < 600 && !workload.where.nodes)) break;
+            ++search.considered;
+            Point point;
+            point.choice = static_cast<int>(i);
+            point.nodes = nodes;
+            point.work_s = work_s;
+            point.checkpoint_bytes = 1e6;
+            point.speed = {0.7, 1, 1.5};  // whatever one vCPU does of it: not measured here
+            point.units = std::max(hours, 1e-6);
+            point.prediction.unit_name = "vCPU hour";
+            point.prediction.utilisation = 0.9;
+            point.framework = "spark";
+            fill_common(point, choice, need);
+            search.points.push_back(std::move(point));
+        }
+    }
+    return search;
+}
+
+Search search_simulation(const Context& context) {
+    const Workload& workload = context.workload;
+    Search search;
+    const double need = workload.memory ? workload.memory->v : 0;
+    const bool on_cpu = !workload.gpu_hours && workload.vcpu_hours;
+    for (std::size_t i = 0; i < context.choices.size(); ++i) {
+        const NodeChoice& choice = context.choices[i];
+        if (!enough_memory(search, choice, need)) continue;
+        const double capacity = on_cpu ? choice.node->vcpus : choice.node->accelerators;
+        if (capacity <= 0) continue;
+        const double hours = on_cpu ? *workload.vcpu_hours : workload.gpu_hours.value_or(24);
+        for (int nodes : node_counts(workload.where, choice.node->available)) {
+            const double work_s = std::max(1.0, hours * 3600 / (capacity * nodes));
+            if (nodes > 64 || (nodes > 1 && work_s < 1800 && !workload.where.nodes)) break;
+            ++search.considered;
+            Point point;
+            point.choice = static_cast<int>(i);
+            point.nodes = nodes;
+            point.work_s = work_s;
+            point.checkpoint_bytes = 1e9;
+            point.speed = {0.7, 1, 1.5};
+            point.units = std::max(hours, 1e-6);
+            point.prediction.unit_name = on_cpu ? "vCPU hour" : "GPU hour";
+            point.prediction.utilisation = 0.8;
+            point.framework = "graphics driver (GRID)";
+            fill_common(point, choice, need);
+            search.points.push_back(std::move(point));
+        }
+    }
+    return search;
+}
+
+}  // namespace stoker

@@ -1,0 +1,43 @@
+// Training and fine-tuning: the best layout of every node type and number of nodes, with bounds that leave out only what cannot win.
+#pragma once
+
+#include <memory>
+
+#include "plan/option.h"
+
+namespace stoker {
+
+// The best layout for one (node type, number of nodes). Independent of price and region, so what-ifs share it.
+struct LayoutResult {
+    bool done = false, found = false;
+    ParallelLayout layout;
+    TrainingEstimate estimate;
+    double seconds_per_example = 0, fit_probability = 0;
+    std::int64_t considered = 0, refused = 0, too_many_ranks = 0;
+    struct Worst {
+        std::int64_t count = 0;
+        double have = 0, need = 0;
+    };
+    std::array<Worst, static_cast<std::size_t>(Reason::count)> refusals{};
+};
+
+struct LayoutCache;  // by node type and number of nodes; valid for one workload as far as layouts depend on it
+std::shared_ptr<LayoutCache> make_layout_cache();
+
+struct TrainingSearchOptions {
+    bool exhaustive = false;  // no bounds: for tests
+    int top = 5;              // the best of so many groups must survive the bounds
+    bool quick = false;       // what-if: only the groups near the optimum matter
+    std::shared_ptr<LayoutCache> cache;
+};
+Result<Search> search_training(const Context& context, const TrainingSearchOptions& options);
+
+// One node type and number of nodes, with the workload's pinned layout; the best that runs, or the nearest to running.
+Result<Point> training_point(const Context& context, int choice, int nodes);
+
+std::vector<int> node_counts(const WhereSpec& where, int available);
+double global_batch_of(const Workload& workload);  // sequences or images per step
+double training_examples(const Workload& workload);
+std::string training_framework(const Workload& workload, const ParallelLayout& layout);
+
+}  // namespace stoker

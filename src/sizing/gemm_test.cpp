@@ -1,0 +1,51 @@
+#include "sizing/gemm.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+GemmDevice device() { return {.flops = 257e12, .bytes_per_s = 1.6e12, .sm_count = 108}; }
+
+// No shape beats the ceiling or the memory, whatever its tiles.
+TEST(Gemm, NeverBeatsTheRoofline) {
+    for (double m = 1; m < 40000; m = m * 1.7 + 3) {
+        for (double n = 8; n < 60000; n = n * 1.9 + 8) {
+            for (const double k : {16.0, 512.0, 4096.0, 12289.0}) {
+                const double q = gemm_quantisation(device(), m, n, k);
+                EXPECT_GT(q, 0);
+                EXPECT_LE(q, 1);
+                EXPECT_GE(gemm_s(device(), m, n, k, 2, 2), 2 * m * n * k / device().flops);
+            }
+        }
+    }
+}
+
+// 109 tiles on 108 multiprocessors take two waves; 108 take one (NVIDIA Matrix Multiplication Background, wave quantisation).
+TEST(Gemm, OneTileTooManyCostsAWave) {
+    const double full = gemm_quantisation(device(), 256 * 108, 128, 4096);
+    const double over = gemm_quantisation(device(), 256 * 108 + 256, 128, 4096);
+    EXPECT_GT(full, 0.9);
+    EXPECT_LT(over, 0.95 * full);
+}
+
+// A sliver of a matrix is bound by memory, a large one by the ceiling.
+TEST(Gemm, SmallBatchesAreBoundByMemory) {
+    EXPECT_NEAR(gemm_s(device(), 1, 8192, 8192, 2, 2), 2.0 * 8192 * 8192 / 1.6e12, 1e-6);
+    EXPECT_GT(gemm_quantisation(device(), 8192, 8192, 8192), 0.85);
+}
+
+// Odd sizes leave the fast path of the tensor cores.
+TEST(Gemm, MisalignedSizesAreSlower) {
+    EXPECT_GT(gemm_s(device(), 4096, 4097, 4096, 2, 2), 1.5 * gemm_s(device(), 4096, 4096, 4096, 2, 2));
+}
+
+// Nothing is known of the waves of a CPU: only alignment counts.
+TEST(Gemm, CpusHaveNoWaves) {
+    GemmDevice cpu = device();
+    cpu.sm_count = 0;
+    EXPECT_EQ(gemm_quantisation(cpu, 7, 64, 64), 1);
+}
+
+}  // namespace
+}  // namespace stoker

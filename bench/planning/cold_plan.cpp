@@ -1,4 +1,5 @@
-// How long a cold plan takes: an 8B model on 150 B tokens over every Azure GPU size x 1 ... 1,024 nodes. One JSON line at the end.
+// How long a cold plan takes: an 8B model on 150 B tokens over every Azure GPU size x 1 ... 1,024 nodes. One JSON line
+// at the end.
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
@@ -53,7 +54,9 @@ int main(int argc, char** argv) {
     const double catalog_ms = now_ms() - start;
     auto document = Document::parse_yaml(kWorkload, "cold_plan.yaml");
     if (!document) fail(document.error());
-    auto workload = read_workload(*document, *catalog, [](const std::string& path) -> Result<Document> { return Error(ErrorKind::not_found, path); });
+    auto workload = read_workload(*document, *catalog, [](const std::string& path) -> Result<Document> {
+        return Error(ErrorKind::not_found, path);
+    });
     if (!workload) fail(workload.error());
 
     std::vector<double> all, search;
@@ -79,10 +82,16 @@ int main(int argc, char** argv) {
     utsname machine{};
     uname(&machine);
     fmt::print("{}\n{} on {}, {} threads\n", verdict, machine.machine, cpu_name(), std::thread::hardware_concurrency());
-    fmt::print("catalogue {:.0f} ms; first plan {:.0f} ms; plans with what-ifs {:.0f} ms (from {:.0f} to {:.0f}), without {:.0f} ms; peak {:.0f} MB; {} candidates\n", catalog_ms, first,
-               all[all.size() / 2], all.front(), all.back(), search[search.size() / 2], static_cast<double>(usage.ru_maxrss) / 1024, considered);
-    fmt::print("{{\"name\": \"cold_plan_ms\", \"value\": {:.1f}, \"median\": {:.1f}, \"low\": {:.1f}, \"high\": {:.1f}, \"search_median\": {:.1f}, \"catalog_ms\": {:.1f}, \"peak_mb\": {:.0f}, "
-               "\"runs\": {}, \"cpu\": \"{}\", \"threads\": {}}}\n",
-               first, all[all.size() / 2], all.front(), all.back(), search[search.size() / 2], catalog_ms, static_cast<double>(usage.ru_maxrss) / 1024, runs, cpu_name(), std::thread::hardware_concurrency());
+    fmt::print(
+        "catalogue {:.0f} ms; first plan {:.0f} ms; plans with what-ifs {:.0f} ms (from {:.0f} to {:.0f}), without "
+        "{:.0f} ms; peak {:.0f} MB; {} candidates\n",
+        catalog_ms, first, all[all.size() / 2], all.front(), all.back(), search[search.size() / 2],
+        static_cast<double>(usage.ru_maxrss) / 1024, considered);
+    fmt::print(
+        "{{\"name\": \"cold_plan_ms\", \"value\": {:.1f}, \"median\": {:.1f}, \"low\": {:.1f}, \"high\": {:.1f}, "
+        "\"search_median\": {:.1f}, \"catalog_ms\": {:.1f}, \"peak_mb\": {:.0f}, "
+        "\"runs\": {}, \"cpu\": \"{}\", \"threads\": {}}}\n",
+        first, all[all.size() / 2], all.front(), all.back(), search[search.size() / 2], catalog_ms,
+        static_cast<double>(usage.ru_maxrss) / 1024, runs, cpu_name(), std::thread::hardware_concurrency());
     return 0;
 }

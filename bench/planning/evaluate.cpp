@@ -1,5 +1,6 @@
-// Speed of one full evaluation of a training layout (memory and every term of a step) on one core, over the layouts that a search
-// visits: Llama 3 8B and a Mixtral-like MoE on 8-GPU nodes, all divisors of 64 nodes. Five repeats; one JSON line at the end.
+// Speed of one full evaluation of a training layout (memory and every term of a step) on one core, over the layouts
+// that a search visits: Llama 3 8B and a Mixtral-like MoE on 8-GPU nodes, all divisors of 64 nodes. Five repeats; one
+// JSON line at the end.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -66,8 +67,15 @@ std::vector<ParallelLayout> make_layouts(bool moe) {
                             for (const Recompute recompute : {Recompute::none, Recompute::full}) {
                                 const int d = kGpus / (t * p * c);
                                 if (d < 1 || kBatch % (d * b) != 0 || (e > 1 && (!moe || d < e))) continue;
-                                layouts.push_back({.tensor = t, .pipeline = p, .context = c, .expert = e, .data = d, .micro_batch = b,
-                                                   .micro_batches = kBatch / (d * b), .zero = zero, .recompute = recompute,
+                                layouts.push_back({.tensor = t,
+                                                   .pipeline = p,
+                                                   .context = c,
+                                                   .expert = e,
+                                                   .data = d,
+                                                   .micro_batch = b,
+                                                   .micro_batches = kBatch / (d * b),
+                                                   .zero = zero,
+                                                   .recompute = recompute,
                                                    .sequence_parallel = t > 1});
                             }
                         }
@@ -126,12 +134,16 @@ int main() {
         });
         const Spread table = measure(20, 1, [&] { sum += make_setup(moe).total_params; });
         const char* name = moe ? "moe" : "dense";
-        fmt::print("{:<6} {} layouts: evaluate {:.2f} M/s ({:.2f}..{:.2f}), memory only {:.2f} M/s, setup {:.2f} ms\n", name, layouts.size(),
-                   full.mid * 1e-6, full.low * 1e-6, full.high * 1e-6, memory.mid * 1e-6, 1e3 / table.mid);
-        json += fmt::format("{}\"{}\":{{\"evals_per_s_per_core\":{:.0f},\"low\":{:.0f},\"high\":{:.0f},\"memory_evals_per_s_per_core\":{:.0f},\"setup_ms\":{:.3f}}}",
-                            json.empty() ? "" : ",", name, full.mid, full.low, full.high, memory.mid, 1e3 / table.mid);
+        fmt::print("{:<6} {} layouts: evaluate {:.2f} M/s ({:.2f}..{:.2f}), memory only {:.2f} M/s, setup {:.2f} ms\n",
+                   name, layouts.size(), full.mid * 1e-6, full.low * 1e-6, full.high * 1e-6, memory.mid * 1e-6,
+                   1e3 / table.mid);
+        json += fmt::format(
+            "{}\"{}\":{{\"evals_per_s_per_core\":{:.0f},\"low\":{:.0f},\"high\":{:.0f},\"memory_evals_per_s_per_core\":"
+            "{:.0f},\"setup_ms\":{:.3f}}}",
+            json.empty() ? "" : ",", name, full.mid, full.low, full.high, memory.mid, 1e3 / table.mid);
         if (!moe) {
-            json = fmt::format("\"evals_per_s_per_core\":{:.0f},\"low\":{:.0f},\"high\":{:.0f},{}", full.mid, full.low, full.high, json);
+            json = fmt::format("\"evals_per_s_per_core\":{:.0f},\"low\":{:.0f},\"high\":{:.0f},{}", full.mid, full.low,
+                               full.high, json);
         }
     }
 #ifdef STOKER_COMMIT
@@ -140,6 +152,7 @@ int main() {
     const char* commit = "unknown";
 #endif
     // The sum keeps the compiler from leaving the work out.
-    fmt::print("{{\"bench\":\"evaluate\",\"machine\":\"{}\",\"commit\":\"{}\",\"repeats\":5,{},\"check\":{:.6e}}}\n", cpu_name(), commit, json, sum);
+    fmt::print("{{\"bench\":\"evaluate\",\"machine\":\"{}\",\"commit\":\"{}\",\"repeats\":5,{},\"check\":{:.6e}}}\n",
+               cpu_name(), commit, json, sum);
     return 0;
 }

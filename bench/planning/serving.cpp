@@ -1,5 +1,6 @@
-// Speed of the serving simulator on one core: engine steps simulated per second, decisions per second (steps between two events
-// are taken together and count as one decision), and the time of a search for the sustained rate. One JSON line.
+// Speed of the serving simulator on one core: engine steps simulated per second, decisions per second (steps between
+// two events are taken together and count as one decision), and the time of a search for the sustained rate. One JSON
+// line.
 #include <fmt/core.h>
 #include <sys/utsname.h>
 
@@ -95,10 +96,11 @@ int main() {
             decisions.push_back(static_cast<double>(o.decisions) / s);
         }
         const Spread a = spread(steps), b = spread(decisions);
-        fmt::print("{:<24} {:6.2f} M steps/s ({:.2f}..{:.2f})   {:6.2f} M decisions/s ({:.2f}..{:.2f})\n", c.name, a.mid * 1e-6,
-                   a.low * 1e-6, a.high * 1e-6, b.mid * 1e-6, b.low * 1e-6, b.high * 1e-6);
-        json += fmt::format("{}{{\"case\":\"{}\",\"steps_per_s\":[{:.0f},{:.0f},{:.0f}],\"decisions_per_s\":[{:.0f},{:.0f},{:.0f}]}}",
-                            json.empty() ? "" : ",", c.name, a.low, a.mid, a.high, b.low, b.mid, b.high);
+        fmt::print("{:<24} {:6.2f} M steps/s ({:.2f}..{:.2f})   {:6.2f} M decisions/s ({:.2f}..{:.2f})\n", c.name,
+                   a.mid * 1e-6, a.low * 1e-6, a.high * 1e-6, b.mid * 1e-6, b.low * 1e-6, b.high * 1e-6);
+        json += fmt::format(
+            "{}{{\"case\":\"{}\",\"steps_per_s\":[{:.0f},{:.0f},{:.0f}],\"decisions_per_s\":[{:.0f},{:.0f},{:.0f}]}}",
+            json.empty() ? "" : ",", c.name, a.low, a.mid, a.high, b.low, b.mid, b.high);
     }
     LatencySpec latency;
     latency.ttft_p95 = Seconds(0.8);
@@ -116,7 +118,9 @@ int main() {
 #else
     const char* commit = "unknown";
 #endif
-    fmt::print("{{\"bench\":\"serving\",\"machine\":\"{}\",\"cores\":{},\"commit\":\"{}\",\"runs\":{},\"cases\":[{}],\"sustained_rate_s\":[{:.4f},{:.4f},{:.4f}]}}\n",
-               cpu_name(), std::thread::hardware_concurrency(), commit, kRuns, json, s.low, s.mid, s.high);
+    fmt::print(
+        "{{\"bench\":\"serving\",\"machine\":\"{}\",\"cores\":{},\"commit\":\"{}\",\"runs\":{},\"cases\":[{}],"
+        "\"sustained_rate_s\":[{:.4f},{:.4f},{:.4f}]}}\n",
+        cpu_name(), std::thread::hardware_concurrency(), commit, kRuns, json, s.low, s.mid, s.high);
     return 0;
 }

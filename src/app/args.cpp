@@ -25,11 +25,18 @@ std::string Args::get_or(std::string_view name, std::string_view otherwise) cons
 
 const std::vector<OptionSpec>& common_options() {
     static const std::vector<OptionSpec> options = {
-        {.name = "output", .letter = 'o', .value = "FORMAT", .help = "text for people, json or yaml for programs",
+        {.name = "output",
+         .letter = 'o',
+         .value = "FORMAT",
+         .help = "text for people, json or yaml for programs",
          .choices = {"text", "json", "yaml"}},
-        {.name = "catalog", .value = "DIR", .help = "use this folder (laid out as data/) instead of the built-in catalogue",
+        {.name = "catalog",
+         .value = "DIR",
+         .help = "use this folder (laid out as data/) instead of the built-in catalogue",
          .completes = "dir"},
-        {.name = "color", .value = "WHEN", .help = "colour: auto, always, never (NO_COLOR is honoured)",
+        {.name = "color",
+         .value = "WHEN",
+         .help = "colour: auto, always, never (NO_COLOR is honoured)",
          .choices = {"auto", "always", "never"}},
         {.name = "quiet", .letter = 'q', .help = "no progress on stderr"},
         {.name = "help", .letter = 'h', .help = "this text"},
@@ -64,7 +71,8 @@ std::vector<std::string> option_names(const Command& command) {
 }
 
 Error usage_error(const Command& command, std::string message) {
-    return Error(ErrorKind::invalid, std::move(message), {}, fmt::format("usage: {}   (stoker {} --help)", command.usage, command.name));
+    return Error(ErrorKind::invalid, std::move(message), {},
+                 fmt::format("usage: {}   (stoker {} --help)", command.usage, command.name));
 }
 
 Error unknown_option(const Command& command, std::string_view word) {
@@ -74,10 +82,12 @@ Error unknown_option(const Command& command, std::string_view word) {
 }
 
 Status check_choice(const Command& command, const OptionSpec& option, const std::string& value) {
-    if (option.choices.empty() || std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end()) return done();
+    if (option.choices.empty() ||
+        std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end())
+        return done();
     const auto near = nearest(value, option.choices);
-    return usage_error(command, fmt::format("--{} takes {}, not '{}'{}", option.name, fmt::join(option.choices, ", "), value,
-                                            near ? fmt::format(" (did you mean {}?)", *near) : std::string()));
+    return usage_error(command, fmt::format("--{} takes {}, not '{}'{}", option.name, fmt::join(option.choices, ", "),
+                                            value, near ? fmt::format(" (did you mean {}?)", *near) : std::string()));
 }
 
 // One option word with what follows it; `next` moves past what was used.
@@ -108,10 +118,12 @@ Status parse_option(const Command& command, const std::vector<std::string>& word
         return done();
     }
     if (!has_value) {
-        if (next >= words.size()) return usage_error(command, fmt::format("--{} needs a {}", option->name, option->value));
+        if (next >= words.size())
+            return usage_error(command, fmt::format("--{} needs a {}", option->name, option->value));
         value = words[next++];
     }
-    if (!option->repeats && args.has(option->name)) return usage_error(command, fmt::format("--{} was given twice", option->name));
+    if (!option->repeats && args.has(option->name))
+        return usage_error(command, fmt::format("--{} was given twice", option->name));
     TRY_VOID(check_choice(command, *option, value));
     args.add(option->name, value);
     return done();
@@ -135,9 +147,11 @@ Result<Args> parse_args(const Command& command, const std::vector<std::string>& 
         }
     }
     if (args.has("help")) return args;
-    if (args.positional.size() < command.min_positional) return usage_error(command, fmt::format("stoker {} needs more to go on", command.name));
+    if (args.positional.size() < command.min_positional)
+        return usage_error(command, fmt::format("stoker {} needs more to go on", command.name));
     if (args.positional.size() > command.max_positional) {
-        return usage_error(command, fmt::format("stoker {} does not know what to do with '{}'", command.name, args.positional[command.max_positional]));
+        return usage_error(command, fmt::format("stoker {} does not know what to do with '{}'", command.name,
+                                                args.positional[command.max_positional]));
     }
     if (!command.subcommands.empty() && !args.positional.empty()) {
         const std::string& word = args.positional[0];

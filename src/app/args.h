@@ -12,13 +12,13 @@
 namespace stoker {
 
 struct OptionSpec {
-    std::string name;         // without dashes: "output"
-    char letter = 0;          // 'o', or 0
-    std::string value;        // what it takes, for help: "FORMAT"; empty: a switch
+    std::string name;   // without dashes: "output"
+    char letter = 0;    // 'o', or 0
+    std::string value;  // what it takes, for help: "FORMAT"; empty: a switch
     std::string help;
     std::vector<std::string> choices;  // empty: anything
     bool repeats = false;
-    std::string completes;    // what completion offers: "file", "dir", "size", "topic", ...; empty: choices
+    std::string completes;  // what completion offers: "file", "dir", "size", "topic", ...; empty: choices
 };
 
 struct Session;
@@ -30,21 +30,21 @@ struct CommandOutput {
 
 struct Command {
     std::string name, summary;
-    std::string usage;               // "stoker plan [FILE]"
-    std::string description;         // paragraphs for --help and the man page
+    std::string usage;        // "stoker plan [FILE]"
+    std::string description;  // paragraphs for --help and the man page
     std::vector<std::string> examples;
     std::vector<OptionSpec> options;
     std::size_t min_positional = 0, max_positional = 0;
     std::vector<std::string> subcommands;  // offered by completion and "did you mean" for the first positional
     Result<CommandOutput> (*run)(Session&, const Args&) = nullptr;
-    std::string completes;           // for positionals
+    std::string completes;  // for positionals
 };
 
 class Args {
 public:
     std::vector<std::string> positional;
     bool has(std::string_view name) const { return values_.contains(name); }
-    std::optional<std::string> get(std::string_view name) const;       // the last one given
+    std::optional<std::string> get(std::string_view name) const;  // the last one given
     std::vector<std::string> all(std::string_view name) const;
     std::string get_or(std::string_view name, std::string_view otherwise) const;
     void add(std::string name, std::string value) { values_[std::move(name)].push_back(std::move(value)); }

@@ -56,14 +56,21 @@ TEST(Args, TypingErrorsNameTheNearest) {
 }
 
 TEST(Args, UsageErrorsExitWith2) {
-    for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"a", "b"}, {"a", "--hours"}, {"a", "--hours", "1", "--hours", "2"}, {"a", "--quiet=yes"}, {"a", "--x"}}) {
+    for (const std::vector<std::string>& words : {std::vector<std::string>{},
+                                                  {"a", "b"},
+                                                  {"a", "--hours"},
+                                                  {"a", "--hours", "1", "--hours", "2"},
+                                                  {"a", "--quiet=yes"},
+                                                  {"a", "--x"}}) {
         const auto args = parse_args(command("cost"), words);
         ASSERT_FALSE(args.ok());
         EXPECT_EQ(exit_code(args.error().kind()), 2);
     }
 }
 
-TEST(Args, HelpNeedsNothingElse) { EXPECT_TRUE(parse_args(command("cost"), {"--help"}).ok()); }
+TEST(Args, HelpNeedsNothingElse) {
+    EXPECT_TRUE(parse_args(command("cost"), {"--help"}).ok());
+}
 
 // Help, completions and parsing come from one table: no name may stand in it twice, and each command can be run.
 TEST(Commands, TablesAreSound) {
@@ -75,15 +82,18 @@ TEST(Commands, TablesAreSound) {
         EXPECT_TRUE(each.usage.starts_with("stoker " + each.name)) << each.usage;
         EXPECT_FALSE(each.examples.empty()) << each.name;
         std::set<std::string> options;
-        for (const OptionSpec& option : each.options) EXPECT_TRUE(options.insert(option.name).second) << each.name << " --" << option.name;
-        for (const OptionSpec& option : common_options()) EXPECT_TRUE(options.insert(option.name).second) << each.name << " --" << option.name;
+        for (const OptionSpec& option : each.options)
+            EXPECT_TRUE(options.insert(option.name).second) << each.name << " --" << option.name;
+        for (const OptionSpec& option : common_options())
+            EXPECT_TRUE(options.insert(option.name).second) << each.name << " --" << option.name;
     }
 }
 
 TEST(Commands, CompletionsAndManPagesKnowEveryCommand) {
     for (const char* shell : {"bash", "zsh", "fish"}) {
         const std::string script = completion_script(shell);
-        for (const Command& each : all_commands()) EXPECT_NE(script.find(each.name), std::string::npos) << shell << " " << each.name;
+        for (const Command& each : all_commands())
+            EXPECT_NE(script.find(each.name), std::string::npos) << shell << " " << each.name;
     }
     for (const Command& each : all_commands()) EXPECT_NE(man_page(each).find(".TH"), std::string::npos) << each.name;
 }

@@ -13,16 +13,25 @@ namespace stoker {
 
 namespace {
 
-Json known(double value) { return value > 0 ? Json(value) : Json(); }
-Json known(int value) { return value > 0 ? Json(value) : Json(); }
-Json known(const std::string& value) { return value.empty() || value == "none" ? Json() : Json(value); }
+Json known(double value) {
+    return value > 0 ? Json(value) : Json();
+}
+Json known(int value) {
+    return value > 0 ? Json(value) : Json();
+}
+Json known(const std::string& value) {
+    return value.empty() || value == "none" ? Json() : Json(value);
+}
 
-std::string with_unit(double value, std::string_view unit) { return value > 0 ? fmt::format("{} {}", number_text(value), unit) : "-"; }
+std::string with_unit(double value, std::string_view unit) {
+    return value > 0 ? fmt::format("{} {}", number_text(value), unit) : "-";
+}
 
 std::string link_text(const Catalog& catalog, int index) {
     if (index < 0) return "-";
     const Link& link = catalog.links()[static_cast<std::size_t>(index)];
-    return fmt::format("{}: {} GB/s bus bandwidth, {} us", link.name, number_text(link.bandwidth.v / 1e9), number_text(link.latency.v * 1e6));
+    return fmt::format("{}: {} GB/s bus bandwidth, {} us", link.name, number_text(link.bandwidth.v / 1e9),
+                       number_text(link.latency.v * 1e6));
 }
 
 void add_provenance(Card& card, const Provenance& provenance, const std::string& note) {
@@ -45,17 +54,28 @@ void add_gpus(Card& card, const Catalog& catalog, const NodeType& node) {
     const double all = device_memory_of_node(node, catalog) / kGiB;
     card.add("accelerator", "GPU", gpu.name, gpu_count_text(node.accelerators, gpu.name));
     card.add("accelerators", "", node.accelerators);
-    card.add("accelerator_memory_gib", "GPU memory, usable", all, node.accelerators > 1 ? fmt::format("{} GiB each, {} GiB in all", number_text(each), number_text(all)) : fmt::format("{} GiB", number_text(all)));
-    card.add("bf16_tflops", "dense FP16/BF16", known(std::max(peak_of_node(node, catalog, Precision::bf16), peak_of_node(node, catalog, Precision::fp16)) / 1e12),
-             with_unit(std::max(peak_of_node(node, catalog, Precision::bf16), peak_of_node(node, catalog, Precision::fp16)) / 1e12, "TFLOPS"));
-    card.add("device_bandwidth_gb_s", "GPU memory bandwidth", known(memory_bandwidth_of_node(node, catalog) / 1e9), with_unit(memory_bandwidth_of_node(node, catalog) / 1e9, "GB/s"));
-    card.add("link_inside", "between its GPUs", node.accelerators > 1 ? Json(link_text(catalog, node.link_inside)) : Json());
+    card.add("accelerator_memory_gib", "GPU memory, usable", all,
+             node.accelerators > 1 ? fmt::format("{} GiB each, {} GiB in all", number_text(each), number_text(all))
+                                   : fmt::format("{} GiB", number_text(all)));
+    card.add(
+        "bf16_tflops", "dense FP16/BF16",
+        known(std::max(peak_of_node(node, catalog, Precision::bf16), peak_of_node(node, catalog, Precision::fp16)) /
+              1e12),
+        with_unit(
+            std::max(peak_of_node(node, catalog, Precision::bf16), peak_of_node(node, catalog, Precision::fp16)) / 1e12,
+            "TFLOPS"));
+    card.add("device_bandwidth_gb_s", "GPU memory bandwidth", known(memory_bandwidth_of_node(node, catalog) / 1e9),
+             with_unit(memory_bandwidth_of_node(node, catalog) / 1e9, "GB/s"));
+    card.add("link_inside", "between its GPUs",
+             node.accelerators > 1 ? Json(link_text(catalog, node.link_inside)) : Json());
 }
 
 void add_network(Card& card, const Catalog& catalog, const NodeType& node) {
     if (node.rdma_gbps_per_node > 0) {
         card.add("rdma", node.rdma == "infiniband" ? "InfiniBand" : "RDMA network", node.rdma,
-                 fmt::format("{} {:g} Gb/s per GPU, {:g} Gb/s for the whole VM", node.rdma_generation.empty() ? node.rdma : node.rdma_generation, node.rdma_gbps_per_gpu, node.rdma_gbps_per_node));
+                 fmt::format("{} {:g} Gb/s per GPU, {:g} Gb/s for the whole VM",
+                             node.rdma_generation.empty() ? node.rdma : node.rdma_generation, node.rdma_gbps_per_gpu,
+                             node.rdma_gbps_per_node));
     } else {
         card.add("rdma", "RDMA network", Json(), "none: Ethernet only");
     }
@@ -76,21 +96,33 @@ Card gpu_card(const Catalog& catalog, int accelerator) {
     card.add("vendor", "vendor", known(gpu.vendor));
     card.add("architecture", "architecture", known(gpu.architecture));
     card.add("year", "year", known(gpu.year));
-    card.add("memory_gb", "memory", known(gpu.memory.v / 1e9), fmt::format("{} GB; the driver reports {} GiB", number_text(gpu.memory.v / 1e9), gpu.usable_memory.v > 0 ? number_text(gpu.usable_memory.v / kGiB) : "?"));
-    card.add("memory_bandwidth_gb_s", "memory bandwidth", known(gpu.memory_bandwidth.v / 1e9), with_unit(gpu.memory_bandwidth.v / 1e9, "GB/s"));
-    card.add("cuda_cores", "CUDA cores", known(gpu.cuda_cores), gpu.cuda_cores > 0 ? format_thousands(gpu.cuda_cores) : "");
+    card.add("memory_gb", "memory", known(gpu.memory.v / 1e9),
+             fmt::format("{} GB; the driver reports {} GiB", number_text(gpu.memory.v / 1e9),
+                         gpu.usable_memory.v > 0 ? number_text(gpu.usable_memory.v / kGiB) : "?"));
+    card.add("memory_bandwidth_gb_s", "memory bandwidth", known(gpu.memory_bandwidth.v / 1e9),
+             with_unit(gpu.memory_bandwidth.v / 1e9, "GB/s"));
+    card.add("cuda_cores", "CUDA cores", known(gpu.cuda_cores),
+             gpu.cuda_cores > 0 ? format_thousands(gpu.cuda_cores) : "");
     card.add("tensor_cores", "tensor cores", known(gpu.tensor_cores));
     for (int p = 0; p < kPrecisions; ++p) {
         const std::string name(to_string(static_cast<Precision>(p)));
         const bool whole = name.starts_with("int");
         const double peak = gpu.peak[static_cast<std::size_t>(p)].v / 1e12;
-        card.add(name + (whole ? "_tops" : "_tflops"), upper(name) + " dense", known(peak), with_unit(peak, whole ? "TOPS" : "TFLOPS"));
+        card.add(name + (whole ? "_tops" : "_tflops"), upper(name) + " dense", known(peak),
+                 with_unit(peak, whole ? "TOPS" : "TFLOPS"));
     }
     const double ratio = tensor_ratio(gpu);
-    card.add("tensor_to_fp32", "FP16/BF16 over FP32", known(ratio), ratio > 0 ? fmt::format("{:.1f}x (derived; not 8x for every GPU)", ratio) : "");
-    card.add("measured_bf16_tflops", "best measured BF16", known(gpu.measured_bf16.v / 1e12), with_unit(gpu.measured_bf16.v / 1e12, "TFLOPS"));
-    card.add("scale_up", "between GPUs", known(gpu.scale_up), gpu.scale_up_bandwidth.v > 0 ? fmt::format("{}, {} GB/s one way, up to {} GPUs", gpu.scale_up, number_text(gpu.scale_up_bandwidth.v / 1e9), gpu.scale_up_domain) : "-");
-    card.add("host_bandwidth_gb_s", "to the host", known(gpu.host_bandwidth.v / 1e9), with_unit(gpu.host_bandwidth.v / 1e9, "GB/s"));
+    card.add("tensor_to_fp32", "FP16/BF16 over FP32", known(ratio),
+             ratio > 0 ? fmt::format("{:.1f}x (derived; not 8x for every GPU)", ratio) : "");
+    card.add("measured_bf16_tflops", "best measured BF16", known(gpu.measured_bf16.v / 1e12),
+             with_unit(gpu.measured_bf16.v / 1e12, "TFLOPS"));
+    card.add("scale_up", "between GPUs", known(gpu.scale_up),
+             gpu.scale_up_bandwidth.v > 0
+                 ? fmt::format("{}, {} GB/s one way, up to {} GPUs", gpu.scale_up,
+                               number_text(gpu.scale_up_bandwidth.v / 1e9), gpu.scale_up_domain)
+                 : "-");
+    card.add("host_bandwidth_gb_s", "to the host", known(gpu.host_bandwidth.v / 1e9),
+             with_unit(gpu.host_bandwidth.v / 1e9, "GB/s"));
     card.add("power_w", "power", known(gpu.power.v), with_unit(gpu.power.v, "W"));
     add_provenance(card, gpu.provenance, gpu.note);
     return card;
@@ -103,7 +135,8 @@ Card size_card(const Catalog& catalog, int node_type, std::string_view region, s
     card.add("cloud", "cloud", node.cloud);
     card.add("family", "series", known(node.family));
     card.add("purpose", "purpose", known(node.purpose));
-    card.add("vcpus", "vCPU", known(node.vcpus), node.cores > 0 ? fmt::format("{} ({} physical cores)", node.vcpus, node.cores) : "");
+    card.add("vcpus", "vCPU", known(node.vcpus),
+             node.cores > 0 ? fmt::format("{} ({} physical cores)", node.vcpus, node.cores) : "");
     card.add("memory_gib", "memory", known(node.memory.v / kGiB), with_unit(node.memory.v / kGiB, "GiB"));
     card.add("cpu", "processor", node.cpu < 0 ? Json() : Json(catalog.cpus()[static_cast<std::size_t>(node.cpu)].name));
     add_gpus(card, catalog, node);
@@ -117,7 +150,9 @@ Card size_card(const Catalog& catalog, int node_type, std::string_view region, s
     card.add("retirement_date", "retirement", known(node.retirement_date), retirement);
     card.add("retired", "", !node.retirement_date.empty() && node.retirement_date <= today);
     const Price* price = usual_price(catalog, node_type, region, "linux", Pricing::on_demand);
-    card.add("usd_per_hour", "price", price ? Json(price->per_hour.dollars()) : Json(), price ? price_line(*price) : fmt::format("unpriced{}", region.empty() ? "" : " in " + std::string(region)));
+    card.add(
+        "usd_per_hour", "price", price ? Json(price->per_hour.dollars()) : Json(),
+        price ? price_line(*price) : fmt::format("unpriced{}", region.empty() ? "" : " in " + std::string(region)));
     card.add("price_region", "", price ? Json(price->region) : Json());
     card.add("price_as_of", "", price ? Json(price->provenance.as_of) : Json());
     add_provenance(card, node.provenance, node.note);
@@ -130,13 +165,23 @@ Card model_card(const ModelSpec& model) {
     card.add("kind", "kind", to_string(model.kind));
     card.add("family", "family", known(model.family));
     card.add("parameters", "parameters", known(parameters_of(model)), format_count(parameters_of(model)));
-    card.add("active_parameters", "active per token", model.moe() ? Json(active_parameters_of(model)) : Json(), model.moe() ? format_count(active_parameters_of(model)) : "");
-    for (const auto& [key, label, value] : {std::tuple{"layers", "layers", model.layers}, {"hidden", "hidden size", model.hidden}, {"heads", "heads", model.heads}, {"kv_heads", "KV heads", model.kv_heads},
-                                            {"ffn", "FFN size", model.ffn}, {"vocabulary", "vocabulary", model.vocabulary}, {"max_sequence", "longest sequence", model.max_sequence},
-                                            {"experts", "experts", model.experts}, {"active_experts", "experts per token", model.active_experts}}) {
+    card.add("active_parameters", "active per token", model.moe() ? Json(active_parameters_of(model)) : Json(),
+             model.moe() ? format_count(active_parameters_of(model)) : "");
+    for (const auto& [key, label, value] : {std::tuple{"layers", "layers", model.layers},
+                                            {"hidden", "hidden size", model.hidden},
+                                            {"heads", "heads", model.heads},
+                                            {"kv_heads", "KV heads", model.kv_heads},
+                                            {"ffn", "FFN size", model.ffn},
+                                            {"vocabulary", "vocabulary", model.vocabulary},
+                                            {"max_sequence", "longest sequence", model.max_sequence},
+                                            {"experts", "experts", model.experts},
+                                            {"active_experts", "experts per token", model.active_experts}}) {
         card.add(key, label, known(value));
     }
-    card.add("forward_gflops_per_sample", "forward GFLOP", known(model.forward_flops_per_sample / 1e9), model.forward_flops_per_sample > 0 ? fmt::format("{} per {}", number_text(model.forward_flops_per_sample / 1e9), model.sample_unit) : "");
+    card.add("forward_gflops_per_sample", "forward GFLOP", known(model.forward_flops_per_sample / 1e9),
+             model.forward_flops_per_sample > 0
+                 ? fmt::format("{} per {}", number_text(model.forward_flops_per_sample / 1e9), model.sample_unit)
+                 : "");
     card.add("aliases", "also called", model.aliases.empty() ? Json() : Json(join(model.aliases, ", ")));
     add_provenance(card, model.provenance, {});
     return card;
@@ -162,7 +207,8 @@ Card retirement_card(const Retirement& retirement, std::string_view today) {
     card.add("what", "part of", retirement.what);
     card.add("size", "", known(retirement.size));
     card.add("date", "retirement", known(retirement.date), retirement_text(retirement.date, today));
-    card.add("target", "moves to", known(retirement.target), retirement.target.empty() ? "" : retirement.target + " (different hardware: check memory and speed)");
+    card.add("target", "moves to", known(retirement.target),
+             retirement.target.empty() ? "" : retirement.target + " (different hardware: check memory and speed)");
     add_provenance(card, retirement.provenance, retirement.note);
     return card;
 }
@@ -170,15 +216,22 @@ Card retirement_card(const Retirement& retirement, std::string_view today) {
 std::string correction_notes(std::string_view size, const Style& style) {
     std::string text;
     for (const Correction& correction : corrections_of(size)) {
-        const std::vector<std::string> lines = wrap(fmt::format("often quoted: {}. Right: {} ({})", correction.said, correction.right, correction.source), static_cast<std::size_t>(style.width) - 4);
-        for (std::size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "  " + style.warn("!") + " " : "    ") + lines[i] + "\n";
+        const std::vector<std::string> lines =
+            wrap(fmt::format("often quoted: {}. Right: {} ({})", correction.said, correction.right, correction.source),
+                 static_cast<std::size_t>(style.width) - 4);
+        for (std::size_t i = 0; i < lines.size(); ++i)
+            text += (i == 0 ? "  " + style.warn("!") + " " : "    ") + lines[i] + "\n";
     }
     return text;
 }
 
 Json correction_json(std::string_view size) {
     Json array = Json::array();
-    for (const Correction& correction : corrections_of(size)) array.push(Json::object().set("said", correction.said).set("right", correction.right).set("source", correction.source));
+    for (const Correction& correction : corrections_of(size))
+        array.push(Json::object()
+                       .set("said", correction.said)
+                       .set("right", correction.right)
+                       .set("source", correction.source));
     return array;
 }
 

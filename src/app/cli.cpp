@@ -30,16 +30,18 @@ int fail(const Error& error) {
 int print_version(Session& session) {
     auto catalog = session.catalog();
     if (!catalog) return fail(catalog.error());
-    return print(fmt::format("stoker {} (commit {}, catalogue {} of {}, {})\n", version().number, version().commit, (*catalog)->version,
-                             (*catalog)->as_of, version().compiler));
+    return print(fmt::format("stoker {} (commit {}, catalogue {} of {}, {})\n", version().number, version().commit,
+                             (*catalog)->version, (*catalog)->as_of, version().compiler));
 }
 
 int unknown_command(const std::string& word) {
     std::vector<std::string> names;
     for (const Command& command : all_commands()) names.push_back(command.name);
     const auto near = nearest(word, names);
-    return fail(Error(ErrorKind::invalid, fmt::format("stoker has no command '{}'{}", word, near ? fmt::format(" (did you mean {}?)", *near) : ""), {},
-                      "stoker --help lists the commands"));
+    return fail(
+        Error(ErrorKind::invalid,
+              fmt::format("stoker has no command '{}'{}", word, near ? fmt::format(" (did you mean {}?)", *near) : ""),
+              {}, "stoker --help lists the commands"));
 }
 
 void apply_common(const Args& args, Session& session) {

@@ -79,7 +79,8 @@ std::string render_table(const std::vector<std::string_view>& lines, const Style
 }
 
 bool starts_block(std::string_view line) {
-    return line.empty() || line.starts_with("## ") || line.starts_with("- ") || line.starts_with("|") || line.starts_with("    ");
+    return line.empty() || line.starts_with("## ") || line.starts_with("- ") || line.starts_with("|") ||
+           line.starts_with("    ");
 }
 
 }  // namespace
@@ -88,7 +89,8 @@ const std::vector<ExplainPage>& explain_pages() {
     static const std::vector<ExplainPage> pages = [] {
         std::vector<ExplainPage> list;
         for (const EmbeddedFile& file : embedded_files()) {
-            if (file.path.starts_with(kFolder) && file.path.ends_with(kEnding)) list.push_back(parse_page(file.path, file.bytes));
+            if (file.path.starts_with(kFolder) && file.path.ends_with(kEnding))
+                list.push_back(parse_page(file.path, file.bytes));
         }
         return list;
     }();
@@ -106,7 +108,8 @@ Result<const ExplainPage*> find_page(std::string_view topic) {
             known.push_back(alias);
         }
     }
-    return Error(ErrorKind::invalid, fmt::format("no page on '{}'{}", printable(topic, 60), did_you_mean(topic, known)), {}, "stoker explain lists all topics");
+    return Error(ErrorKind::invalid, fmt::format("no page on '{}'{}", printable(topic, 60), did_you_mean(topic, known)),
+                 {}, "stoker explain lists all topics");
 }
 
 std::string render_page(std::string_view body, const Style& style) {
@@ -145,7 +148,8 @@ const std::vector<Correction>& corrections() {
             const auto table = Tsv::read(file.bytes, "explain/corrections.tsv");
             CHECK(table.ok() && table->header().size() == 4);  // our own data
             for (std::size_t row = 0; row < table->rows(); ++row) {
-                found.push_back({std::string(table->at(row, 0)), std::string(table->at(row, 1)), std::string(table->at(row, 2)), std::string(table->at(row, 3))});
+                found.push_back({std::string(table->at(row, 0)), std::string(table->at(row, 1)),
+                                 std::string(table->at(row, 2)), std::string(table->at(row, 3))});
             }
         }
         return found;

@@ -33,10 +33,62 @@ TEST(Explain, NoNameOrAliasLeadsToTwoPages) {
 
 // What a plan prints must be explained: the terms of time and memory, and the words around them.
 TEST(Explain, EveryTermOfAPlanHasAPage) {
-    std::vector<std::string> terms = {"MFU", "HFU", "goodput", "checkpoint", "spot", "quota", "FSDP", "ZeRO", "tensor parallel", "pipeline parallel", "context parallel", "expert parallel", "data parallel",
-                                      "recompute", "micro-batch", "bubble", "TTFT", "TPOT", "KV cache", "prefill", "decode", "kWh", "interval", "Pareto", "rejected", "InfiniBand", "NVLink", "gang", "AKS", "VMSS",
-                                      "Azure ML", "Slurm", "Ray", "LoRA", "QLoRA", "bf16", "fp8", "int4", "cpu-first", "t4-first", "accelerated networking", "secure boot", "placement group", "own or rent",
-                                      "GPU VM", "virtual machine", "CPU VM", "massive parallelism", "N-series", "RDMA", "SR-IOV", "Tensor Core", "SmartNIC", "profile training", "profile inference", "bottleneck"};
+    std::vector<std::string> terms = {"MFU",
+                                      "HFU",
+                                      "goodput",
+                                      "checkpoint",
+                                      "spot",
+                                      "quota",
+                                      "FSDP",
+                                      "ZeRO",
+                                      "tensor parallel",
+                                      "pipeline parallel",
+                                      "context parallel",
+                                      "expert parallel",
+                                      "data parallel",
+                                      "recompute",
+                                      "micro-batch",
+                                      "bubble",
+                                      "TTFT",
+                                      "TPOT",
+                                      "KV cache",
+                                      "prefill",
+                                      "decode",
+                                      "kWh",
+                                      "interval",
+                                      "Pareto",
+                                      "rejected",
+                                      "InfiniBand",
+                                      "NVLink",
+                                      "gang",
+                                      "AKS",
+                                      "VMSS",
+                                      "Azure ML",
+                                      "Slurm",
+                                      "Ray",
+                                      "LoRA",
+                                      "QLoRA",
+                                      "bf16",
+                                      "fp8",
+                                      "int4",
+                                      "cpu-first",
+                                      "t4-first",
+                                      "accelerated networking",
+                                      "secure boot",
+                                      "placement group",
+                                      "own or rent",
+                                      "GPU VM",
+                                      "virtual machine",
+                                      "CPU VM",
+                                      "massive parallelism",
+                                      "N-series",
+                                      "RDMA",
+                                      "SR-IOV",
+                                      "Tensor Core",
+                                      "SmartNIC",
+                                      "profile training",
+                                      "profile inference",
+                                      "bottleneck"};
     for (int i = 0; i < kTimeTerms; ++i) terms.emplace_back(info(static_cast<TimeTerm>(i)).name);
     for (int i = 0; i < kMemoryTerms; ++i) terms.emplace_back(info(static_cast<MemoryTerm>(i)).name);
     for (const std::string& term : terms) EXPECT_TRUE(find_page(term).ok()) << "no page on " << term;
@@ -51,7 +103,8 @@ TEST(Explain, UnknownTopicsNameTheNearest) {
 
 TEST(Explain, TablesListsAndBoldAreRendered) {
     Style style;
-    const std::string text = render_page("## Head\n| a | b |\n|---|---|\n| 1 | two |\n\n- an **item**\n  goes on\n    code   stays", style);
+    const std::string text =
+        render_page("## Head\n| a | b |\n|---|---|\n| 1 | two |\n\n- an **item**\n  goes on\n    code   stays", style);
     EXPECT_EQ(text, "  Head\n  a  b\n  1  two\n\n   - an item goes on\n    code   stays\n");
     style.colour = true;
     EXPECT_NE(render_page("**b**", style).find("\x1b[1mb\x1b[0m"), std::string::npos);
@@ -61,7 +114,8 @@ TEST(Explain, PagesFitTheTerminal) {
     const Style style;
     for (const ExplainPage& page : explain_pages()) {
         const std::string text = render_page(page.body, style);
-        for (const std::string_view line : split_lines(text)) EXPECT_LE(display_width(line), 100u) << page.name << ": " << line;
+        for (const std::string_view line : split_lines(text))
+            EXPECT_LE(display_width(line), 100u) << page.name << ": " << line;
     }
 }
 
@@ -70,7 +124,8 @@ TEST(Explain, TensorPageDerivesTheRatioPerGpu) {
     const auto catalog = Catalog::embedded();
     ASSERT_TRUE(catalog.ok()) << catalog.error().text();
     const std::string facts = facts_of_page("tensor-core", *catalog, Style());
-    for (const char* part : {"H100-SXM", "14.8x", "A100-SXM-40GB", "16.0x", "A10", "4.0x", "16896", "528"}) EXPECT_NE(facts.find(part), std::string::npos) << part << "\n" << facts;
+    for (const char* part : {"H100-SXM", "14.8x", "A100-SXM-40GB", "16.0x", "A10", "4.0x", "16896", "528"})
+        EXPECT_NE(facts.find(part), std::string::npos) << part << "\n" << facts;
 }
 
 TEST(Explain, CorrectionsNameSizesOfTheCatalogue) {

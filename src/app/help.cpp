@@ -11,7 +11,8 @@ namespace stoker {
 namespace {
 
 std::string option_line(const OptionSpec& option) {
-    std::string left = option.letter ? fmt::format("-{}, --{}", option.letter, option.name) : fmt::format("    --{}", option.name);
+    std::string left =
+        option.letter ? fmt::format("-{}, --{}", option.letter, option.name) : fmt::format("    --{}", option.name);
     if (!option.value.empty()) left += " " + option.value;
     std::string right = option.help;
     if (!option.choices.empty()) right += fmt::format(" [{}]", fmt::join(option.choices, "|"));
@@ -43,7 +44,9 @@ std::string help_text(const Command& command) {
 }
 
 std::string overview_text() {
-    std::string text = "stoker: from a workload to the compute that fits it, with the cost, the reasons and the error bars.\n\nusage: stoker COMMAND [...]\n\n";
+    std::string text =
+        "stoker: from a workload to the compute that fits it, with the cost, the reasons and the error bars.\n\nusage: "
+        "stoker COMMAND [...]\n\n";
     for (const Command& command : all_commands()) text += fmt::format("  {:<12} {}\n", command.name, command.summary);
     text +=
         "\nstart with:\n"
@@ -61,8 +64,8 @@ std::string completion_script(std::string_view shell) {
     if (shell == "bash") {
         std::string cases;
         for (const Command& command : all_commands()) {
-            cases += fmt::format("        {}) words=\"{}{}{}\";;\n", command.name, words_of(command.options), words_of(common_options()),
-                                 fmt::join(command.subcommands, " "));
+            cases += fmt::format("        {}) words=\"{}{}{}\";;\n", command.name, words_of(command.options),
+                                 words_of(common_options()), fmt::join(command.subcommands, " "));
         }
         return fmt::format(
             "# bash completion of stoker; load it with: source <(stoker completion bash)\n"
@@ -78,28 +81,36 @@ std::string completion_script(std::string_view shell) {
             names, cases);
     }
     if (shell == "zsh") {
-        std::string text = "#compdef stoker\n# zsh completion of stoker; put it into a folder of $fpath as _stoker\n_stoker() {\n    local -a commands\n    commands=(\n";
-        for (const Command& command : all_commands()) text += fmt::format("        '{}:{}'\n", command.name, command.summary);
-        text += "    )\n    if (( CURRENT == 2 )); then _describe command commands; return; fi\n    case ${words[2]} in\n";
+        std::string text =
+            "#compdef stoker\n# zsh completion of stoker; put it into a folder of $fpath as _stoker\n_stoker() {\n    "
+            "local -a commands\n    commands=(\n";
+        for (const Command& command : all_commands())
+            text += fmt::format("        '{}:{}'\n", command.name, command.summary);
+        text +=
+            "    )\n    if (( CURRENT == 2 )); then _describe command commands; return; fi\n    case ${words[2]} in\n";
         for (const Command& command : all_commands()) {
-            text += fmt::format("        {}) compadd -- {}{}{}; _files;;\n", command.name, words_of(command.options), words_of(common_options()),
-                                fmt::join(command.subcommands, " "));
+            text += fmt::format("        {}) compadd -- {}{}{}; _files;;\n", command.name, words_of(command.options),
+                                words_of(common_options()), fmt::join(command.subcommands, " "));
         }
         return text + "    esac\n}\n_stoker \"$@\"\n";
     }
     if (shell == "fish") {
         std::string text = "# fish completion of stoker; put it into ~/.config/fish/completions/stoker.fish\n";
         for (const Command& command : all_commands()) {
-            text += fmt::format("complete -c stoker -n __fish_use_subcommand -a {} -d '{}'\n", command.name, command.summary);
+            text += fmt::format("complete -c stoker -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
+                                command.summary);
             for (const auto* list : {&command.options, &common_options()}) {
                 for (const OptionSpec& option : *list) {
-                    text += fmt::format("complete -c stoker -n '__fish_seen_subcommand_from {}' -l {}{}{}{}\n", command.name, option.name,
-                                        option.letter ? fmt::format(" -s {}", option.letter) : "", option.value.empty() ? "" : " -r",
-                                        option.choices.empty() ? "" : fmt::format(" -a '{}'", fmt::join(option.choices, " ")));
+                    text += fmt::format(
+                        "complete -c stoker -n '__fish_seen_subcommand_from {}' -l {}{}{}{}\n", command.name,
+                        option.name, option.letter ? fmt::format(" -s {}", option.letter) : "",
+                        option.value.empty() ? "" : " -r",
+                        option.choices.empty() ? "" : fmt::format(" -a '{}'", fmt::join(option.choices, " ")));
                 }
             }
             if (!command.subcommands.empty()) {
-                text += fmt::format("complete -c stoker -n '__fish_seen_subcommand_from {}' -a '{}'\n", command.name, fmt::join(command.subcommands, " "));
+                text += fmt::format("complete -c stoker -n '__fish_seen_subcommand_from {}' -a '{}'\n", command.name,
+                                    fmt::join(command.subcommands, " "));
             }
         }
         return text;
@@ -108,13 +119,14 @@ std::string completion_script(std::string_view shell) {
 }
 
 std::string man_page(const Command& command) {
-    std::string text = fmt::format(".TH STOKER-{} 1\n.SH NAME\nstoker-{} \\- {}\n.SH SYNOPSIS\n.B {}\n", upper(command.name), command.name, command.summary,
-                                   command.usage);
+    std::string text = fmt::format(".TH STOKER-{} 1\n.SH NAME\nstoker-{} \\- {}\n.SH SYNOPSIS\n.B {}\n",
+                                   upper(command.name), command.name, command.summary, command.usage);
     if (!command.description.empty()) text += ".SH DESCRIPTION\n" + command.description + "\n";
     text += ".SH OPTIONS\n";
     for (const auto* list : {&command.options, &common_options()}) {
         for (const OptionSpec& option : *list) {
-            text += fmt::format(".TP\n.B \\-\\-{}{}\n{}\n", option.name, option.value.empty() ? "" : " " + option.value, option.help);
+            text += fmt::format(".TP\n.B \\-\\-{}{}\n{}\n", option.name, option.value.empty() ? "" : " " + option.value,
+                                option.help);
         }
     }
     if (!command.examples.empty()) {
@@ -128,7 +140,8 @@ std::string man_page(const Command& command) {
 std::string reference_markdown() {
     std::string text =
         "# Commands\n\nGenerated by `stoker completion --reference` from the command tables; do not edit.\n\n"
-        "Exit codes of every command: 0 done; 1 the answer is no (infeasible, findings, the run failed); 2 the input or usage is wrong;\n"
+        "Exit codes of every command: 0 done; 1 the answer is no (infeasible, findings, the run failed); 2 the input "
+        "or usage is wrong;\n"
         "3 something outside is unavailable or denied; 4 a bug in Stoker.\n\n## Options of every command\n\n```\n";
     for (const OptionSpec& option : common_options()) text += option_line(option);
     text += "```\n";

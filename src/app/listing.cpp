@@ -15,12 +15,15 @@ std::string number_text(double value) {
     return fmt::format("{:.3g}", value);
 }
 
-std::string bare_size(std::string_view name) { return std::string(name.starts_with("Standard_") ? name.substr(9) : name); }
+std::string bare_size(std::string_view name) {
+    return std::string(name.starts_with("Standard_") ? name.substr(9) : name);
+}
 
 std::string cell_text(const Json& json) {
     if (const auto* text = std::get_if<std::string>(&json.value())) return text->empty() ? "-" : *text;
     if (const auto* number = std::get_if<double>(&json.value())) return number_text(*number);
-    if (const auto* whole = std::get_if<std::int64_t>(&json.value())) return *whole >= 10000 ? format_thousands(static_cast<double>(*whole)) : std::to_string(*whole);
+    if (const auto* whole = std::get_if<std::int64_t>(&json.value()))
+        return *whole >= 10000 ? format_thousands(static_cast<double>(*whole)) : std::to_string(*whole);
     if (const auto* flag = std::get_if<bool>(&json.value())) return *flag ? "yes" : "no";
     if (const auto* array = std::get_if<Json::Array>(&json.value())) {
         std::string text;
@@ -60,9 +63,13 @@ Json Card::json() const {
 
 namespace {
 
-std::string fact_text(const Fact& fact) { return fact.text.empty() ? cell_text(fact.value) : fact.text; }
+std::string fact_text(const Fact& fact) {
+    return fact.text.empty() ? cell_text(fact.value) : fact.text;
+}
 
-std::string drop_first_line(const std::string& table) { return table.substr(std::min(table.find('\n') + 1, table.size())); }
+std::string drop_first_line(const std::string& table) {
+    return table.substr(std::min(table.find('\n') + 1, table.size()));
+}
 
 }  // namespace
 
@@ -84,7 +91,8 @@ std::string side_by_side(const std::vector<Card>& cards, const Style& style) {
         std::vector<std::string> row = {fact.label};
         bool known = false;
         for (const Card& card : cards) {
-            const auto same = std::find_if(card.facts.begin(), card.facts.end(), [&](const Fact& other) { return other.key == fact.key; });
+            const auto same = std::find_if(card.facts.begin(), card.facts.end(),
+                                           [&](const Fact& other) { return other.key == fact.key; });
             row.push_back(same == card.facts.end() ? "-" : fact_text(*same));
             known = known || row.back() != "-";
         }
@@ -95,21 +103,31 @@ std::string side_by_side(const std::vector<Card>& cards, const Style& style) {
 
 double tensor_ratio(const Accelerator& gpu) {
     const double fp32 = gpu.peak[static_cast<std::size_t>(Precision::fp32)].v;
-    const double half = std::max(gpu.peak[static_cast<std::size_t>(Precision::fp16)].v, gpu.peak[static_cast<std::size_t>(Precision::bf16)].v);
+    const double half = std::max(gpu.peak[static_cast<std::size_t>(Precision::fp16)].v,
+                                 gpu.peak[static_cast<std::size_t>(Precision::bf16)].v);
     return fp32 > 0 ? half / fp32 : 0;
 }
 
 double peak_of_node(const NodeType& node, const Catalog& catalog, Precision precision) {
-    if (node.has_gpu()) return catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].peak[static_cast<std::size_t>(precision)].v * node.accelerators;
+    if (node.has_gpu())
+        return catalog.accelerators()[static_cast<std::size_t>(node.accelerator)]
+                   .peak[static_cast<std::size_t>(precision)]
+                   .v *
+               node.accelerators;
     if (node.cpu < 0) return 0;
     const Cpu& cpu = catalog.cpus()[static_cast<std::size_t>(node.cpu)];
-    const double per_cycle = precision == Precision::fp32 ? cpu.fp32_flop_per_cycle : precision == Precision::bf16 ? cpu.bf16_flop_per_cycle : 0;
+    const double per_cycle = precision == Precision::fp32   ? cpu.fp32_flop_per_cycle
+                             : precision == Precision::bf16 ? cpu.bf16_flop_per_cycle
+                                                            : 0;
     return node.cores * cpu.ghz * 1e9 * per_cycle;
 }
 
 double memory_bandwidth_of_node(const NodeType& node, const Catalog& catalog) {
-    if (node.has_gpu()) return catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].memory_bandwidth.v * node.accelerators;
-    return node.cpu < 0 ? 0 : catalog.cpus()[static_cast<std::size_t>(node.cpu)].memory_bandwidth_per_core.v * node.cores;
+    if (node.has_gpu())
+        return catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].memory_bandwidth.v *
+               node.accelerators;
+    return node.cpu < 0 ? 0
+                        : catalog.cpus()[static_cast<std::size_t>(node.cpu)].memory_bandwidth_per_core.v * node.cores;
 }
 
 double device_memory_of_node(const NodeType& node, const Catalog&) {
@@ -117,7 +135,8 @@ double device_memory_of_node(const NodeType& node, const Catalog&) {
     return node.accelerator_memory.v * std::max(1.0, node.accelerators);  // a fraction's memory is that of the fraction
 }
 
-const Price* cheapest_price(const Catalog& catalog, int node_type, std::string_view region, std::string_view os, Pricing pricing) {
+const Price* cheapest_price(const Catalog& catalog, int node_type, std::string_view region, std::string_view os,
+                            Pricing pricing) {
     const Price* best = nullptr;
     for (const Price& price : catalog.prices_of(node_type)) {
         if (price.os != os || price.pricing != pricing || (!region.empty() && price.region != region)) continue;
@@ -126,20 +145,24 @@ const Price* cheapest_price(const Catalog& catalog, int node_type, std::string_v
     return best;
 }
 
-const Price* usual_price(const Catalog& catalog, int node_type, std::string_view region, std::string_view os, Pricing pricing) {
+const Price* usual_price(const Catalog& catalog, int node_type, std::string_view region, std::string_view os,
+                         Pricing pricing) {
     if (!region.empty()) return cheapest_price(catalog, node_type, region, os, pricing);
     const Price* eastus = cheapest_price(catalog, node_type, "eastus", os, pricing);
     return eastus != nullptr ? eastus : cheapest_price(catalog, node_type, "", os, pricing);
 }
 
 std::string price_line(const Price& price) {
-    return fmt::format("{} per hour, {}, {}, {}{}, as of {}, source {}", format_usd(price.per_hour), price.region.empty() ? "no region" : price.region, price.os, to_string(price.pricing),
+    return fmt::format("{} per hour, {}, {}, {}{}, as of {}, source {}", format_usd(price.per_hour),
+                       price.region.empty() ? "no region" : price.region, price.os, to_string(price.pricing),
                        price.estimate ? " (estimate)" : "", price.provenance.as_of, price.provenance.source);
 }
 
 const std::vector<std::string>& price_pages() {
-    static const std::vector<std::string> pages = {"https://azure.microsoft.com/pricing/calculator/", "https://azure.microsoft.com/pricing/details/virtual-machines/linux/",
-                                                   "https://azure.microsoft.com/pricing/details/virtual-machines/windows/"};
+    static const std::vector<std::string> pages = {
+        "https://azure.microsoft.com/pricing/calculator/",
+        "https://azure.microsoft.com/pricing/details/virtual-machines/linux/",
+        "https://azure.microsoft.com/pricing/details/virtual-machines/windows/"};
     return pages;
 }
 

@@ -1,4 +1,5 @@
-// The binary: finds the command, runs it, prints its answer in one piece, and ends with the exit code that says what happened.
+// The binary: finds the command, runs it, prints its answer in one piece, and ends with the exit code that says what
+// happened.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -14,7 +15,8 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "error: out of memory\n");
         return 3;
     } catch (const std::exception& e) {
-        fmt::print(stderr, "error: a bug in stoker: {}\n  please report it with the command line and the input\n", e.what());
+        fmt::print(stderr, "error: a bug in stoker: {}\n  please report it with the command line and the input\n",
+                   e.what());
         return 4;
     }
 }

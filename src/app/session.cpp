@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "app/this_machine.h"
 #include "io/files.h"
 #include "io/terminal.h"
 
@@ -25,7 +26,8 @@ Result<Catalog> catalog_from_folder(const std::string& dir) {
         if (it->is_regular_file(error)) paths.push_back(it->path().string());
     }
     if (error || paths.empty()) {
-        return Error(ErrorKind::not_found, fmt::format("no catalogue in {}", dir), {dir, 0, 0}, "expected the layout of data/: catalog/*.tsv and models/models.tsv");
+        return Error(ErrorKind::not_found, fmt::format("no catalogue in {}", dir), {dir, 0, 0},
+                     "expected the layout of data/: catalog/*.tsv and models/models.tsv");
     }
     std::sort(paths.begin(), paths.end());
     std::vector<std::string> texts(paths.size());
@@ -50,9 +52,13 @@ Result<Document> read_document(const std::string& path, std::size_t max_bytes) {
 // A real calendar day in the form that sorts as text.
 Result<std::string> parse_day(const std::string& text) {
     int year = 0, month = 0, day = 0, used = 0;
-    const bool shaped = text.size() == 10 && std::sscanf(text.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &used) == 3 && used == 10;
-    const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)), std::chrono::day(static_cast<unsigned>(day))};
-    if (!shaped || !date.ok()) return Error(ErrorKind::invalid, fmt::format("'{}' is no day", text), {}, "expected YYYY-MM-DD, such as 2026-11-21");
+    const bool shaped =
+        text.size() == 10 && std::sscanf(text.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &used) == 3 && used == 10;
+    const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                           std::chrono::day(static_cast<unsigned>(day))};
+    if (!shaped || !date.ok())
+        return Error(ErrorKind::invalid, fmt::format("'{}' is no day", text), {},
+                     "expected YYYY-MM-DD, such as 2026-11-21");
     return text;
 }
 
@@ -77,12 +83,14 @@ Result<Workload> load_workload(Session& session, const std::string& path) {
         const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : folder / name;
         return read_document(file.lexically_normal().string(), ReadLimits{}.max_bytes);
     };
+    TRY_VOID(add_this_machine_if_named(document, *catalog));
     TRY(Workload workload, read_workload(document, *catalog, load));
     if (!workload.where.nodes_file.empty()) {
         TRY(const Document nodes, load(workload.where.nodes_file));
         const Node* list = nodes.root().is_mapping() ? nodes.root().find("nodes") : &nodes.root();
         if (list == nullptr || !list->is_sequence()) {
-            return Error(ErrorKind::invalid, "expected a list of nodes", nodes.root().pos, "nodes: [{name: ..., gpu: H100-SXM, gpus: 8, ...}]");
+            return Error(ErrorKind::invalid, "expected a list of nodes", nodes.root().pos,
+                         "nodes: [{name: ..., gpu: H100-SXM, gpus: 8, ...}]");
         }
         for (const auto& item : list->items) TRY_VOID(add_on_prem_node(*item, *catalog));
     }
@@ -91,10 +99,21 @@ Result<Workload> load_workload(Session& session, const std::string& path) {
 
 const std::vector<OptionSpec>& planning_options() {
     static const std::vector<OptionSpec> options = {
-        {.name = "skus", .value = "FILE", .help = "answer of: az vm list-skus --all -o json", .repeats = true, .completes = "file"},
-        {.name = "usage", .value = "FILE", .help = "answer of: az vm list-usage -l REGION -o json", .completes = "file"},
+        {.name = "skus",
+         .value = "FILE",
+         .help = "answer of: az vm list-skus --all -o json",
+         .repeats = true,
+         .completes = "file"},
+        {.name = "usage",
+         .value = "FILE",
+         .help = "answer of: az vm list-usage -l REGION -o json",
+         .completes = "file"},
         {.name = "usage-region", .value = "REGION", .help = "the region that --usage was asked for"},
-        {.name = "prices", .value = "FILE", .help = "a page of the Azure Retail Prices API; newer prices replace ours", .repeats = true, .completes = "file"},
+        {.name = "prices",
+         .value = "FILE",
+         .help = "a page of the Azure Retail Prices API; newer prices replace ours",
+         .repeats = true,
+         .completes = "file"},
         {.name = "as-of", .value = "DATE", .help = "plan as on this day, YYYY-MM-DD: retirements, age of prices"},
         {.name = "threads", .value = "N", .help = "cores to use; the plan does not depend on it"},
     };
@@ -130,6 +149,8 @@ Result<PlanOptions> plan_options(Session& session, const Args& args) {
     return options;
 }
 
-std::string dump(const Session& session, const Json& json) { return session.format == Format::yaml ? json.dump_yaml() : json.dump() + "\n"; }
+std::string dump(const Session& session, const Json& json) {
+    return session.format == Format::yaml ? json.dump_yaml() : json.dump() + "\n";
+}
 
 }  // namespace stoker

@@ -15,11 +15,11 @@ namespace stoker {
 enum class Format : std::uint8_t { text, json, yaml };
 
 struct Session {
-    Style style;          // of stdout
+    Style style;  // of stdout
     Format format = Format::text;
     bool quiet = false;
     bool interactive = false;  // stdin and stdout are a terminal
-    std::string today;    // YYYY-MM-DD
+    std::string today;         // YYYY-MM-DD
     std::string catalog_dir;
 
     // The catalogue is read when first needed.

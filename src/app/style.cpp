@@ -25,13 +25,16 @@ std::string stacked_bar(const Style& style, const std::vector<BarPart>& parts, i
         for (int k = 0; k < static_cast<int>(share); ++k) blocks += style.unicode ? "█" : "#";
         if (share - std::floor(share) >= 0.5 || blocks.empty()) blocks += style.unicode ? "▌" : ":";
         if (i > 0) text += style.unicode ? "│" : "|";
-        text += fmt::format("{} {}{}", style.paint(kColours[i % 8], blocks), parts[i].name, parts[i].label.empty() ? "" : " " + parts[i].label);
-        text += i + 1 < parts.size() ? " " : "";
+        text += style.paint(kColours[i % 8], blocks);
+        if (parts[i].name.empty()) continue;
+        text += fmt::format(" {}{}{}", parts[i].name, parts[i].label.empty() ? "" : " " + parts[i].label,
+                            i + 1 < parts.size() ? " " : "");
     }
     return text + (style.unicode ? "▏" : "]");
 }
 
-std::string table_text(const Style& style, const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows, int indent) {
+std::string table_text(const Style& style, const std::vector<Column>& columns,
+                       const std::vector<std::vector<std::string>>& rows, int indent) {
     std::vector<std::size_t> widths;
     for (std::size_t c = 0; c < columns.size(); ++c) {
         std::size_t width = display_width(columns[c].head);
@@ -40,7 +43,8 @@ std::string table_text(const Style& style, const std::vector<Column>& columns, c
     }
     std::size_t start_of_last = static_cast<std::size_t>(indent);
     for (std::size_t c = 0; c + 1 < columns.size(); ++c) start_of_last += widths[c] + 2;
-    const std::size_t room = std::max<std::size_t>(20, static_cast<std::size_t>(style.width) - std::min(start_of_last, static_cast<std::size_t>(style.width)));
+    const std::size_t room = std::max<std::size_t>(
+        20, static_cast<std::size_t>(style.width) - std::min(start_of_last, static_cast<std::size_t>(style.width)));
 
     const auto line = [&](const std::vector<std::string>& cells, bool head) {
         std::string text(static_cast<std::size_t>(indent), ' ');

@@ -25,7 +25,8 @@ struct BarPart {
     double value = 0;
     std::string label;  // after the name: "3.9"
 };
-// ▕██████ matmul 3.9 │█ attention 0.5 ▏ scaled so that the blocks share `cells`; parts under one cell are named but get a thin block.
+// ▕██████ matmul 3.9 │█ attention 0.5 ▏ scaled so that the blocks share `cells`; parts under one cell are named but get
+// a thin block.
 std::string stacked_bar(const Style& style, const std::vector<BarPart>& parts, int cells);
 
 enum class Align : std::uint8_t { left, right };
@@ -34,6 +35,7 @@ struct Column {
     Align align = Align::left;
 };
 // Pads by display width; the last column is wrapped to the style's width.
-std::string table_text(const Style& style, const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows, int indent = 2);
+std::string table_text(const Style& style, const std::vector<Column>& columns,
+                       const std::vector<std::vector<std::string>>& rows, int indent = 2);
 
 }  // namespace stoker

@@ -19,7 +19,9 @@ TEST(Style, PaintsOnlyWhereColourIsAllowed) {
 TEST(Style, TablesAlignByDisplayWidthAndWrapTheLastColumn) {
     Style style;
     style.width = 40;
-    const std::string text = table_text(style, {{"name"}, {"n", Align::right}, {"note"}}, {{"é", "10", "a note that is longer than its column has room"}, {"abc", "9", "short"}});
+    const std::string text =
+        table_text(style, {{"name"}, {"n", Align::right}, {"note"}},
+                   {{"é", "10", "a note that is longer than its column has room"}, {"abc", "9", "short"}});
     const auto lines = split_lines(text);
     ASSERT_GE(lines.size(), 5u);
     EXPECT_EQ(lines[0], "  name   n  note");

@@ -17,7 +17,9 @@ namespace {
 constexpr std::size_t kMaxFile = 4u << 20;
 constexpr const char* kName = "this-machine";
 
-Json spread_json(const Spread& s) { return Json::object().set("min", s.min).set("median", s.median).set("max", s.max).set("repeats", s.repeats); }
+Json spread_json(const Spread& s) {
+    return Json::object().set("min", s.min).set("median", s.median).set("max", s.max).set("repeats", s.repeats);
+}
 
 double number_at(const Node& node, std::string_view key) {
     const Node* found = node.find(key);
@@ -26,7 +28,8 @@ double number_at(const Node& node, std::string_view key) {
 
 Spread read_spread(const Node* node) {
     if (node == nullptr || !node->is_mapping()) return {};
-    return {number_at(*node, "min"), number_at(*node, "median"), number_at(*node, "max"), static_cast<int>(number_at(*node, "repeats"))};
+    return {number_at(*node, "min"), number_at(*node, "median"), number_at(*node, "max"),
+            static_cast<int>(number_at(*node, "repeats"))};
 }
 
 // A tree that was read, as one that can be written: entries of other machines pass through unchanged.
@@ -50,7 +53,9 @@ Json copy_json(const Node& node) {
 
 bool names_this_machine(const Node* node) {
     if (node == nullptr) return false;
-    if (node->is_sequence()) return std::any_of(node->items.begin(), node->items.end(), [](const auto& item) { return names_this_machine(item.get()); });
+    if (node->is_sequence())
+        return std::any_of(node->items.begin(), node->items.end(),
+                           [](const auto& item) { return names_this_machine(item.get()); });
     const std::string word = node->is_scalar() ? fold_name(node->text) : "";
     return word == fold_name(kName) || word == "local";
 }
@@ -61,44 +66,56 @@ Result<std::string> this_machine_path() {
     const char* cache = std::getenv("XDG_CACHE_HOME");
     if (cache != nullptr && *cache != 0) return std::string(cache) + "/stoker/this-machine.json";
     const char* home = std::getenv("HOME");
-    if (home == nullptr || *home == 0) return Error(ErrorKind::unavailable, "neither XDG_CACHE_HOME nor HOME is set: there is no place to keep the measurement");
+    if (home == nullptr || *home == 0)
+        return Error(ErrorKind::unavailable,
+                     "neither XDG_CACHE_HOME nor HOME is set: there is no place to keep the measurement");
     return std::string(home) + "/.cache/stoker/this-machine.json";
 }
 
 std::string machine_key(const Machine& machine) {
-    return fmt::format("{}, {} of {} cores, {}", machine.model.empty() ? "unknown processor" : machine.model, machine.usable_cores(), machine.logical_cores, machine.architecture);
+    return fmt::format("{}, {} of {} cores, {}", machine.model.empty() ? "unknown processor" : machine.model,
+                       machine.usable_cores(), machine.logical_cores, machine.architecture);
 }
 
 Json speed_json(const MachineSpeed& speed) {
-    return Json::object().set("kernel", speed.kernel).set("threads", speed.threads).set("matmul_flops_per_second", spread_json(speed.matmul_flops)).set("triad_bytes_per_second", spread_json(speed.triad_bytes));
+    return Json::object()
+        .set("kernel", speed.kernel)
+        .set("threads", speed.threads)
+        .set("matmul_flops_per_second", spread_json(speed.matmul_flops))
+        .set("triad_bytes_per_second", spread_json(speed.triad_bytes));
 }
 
 Status save_speed(const std::string& path, const Machine& machine, const MachineSpeed& speed, const std::string& day) {
     Json all = Json::object();
     if (const auto text = read_file(path, kMaxFile); text) {
         const auto old = Document::parse_json(*text, path);
-        if (old && old->root().is_mapping()) all = copy_json(old->root());  // an unreadable file holds nothing worth keeping
+        if (old && old->root().is_mapping())
+            all = copy_json(old->root());  // an unreadable file holds nothing worth keeping
     }
     all.set(machine_key(machine), speed_json(speed).set("measured", day));
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-    if (error) return Error(ErrorKind::unavailable, fmt::format("cannot make the folder of {}: {}", path, error.message()));
+    if (error)
+        return Error(ErrorKind::unavailable, fmt::format("cannot make the folder of {}: {}", path, error.message()));
     return write_file_atomic(path, all.dump() + "\n");
 }
 
 Result<MachineSpeed> load_speed(const std::string& path, const Machine& machine) {
     std::error_code error;
-    if (!std::filesystem::exists(path, error)) return Error(ErrorKind::not_found, "this machine has not been measured", {}, "stoker bench cpu");
+    if (!std::filesystem::exists(path, error))
+        return Error(ErrorKind::not_found, "this machine has not been measured", {}, "stoker bench cpu");
     TRY(const std::string text, read_file(path, kMaxFile));
     TRY(const Document document, Document::parse_json(text, path));
     const Node* entry = document.root().is_mapping() ? document.root().find(machine_key(machine)) : nullptr;
-    if (entry == nullptr || !entry->is_mapping()) return Error(ErrorKind::not_found, "this machine has not been measured", {}, "stoker bench cpu");
+    if (entry == nullptr || !entry->is_mapping())
+        return Error(ErrorKind::not_found, "this machine has not been measured", {}, "stoker bench cpu");
     MachineSpeed speed;
     if (const Node* kernel = entry->find("kernel")) speed.kernel = kernel->text;
     speed.threads = static_cast<int>(number_at(*entry, "threads"));
     speed.matmul_flops = read_spread(entry->find("matmul_flops_per_second"));
     speed.triad_bytes = read_spread(entry->find("triad_bytes_per_second"));
-    if (!(speed.matmul_flops.max > 0) || !(speed.triad_bytes.max > 0)) return Error(ErrorKind::not_found, "the kept measurement is not complete", {}, "stoker bench cpu");
+    if (!(speed.matmul_flops.max > 0) || !(speed.triad_bytes.max > 0))
+        return Error(ErrorKind::not_found, "the kept measurement is not complete", {}, "stoker bench cpu");
     return speed;
 }
 
@@ -117,7 +134,9 @@ int add_this_machine(const Machine& machine, const MachineSpeed& speed, Catalog&
 Status add_this_machine_if_named(const Document& workload, Catalog& catalog) {
     const Node* where = workload.root().is_mapping() ? workload.root().find("where") : nullptr;
     if (where == nullptr || !where->is_mapping()) return done();
-    if (!names_this_machine(where->find("cloud")) && !names_this_machine(where->find("clouds")) && !names_this_machine(where->find("sizes"))) return done();
+    if (!names_this_machine(where->find("cloud")) && !names_this_machine(where->find("clouds")) &&
+        !names_this_machine(where->find("sizes")))
+        return done();
     const Machine machine = discover_machine();
     auto path = this_machine_path();
     auto speed = path ? load_speed(*path, machine) : Result<MachineSpeed>(std::move(path).error());

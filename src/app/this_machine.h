@@ -23,7 +23,8 @@ Result<MachineSpeed> load_speed(const std::string& path, const Machine& machine)
 
 // Adds the node type "this-machine" with the measured matmul rate and memory bandwidth; once.
 int add_this_machine(const Machine& machine, const MachineSpeed& speed, Catalog& catalog);
-// Does that when the workload's `where` names this machine, measuring quickly when nothing is kept. Call before read_workload.
+// Does that when the workload's `where` names this machine, measuring quickly when nothing is kept. Call before
+// read_workload.
 Status add_this_machine_if_named(const Document& workload, Catalog& catalog);
 
 }  // namespace stoker

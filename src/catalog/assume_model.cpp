@@ -25,7 +25,10 @@ const ModelSpec* nearest_model(const Catalog& catalog, double parameters, ModelK
     for (const ModelSpec& model : catalog.models()) {
         const double known = published_or_counted(model);
         if (model.kind != kind || model.moe() || model.attention == AttentionKind::mla || known <= 0) continue;
-        const double distance = std::abs(std::log(known / parameters));
+        // Whoever says only "7B" means a model of today: gated, with RMSNorm. The older shape stands in when nothing
+        // else is near.
+        const bool dated = kind == ModelKind::decoder && (!model.gated || model.layer_norm);
+        const double distance = std::abs(std::log(known / parameters)) + (dated ? 1.0 : 0.0);
         if (distance < best_distance) {
             best_distance = distance;
             best = &model;

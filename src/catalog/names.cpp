@@ -1,5 +1,5 @@
-#include "catalog/catalog.h"
 #include "catalog/names.h"
+#include "catalog/catalog.h"
 
 #include <algorithm>
 #include <cctype>

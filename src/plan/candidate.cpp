@@ -13,11 +13,13 @@ std::string refusal_text(Reason reason, double have, double need) {
     switch (reason) {
         case Reason::memory: return fmt::format("needs {} on one device, {} usable", gib(need), gib(have));
         case Reason::host_memory: return fmt::format("needs {} of host memory, {} there", gib(need), gib(have));
-        case Reason::batch_too_large: return fmt::format("{:.0f} sequences at once asked of a global batch of {:.0f}", need, have);
+        case Reason::batch_too_large:
+            return fmt::format("{:.0f} sequences at once asked of a global batch of {:.0f}", need, have);
         case Reason::no_rdma: return fmt::format("no RDMA network: {:.0f} % of the step would wait for it", 100 * need);
         case Reason::shape_indivisible: return "no way to divide the model over that many devices";
         case Reason::precision_unsupported: return "the device has no units for this precision";
-        case Reason::dominated: return fmt::format("even at its matmul ceiling {} and still beaten", format_seconds(Seconds(need)));
+        case Reason::dominated:
+            return fmt::format("even at its matmul ceiling {} and still beaten", format_seconds(Seconds(need)));
         case Reason::cpu_too_slow: return fmt::format("at best {} on CPU cores", format_seconds(Seconds(need)));
         default: return std::string(sentence(reason));
     }
@@ -58,8 +60,9 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
         }
     }
     if (choice.node->cloud == "azure" && offer.priced)
-        candidate.notes.push_back(fmt::format("storage apart: {} x premium SSD P10 (128 GiB, 100 MB/s): {}", point.nodes,
-                                              format_usd(Usd::from_double(option.hours.mid * point.nodes * context.settings.disk_usd_per_month / 730))));
+        candidate.notes.push_back(fmt::format(
+            "storage apart: {} x premium SSD P10 (128 GiB, 100 MB/s): {}", point.nodes,
+            format_usd(Usd::from_double(option.hours.mid * point.nodes * context.settings.disk_usd_per_month / 730))));
     if (!offer.zones.empty()) candidate.notes.push_back("zones open to this subscription: " + join(offer.zones, ", "));
     if (!offer.priced) candidate.notes.push_back("unpriced: no price is known, which is not zero");
     return candidate;
@@ -74,26 +77,35 @@ std::string why_not_first(const Context& context, const Option& winner, const Op
     if (other.choice == winner.choice && other.pricing == winner.pricing && other.region != winner.region) {
         if (score_cost(other) == score_cost(winner)) return "same machines at the same price, in another region";
         cause = "dearer region";
-    }
-    else if (other.choice == winner.choice && winner.pricing == Pricing::spot && other.pricing != Pricing::spot) cause = "no eviction risk, full price";
+    } else if (other.choice == winner.choice && winner.pricing == Pricing::spot && other.pricing != Pricing::spot)
+        cause = "no eviction risk, full price";
     else if (other.preference > winner.preference)
-        cause = a.accelerator != nullptr && b.accelerator == nullptr ? "a GPU answers surer within the limit"
+        cause = a.accelerator != nullptr && b.accelerator == nullptr   ? "a GPU answers surer within the limit"
                 : a.accelerator == nullptr && b.accelerator == nullptr ? "F series first for small models"
-                : "policy: the plainer device first";
-    else if (other.nodes > winner.nodes) cause = "more nodes, less from each";
-    else if (a.accelerator != nullptr && b.accelerator == a.accelerator) cause = "same GPUs in a dearer size";
-    else if (score_time(other) > score_time(winner) && score_cost(other) > score_cost(winner)) cause = "slower for the money";
-    else cause = "price per hour";
+                                                                       : "policy: the plainer device first";
+    else if (other.nodes > winner.nodes)
+        cause = "more nodes, less from each";
+    else if (a.accelerator != nullptr && b.accelerator == a.accelerator)
+        cause = "same GPUs in a dearer size";
+    else if (score_time(other) > score_time(winner) && score_cost(other) > score_cost(winner))
+        cause = "slower for the money";
+    else
+        cause = "price per hour";
 
     const double cost = percent(other.usd.mid, winner.usd.mid), energy = percent(other.kwh.mid, winner.kwh.mid);
-    const double time = winner.latency_s > 0 ? percent(other.latency_s, winner.latency_s) : percent(other.hours.mid, winner.hours.mid);
+    const double time =
+        winner.latency_s > 0 ? percent(other.latency_s, winner.latency_s) : percent(other.hours.mid, winner.hours.mid);
     auto signed_text = [](double value, std::string_view up, std::string_view down) {
-        return std::abs(value) < 0.5 ? fmt::format("as {}", up == "dearer" ? "dear" : up == "slower" ? "fast" : "hungry")
+        return std::abs(value) < 0.5 ? fmt::format("as {}", up == "dearer"   ? "dear"
+                                                            : up == "slower" ? "fast"
+                                                                             : "hungry")
                                      : fmt::format("{:.0f} % {}", std::abs(value), value > 0 ? up : down);
     };
     switch (minimize) {
         case Minimize::cost: return fmt::format("{}: {}", cause, signed_text(cost, "dearer", "cheaper"));
-        case Minimize::time: return fmt::format("{}: {}, {}", cause, signed_text(time, "slower", "faster"), signed_text(cost, "dearer", "cheaper"));
+        case Minimize::time:
+            return fmt::format("{}: {}, {}", cause, signed_text(time, "slower", "faster"),
+                               signed_text(cost, "dearer", "cheaper"));
         case Minimize::energy: return fmt::format("{}: {}", cause, signed_text(energy, "more energy", "less energy"));
     }
     return cause;

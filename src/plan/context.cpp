@@ -26,7 +26,8 @@ void RejectionLog::add(Rejection rejection) {
     line.count += rejection.count;
     if (rejection.region != line.region) line.region.clear();
     if (rejection.nodes != line.nodes) line.nodes = 0;
-    // Numbers of different kinds never meet here, since a reason fixes its unit. The nearest miss is the most useful to see.
+    // Numbers of different kinds never meet here, since a reason fixes its unit. The nearest miss is the most useful to
+    // see.
     auto gap = [](const Rejection& r) { return std::abs(r.need - r.have); };
     if (gap(rejection) < gap(line)) {
         line.have = rejection.have;
@@ -108,7 +109,11 @@ void sort_offers(std::vector<Offer>& offers) {
 }
 
 Rejection line(int type, std::string region, Refusal refusal) {
-    return {.node_type = type, .region = std::move(region), .reason = refusal.reason, .have = refusal.have, .need = refusal.need,
+    return {.node_type = type,
+            .region = std::move(region),
+            .reason = refusal.reason,
+            .have = refusal.have,
+            .need = refusal.need,
             .text = std::move(refusal.text)};
 }
 
@@ -122,14 +127,20 @@ std::vector<Offer> offers_of(Context& context, int type) {
             other_os = true;
             continue;
         }
-        if (!where.regions.empty() && std::find(where.regions.begin(), where.regions.end(), price.region) == where.regions.end() &&
+        if (!where.regions.empty() &&
+            std::find(where.regions.begin(), where.regions.end(), price.region) == where.regions.end() &&
             price.pricing != Pricing::owned) {
             other_region = true;
             continue;
         }
         ++context.considered;
-        Offer offer{.region = price.region, .pricing = price.pricing, .usd_per_hour = price.per_hour.dollars(), .low = price.low,
-                    .high = price.high, .estimate = price.estimate, .provenance = price.provenance};
+        Offer offer{.region = price.region,
+                    .pricing = price.pricing,
+                    .usd_per_hour = price.per_hour.dollars(),
+                    .low = price.low,
+                    .high = price.high,
+                    .estimate = price.estimate,
+                    .provenance = price.provenance};
         if (offer.low <= 0) offer.low = offer.usd_per_hour;
         if (offer.high <= 0) offer.high = offer.usd_per_hour;
         if (auto refusal = refuse_offer(context, type, offer)) {
@@ -143,7 +154,8 @@ std::vector<Offer> offers_of(Context& context, int type) {
         offers.push_back({.region = node.cloud, .pricing = Pricing::owned, .priced = false});
     } else if (offers.empty() && context.catalog.prices_of(type).empty()) {
         ++context.considered;
-        context.rejected.add(line(type, "", {Reason::unpriced, 0, 1, "no price in the catalogue: unpriced, which is not free"}));
+        context.rejected.add(
+            line(type, "", {Reason::unpriced, 0, 1, "no price in the catalogue: unpriced, which is not free"}));
     } else if (offers.empty() && (other_os || other_region)) {
         ++context.considered;
         const std::string what = other_region ? "no price in the regions asked for" : "no price for " + where.os;
@@ -171,10 +183,12 @@ bool is_nd(const NodeType& node) {
 
 int twin_without_rdma(const Catalog& catalog, int type) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(type)];
+    if (!node.has_gpu()) return -1;  // any two CPU sizes would look alike below
     for (std::size_t i = 0; i < catalog.node_types().size(); ++i) {
         const NodeType& other = catalog.node_types()[i];
-        if (other.cloud == node.cloud && other.accelerator == node.accelerator && other.accelerators == node.accelerators &&
-            other.accelerator_memory.v == node.accelerator_memory.v && !is_rdma(other) && static_cast<int>(i) != type)
+        if (other.cloud == node.cloud && other.accelerator == node.accelerator &&
+            other.accelerators == node.accelerators && other.accelerator_memory.v == node.accelerator_memory.v &&
+            !is_rdma(other) && static_cast<int>(i) != type)
             return static_cast<int>(i);
     }
     return -1;
@@ -187,20 +201,28 @@ std::string retirement_of(const Context& context, int type) {
     return node.retirement_date;
 }
 
-Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options, bool rdma_for_inference) {
-    Context context{.workload = workload, .catalog = catalog, .options = options, .settings = read_settings(catalog), .choices = {},
-                    .rejected = {}, .image = {}};
+Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options,
+                     bool rdma_for_inference) {
+    Context context{.workload = workload,
+                    .catalog = catalog,
+                    .options = options,
+                    .settings = read_settings(catalog),
+                    .choices = {},
+                    .rejected = {},
+                    .image = {}};
     context.rdma_allowed_for_inference = rdma_for_inference;
     for (std::size_t i = 0; i < catalog.node_types().size(); ++i) {
         const int type = static_cast<int>(i);
-        if (!is_asked_for(context, type)) continue;  // another cloud, or not in the list of sizes: not a candidate at all
+        if (!is_asked_for(context, type))
+            continue;  // another cloud, or not in the list of sizes: not a candidate at all
         if (auto refusal = refuse_node(context, type)) {
             ++context.considered;
             context.rejected.add(line(type, "", std::move(*refusal)));
             continue;
         }
         NodeChoice choice{.type = type, .node = &catalog.node_types()[i]};
-        if (choice.node->has_gpu()) choice.accelerator = &catalog.accelerators()[static_cast<std::size_t>(choice.node->accelerator)];
+        if (choice.node->has_gpu())
+            choice.accelerator = &catalog.accelerators()[static_cast<std::size_t>(choice.node->accelerator)];
         choice.retires = retirement_of(context, type);
         choice.offers = offers_of(context, type);
         if (!choice.offers.empty()) context.choices.push_back(std::move(choice));

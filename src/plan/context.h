@@ -1,5 +1,5 @@
-// What every part of planning reads: the question, the facts, and the node types and offers that are left after the constraints
-// that do not depend on how many nodes are used.
+// What every part of planning reads: the question, the facts, and the node types and offers that are left after the
+// constraints that do not depend on how many nodes are used.
 #pragma once
 
 #include <string>
@@ -28,15 +28,15 @@ struct NodeChoice {
     const Accelerator* accelerator = nullptr;  // nullptr: CPU only
     std::vector<Offer> offers = {};
     std::string retires = {};  // announced retirement, YYYY-MM-DD
-    double cheapest() const;  // dollars per hour; infinity when nothing is priced
+    double cheapest() const;   // dollars per hour; infinity when nothing is priced
     int year() const { return accelerator != nullptr ? accelerator->year : 0; }
     int devices() const;  // whole devices a job sees on one node; a fraction of a GPU counts as one
 };
 
 // Numbers of the catalogue that only planning needs, with the defaults used when the catalogue does not hold them.
 struct PlanSettings {
-    double provision_s = 600;            // VM creation, image, driver check
-    double evictions_per_hour = 0.02;    // spot, one node
+    double provision_s = 600;          // VM creation, image, driver check
+    double evictions_per_hour = 0.02;  // spot, one node
     bool eviction_rate_known = false;
     double failures_per_gpu_hour = 2.0e-5;
     double restart_s = 600;
@@ -45,9 +45,9 @@ struct PlanSettings {
     double pue = 1.2;
     double host_w_per_gpu = 375, idle_power_fraction = 0.15;
     double price_stale_days = 30, catalogue_stale_days = 90;
-    double disk_usd_per_month = 19.71;   // Premium SSD P10 (128 GiB), list price East US
-    double fit_wanted = 0.8;             // a layout that probably runs out of memory is a last resort
-    double network_bound_share = 0.5;    // more of the step than this waiting on a network without RDMA: refused
+    double disk_usd_per_month = 19.71;  // Premium SSD P10 (128 GiB), list price East US
+    double fit_wanted = 0.8;            // a layout that probably runs out of memory is a last resort
+    double network_bound_share = 0.5;   // more of the step than this waiting on a network without RDMA: refused
 };
 
 // One line per (node type, reason): the numbers nearest to fitting, and how many candidates the line stands for.
@@ -81,7 +81,8 @@ struct Context {
 
 PlanSettings read_settings(const Catalog& catalog);
 // Runs the constraints on every node type and every offer; what is left is in choices.
-Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options, bool rdma_for_inference = false);
+Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options,
+                     bool rdma_for_inference = false);
 
 // Days from one YYYY-MM-DD to another; 0 when either is not such a date.
 long days_between(std::string_view from, std::string_view to);

@@ -25,18 +25,27 @@ CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricin
     FailureModel failures{.failures_per_gpu_hour = context.settings.failures_per_gpu_hour,
                           .evictions_per_node_hour = pricing == Pricing::spot ? context.settings.evictions_per_hour : 0,
                           .restart_s = context.settings.restart_s};
-    const double write = spec.write_bandwidth_per_second ? spec.write_bandwidth_per_second->v : context.settings.checkpoint_bytes_per_s;
-    return plan_checkpoints(failures, std::max(1.0, nodes * choice.devices()), nodes, point.checkpoint_bytes, write, spec.asynchronous,
-                            point.work_s, spec.every ? spec.every->v : 0);
+    const double write =
+        spec.write_bandwidth_per_second ? spec.write_bandwidth_per_second->v : context.settings.checkpoint_bytes_per_s;
+    return plan_checkpoints(failures, std::max(1.0, nodes * choice.devices()), nodes, point.checkpoint_bytes, write,
+                            spec.asynchronous, point.work_s, spec.every ? spec.every->v : 0);
 }
 
 Option price_point(const Context& context, const std::vector<Point>& points, int index, int offer_index) {
     const Point& point = points[static_cast<std::size_t>(index)];
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
     const Offer& offer = choice.offers[static_cast<std::size_t>(offer_index)];
-    Option option{.point = index, .choice = point.choice, .offer = offer_index, .nodes = point.nodes, .year = choice.year(),
-                  .preference = point.preference + (offer.priced ? 0 : 100), .priced = offer.priced, .latency_s = point.latency_s,
-                  .pricing = offer.pricing, .name = choice.node->name, .region = offer.region};
+    Option option{.point = index,
+                  .choice = point.choice,
+                  .offer = offer_index,
+                  .nodes = point.nodes,
+                  .year = choice.year(),
+                  .preference = point.preference + (offer.priced ? 0 : 100),
+                  .priced = offer.priced,
+                  .latency_s = point.latency_s,
+                  .pricing = offer.pricing,
+                  .name = choice.node->name,
+                  .region = offer.region};
     if (point.work_s > 0) {
         option.goodput = checkpoints_of(context, point, offer.pricing).goodput;
         const Range& factor = point.speed;
@@ -47,18 +56,25 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
         option.hours = {point.service_hours, point.service_hours, point.service_hours};
     }
 
-    // Nodes x hours x price, and nothing else: the same figure stands in run reports and invoices. Disks are told apart.
+    // Nodes x hours x price, and nothing else: the same figure stands in run reports and invoices. Disks are told
+    // apart.
     auto money = [&](double hours, double price) { return hours * point.nodes * price; };
     if (offer.priced)
-        option.usd = {money(option.hours.low, std::min(offer.low, offer.usd_per_hour)), money(option.hours.mid, offer.usd_per_hour),
+        option.usd = {money(option.hours.low, std::min(offer.low, offer.usd_per_hour)),
+                      money(option.hours.mid, offer.usd_per_hour),
                       money(option.hours.high, std::max(offer.high, offer.usd_per_hour))};
 
     const Accelerator* accelerator = choice.accelerator;
     const double count = accelerator != nullptr ? choice.node->accelerators * point.nodes : point.nodes;
     const double full = accelerator != nullptr ? accelerator->power.v : 6.0 * choice.node->cores;
-    const double idle = accelerator != nullptr ? (accelerator->idle_power.v > 0 ? accelerator->idle_power.v : context.settings.idle_power_fraction * full)
-                                                : 0.4 * full;
-    const double host = accelerator != nullptr ? std::min(context.settings.host_w_per_gpu, 20.0 * choice.node->vcpus / std::max(1.0, choice.node->accelerators)) : 30.0;
+    const double idle =
+        accelerator != nullptr
+            ? (accelerator->idle_power.v > 0 ? accelerator->idle_power.v : context.settings.idle_power_fraction * full)
+            : 0.4 * full;
+    const double host = accelerator != nullptr
+                            ? std::min(context.settings.host_w_per_gpu,
+                                       20.0 * choice.node->vcpus / std::max(1.0, choice.node->accelerators))
+                            : 30.0;
     auto energy = [&](double hours) {
         return energy_kwh(count, full, idle, share_busy(point.prediction), host, hours * 3600, context.settings.pue);
     };
@@ -77,8 +93,13 @@ Expansion expand(const Context& context, const std::vector<Point>& points) {
             int& so_far = taken[static_cast<int>(offer.pricing)];
             if (so_far >= 2) continue;  // dearer regions of the same thing
             auto say_no = [&](const Refusal& refusal) {
-                out.rejected.add({.node_type = choice.type, .region = offer.region, .nodes = points[p].nodes, .reason = refusal.reason,
-                                  .have = refusal.have, .need = refusal.need, .text = refusal.text});
+                out.rejected.add({.node_type = choice.type,
+                                  .region = offer.region,
+                                  .nodes = points[p].nodes,
+                                  .reason = refusal.reason,
+                                  .have = refusal.have,
+                                  .need = refusal.need,
+                                  .text = refusal.text});
                 ++out.refused;
             };
             if (auto refusal = refuse_nodes(context, choice.type, offer, points[p].nodes)) {
@@ -91,8 +112,10 @@ Expansion expand(const Context& context, const std::vector<Point>& points) {
             Option option = price_point(context, points, static_cast<int>(p), static_cast<int>(o));
             auto late = points[p].work_s > 0 ? refuse_deadline(context, option.hours.mid) : std::nullopt;
             auto dear = option.priced ? refuse_budget(context, option.usd.mid) : std::nullopt;
-            if (late) say_no(*late);
-            else if (dear) say_no(*dear);
+            if (late)
+                say_no(*late);
+            else if (dear)
+                say_no(*dear);
             (late || dear ? out.over_limit : out.options).push_back(option);
         }
     }

@@ -1,4 +1,5 @@
-// Which part of the world a cloud region lies in, from its name. Used for residency; unknown regions satisfy no residency rule.
+// Which part of the world a cloud region lies in, from its name. Used for residency; unknown regions satisfy no
+// residency rule.
 #pragma once
 
 #include <string_view>

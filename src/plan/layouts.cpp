@@ -18,9 +18,12 @@ std::vector<int> tensor_degrees(const LayoutSpace& space) {
     std::vector<int> degrees{1};
     if (!space.transformer || !space.gpu || space.adapters_only) return degrees;
     // Off the fast links tensor parallelism loses more than it divides (planner smells): only pairs there.
-    const int most = space.pairs_only ? 2 : space.domain > 1 ? std::min(space.domain, 16) : std::min(space.devices_per_node, 2);
+    const int most = space.pairs_only   ? 2
+                     : space.domain > 1 ? std::min(space.domain, 16)
+                                        : std::min(space.devices_per_node, 2);
     for (int t = 2; t <= most; t *= 2)
-        if (space.heads % t == 0 && (space.mla || space.kv_heads % t == 0 || t % std::max(1, space.kv_heads) == 0)) degrees.push_back(t);
+        if (space.heads % t == 0 && (space.mla || space.kv_heads % t == 0 || t % std::max(1, space.kv_heads) == 0))
+            degrees.push_back(t);
     return degrees;
 }
 
@@ -57,9 +60,11 @@ void add_states(const LayoutSpace& space, ParallelLayout layout, std::vector<Par
     const int ranks = layout.data * layout.context;
     auto add = [&](int zero, int shard_group) {
         if (!allows(space.pinned.zero, zero)) return;
-        if (space.pinned.shard_group && std::lround(*space.pinned.shard_group) != shard_group && shard_group != 0) return;
+        if (space.pinned.shard_group && std::lround(*space.pinned.shard_group) != shard_group && shard_group != 0)
+            return;
         layout.zero = static_cast<std::uint8_t>(zero);
-        layout.shard_group = space.pinned.shard_group ? static_cast<int>(std::lround(*space.pinned.shard_group)) : shard_group;
+        layout.shard_group =
+            space.pinned.shard_group ? static_cast<int>(std::lround(*space.pinned.shard_group)) : shard_group;
         out.push_back(layout);
     };
     if (ranks == 1) return add(space.pinned.zero ? static_cast<int>(*space.pinned.zero) : 0, 0);
@@ -67,7 +72,8 @@ void add_states(const LayoutSpace& space, ParallelLayout layout, std::vector<Par
     const int last = layout.pipeline > 1 && !space.pinned.zero ? 1 : 3;
     for (int zero = 0; zero <= last; ++zero) add(zero, 0);
     const int in_node = std::max(1, space.devices_per_node / layout.tensor);
-    if (last == 3 && ranks > in_node && in_node > 1 && ranks % in_node == 0 && !space.pinned.shard_group) add(3, in_node);  // HSDP
+    if (last == 3 && ranks > in_node && in_node > 1 && ranks % in_node == 0 && !space.pinned.shard_group)
+        add(3, in_node);  // HSDP
 }
 
 }  // namespace

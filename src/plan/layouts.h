@@ -8,13 +8,13 @@
 namespace stoker {
 
 struct LayoutSpace {
-    int devices = 1;           // in all
+    int devices = 1;  // in all
     int devices_per_node = 1;
-    int domain = 1;            // devices that reach each other at full speed
+    int domain = 1;  // devices that reach each other at full speed
     bool pairs_only = false, gpu = true;
     int layers = 1, heads = 1, kv_heads = 1, experts = 0;
     double sequence = 1;
-    double global_batch = 1;   // sequences or images per step
+    double global_batch = 1;  // sequences or images per step
     bool transformer = true, mla = false, flash = true, adapters_only = false;
     LayoutSpec pinned;
 };

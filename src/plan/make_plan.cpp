@@ -1,4 +1,5 @@
-// The one path from a question to a plan: constraints, search, money, limits, ranking, platform, advice, what-ifs, words.
+// The one path from a question to a plan: constraints, search, money, limits, ranking, platform, advice, what-ifs,
+// words.
 #include "plan/plan.h"
 
 #include <algorithm>
@@ -19,12 +20,18 @@ Result<Search> run_search(const Context& context, const SearchMode& mode) {
     switch (context.workload.kind) {
         case WorkloadKind::training:
         case WorkloadKind::fine_tuning:
-            return search_training(context, {.exhaustive = mode.exhaustive, .top = std::max(1, context.options.top), .quick = mode.quick, .cache = mode.cache});
+            return search_training(context, {.exhaustive = mode.exhaustive,
+                                             .top = std::max(1, context.options.top),
+                                             .quick = mode.quick,
+                                             .cache = mode.cache});
         case WorkloadKind::embedding:
-            if (!context.workload.traffic.requests_per_second && context.workload.total_examples() > 0) return search_batch(context);
+            if (!context.workload.traffic.requests_per_second && context.workload.total_examples() > 0)
+                return search_batch(context);
             [[fallthrough]];
         case WorkloadKind::inference:
-            return search_serving(context, {.top = mode.quick ? 1 : std::max(1, context.options.top), .most_simulated = mode.quick ? 4 : 12, .exhaustive = mode.exhaustive});
+            return search_serving(context, {.top = mode.quick ? 1 : std::max(1, context.options.top),
+                                            .most_simulated = mode.quick ? 4 : 12,
+                                            .exhaustive = mode.exhaustive});
         case WorkloadKind::batch_inference: return search_batch(context);
         case WorkloadKind::preprocessing: return search_preprocessing(context);
         case WorkloadKind::notebook: return search_notebook(context);
@@ -35,7 +42,8 @@ Result<Search> run_search(const Context& context, const SearchMode& mode) {
 
 Ranking rank(Context& context, const std::vector<Point>& points) {
     Ranking ranking{.expansion = expand(context, points), .groups = {}};
-    // Nothing can be had with today's quota: the plan is still worth knowing, with the quota to ask for before anything else.
+    // Nothing can be had with today's quota: the plan is still worth knowing, with the quota to ask for before anything
+    // else.
     if (ranking.expansion.options.empty() && !ranking.expansion.over_quota.empty()) {
         context.quota_enforced = false;
         Expansion lifted = expand(context, points);
@@ -54,7 +62,8 @@ Ranking rank(Context& context, const std::vector<Point>& points) {
 namespace {
 
 bool serves(const Workload& workload) {
-    return workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference || workload.kind == WorkloadKind::embedding;
+    return workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference ||
+           workload.kind == WorkloadKind::embedding;
 }
 
 void fill_candidates(Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
@@ -66,7 +75,8 @@ void fill_candidates(Context& context, const Search& search, const Ranking& rank
     for (const Option& option : shown) {
         Candidate candidate = make_candidate(context, search, option);
         candidate.orchestrator = choose_platform(context.workload, context, candidate).orchestrator;
-        if (&option != &shown.front()) candidate.why_not_first = why_not_first(context, shown.front(), option, minimize);
+        if (&option != &shown.front())
+            candidate.why_not_first = why_not_first(context, shown.front(), option, minimize);
         plan.candidates.push_back(std::move(candidate));
     }
     std::vector<Option> all = ranking.expansion.options;
@@ -129,18 +139,23 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
 
 Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, const PlanOptions& options) {
     if (workload.where.sizes.size() != 1)
-        return Error(ErrorKind::invalid, fmt::format("an estimate needs exactly one size, {} are named", workload.where.sizes.size()), workload.pos,
-                     "add where: {sizes: [Standard_ND96isr_H100_v5], nodes: 2}");
+        return Error(ErrorKind::invalid,
+                     fmt::format("an estimate needs exactly one size, {} are named", workload.where.sizes.size()),
+                     workload.pos, "add where: {sizes: [Standard_ND96isr_H100_v5], nodes: 2}");
     Context context = make_context(workload, catalog, options);
     if (context.choices.empty()) {
         const auto lines = context.rejected.sorted();
-        return Error(ErrorKind::infeasible, fmt::format("{}: {}", workload.where.sizes.front(), lines.empty() ? "not in the catalogue" : lines.front().text), workload.pos);
+        return Error(ErrorKind::infeasible,
+                     fmt::format("{}: {}", workload.where.sizes.front(),
+                                 lines.empty() ? "not in the catalogue" : lines.front().text),
+                     workload.pos);
     }
     context.quota_enforced = false;
     Search search;
     if (is_training(workload.kind)) {
         if (!(training_examples(workload) > 0))
-            return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing", workload.pos);
+            return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing",
+                         workload.pos);
         const int nodes = workload.where.nodes ? static_cast<int>(std::lround(*workload.where.nodes)) : 1;
         TRY(Point point, training_point(context, 0, nodes));
         search.points.push_back(std::move(point));
@@ -153,7 +168,10 @@ Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, con
     const std::vector<Option> groups = best_of_groups(std::move(options_found), workload.objective.minimize);
     if (groups.empty()) {
         const auto lines = search.rejected.sorted();
-        return Error(ErrorKind::infeasible, fmt::format("{}: {}", workload.where.sizes.front(), lines.empty() ? "no configuration runs" : lines.front().text), workload.pos);
+        return Error(ErrorKind::infeasible,
+                     fmt::format("{}: {}", workload.where.sizes.front(),
+                                 lines.empty() ? "no configuration runs" : lines.front().text),
+                     workload.pos);
     }
     Candidate candidate = make_candidate(context, search, groups.front());
     candidate.orchestrator = choose_platform(workload, context, candidate).orchestrator;

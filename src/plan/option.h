@@ -1,5 +1,6 @@
-// Between search and plan: a Point is what a search found for a node type and a number of nodes, whatever it costs and wherever it is;
-// an Option is a Point at an offer, with its money. Candidates, which people see, are made only of the few best Options.
+// Between search and plan: a Point is what a search found for a node type and a number of nodes, whatever it costs and
+// wherever it is; an Option is a Point at an offer, with its money. Candidates, which people see, are made only of the
+// few best Options.
 #pragma once
 
 #include <vector>
@@ -19,11 +20,11 @@ struct Point {
     double service_hours = 0;  // how long a service or notebook is priced for
     double units = 0;          // amount of work (jobs) or units per hour (services), in `prediction.unit_name`
     double checkpoint_bytes = 0;
-    Range speed{1, 1, 1};      // interval factors of its working time
-    bool gang = false;         // all nodes are lost when one is
-    int preference = 0;        // policy before money: CPU first, T4 first, one VM for several models; lower is first
-    double latency_s = 0;      // what "minimise time" means for a service
-    Prediction prediction;     // without hours, money and energy
+    Range speed{1, 1, 1};   // interval factors of its working time
+    bool gang = false;      // all nodes are lost when one is
+    int preference = 0;     // policy before money: CPU first, T4 first, one VM for several models; lower is first
+    double latency_s = 0;   // what "minimise time" means for a service
+    Prediction prediction;  // without hours, money and energy
     std::string framework;
     std::vector<std::string> notes;
 };
@@ -49,15 +50,16 @@ CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricin
 
 // Every point at the best allowed offer of each pricing, and at the next best region of it. Refusals go to the log.
 struct Expansion {
-    std::vector<Option> options;      // within every limit
-    std::vector<Option> over_limit;   // deadline or budget missed
-    std::vector<Option> over_quota;   // only when quota is enforced
+    std::vector<Option> options;     // within every limit
+    std::vector<Option> over_limit;  // deadline or budget missed
+    std::vector<Option> over_quota;  // only when quota is enforced
     RejectionLog rejected;
     std::int64_t considered = 0, refused = 0;
 };
 Expansion expand(const Context& context, const std::vector<Point>& points);
 
-// Ranking. A score is an integer so that equal means equal; lower is better. To add a term: a file in scores/ and a case in score().
+// Ranking. A score is an integer so that equal means equal; lower is better. To add a term: a file in scores/ and a
+// case in score().
 std::int64_t score_cost(const Option& option);
 std::int64_t score_time(const Option& option);
 std::int64_t score_energy(const Option& option);

@@ -1,5 +1,5 @@
-// Runs independent pieces of work on a few threads. Each piece writes only its own result, so the outcome does not depend on how
-// many threads there are.
+// Runs independent pieces of work on a few threads. Each piece writes only its own result, so the outcome does not
+// depend on how many threads there are.
 #pragma once
 
 #include <algorithm>

@@ -24,7 +24,8 @@ std::vector<Option> pareto_front(std::vector<Option> options) {
 }
 
 std::vector<Option> best_of_groups(std::vector<Option> options, Minimize minimize) {
-    std::sort(options.begin(), options.end(), [=](const Option& a, const Option& b) { return ranks_before(a, b, minimize); });
+    std::sort(options.begin(), options.end(),
+              [=](const Option& a, const Option& b) { return ranks_before(a, b, minimize); });
     std::vector<Option> best;
     std::vector<std::pair<int, Pricing>> seen;
     bool second_region = false;

@@ -1,4 +1,5 @@
-// From a workload and a catalogue to a ranked, costed, explained plan. Pure: the same input gives the same plan, byte for byte.
+// From a workload and a catalogue to a ranked, costed, explained plan. Pure: the same input gives the same plan, byte
+// for byte.
 #pragma once
 
 #include <functional>
@@ -19,28 +20,39 @@
 
 namespace stoker {
 
-enum class Orchestrator : std::uint8_t { local, slurm, cyclecloud_slurm, aks, azure_ml, vmss, batch, ray, kubernetes, none };
+enum class Orchestrator : std::uint8_t {
+    local,
+    slurm,
+    cyclecloud_slurm,
+    aks,
+    azure_ml,
+    vmss,
+    batch,
+    ray,
+    kubernetes,
+    none
+};
 std::string_view to_string(Orchestrator orchestrator);
 
 // All figures are for the whole job (training, batch) or for one hour of service (inference), as `unit` says.
 struct Prediction {
-    std::array<double, kTimeTerms> seconds{};    // of one step, by term (training)
-    std::array<double, kMemoryTerms> bytes{};    // of the fullest device, by term
-    Range step_s;                                // training; 0 otherwise
+    std::array<double, kTimeTerms> seconds{};  // of one step, by term (training)
+    std::array<double, kMemoryTerms> bytes{};  // of the fullest device, by term
+    Range step_s;                              // training; 0 otherwise
     Range memory_bytes;
     double memory_capacity_bytes = 0, fit_probability = 1;
     double mfu = 0, hfu = 0, tokens_per_s = 0, steps = 0;
     double tensor_bytes = 0, pipeline_bytes = 0, gradient_bytes = 0;
-    Range hours;                                 // wall clock, restarts and provisioning included; inference: 1
-    Range usd;                                   // of the hours
-    Range usd_per_unit;                          // per B tokens trained, per M output tokens, per 1k requests or per hour: see unit_name
+    Range hours;         // wall clock, restarts and provisioning included; inference: 1
+    Range usd;           // of the hours
+    Range usd_per_unit;  // per B tokens trained, per M output tokens, per 1k requests or per hour: see unit_name
     std::string unit_name;
     Range kwh;
     CheckpointPlan checkpoint;
-    ServingOutcome latency;                      // inference, with one replica lost where asked
+    ServingOutcome latency;  // inference, with one replica lost where asked
     Range ttft_p95_s, tpot_p95_s;
-    double knee_requests_per_s = 0;              // per replica
-    double utilisation = 0;                      // of the GPUs' time in the steady state
+    double knee_requests_per_s = 0;  // per replica
+    double utilisation = 0;          // of the GPUs' time in the steady state
     Bottleneck bottleneck = Bottleneck::compute, prefill_bound = Bottleneck::compute;
 };
 
@@ -52,10 +64,10 @@ struct Candidate {
     bool price_is_estimate = false, priced = true;
     Provenance price_provenance;
     int nodes = 1;
-    ParallelLayout layout;      // training
-    ReplicaShape replica;       // inference
-    int replicas = 0;           // inference; spread over `nodes`
-    double devices_used = 0;    // may be a fraction of a GPU
+    ParallelLayout layout;    // training
+    ReplicaShape replica;     // inference
+    int replicas = 0;         // inference; spread over `nodes`
+    double devices_used = 0;  // may be a fraction of a GPU
     Orchestrator orchestrator = Orchestrator::none;
     std::string framework;
     Prediction prediction;
@@ -65,18 +77,18 @@ struct Candidate {
 
 struct Rejection {
     int node_type = -1;
-    std::string region;         // empty: in every region
-    int nodes = 0;              // 0: at any count
+    std::string region;  // empty: in every region
+    int nodes = 0;       // 0: at any count
     Reason reason = Reason::none;
     double have = 0, need = 0;
-    std::string text;           // one line, with the numbers in units
-    std::int64_t count = 1;     // candidates this line stands for
+    std::string text;        // one line, with the numbers in units
+    std::int64_t count = 1;  // candidates this line stands for
 };
 
 enum class Severity : std::uint8_t { info, warning, error };
 struct Advice {
     Severity severity = Severity::info;
-    std::string id;    // stable: quota-short, spot-risk, ib-scale-set, cpu-first, ...
+    std::string id;  // stable: quota-short, spot-risk, ib-scale-set, cpu-first, ...
     std::string text;
     std::string remedy, source;
 };
@@ -98,35 +110,37 @@ struct PlatformChoice {
 struct Plan {
     Workload workload;
     std::string verdict;
-    std::vector<Candidate> candidates;   // best first; [0] is chosen
-    std::vector<Candidate> pareto;       // time against cost
+    std::vector<Candidate> candidates;  // best first; [0] is chosen
+    std::vector<Candidate> pareto;      // time against cost
     std::vector<Rejection> rejected;
     std::int64_t considered = 0, refused = 0;
     std::vector<Advice> advice;
-    std::vector<std::string> reasons;    // why the winner won; why distributed (R76)
+    std::vector<std::string> reasons;  // why the winner won; why distributed (R76)
     std::vector<WhatIf> what_if;
     PlatformChoice platform;
     std::string catalog_version, catalog_as_of;
     // When nothing is feasible: candidates is empty, and these say why and what comes nearest.
     bool feasible() const { return !candidates.empty(); }
     std::string infeasible_because;
-    std::vector<Candidate> nearest;      // best when the violated constraint is relaxed, with the relaxation in why_not_first
+    std::vector<Candidate>
+        nearest;  // best when the violated constraint is relaxed, with the relaxation in why_not_first
 };
 
 struct PlanOptions {
-    std::string today = "2026-11-21";    // YYYY-MM-DD; decides retirements and staleness
+    std::string today = "2026-11-21";  // YYYY-MM-DD; decides retirements and staleness
     int top = 5;
     bool what_if = true;
-    int threads = 0;                     // 0: all cores; the result does not depend on it
-    std::vector<SkuOffer> offers;        // from list-skus; empty: not given
-    std::vector<QuotaUsage> usages;      // from list-usage, of one region
+    int threads = 0;                 // 0: all cores; the result does not depend on it
+    std::vector<SkuOffer> offers;    // from list-skus; empty: not given
+    std::vector<QuotaUsage> usages;  // from list-usage, of one region
     std::string usages_region;
     std::function<void(double share, std::string_view what)> progress;  // may be empty
 };
 
 Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const PlanOptions& options);
 
-// One pinned configuration (stoker estimate, stoker compare): every term, no search. size and nodes from workload.where.
+// One pinned configuration (stoker estimate, stoker compare): every term, no search. size and nodes from
+// workload.where.
 Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, const PlanOptions& options);
 
 }  // namespace stoker

@@ -17,11 +17,14 @@ struct OrchestratorInfo {
 constexpr std::array<OrchestratorInfo, 10> kOrchestrators{{
     {Orchestrator::local, "local", "no orchestrator (one VM)", "low", "one machine and one job, started by hand"},
     {Orchestrator::slurm, "slurm", "Slurm", "medium", "gangs of MPI and torchrun ranks on machines of your own"},
-    {Orchestrator::cyclecloud_slurm, "cyclecloud-slurm", "Slurm on CycleCloud", "medium", "multi-node training gangs; nodes come and go with the queue"},
+    {Orchestrator::cyclecloud_slurm, "cyclecloud-slurm", "Slurm on CycleCloud", "medium",
+     "multi-node training gangs; nodes come and go with the queue"},
     {Orchestrator::aks, "aks", "AKS", "medium", "containers and inference at scale; pods and nodes scale apart"},
     {Orchestrator::azure_ml, "azure-ml", "Azure ML", "low", "managed jobs with tracking; clusters scale to zero"},
-    {Orchestrator::vmss, "vmss", "VM scale set", "low-medium", "equal GPU VMs from a custom image, scaled as instances"},
-    {Orchestrator::batch, "batch", "Azure Batch", "low", "many independent tasks; no scheduler to install, no fee beyond the VMs"},
+    {Orchestrator::vmss, "vmss", "VM scale set", "low-medium",
+     "equal GPU VMs from a custom image, scaled as instances"},
+    {Orchestrator::batch, "batch", "Azure Batch", "low",
+     "many independent tasks; no scheduler to install, no fee beyond the VMs"},
     {Orchestrator::ray, "ray", "Ray", "high", "elastic Python workloads and RLHF, on AKS or VMs"},
     {Orchestrator::kubernetes, "kubernetes", "Kubernetes", "medium", "containers on a cluster of your own"},
     {Orchestrator::none, "none", "none", "low", ""},
@@ -31,7 +34,8 @@ const OrchestratorInfo& info_of(Orchestrator orchestrator) {
 }
 
 bool needs(const Workload& workload, std::string_view what) {
-    return std::any_of(workload.needs.begin(), workload.needs.end(), [&](const std::string& need) { return equals_ignore_case(need, what); });
+    return std::any_of(workload.needs.begin(), workload.needs.end(),
+                       [&](const std::string& need) { return equals_ignore_case(need, what); });
 }
 
 struct Decision {
@@ -46,34 +50,49 @@ Decision decide(const Workload& workload, const NodeType& node, const Candidate&
             if (one.key == workload.orchestrator) return {one.orchestrator, "asked for in the workload"};
     if (node.cloud == "this-machine") return {Orchestrator::local, "runs on this machine"};
     if (node.cloud == "on-prem")
-        return workload.kind == WorkloadKind::inference ? Decision{Orchestrator::kubernetes, "replicas behind a service on machines of your own"}
-                                                        : Decision{Orchestrator::slurm, "gangs on machines of your own: all ranks start together or none"};
+        return workload.kind == WorkloadKind::inference
+                   ? Decision{Orchestrator::kubernetes, "replicas behind a service on machines of your own"}
+                   : Decision{Orchestrator::slurm, "gangs on machines of your own: all ranks start together or none"};
     const bool azure = node.cloud == "azure";
     switch (workload.kind) {
         case WorkloadKind::training:
         case WorkloadKind::fine_tuning:
             if (needs(workload, "ray")) return {Orchestrator::ray, "ray is among the needs"};
-            if (!azure) return {candidate.nodes > 1 ? Orchestrator::slurm : Orchestrator::local, "no managed Azure service on this cloud"};
+            if (!azure)
+                return {candidate.nodes > 1 ? Orchestrator::slurm : Orchestrator::local,
+                        "no managed Azure service on this cloud"};
             if (candidate.nodes > 1)
-                return {Orchestrator::cyclecloud_slurm, fmt::format("a gang of {} nodes: all ranks start together{}, nodes go when the queue is empty", candidate.nodes,
-                                                                 is_rdma(node) ? ", one scale set is one InfiniBand domain" : "")};
+                return {Orchestrator::cyclecloud_slurm,
+                        fmt::format("a gang of {} nodes: all ranks start together{}, nodes go when the queue is empty",
+                                    candidate.nodes, is_rdma(node) ? ", one scale set is one InfiniBand domain" : "")};
             return {Orchestrator::azure_ml, "one node and one job: managed, tracked, scales to zero when idle"};
         case WorkloadKind::inference:
             if (!azure) return {Orchestrator::kubernetes, "replicas behind a service"};
-            if (candidate.nodes <= 1 && candidate.replicas <= 1) return {Orchestrator::vmss, "one replica: a scale set of one restarts it and can grow"};
-            return {Orchestrator::aks, fmt::format("{} replicas behind a load balancer: pods scale with the load, nodes with the pods", candidate.replicas)};
+            if (candidate.nodes <= 1 && candidate.replicas <= 1)
+                return {Orchestrator::vmss, "one replica: a scale set of one restarts it and can grow"};
+            return {Orchestrator::aks,
+                    fmt::format("{} replicas behind a load balancer: pods scale with the load, nodes with the pods",
+                                candidate.replicas)};
         case WorkloadKind::batch_inference:
         case WorkloadKind::embedding:
-            if (workload.traffic.requests_per_second) return {azure ? Orchestrator::aks : Orchestrator::kubernetes, "replicas behind a load balancer"};
-            return {azure ? Orchestrator::batch : Orchestrator::kubernetes, "independent tasks from a pile: queue, retry and scale-down come with it"};
-        case WorkloadKind::preprocessing: return {azure ? Orchestrator::batch : Orchestrator::kubernetes, "independent tasks over files; no gang"};
-        case WorkloadKind::notebook: return {azure ? Orchestrator::azure_ml : Orchestrator::local, "a compute instance with Jupyter that stops itself when idle"};
-        case WorkloadKind::simulation: return {azure ? (candidate.nodes > 1 ? Orchestrator::batch : Orchestrator::vmss) : Orchestrator::local, candidate.nodes > 1 ? "frames are independent tasks" : "one workstation"};
+            if (workload.traffic.requests_per_second)
+                return {azure ? Orchestrator::aks : Orchestrator::kubernetes, "replicas behind a load balancer"};
+            return {azure ? Orchestrator::batch : Orchestrator::kubernetes,
+                    "independent tasks from a pile: queue, retry and scale-down come with it"};
+        case WorkloadKind::preprocessing:
+            return {azure ? Orchestrator::batch : Orchestrator::kubernetes, "independent tasks over files; no gang"};
+        case WorkloadKind::notebook:
+            return {azure ? Orchestrator::azure_ml : Orchestrator::local,
+                    "a compute instance with Jupyter that stops itself when idle"};
+        case WorkloadKind::simulation:
+            return {azure ? (candidate.nodes > 1 ? Orchestrator::batch : Orchestrator::vmss) : Orchestrator::local,
+                    candidate.nodes > 1 ? "frames are independent tasks" : "one workstation"};
     }
     return {Orchestrator::none, ""};
 }
 
-std::vector<std::string> alternatives(const Workload& workload, const NodeType& node, const Candidate& candidate, Orchestrator chosen) {
+std::vector<std::string> alternatives(const Workload& workload, const NodeType& node, const Candidate& candidate,
+                                      Orchestrator chosen) {
     std::vector<std::string> out;
     auto offer = [&](Orchestrator other, std::string_view text) {
         if (other != chosen) out.push_back(fmt::format("{}: {}", info_of(other).label, text));
@@ -83,13 +102,17 @@ std::vector<std::string> alternatives(const Workload& workload, const NodeType& 
         return out;
     }
     if (candidate.nodes == 1 && workload.kind != WorkloadKind::inference)
-        offer(Orchestrator::local, "one VM by hand is enough for a single run; nothing restarts it and nobody stops the bill");
+        offer(Orchestrator::local,
+              "one VM by hand is enough for a single run; nothing restarts it and nobody stops the bill");
     if (is_training(workload.kind)) {
-        offer(Orchestrator::azure_ml, "managed jobs and experiment tracking, least work; less say over placement and images");
+        offer(Orchestrator::azure_ml,
+              "managed jobs and experiment tracking, least work; less say over placement and images");
         offer(Orchestrator::cyclecloud_slurm, "worth it once several people queue for several nodes");
-        offer(Orchestrator::aks, "if the team lives in Kubernetes; a gang needs a batch scheduler (Kueue or Volcano) on top");
+        offer(Orchestrator::aks,
+              "if the team lives in Kubernetes; a gang needs a batch scheduler (Kueue or Volcano) on top");
         offer(Orchestrator::vmss, "equal nodes from one image; gang start and retries are yours to write");
-        offer(Orchestrator::ray, "elastic Python training on AKS or VMs (also where DeepSpeed and Horovod run); high complexity");
+        offer(Orchestrator::ray,
+              "elastic Python training on AKS or VMs (also where DeepSpeed and Horovod run); high complexity");
     } else {
         offer(Orchestrator::azure_ml, "managed endpoints or jobs; less control over the engine");
         offer(Orchestrator::aks, "containers, pods and nodes scale apart");
@@ -100,31 +123,43 @@ std::vector<std::string> alternatives(const Workload& workload, const NodeType& 
 }
 
 std::string paas_sentence(const Workload& workload, const NodeType& node, Orchestrator chosen) {
-    if (node.cloud == "on-prem" || node.cloud == "this-machine") return "PaaS not chosen: the machines are already there and paid for";
+    if (node.cloud == "on-prem" || node.cloud == "this-machine")
+        return "PaaS not chosen: the machines are already there and paid for";
     if (chosen == Orchestrator::azure_ml) return "PaaS chosen: Azure ML runs it on the same VM size at the VM's price";
     switch (workload.kind) {
         case WorkloadKind::inference:
-            return "PaaS first: a hosted model (Azure AI) or an Azure ML online endpoint needs no GPU of yours; this plan is for when you need control of the "
+            return "PaaS first: a hosted model (Azure AI) or an Azure ML online endpoint needs no GPU of yours; this "
+                   "plan is for when you need control of the "
                    "model, the engine or the data's place, or when the load keeps the GPUs busy";
         case WorkloadKind::training:
         case WorkloadKind::fine_tuning:
-            return "PaaS first: Azure ML managed training runs the same gang without a cluster to keep; not chosen because a gang of several nodes wants control of "
+            return "PaaS first: Azure ML managed training runs the same gang without a cluster to keep; not chosen "
+                   "because a gang of several nodes wants control of "
                    "placement, image and recovery";
-        default: return "PaaS alternative: Azure ML jobs on the same VM size; not chosen because independent tasks need no experiment service";
+        default:
+            return "PaaS alternative: Azure ML jobs on the same VM size; not chosen because independent tasks need no "
+                   "experiment service";
     }
 }
 
 const Image* find_image(const Catalog& catalog, std::string_view word) {
     for (const Image& image : catalog.images())
-        if (lower(image.name).find(word) != std::string::npos || lower(image.urn).find(word) != std::string::npos) return &image;
+        if (lower(image.name).find(word) != std::string::npos || lower(image.urn).find(word) != std::string::npos)
+            return &image;
     return nullptr;
 }
 
 }  // namespace
 
-std::string_view to_string(Orchestrator orchestrator) { return info_of(orchestrator).key; }
-std::string_view label(Orchestrator orchestrator) { return info_of(orchestrator).label; }
-std::string_view complexity(Orchestrator orchestrator) { return info_of(orchestrator).complexity; }
+std::string_view to_string(Orchestrator orchestrator) {
+    return info_of(orchestrator).key;
+}
+std::string_view label(Orchestrator orchestrator) {
+    return info_of(orchestrator).label;
+}
+std::string_view complexity(Orchestrator orchestrator) {
+    return info_of(orchestrator).complexity;
+}
 
 ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const NodeType& node) {
     auto named = [&](std::string_view word, std::string_view fallback) {
@@ -132,16 +167,24 @@ ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const
         return image != nullptr ? (image->urn.empty() ? image->name : image->urn) : std::string(fallback);
     };
     if (node.cloud != "azure") return {"the cloud's deep learning image", "driver, CUDA and frameworks inside"};
-    const bool amd = node.has_gpu() && catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].vendor == "AMD";
+    const bool amd =
+        node.has_gpu() && catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].vendor == "AMD";
     if (is_rdma(node)) {
-        if (amd) return {named("2204-rocm", "microsoft-dsvm:ubuntu-hpc:2204-rocm:latest"), "InfiniBand drivers, ROCm, RCCL and MPI inside; the Data Science VM lacks InfiniBand drivers"};
+        if (amd)
+            return {named("2204-rocm", "microsoft-dsvm:ubuntu-hpc:2204-rocm:latest"),
+                    "InfiniBand drivers, ROCm, RCCL and MPI inside; the Data Science VM lacks InfiniBand drivers"};
         return {named("ubuntu-hpc:2204", "microsoft-dsvm:ubuntu-hpc:2204:latest"),
-                "HPC image: InfiniBand drivers, NVIDIA driver, NCCL, MPI and monitoring inside; the Data Science VM (PyTorch, Jupyter) lacks the InfiniBand part"};
+                "HPC image: InfiniBand drivers, NVIDIA driver, NCCL, MPI and monitoring inside; the Data Science VM "
+                "(PyTorch, Jupyter) lacks the InfiniBand part"};
     }
-    if (workload.kind == WorkloadKind::simulation) return {amd ? "Windows or Ubuntu 22.04 with the AMD graphics driver extension" : "Windows or Ubuntu 22.04 with the NVIDIA GRID driver extension", "graphics driver of this NV size; licence included"};
+    if (workload.kind == WorkloadKind::simulation)
+        return {amd ? "Windows or Ubuntu 22.04 with the AMD graphics driver extension"
+                    : "Windows or Ubuntu 22.04 with the NVIDIA GRID driver extension",
+                "graphics driver of this NV size; licence included"};
     std::string reason = "Data Science VM: PyTorch, TensorFlow, scikit-learn, Jupyter and Azure CLI inside";
     if (node.has_gpu()) reason += ", with NVIDIA driver, CUDA and cuDNN";
-    if (workload.kind == WorkloadKind::inference) reason += "; on AKS the node image brings the driver and the model server comes as a container";
+    if (workload.kind == WorkloadKind::inference)
+        reason += "; on AKS the node image brings the driver and the model server comes as a container";
     return {named("data science", "microsoft-dsvm:ubuntu-2204:2204-gen2:latest (Data Science VM)"), reason};
 }
 

@@ -16,7 +16,8 @@ std::string fold_family(std::string_view family) {
 }
 
 std::string QuotaShortfall::text() const {
-    return fmt::format("{} in {}: {:.0f} of {:.0f} vCPUs used, {:.0f} free, {:.0f} needed", family, region, current, limit, limit - current, need);
+    return fmt::format("{} in {}: {:.0f} of {:.0f} vCPUs used, {:.0f} free, {:.0f} needed", family, region, current,
+                       limit, limit - current, need);
 }
 
 bool usages_cover(const Context& context, std::string_view region) {

@@ -19,6 +19,7 @@ std::optional<QuotaShortfall> quota_shortfall(const Context& context, int type, 
 bool usages_cover(const Context& context, std::string_view region);
 std::string fold_family(std::string_view family);
 inline constexpr std::string_view kAskForQuota =
-    "Azure portal -> Subscriptions -> Usage + quotas -> request increase; current values: az vm list-usage -l REGION -o json";
+    "Azure portal -> Subscriptions -> Usage + quotas -> request increase; current values: az vm list-usage -l REGION "
+    "-o json";
 
 }  // namespace stoker

@@ -26,17 +26,17 @@ struct Replica {
     ReplicaShape shape;
     ServingMemory memory;
     double idle_ttft = 0, idle_tpot = 0;
-    double most_rate = 0;   // requests/s it could serve with no latency limit
-    double bound_usd = 0;   // per hour, no fleet of it can be cheaper
-    int key = -1;           // same device and shape: same simulation
+    double most_rate = 0;  // requests/s it could serve with no latency limit
+    double bound_usd = 0;  // per hour, no fleet of it can be cheaper
+    int key = -1;          // same device and shape: same simulation
     bool cpu = false;
 };
 
 // What the simulation said of a device and shape.
 struct Simulated {
-    double sustained = 0;   // requests/s within the latency objective
+    double sustained = 0;  // requests/s within the latency objective
     int replicas = 0;
-    double load = 0;        // requests/s on each when one is lost
+    double load = 0;  // requests/s on each when one is lost
     ServingOutcome outcome;
     Range ttft_p95, tpot_p95;
     bool done = false;
@@ -46,7 +46,8 @@ double limit_of(const std::optional<Seconds>& limit) {
     return limit ? limit->v : kInfinity;
 }
 double ttft_limit(const LatencySpec& l) {
-    return std::min({limit_of(l.ttft_p50), limit_of(l.ttft_p95), limit_of(l.ttft_p99), limit_of(l.e2e_p95), limit_of(l.p95)});
+    return std::min(
+        {limit_of(l.ttft_p50), limit_of(l.ttft_p95), limit_of(l.ttft_p99), limit_of(l.e2e_p95), limit_of(l.p95)});
 }
 double tpot_limit(const LatencySpec& l) {
     return std::min({limit_of(l.tpot_p50), limit_of(l.tpot_p95), limit_of(l.tpot_p99)});
@@ -64,19 +65,22 @@ std::vector<ReplicaShape> shapes_of(const Context& context, const NodeChoice& ch
     if (choice.accelerator == nullptr || !setup.decoder) return shapes;
     const int devices = choice.devices();
     const bool links = setup.device.scale_up_domain > 1 && !setup.device.pairs_only;
-    const int most = links ? std::min(devices, std::max(setup.device.scale_up_domain, 1)) : std::min(devices, setup.device.pairs_only ? 2 : 4);
+    const int most = links ? std::min(devices, std::max(setup.device.scale_up_domain, 1))
+                           : std::min(devices, setup.device.pairs_only ? 2 : 4);
     for (int t = 2; t <= std::min(most, 8); t *= 2)
         if (setup.heads <= 0 || std::fmod(setup.heads, t) == 0) shapes.push_back({t, 1});
     const int widest = shapes.back().tensor;
     // Stages beyond the fast links: the rest of the node, then further nodes where RDMA joins them.
     for (int p : {2, 3, 4, 8})
-        if (p <= setup.layers && (widest * p <= devices || (widest == devices && is_rdma(*choice.node)))) shapes.push_back({widest, p});
+        if (p <= setup.layers && (widest * p <= devices || (widest == devices && is_rdma(*choice.node))))
+            shapes.push_back({widest, p});
     return shapes;
 }
 
 std::string predicted(const Replica& replica) {
-    return replica.idle_tpot > 0 ? fmt::format("predicted {} per output token", format_seconds(Seconds(replica.idle_tpot)))
-                                 : fmt::format("predicted {} per request", format_seconds(Seconds(replica.idle_ttft)));
+    return replica.idle_tpot > 0
+               ? fmt::format("predicted {} per output token", format_seconds(Seconds(replica.idle_tpot)))
+               : fmt::format("predicted {} per request", format_seconds(Seconds(replica.idle_ttft)));
 }
 
 void predict_idle(Replica& replica) {
@@ -130,9 +134,15 @@ private:
     Search search_;
 };
 
-void ServingSearch::refuse(const Replica& r, Reason reason, double have, double need, std::string text, std::int64_t count) {
+void ServingSearch::refuse(const Replica& r, Reason reason, double have, double need, std::string text,
+                           std::int64_t count) {
     search_.refused += count;
-    search_.rejected.add({.node_type = choice(r).type, .reason = reason, .have = have, .need = need, .text = std::move(text), .count = count});
+    search_.rejected.add({.node_type = choice(r).type,
+                          .reason = reason,
+                          .have = have,
+                          .need = need,
+                          .text = std::move(text),
+                          .count = count});
 }
 
 int ServingSearch::nodes_for(const Replica& r, int replicas) const {
@@ -153,21 +163,31 @@ bool ServingSearch::admit(Replica& r) {
     if (r.memory.refused != Reason::none) {
         std::string text = refusal_text(r.memory.refused, r.memory.have, r.memory.need);
         if (r.memory.refused == Reason::precision_unsupported)
-            text = fmt::format("{} has no units for {}", one.accelerator != nullptr ? one.accelerator->name : "this CPU", to_string(context_.workload.precision));
-        if (r.cpu) text = fmt::format("weights of {} and {} of RAM; {}", format_bytes_gib(Bytes(r.setup->weight_bytes)), format_bytes_gib(one.node->memory), predicted(r));
+            text =
+                fmt::format("{} has no units for {}", one.accelerator != nullptr ? one.accelerator->name : "this CPU",
+                            to_string(context_.workload.precision));
+        if (r.cpu)
+            text = fmt::format("weights of {} and {} of RAM; {}", format_bytes_gib(Bytes(r.setup->weight_bytes)),
+                               format_bytes_gib(one.node->memory), predicted(r));
         return refuse(r, r.memory.refused, r.memory.have, r.memory.need, text), false;
     }
     if (r.cpu && r.setup->weight_bytes > kComfortableRam * one.node->memory.v)
         return refuse(r, Reason::memory, kComfortableRam * one.node->memory.v, r.setup->weight_bytes,
-                      fmt::format("weights of {} do not fit comfortably in {} of RAM; {}", format_bytes_gib(Bytes(r.setup->weight_bytes)),
-                                  format_bytes_gib(one.node->memory), predicted(r))), false;
+                      fmt::format("weights of {} do not fit comfortably in {} of RAM; {}",
+                                  format_bytes_gib(Bytes(r.setup->weight_bytes)), format_bytes_gib(one.node->memory),
+                                  predicted(r))),
+               false;
     const double ttft = ttft_limit(latency), tpot = tpot_limit(latency);
     if (r.idle_ttft > ttft || r.idle_tpot > tpot) {
         const bool first = r.idle_ttft > ttft;
-        return refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, first ? ttft : tpot, first ? r.idle_ttft : r.idle_tpot,
-                      fmt::format("{}{} for a lone request, {} allowed{}", first ? "answer starts after " : "",
-                                  first ? format_seconds(Seconds(r.idle_ttft)) : predicted(r), format_seconds(Seconds(first ? ttft : tpot)),
-                                  r.cpu ? fmt::format("; weights of {}", format_bytes_gib(Bytes(r.setup->weight_bytes))) : "")), false;
+        return refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, first ? ttft : tpot,
+                      first ? r.idle_ttft : r.idle_tpot,
+                      fmt::format(
+                          "{}{} for a lone request, {} allowed{}", first ? "answer starts after " : "",
+                          first ? format_seconds(Seconds(r.idle_ttft)) : predicted(r),
+                          format_seconds(Seconds(first ? ttft : tpot)),
+                          r.cpu ? fmt::format("; weights of {}", format_bytes_gib(Bytes(r.setup->weight_bytes))) : "")),
+               false;
     }
     if (r.setup->decoder) {
         r.most_rate = offline_throughput(*r.setup, r.shape).requests_per_s;
@@ -197,8 +217,12 @@ Status ServingSearch::collect() {
             Replica r{.choice = static_cast<int>(i), .setup = setups_.back().get(), .shape = shape, .cpu = cpu};
             if (!admit(r)) continue;
             const NodeType& node = *one.node;
-            const auto key = std::tuple(node.accelerator, node.accelerator_memory.v, shape.tensor, shape.pipeline, cpu ? one.node->vcpus + one.node->memory.v : one.node->accelerators < 1 ? one.node->accelerators : 1.0,
-                                        cpu ? node.cpu : node.link_inside, shape.gpus() > one.devices() ? node.link_across : -1);
+            const auto key =
+                std::tuple(node.accelerator, node.accelerator_memory.v, shape.tensor, shape.pipeline,
+                           cpu                          ? one.node->vcpus + one.node->memory.v
+                           : one.node->accelerators < 1 ? one.node->accelerators
+                                                        : 1.0,
+                           cpu ? node.cpu : node.link_inside, shape.gpus() > one.devices() ? node.link_across : -1);
             auto known = std::find(keys_.begin(), keys_.end(), key);
             r.key = static_cast<int>(known - keys_.begin());
             if (known == keys_.end()) keys_.push_back(key);
@@ -227,11 +251,14 @@ void ServingSearch::simulate_one(const Replica& r, Simulated& out) const {
         const ServingOutcome fast = simulate_serving(setup, r.shape, load);
         load.speed = spread;
         const ServingOutcome slow = simulate_serving(setup, r.shape, load);
-        out.ttft_p95 = {std::min(fast.ttft_p95, out.outcome.ttft_p95), out.outcome.ttft_p95, std::max(slow.ttft_p95, out.outcome.ttft_p95)};
-        out.tpot_p95 = {std::min(fast.tpot_p95, out.outcome.tpot_p95), out.outcome.tpot_p95, std::max(slow.tpot_p95, out.outcome.tpot_p95)};
+        out.ttft_p95 = {std::min(fast.ttft_p95, out.outcome.ttft_p95), out.outcome.ttft_p95,
+                        std::max(slow.ttft_p95, out.outcome.ttft_p95)};
+        out.tpot_p95 = {std::min(fast.tpot_p95, out.outcome.tpot_p95), out.outcome.tpot_p95,
+                        std::max(slow.tpot_p95, out.outcome.tpot_p95)};
     } else {
         double batch = 1, wait = 0;
-        out.sustained = batch_rate(setup, whole_limit(latency), r.memory.max_batch > 0 ? r.memory.max_batch : 256, batch, wait);
+        out.sustained =
+            batch_rate(setup, whole_limit(latency), r.memory.max_batch > 0 ? r.memory.max_batch : 256, batch, wait);
         if (!(out.sustained > 0)) return;
         const int carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
         out.replicas = carrying + spare_;
@@ -275,7 +302,8 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
             simulated_[r.key];
             wave.push_back(&r);
         }
-        for_each_index(wave.size(), context_.options.threads, [&](std::size_t i) { simulate_one(*wave[i], simulated_.at(wave[i]->key)); });
+        for_each_index(wave.size(), context_.options.threads,
+                       [&](std::size_t i) { simulate_one(*wave[i], simulated_.at(wave[i]->key)); });
         for (const Replica* r : wave) simulated_.at(r->key).done = true;
         count += wave.size();
         for (; at < end; ++at) {
@@ -284,12 +312,14 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
             if (found == simulated_.end()) {
                 refuse(r, Reason::dominated, best.empty() ? 0 : best.front(), r.bound_usd,
                        by_time ? fmt::format("answers no sooner than {} even alone", format_seconds(Seconds(bound(r))))
-                               : fmt::format("at least {} per hour by its peak throughput", format_usd(Usd::from_double(r.bound_usd))));
+                               : fmt::format("at least {} per hour by its peak throughput",
+                                             format_usd(Usd::from_double(r.bound_usd))));
                 continue;
             }
             const Simulated& s = found->second;
             if (s.replicas == 0) {
-                refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, rate_, "meets the latency objective at no load worth having; " + predicted(r));
+                refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, rate_,
+                       "meets the latency objective at no load worth having; " + predicted(r));
                 continue;
             }
             search_.points.push_back(point_of(r, s));
@@ -345,13 +375,16 @@ Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
 
     if (models_ > 1) {
         const int held = replicas_per_node(choice(r), r.shape);
-        point.notes.push_back(fmt::format("packing: {:.0f} models x {} replicas x {} GPUs, {} on each VM", models_, s.replicas, r.shape.gpus(),
-                                          std::max(1, std::min(held, point.replicas))));
+        point.notes.push_back(fmt::format("packing: {:.0f} models x {} replicas x {} GPUs, {} on each VM", models_,
+                                          s.replicas, r.shape.gpus(), std::max(1, std::min(held, point.replicas))));
     }
-    point.notes.push_back(fmt::format("asked rate {} requests/s: {:.0f} % of what {} replicas sustain", format_thousands(rate_, rate_ < 10 ? 1 : 0), 100 * p.utilisation, point.replicas));
+    point.notes.push_back(fmt::format("asked rate {} requests/s: {:.0f} % of what {} replicas sustain",
+                                      format_thousands(rate_, rate_ < 10 ? 1 : 0), 100 * p.utilisation,
+                                      point.replicas));
     if (setup.weight_only)
-        point.notes.push_back(fmt::format("weights stored in {}, computed in {}: this GPU has no units for {}", to_string(setup.precision),
-                                          to_string(setup.compute_precision), to_string(setup.precision)));
+        point.notes.push_back(fmt::format("weights stored in {}, computed in {}: this GPU has no units for {}",
+                                          to_string(setup.precision), to_string(setup.compute_precision),
+                                          to_string(setup.precision)));
     return point;
 }
 
@@ -360,7 +393,9 @@ void ServingSearch::set_preferences() {
     const Workload& workload = context_.workload;
     if (workload.objective.minimize == Minimize::time) return;
     double cheapest_gpu = kInfinity, cheapest_cpu = kInfinity, cheapest_t4 = kInfinity;
-    auto one_of = [&](const Point& p) -> const NodeChoice& { return context_.choices[static_cast<std::size_t>(p.choice)]; };
+    auto one_of = [&](const Point& p) -> const NodeChoice& {
+        return context_.choices[static_cast<std::size_t>(p.choice)];
+    };
     auto is_t4 = [](const NodeChoice& c) { return c.accelerator != nullptr && c.accelerator->name == "T4"; };
     for (const Point& p : search_.points) {
         const double usd = p.nodes * one_of(p).cheapest();
@@ -390,7 +425,8 @@ Result<Search> ServingSearch::run() {
     rate_ = workload.traffic.requests_per_second.value_or(0);
     TRY_VOID(collect());
     if (!(rate_ > 0)) {
-        // A closed loop of n clients sends what n lone requests take, by Little's law; without either, one request a second.
+        // A closed loop of n clients sends what n lone requests take, by Little's law; without either, one request a
+        // second.
         double alone = 0;
         for (const Replica& r : gpus_) alone = std::max(alone, r.idle_ttft + r.idle_tpot * r.setup->output_tokens);
         rate_ = workload.traffic.concurrency && alone > 0 ? *workload.traffic.concurrency / alone : 1;
@@ -431,7 +467,8 @@ int replicas_per_node(const NodeChoice& choice, ReplicaShape shape) {
 
 std::string serving_framework(const Workload& workload, const NodeChoice& choice) {
     if (!workload.framework.empty()) return workload.framework;
-    const bool generates = workload.model.kind == ModelKind::decoder || workload.model.kind == ModelKind::encoder_decoder;
+    const bool generates =
+        workload.model.kind == ModelKind::decoder || workload.model.kind == ModelKind::encoder_decoder;
     if (choice.accelerator == nullptr) return generates ? "llama.cpp" : "onnxruntime";
     if (generates) return "vllm";
     return choice.accelerator->vendor == "AMD" ? "onnxruntime" : "triton";
@@ -445,7 +482,8 @@ Result<Search> search_batch(const Context& context) {
     const Workload& workload = context.workload;
     const double total = workload.total_examples();
     if (!(total > 0))
-        return Error(ErrorKind::invalid, "how many requests are in the pile? traffic.requests (or data.examples) is missing", workload.pos,
+        return Error(ErrorKind::invalid,
+                     "how many requests are in the pile? traffic.requests (or data.examples) is missing", workload.pos,
                      "add traffic: {requests: 1M, prompt_tokens: 1000, output_tokens: 200}");
     Search search;
     for (std::size_t i = 0; i < context.choices.size(); ++i) {
@@ -462,7 +500,10 @@ Result<Search> search_batch(const Context& context) {
             const ServingMemory memory = serving_memory(setup, shape);
             if (memory.refused != Reason::none) {
                 ++search.refused;
-                search.rejected.add({.node_type = choice.type, .reason = memory.refused, .have = memory.have, .need = memory.need,
+                search.rejected.add({.node_type = choice.type,
+                                     .reason = memory.refused,
+                                     .have = memory.have,
+                                     .need = memory.need,
                                      .text = refusal_text(memory.refused, memory.have, memory.need)});
                 continue;
             }
@@ -506,8 +547,11 @@ Result<Search> search_batch(const Context& context) {
             p.tokens_per_s = best_rate * nodes * (setup.decoder ? setup.output_tokens : 1);
             p.knee_requests_per_s = best_rate * nodes / std::max(1, point.replicas);
             p.utilisation = 0.95;
-            p.bottleneck = setup.decoder ? decode_bound(setup, best_shape, best_memory.max_batch, best_memory.max_batch * (setup.prompt_tokens + setup.output_tokens / 2))
-                                         : choice.accelerator == nullptr ? Bottleneck::cpu : Bottleneck::compute;
+            p.bottleneck = setup.decoder
+                               ? decode_bound(setup, best_shape, best_memory.max_batch,
+                                              best_memory.max_batch * (setup.prompt_tokens + setup.output_tokens / 2))
+                           : choice.accelerator == nullptr ? Bottleneck::cpu
+                                                           : Bottleneck::compute;
             p.prefill_bound = setup.decoder ? prefill_bound(setup, best_shape, setup.token_budget) : p.bottleneck;
             search.points.push_back(std::move(point));
         }

@@ -1,5 +1,6 @@
-// Inference: the smallest fitting replica on every node type, how many of them the traffic needs, and what the simulated engine
-// says of latency. Simulations are dear, so closed forms rule out what cannot win and only a bounded number is simulated.
+// Inference: the smallest fitting replica on every node type, how many of them the traffic needs, and what the
+// simulated engine says of latency. Simulations are dear, so closed forms rule out what cannot win and only a bounded
+// number is simulated.
 #pragma once
 
 #include "plan/option.h"

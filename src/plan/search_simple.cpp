@@ -16,7 +16,10 @@ bool enough_memory(Search& search, const NodeChoice& choice, double need) {
     ++search.considered;
     if (choice.node->memory.v >= need) return true;
     ++search.refused;
-    search.rejected.add({.node_type = choice.type, .reason = Reason::host_memory, .have = choice.node->memory.v, .need = need,
+    search.rejected.add({.node_type = choice.type,
+                         .reason = Reason::host_memory,
+                         .have = choice.node->memory.v,
+                         .need = need,
                          .text = refusal_text(Reason::host_memory, choice.node->memory.v, need)});
     return false;
 }
@@ -35,13 +38,17 @@ Search search_notebook(const Context& context) {
     Search search;
     const double need = workload.memory ? workload.memory->v : 0;
     // A model to be tried in the notebook has to fit the piece of the GPU; nothing more is asked of it.
-    const double on_gpu = workload.model_known ? 1.2 * parameters_of(workload.model) * bytes_per_weight(workload.precision) : 0;
+    const double on_gpu =
+        workload.model_known ? 1.2 * parameters_of(workload.model) * bytes_per_weight(workload.precision) : 0;
     for (std::size_t i = 0; i < context.choices.size(); ++i) {
         const NodeChoice& choice = context.choices[i];
         if (!enough_memory(search, choice, need)) continue;
         if (choice.accelerator != nullptr && choice.node->accelerator_memory.v < on_gpu) {
             ++search.refused;
-            search.rejected.add({.node_type = choice.type, .reason = Reason::memory, .have = choice.node->accelerator_memory.v, .need = on_gpu,
+            search.rejected.add({.node_type = choice.type,
+                                 .reason = Reason::memory,
+                                 .have = choice.node->accelerator_memory.v,
+                                 .need = on_gpu,
                                  .text = refusal_text(Reason::memory, choice.node->accelerator_memory.v, on_gpu)});
             continue;
         }
@@ -50,14 +57,17 @@ Search search_notebook(const Context& context) {
         point.service_hours = workload.period ? workload.period->v / 3600 : 1;
         point.units = 1;
         point.prediction.unit_name = "hour";
-        // A notebook is asked for to try things on a GPU: the smallest piece of one first, the CPU as its cheaper neighbour.
-        const bool a10 = choice.accelerator != nullptr && choice.node->purpose == "visualisation" && choice.accelerator->vendor == "NVIDIA";
+        // A notebook is asked for to try things on a GPU: the smallest piece of one first, the CPU as its cheaper
+        // neighbour.
+        const bool a10 = choice.accelerator != nullptr && choice.node->purpose == "visualisation" &&
+                         choice.accelerator->vendor == "NVIDIA";
         point.preference = a10 ? 0 : choice.accelerator == nullptr ? 1 : 2;
         point.framework = "jupyter";
         point.prediction.utilisation = 0.1;
         fill_common(point, choice, need);
         if (choice.node->has_gpu() && choice.node->accelerators < 1)
-            point.notes.push_back(fmt::format("{:.2f} of an {}: a share, not a whole GPU, whatever list-skus counts", choice.node->accelerators, choice.accelerator->name));
+            point.notes.push_back(fmt::format("{:.2f} of an {}: a share, not a whole GPU, whatever list-skus counts",
+                                              choice.node->accelerators, choice.accelerator->name));
         search.points.push_back(std::move(point));
     }
     return search;
@@ -67,7 +77,8 @@ Search search_preprocessing(const Context& context) {
     const Workload& workload = context.workload;
     Search search;
     const double need = workload.memory ? workload.memory->v : 0;
-    const double hours = workload.vcpu_hours.value_or(workload.total_examples() * workload.data.decode_per_example.value_or(Seconds(0.01)).v / 3600);
+    const double hours = workload.vcpu_hours.value_or(
+        workload.total_examples() * workload.data.decode_per_example.value_or(Seconds(0.01)).v / 3600);
     for (std::size_t i = 0; i < context.choices.size(); ++i) {
         const NodeChoice& choice = context.choices[i];
         if (!enough_memory(search, choice, need)) continue;

@@ -1,4 +1,5 @@
-// Work whose amount is given in hours of cores or GPUs, or that is kept for a while: notebooks, preprocessing, rendering and simulation.
+// Work whose amount is given in hours of cores or GPUs, or that is kept for a while: notebooks, preprocessing,
+// rendering and simulation.
 #pragma once
 
 #include "plan/option.h"

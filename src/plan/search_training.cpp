@@ -82,9 +82,10 @@ Range absolute(Range range, double value) {
     return range.mid > 0 && std::abs(range.mid - 1) < 1e-9 ? range * value : range;
 }
 
-// The best micro-batch and recompute of every division. Recomputing never makes a step faster, so a size that surely fits without it
-// is not tried again with it.
-void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted, LayoutResult& out) {
+// The best micro-batch and recompute of every division. Recomputing never makes a step faster, so a size that surely
+// fits without it is not tried again with it.
+void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
+                      LayoutResult& out) {
     out.done = true;
     const Divisions all = divisions(space);
     out.too_many_ranks = all.too_many_ranks;
@@ -101,7 +102,8 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
         evaluate(setup, layout, nodes, estimate);
         if (estimate.refused != Reason::none) return refuse(estimate), 0;
         const double seconds = estimate.step_s / layout.global_batch();
-        const double fit = fit_probability(setup, absolute(memory_interval(setup, layout, estimate), estimate.memory_bytes));
+        const double fit =
+            fit_probability(setup, absolute(memory_interval(setup, layout, estimate), estimate.memory_bytes));
         const bool sure = fit >= fit_wanted;
         const bool better = sure ? (!(best_fit >= fit_wanted) || seconds < out.seconds_per_example)
                                  : (best_fit < fit_wanted && seconds < best_unsure);
@@ -151,7 +153,8 @@ double network_share(const TrainingEstimate& estimate) {
 std::string precision_text(Precision precision, const NodeChoice& choice) {
     const std::string name = choice.accelerator != nullptr ? choice.accelerator->name : "this CPU";
     std::string text = fmt::format("{} has no {} matrix units", name, to_string(precision));
-    if (precision == Precision::bf16 && choice.accelerator != nullptr && choice.accelerator->vendor == "NVIDIA") text += "; A100, A10, H100 and later have them, fp16 runs here";
+    if (precision == Precision::bf16 && choice.accelerator != nullptr && choice.accelerator->vendor == "NVIDIA")
+        text += "; A100, A10, H100 and later have them, fp16 runs here";
     if (precision == Precision::fp8) text += "; H100, L4 and later have them";
     return text;
 }
@@ -159,7 +162,9 @@ std::string precision_text(Precision precision, const NodeChoice& choice) {
 class TrainingSearch {
 public:
     TrainingSearch(const Context& context, const TrainingSearchOptions& options)
-        : context_(context), options_(options), cache_(options.cache ? options.cache : make_layout_cache()),
+        : context_(context),
+          options_(options),
+          cache_(options.cache ? options.cache : make_layout_cache()),
           examples_(training_examples(context.workload)) {}
 
     Status prepare();
@@ -170,7 +175,8 @@ public:
 private:
     const NodeChoice& choice(const Lane& lane) const { return context_.choices[static_cast<std::size_t>(lane.choice)]; }
     double lower_bound_hours(const Lane& lane, int nodes) const {
-        return examples_ / lane.space.global_batch * step_lower_bound(*lane.setup, lane.space.global_batch, lane.gpus_per_node * nodes) / 3600;
+        return examples_ / lane.space.global_batch *
+               step_lower_bound(*lane.setup, lane.space.global_batch, lane.gpus_per_node * nodes) / 3600;
     }
     const LayoutResult& layouts(Lane& lane, int nodes);
     bool can_be_left_out(const Lane& lane, int nodes, const Frontier& frontier) const;
@@ -206,17 +212,23 @@ Status TrainingSearch::prepare() {
         lane.counts = node_counts(context_.workload.where, one.node->available);
         // A part of a GPU has no fast neighbours, and a CPU gang beyond a rack is slower than one GPU.
         if (one.node->has_gpu() && one.node->whole_gpus() == 0) std::erase_if(lane.counts, [](int n) { return n > 1; });
-        if (!one.node->has_gpu() && !context_.workload.where.nodes) std::erase_if(lane.counts, [](int n) { return n > 16; });
+        if (!one.node->has_gpu() && !context_.workload.where.nodes)
+            std::erase_if(lane.counts, [](int n) { return n > 16; });
         if (lane.counts.empty()) {  // only a number of nodes above one was asked for
             ++lane.considered;
             ++lane.refused;
-            lane.rejected.add({.node_type = one.type, .reason = Reason::wrong_purpose, .text = "part of a GPU: several such nodes cannot train one model"});
+            lane.rejected.add({.node_type = one.type,
+                               .reason = Reason::wrong_purpose,
+                               .text = "part of a GPU: several such nodes cannot train one model"});
         }
         if (!(lane.setup->device.matmul(lane.setup->precision) > 0)) {
             lane.considered += static_cast<std::int64_t>(lane.counts.size());
             lane.refused += static_cast<std::int64_t>(lane.counts.size());
-            lane.rejected.add({.node_type = one.type, .reason = Reason::precision_unsupported, .need = 1,
-                               .text = precision_text(lane.setup->precision, one), .count = static_cast<std::int64_t>(lane.counts.size())});
+            lane.rejected.add({.node_type = one.type,
+                               .reason = Reason::precision_unsupported,
+                               .need = 1,
+                               .text = precision_text(lane.setup->precision, one),
+                               .count = static_cast<std::int64_t>(lane.counts.size())});
             lane.counts.clear();
         }
         lane.results = &cache_->results[one.type];
@@ -231,22 +243,27 @@ const LayoutResult& TrainingSearch::layouts(Lane& lane, int nodes) {
     if (!result.done) {
         LayoutSpace space = lane.space;
         space.devices = static_cast<int>(lane.gpus_per_node) * nodes;
-        if (lane.setup->device.scale_up_crosses_nodes) space.domain = std::min(space.domain, space.devices);
-        else space.domain = std::min(space.domain, space.devices_per_node);
+        if (lane.setup->device.scale_up_crosses_nodes)
+            space.domain = std::min(space.domain, space.devices);
+        else
+            space.domain = std::min(space.domain, space.devices_per_node);
         evaluate_layouts(*lane.setup, space, nodes, context_.settings.fit_wanted, result);
     }
-    if (std::find(lane.evaluated.begin(), lane.evaluated.end(), nodes) == lane.evaluated.end()) lane.evaluated.push_back(nodes);
+    if (std::find(lane.evaluated.begin(), lane.evaluated.end(), nodes) == lane.evaluated.end())
+        lane.evaluated.push_back(nodes);
     return result;
 }
 
 bool TrainingSearch::runs(const Lane& lane, int nodes, const LayoutResult& result) const {
     if (!result.found) return false;
     const NodeType& node = *choice(lane).node;
-    const bool gang = nodes > 1 && !is_rdma(node) && node.cloud != "on-prem" && !context_.size_was_named(choice(lane).type);
+    const bool gang =
+        nodes > 1 && !is_rdma(node) && node.cloud != "on-prem" && !context_.size_was_named(choice(lane).type);
     return !gang || network_share(result.estimate) <= context_.settings.network_bound_share;
 }
 
-// Sound: the bounds are below anything evaluate() can say, so what is left out can neither be among the best groups nor on the front.
+// Sound: the bounds are below anything evaluate() can say, so what is left out can neither be among the best groups nor
+// on the front.
 bool TrainingSearch::can_be_left_out(const Lane& lane, int nodes, const Frontier& frontier) const {
     if (options_.exhaustive) return false;
     const double hours = lower_bound_hours(lane, nodes);
@@ -297,10 +314,12 @@ Frontier TrainingSearch::frontier() const {
     Frontier out;
     const Minimize minimize = context_.workload.objective.minimize;
     const std::vector<Option> groups = best_of_groups(expansion.options, minimize);
-    const auto top = static_cast<std::size_t>(options_.quick ? 1 : options_.top + 1);  // + 1: the second region is no group
+    const auto top =
+        static_cast<std::size_t>(options_.quick ? 1 : options_.top + 1);  // + 1: the second region is no group
     if (groups.size() >= top) out.objective_to_beat = score(groups[top - 1], minimize);
     expansion.options.insert(expansion.options.end(), expansion.over_limit.begin(), expansion.over_limit.end());
-    for (const Option& option : pareto_front(std::move(expansion.options))) out.points.push_back({option.hours.mid, option.usd.mid});
+    for (const Option& option : pareto_front(std::move(expansion.options)))
+        out.points.push_back({option.hours.mid, option.usd.mid});
     return out;
 }
 
@@ -321,15 +340,17 @@ void TrainingSearch::sweep(Lane& lane, const Frontier& frontier) {
                 dominated.need = best * 3600;
                 dominated.have = frontier.points.empty() ? 0 : frontier.points.front().hours * 3600;
                 if (one.accelerator == nullptr) dominated.reason = Reason::cpu_too_slow;
-                dominated.text = fmt::format("{} x at the matmul ceiling: {} and {}; something is both faster and cheaper", nodes,
-                                             format_seconds(Seconds(best * 3600)),
-                                             format_usd(Usd::from_double(best * nodes * one.cheapest())));
+                dominated.text = fmt::format(
+                    "{} x at the matmul ceiling: {} and {}; something is both faster and cheaper", nodes,
+                    format_seconds(Seconds(best * 3600)), format_usd(Usd::from_double(best * nodes * one.cheapest())));
             }
             continue;
         }
         const LayoutResult& result = layouts(lane, nodes);
-        if (!options_.quick || context_.workload.objective.minimize != Minimize::cost || !runs(lane, nodes, result)) continue;
-        // A what-if follows the winner only: once in time, more nodes cost more, give or take how they divide the batch.
+        if (!options_.quick || context_.workload.objective.minimize != Minimize::cost || !runs(lane, nodes, result))
+            continue;
+        // A what-if follows the winner only: once in time, more nodes cost more, give or take how they divide the
+        // batch.
         const auto& deadline = context_.workload.objective.deadline;
         if (deadline && result.seconds_per_example * examples_ * 1.05 > deadline->v) continue;
         const double cost = nodes * result.seconds_per_example;
@@ -344,15 +365,21 @@ void TrainingSearch::sweep(Lane& lane, const Frontier& frontier) {
         lane.considered += result.considered;
         lane.refused += result.refused;
         auto add = [&](Reason reason, double have, double need, std::int64_t count, int at) {
-            lane.rejected.add({.node_type = one.type, .nodes = at, .reason = reason, .have = have, .need = need,
-                               .text = refusal_text(reason, have, need), .count = count});
+            lane.rejected.add({.node_type = one.type,
+                               .nodes = at,
+                               .reason = reason,
+                               .have = have,
+                               .need = need,
+                               .text = refusal_text(reason, have, need),
+                               .count = count});
         };
         for (std::size_t r = 1; r < result.refusals.size(); ++r) {
             const auto& worst = result.refusals[r];
             if (worst.count > 0) add(static_cast<Reason>(r), worst.have, worst.need, worst.count, nodes);
         }
         if (result.too_many_ranks > 0)
-            add(Reason::batch_too_large, lane.space.global_batch, lane.gpus_per_node * nodes, result.too_many_ranks, nodes);
+            add(Reason::batch_too_large, lane.space.global_batch, lane.gpus_per_node * nodes, result.too_many_ranks,
+                nodes);
         if (result.found && !runs(lane, nodes, result)) {
             ++lane.refused;
             add(Reason::no_rdma, context_.settings.network_bound_share, network_share(result.estimate), 1, nodes);
@@ -372,8 +399,9 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     point.gang = true;
     point.framework = training_framework(workload, result.layout);
     const double trained = setup.trainable_params > 0 ? setup.trainable_params : setup.total_params;
-    point.checkpoint_bytes = workload.method == Method::full ? trained * context_.settings.checkpoint_bytes_per_parameter
-                                                             : trained * (setup.weight_bytes + setup.optimizer_bytes);
+    point.checkpoint_bytes = workload.method == Method::full
+                                 ? trained * context_.settings.checkpoint_bytes_per_parameter
+                                 : trained * (setup.weight_bytes + setup.optimizer_bytes);
 
     Prediction& p = point.prediction;
     const TrainingEstimate& e = result.estimate;
@@ -392,7 +420,8 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     p.pipeline_bytes = e.pipeline_bytes;
     p.gradient_bytes = e.gradient_bytes;
     p.bottleneck = e.bottleneck;
-    const double waits = network_share(e) + (e.step_s > 0 ? e.seconds[static_cast<std::size_t>(TimeTerm::data_stall)] / e.step_s : 0);
+    const double waits =
+        network_share(e) + (e.step_s > 0 ? e.seconds[static_cast<std::size_t>(TimeTerm::data_stall)] / e.step_s : 0);
     p.utilisation = std::clamp(1 - waits, 0.05, 1.0);
     const double tokens = setup.transformer && workload.total_tokens() > 0 ? workload.total_tokens() : 0;
     point.units = tokens > 0 ? tokens / 1e9 : examples_ / 1e6;
@@ -400,11 +429,12 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
 
     const double batch = result.layout.global_batch();
     if (std::abs(batch - lane.space.global_batch) > 0.5)
-        point.notes.push_back(fmt::format("global batch {:.0f} instead of {:.0f}, so that {} ranks share it evenly", batch,
-                                          lane.space.global_batch, result.layout.data));
+        point.notes.push_back(fmt::format("global batch {:.0f} instead of {:.0f}, so that {} ranks share it evenly",
+                                          batch, lane.space.global_batch, result.layout.data));
     if (result.layout.offload) point.notes.push_back("optimizer states are offloaded to host memory: bound by PCIe");
     if (result.fit_probability < context_.settings.fit_wanted)
-        point.notes.push_back(fmt::format("memory is tight: fits with probability {:.0f} %", 100 * result.fit_probability));
+        point.notes.push_back(
+            fmt::format("memory is tight: fits with probability {:.0f} %", 100 * result.fit_probability));
     return point;
 }
 
@@ -416,10 +446,12 @@ Search TrainingSearch::run() {
         // Seeds only of the node types with the cheapest work: the rest would set no bound anyway.
         std::vector<double> cost_of_work(lanes_.size(), kInfinity);
         for (std::size_t i = 0; i < lanes_.size(); ++i)
-            if (!lanes_[i].counts.empty()) cost_of_work[i] = lower_bound_hours(lanes_[i], 1) * choice(lanes_[i]).cheapest();
+            if (!lanes_[i].counts.empty())
+                cost_of_work[i] = lower_bound_hours(lanes_[i], 1) * choice(lanes_[i]).cheapest();
         std::vector<std::size_t> order(lanes_.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return cost_of_work[a] < cost_of_work[b]; });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return cost_of_work[a] < cost_of_work[b]; });
         order.resize(std::min<std::size_t>(order.size(), options_.quick ? 3 : 8));
         for_each_index(order.size(), threads, [&](std::size_t i) {
             for (int nodes : seeds(lanes_[order[i]])) layouts(lanes_[order[i]], nodes);
@@ -452,12 +484,18 @@ double training_examples(const Workload& workload) {
 double global_batch_of(const Workload& workload) {
     const double sequence = std::max(1.0, workload.sequence());
     double batch = 0;
-    if (workload.batch.global_examples) batch = *workload.batch.global_examples;
-    else if (workload.batch.global_tokens) batch = *workload.batch.global_tokens / sequence;
-    else if (!workload.model.transformer()) batch = 1024;
-    else if (workload.kind == WorkloadKind::training && parameters_of(workload.model) > 2e8) batch = 4'194'304 / sequence;  // 4 M tokens, as Llama 2
-    else if (workload.kind == WorkloadKind::training) batch = 524'288 / sequence;  // GPT-2 and GPT-3 Small
-    else batch = 64;
+    if (workload.batch.global_examples)
+        batch = *workload.batch.global_examples;
+    else if (workload.batch.global_tokens)
+        batch = *workload.batch.global_tokens / sequence;
+    else if (!workload.model.transformer())
+        batch = 1024;
+    else if (workload.kind == WorkloadKind::training && parameters_of(workload.model) > 2e8)
+        batch = 4'194'304 / sequence;  // 4 M tokens, as Llama 2
+    else if (workload.kind == WorkloadKind::training)
+        batch = 524'288 / sequence;  // GPT-2 and GPT-3 Small
+    else
+        batch = 64;
     const double examples = training_examples(workload);
     if (examples > 0) batch = std::min(batch, examples);
     return std::max(1.0, std::round(batch));
@@ -488,8 +526,8 @@ std::string training_framework(const Workload& workload, const ParallelLayout& l
 
 Result<Search> search_training(const Context& context, const TrainingSearchOptions& options) {
     if (!(training_examples(context.workload) > 0))
-        return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing", context.workload.pos,
-                     "add data: {tokens: 10B} or data: {examples: 52000, sequence: 2048}");
+        return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing",
+                     context.workload.pos, "add data: {tokens: 10B} or data: {examples: 52000, sequence: 2048}");
     TrainingSearch search(context, options);
     TRY_VOID(search.prepare());
     return search.run();

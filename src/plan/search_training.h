@@ -1,4 +1,5 @@
-// Training and fine-tuning: the best layout of every node type and number of nodes, with bounds that leave out only what cannot win.
+// Training and fine-tuning: the best layout of every node type and number of nodes, with bounds that leave out only
+// what cannot win.
 #pragma once
 
 #include <memory>

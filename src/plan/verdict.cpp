@@ -8,13 +8,20 @@
 namespace stoker {
 namespace {
 
+// Whole dollars where cents would only be noise beside an interval.
+std::string sum(double usd) {
+    return usd >= 1000 ? "$" + format_thousands(usd) : format_usd(Usd::from_double(usd));
+}
+
 std::string objective_text(const Workload& workload) {
     std::string text;
     if (workload.objective.deadline) text += " within " + format_seconds(*workload.objective.deadline);
-    if (workload.objective.budget) text += fmt::format("{} for at most {}", text.empty() ? "" : " and", format_usd(*workload.objective.budget));
+    if (workload.objective.budget)
+        text += fmt::format("{} for at most {}", text.empty() ? "" : " and", format_usd(*workload.objective.budget));
     switch (workload.objective.minimize) {
         case Minimize::cost: return text + ", cheapest";
-        case Minimize::time: return text + (workload.kind == WorkloadKind::inference ? ", quickest answers" : ", fastest");
+        case Minimize::time:
+            return text + (workload.kind == WorkloadKind::inference ? ", quickest answers" : ", fastest");
         case Minimize::energy: return text + ", least energy";
     }
     return text;
@@ -24,7 +31,8 @@ std::string nodes_text(const Context& context, const Candidate& c) {
     std::string text = fmt::format("{} x {}", c.nodes, context.node(c.node_type).name);
     if (!c.region.empty()) text += ", " + c.region;
     if (c.pricing == Pricing::spot) text += ", spot";
-    if (c.pricing == Pricing::reserved_1y || c.pricing == Pricing::reserved_3y) text += fmt::format(", {}", to_string(c.pricing));
+    if (c.pricing == Pricing::reserved_1y || c.pricing == Pricing::reserved_3y)
+        text += fmt::format(", {}", to_string(c.pricing));
     return text;
 }
 
@@ -38,19 +46,34 @@ std::string why_distributed(const Context& context, const Plan& plan) {
         const double need = memory_lower_bound(*setup, 1);
         if (need > setup->device.memory_bytes) {
             const bool split = c.layout.tensor > 1 || c.layout.pipeline > 1;
-            return fmt::format("distributed because the model is too big for one GPU (too-big): at least {} of states, {} usable; so {}", format_bytes_gib(Bytes(need)),
-                               format_bytes_gib(Bytes(setup->device.memory_bytes)), split ? "model parallelism (tensor inside layers, pipeline across layers) with data parallelism" : "its states are sharded over all GPUs (FSDP/ZeRO)");
+            return fmt::format(
+                "distributed because the model is too big for one GPU (too-big): at least {} of states, {} usable; so "
+                "{}",
+                format_bytes_gib(Bytes(need)), format_bytes_gib(Bytes(setup->device.memory_bytes)),
+                split ? "model parallelism (tensor inside layers, pipeline across layers) with data parallelism"
+                      : "its states are sharded over all GPUs (FSDP/ZeRO)");
         }
         const double flops_s = step_lower_bound(*setup, global_batch_of(workload), 1) * c.prediction.steps;
-        return fmt::format("distributed because one GPU is too slow (too-slow): at least {} on one; so data parallelism over {} GPUs", format_seconds(Seconds(flops_s)), c.layout.gpus());
+        return fmt::format(
+            "distributed because one GPU is too slow (too-slow): at least {} on one; so data parallelism over {} GPUs",
+            format_seconds(Seconds(flops_s)), c.layout.gpus());
     }
     if (c.replicas > 1) {
-        std::string text = fmt::format("several replicas because of the number of requests (too-many-requests): one sustains {:.3g} requests/s within the limits", c.prediction.knee_requests_per_s);
-        if (workload.objective.survive_one_replica_lost && workload.kind == WorkloadKind::inference) text += ", and one may be lost";
-        if (c.replica.gpus() > 1) text += fmt::format("; each spans {} GPUs because the model is too big for one (too-big)", c.replica.gpus());
+        std::string text = fmt::format(
+            "several replicas because of the number of requests (too-many-requests): one sustains {:.3g} requests/s "
+            "within the limits",
+            c.prediction.knee_requests_per_s);
+        if (workload.objective.survive_one_replica_lost && workload.kind == WorkloadKind::inference)
+            text += ", and one may be lost";
+        if (c.replica.gpus() > 1)
+            text +=
+                fmt::format("; each spans {} GPUs because the model is too big for one (too-big)", c.replica.gpus());
         return text;
     }
-    if (c.replica.gpus() > 1) return fmt::format("the replica spans {} GPUs because the model is too big for one (too-big): tensor parallelism", c.replica.gpus());
+    if (c.replica.gpus() > 1)
+        return fmt::format(
+            "the replica spans {} GPUs because the model is too big for one (too-big): tensor parallelism",
+            c.replica.gpus());
     return "";
 }
 
@@ -58,17 +81,25 @@ std::string bound_text(const Context& context, const Candidate& c) {
     const Prediction& p = c.prediction;
     if (is_training(context.workload.kind)) {
         double network = 0;
-        for (TimeTerm term : {TimeTerm::tensor_comm, TimeTerm::context_comm, TimeTerm::expert_comm, TimeTerm::pipeline_comm, TimeTerm::gradient_comm, TimeTerm::gather_comm})
+        for (TimeTerm term : {TimeTerm::tensor_comm, TimeTerm::context_comm, TimeTerm::expert_comm,
+                              TimeTerm::pipeline_comm, TimeTerm::gradient_comm, TimeTerm::gather_comm})
             network += p.seconds[static_cast<std::size_t>(term)];
-        std::string text = fmt::format("bound by {}: {:.0f} % of the step waits for the network", to_string(p.bottleneck), p.step_s.mid > 0 ? 100 * network / p.step_s.mid : 0);
-        if (p.gradient_bytes > 0) text += fmt::format("; each GPU sends {} of gradients and weights a step", format_bytes_gib(Bytes(p.gradient_bytes)));
-        if (p.tensor_bytes > 0) text += fmt::format(", {} for tensor parallelism", format_bytes_gib(Bytes(p.tensor_bytes)));
-        if (p.pipeline_bytes > 0) text += fmt::format(", {} for the pipeline", format_bytes_gib(Bytes(p.pipeline_bytes)));
+        std::string text = fmt::format("bound by {}: {:.0f} % of the step waits for the network",
+                                       to_string(p.bottleneck), p.step_s.mid > 0 ? 100 * network / p.step_s.mid : 0);
+        if (p.gradient_bytes > 0)
+            text += fmt::format("; each GPU sends {} of gradients and weights a step",
+                                format_bytes_gib(Bytes(p.gradient_bytes)));
+        if (p.tensor_bytes > 0)
+            text += fmt::format(", {} for tensor parallelism", format_bytes_gib(Bytes(p.tensor_bytes)));
+        if (p.pipeline_bytes > 0)
+            text += fmt::format(", {} for the pipeline", format_bytes_gib(Bytes(p.pipeline_bytes)));
         return text;
     }
-    const bool decodes = context.workload.model.kind == ModelKind::decoder || context.workload.model.kind == ModelKind::encoder_decoder;
+    const bool decodes =
+        context.workload.model.kind == ModelKind::decoder || context.workload.model.kind == ModelKind::encoder_decoder;
     if (context.workload.kind == WorkloadKind::inference && decodes)
-        return fmt::format("prefill is bound by {}, decode by {} (inference as a whole is not simply compute-bound)", to_string(p.prefill_bound), to_string(p.bottleneck));
+        return fmt::format("prefill is bound by {}, decode by {} (inference as a whole is not simply compute-bound)",
+                           to_string(p.prefill_bound), to_string(p.bottleneck));
     return fmt::format("bound by {}", to_string(p.bottleneck));
 }
 
@@ -85,12 +116,17 @@ std::string verdict_of(const Context& context, const Plan& plan) {
         const double per_hour = p.usd.mid / std::max(p.hours.mid, 1e-9);
         if (c.replicas > 0) text += fmt::format(", {} replicas", c.replicas);
         text += c.priced ? fmt::format(", {} per hour", format_usd(Usd::from_double(per_hour))) : ", unpriced";
-        if (p.hours.mid > 1.001 && c.priced) text += fmt::format(", {} for {}", format_usd(Usd::from_double(p.usd.mid)), format_seconds(Seconds(p.hours.mid * 3600)));
+        if (p.hours.mid > 1.001 && c.priced)
+            text += fmt::format(", {} for {}", format_usd(Usd::from_double(p.usd.mid)),
+                                format_seconds(Seconds(p.hours.mid * 3600)));
         return text + ".";
     }
-    text += fmt::format(", {} ({} to {})", format_seconds(Seconds(p.hours.mid * 3600)), format_seconds(Seconds(p.hours.low * 3600)), format_seconds(Seconds(p.hours.high * 3600)));
-    if (c.priced) text += fmt::format(", {} ({} to {})", format_usd(Usd::from_double(p.usd.mid)), format_usd(Usd::from_double(p.usd.low)), format_usd(Usd::from_double(p.usd.high)));
-    else text += ", unpriced";
+    text += fmt::format(", {} ({} to {})", format_seconds(Seconds(p.hours.mid * 3600)),
+                        format_seconds(Seconds(p.hours.low * 3600)), format_seconds(Seconds(p.hours.high * 3600)));
+    if (c.priced)
+        text += fmt::format(", {} ({} to {})", sum(p.usd.mid), sum(p.usd.low), sum(p.usd.high));
+    else
+        text += ", unpriced";
     return text + ".";
 }
 
@@ -103,14 +139,19 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
         for (const Candidate& candidate : plan.candidates)
             if (other == nullptr && candidate.node_type != c.node_type) other = &candidate;
         if (other != nullptr)
-            reasons.push_back(fmt::format("chosen before {} x {} ({})", other->nodes, context.node(other->node_type).name, other->why_not_first));
+            reasons.push_back(fmt::format("chosen before {} x {} ({})", other->nodes,
+                                          context.node(other->node_type).name, other->why_not_first));
     }
     if (std::string text = why_distributed(context, plan); !text.empty()) reasons.push_back(text);
     reasons.push_back(bound_text(context, c));
     if (is_rdma(node) && is_training(context.workload.kind))
-        reasons.push_back(fmt::format("{} {:.0f} Gb/s per GPU, {:.1f} Tb/s per VM", node.rdma_generation.empty() ? node.rdma : node.rdma_generation, node.rdma_gbps_per_gpu, node.rdma_gbps_per_node / 1000));
+        reasons.push_back(fmt::format("{} {:.0f} Gb/s per GPU, {:.1f} Tb/s per VM",
+                                      node.rdma_generation.empty() ? node.rdma : node.rdma_generation,
+                                      node.rdma_gbps_per_gpu, node.rdma_gbps_per_node / 1000));
     if (node.has_gpu() && node.vcpus > 0)
-        reasons.push_back(fmt::format("{:.0f} vCPUs and {} of RAM for each GPU", node.vcpus / std::max(node.accelerators, 1e-9), format_bytes_gib(node.memory * (1 / std::max(node.accelerators, 1.0)))));
+        reasons.push_back(fmt::format("{:.0f} vCPUs and {} of RAM for each GPU",
+                                      node.vcpus / std::max(node.accelerators, 1e-9),
+                                      format_bytes_gib(node.memory * (1 / std::max(node.accelerators, 1.0)))));
     return reasons;
 }
 

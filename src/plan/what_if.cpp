@@ -1,4 +1,5 @@
-// What would change the choice. Layout evaluations are shared with the plan wherever the change leaves layouts as they are.
+// What would change the choice. Layout evaluations are shared with the plan wherever the change leaves layouts as they
+// are.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,7 +10,10 @@ namespace stoker {
 
 std::string outcome_text(const Context& context, const Option& option) {
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(option.choice)];
-    return fmt::format("{} x {}{}", option.nodes, choice.node->name, option.pricing == Pricing::on_demand || option.pricing == Pricing::owned ? "" : fmt::format(", {}", to_string(option.pricing)));
+    return fmt::format("{} x {}{}", option.nodes, choice.node->name,
+                       option.pricing == Pricing::on_demand || option.pricing == Pricing::owned
+                           ? ""
+                           : fmt::format(", {}", to_string(option.pricing)));
 }
 
 namespace {
@@ -29,8 +33,12 @@ struct Asker {
         const Option& best = groups.front();
         const bool same = best.name == winner.name && best.nodes == winner.nodes && best.pricing == winner.pricing;
         std::string text = same ? "the same choice" : outcome_text(changed, best);
-        if (winner.latency_s > 0) text += fmt::format(", {} per hour", format_usd(Usd::from_double(best.usd.mid / std::max(best.hours.mid, 1e-9))));
-        else text += fmt::format(", {}, {}", format_seconds(Seconds(best.hours.mid * 3600)), format_usd(Usd::from_double(best.usd.mid)));
+        if (winner.latency_s > 0)
+            text += fmt::format(", {} per hour",
+                                format_usd(Usd::from_double(best.usd.mid / std::max(best.hours.mid, 1e-9))));
+        else
+            text += fmt::format(", {}, {}", format_seconds(Seconds(best.hours.mid * 3600)),
+                                format_usd(Usd::from_double(best.usd.mid)));
         out.push_back({std::move(change), std::move(text), !same});
     }
     void ask(std::string change, Context& changed, std::shared_ptr<LayoutCache> cache) {
@@ -45,18 +53,24 @@ void dearer_accelerator(Asker& asker, const Search& search, const std::shared_pt
     constexpr double kDearer = 1.3;
     Context changed = asker.base;
     for (NodeChoice& other : changed.choices) {
-        const bool same = choice.accelerator != nullptr ? other.accelerator == choice.accelerator : other.type == choice.type;
+        const bool same =
+            choice.accelerator != nullptr ? other.accelerator == choice.accelerator : other.type == choice.type;
         if (!same) continue;
         for (Offer& offer : other.offers) offer.usd_per_hour *= kDearer, offer.low *= kDearer, offer.high *= kDearer;
     }
-    const std::string what = fmt::format("price of {} x {}", choice.accelerator != nullptr ? choice.accelerator->name : short_size(choice.node->name), kDearer);
-    if (is_training(changed.workload.kind)) asker.ask(what, changed, cache);
-    else asker.tell(what, changed, rank(changed, search.points).groups);
+    const std::string what =
+        fmt::format("price of {} x {}",
+                    choice.accelerator != nullptr ? choice.accelerator->name : short_size(choice.node->name), kDearer);
+    if (is_training(changed.workload.kind))
+        asker.ask(what, changed, cache);
+    else
+        asker.tell(what, changed, rank(changed, search.points).groups);
 }
 
 }  // namespace
 
-std::vector<WhatIf> what_ifs(const Context& context, const Search& search, const Option& winner, std::shared_ptr<LayoutCache> cache) {
+std::vector<WhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
+                             std::shared_ptr<LayoutCache> cache) {
     std::vector<WhatIf> out;
     Asker asker{context, winner, out};
     PlanOptions quiet = context.options;
@@ -73,30 +87,39 @@ std::vector<WhatIf> what_ifs(const Context& context, const Search& search, const
     };
     if (winner.latency_s <= 0 && workload.kind != WorkloadKind::notebook) {
         const double base = workload.objective.deadline ? workload.objective.deadline->v : winner.hours.mid * 3600;
-        with(fmt::format("deadline {}{}", format_seconds(Seconds(base / 2)), workload.objective.deadline ? "" : " (half of today's time)"),
-             [&](Workload& w) { w.objective.deadline = Seconds(base / 2); }, cache);
+        with(
+            fmt::format("deadline {}{}", format_seconds(Seconds(base / 2)),
+                        workload.objective.deadline ? "" : " (half of today's time)"),
+            [&](Workload& w) { w.objective.deadline = Seconds(base / 2); }, cache);
     }
     if (workload.where.spot == SpotUse::never && workload.interruptible && is_training(workload.kind))
-        with("spot allowed", [](Workload& w) { w.where.spot = SpotUse::allowed; }, cache);
+        with(
+            "spot allowed", [](Workload& w) { w.where.spot = SpotUse::allowed; }, cache);
     else if (winner.pricing == Pricing::spot)
-        with("no spot", [](Workload& w) { w.where.spot = SpotUse::never; }, cache);
+        with(
+            "no spot", [](Workload& w) { w.where.spot = SpotUse::never; }, cache);
 
     const bool has_precision = is_training(workload.kind) || workload.kind == WorkloadKind::inference;
     auto precision = [&](Precision to) {
         if (to == workload.precision) return;
-        with(fmt::format("precision {} -> {}{}", to_string(workload.precision), to_string(to), to == Precision::fp8 ? " (not verified on this model)" : ""),
-             [&](Workload& w) {
-                 w.precision = to;
-                 if (to == Precision::fp32) w.kv_precision = Precision::fp32;
-             },
-             make_layout_cache());
+        with(
+            fmt::format("precision {} -> {}{}", to_string(workload.precision), to_string(to),
+                        to == Precision::fp8 ? " (not verified on this model)" : ""),
+            [&](Workload& w) {
+                w.precision = to;
+                if (to == Precision::fp32) w.kv_precision = Precision::fp32;
+            },
+            make_layout_cache());
     };
     if (has_precision && workload.model_known) {
         if (is_training(workload.kind)) precision(Precision::fp32);
         const NodeChoice& choice = context.choices[static_cast<std::size_t>(winner.choice)];
         const bool fp8 = choice.accelerator != nullptr && choice.accelerator->has(Precision::fp8);
-        if (fp8 && workload.method == Method::full && workload.model.transformer()) precision(workload.precision == Precision::fp8 ? Precision::bf16 : Precision::fp8);
-        else if (!is_training(workload.kind) && choice.accelerator != nullptr && choice.accelerator->has(Precision::int8)) precision(Precision::int8);
+        if (fp8 && workload.method == Method::full && workload.model.transformer())
+            precision(workload.precision == Precision::fp8 ? Precision::bf16 : Precision::fp8);
+        else if (!is_training(workload.kind) && choice.accelerator != nullptr &&
+                 choice.accelerator->has(Precision::int8))
+            precision(Precision::int8);
     }
     return out;
 }

@@ -19,7 +19,8 @@ struct Legs {
 
     double inner_s(double bytes) const noexcept { return (inner - 1) / inner * bytes * inner_inverse; }
     double outer_s(double bytes) const noexcept { return (outer - 1) / outer * bytes * outer_inverse; }
-    // What an operation of no bytes costs: the hops one after the other, or the time to fill the pipe, whichever is longer.
+    // What an operation of no bytes costs: the hops one after the other, or the time to fill the pipe, whichever is
+    // longer.
     double start_s(double inner_hops, double outer_hops) const noexcept {
         const double in = inner > 1 ? std::max(inner_hops * inner_alpha, inner_half * inner_inverse) : 0;
         const double out = outer > 1 ? std::max(outer_hops * outer_alpha, outer_half * outer_inverse) : 0;
@@ -27,7 +28,9 @@ struct Legs {
     }
 };
 
-double inverse(double bytes_per_second) noexcept { return bytes_per_second > 0 ? 1 / bytes_per_second : 1e3; }
+double inverse(double bytes_per_second) noexcept {
+    return bytes_per_second > 0 ? 1 / bytes_per_second : 1e3;
+}
 
 const LinkModel& inner_link(const Device& device, double ranks) noexcept {
     return device.pairs_only && ranks <= 2 && device.pair.bytes_per_second > 0 ? device.pair : device.inside;
@@ -56,7 +59,8 @@ Legs legs_of(const Device& device, Group group) noexcept {
 double one_pass_s(const Device& device, Group group, double bytes) noexcept {
     if (group.size <= 1 || bytes <= 0) return 0;
     const Legs legs = legs_of(device, group);
-    return legs.start_s(legs.inner - 1, legs.outer - 1) + std::max(legs.inner_s(bytes), legs.outer_s(bytes / legs.inner));
+    return legs.start_s(legs.inner - 1, legs.outer - 1) +
+           std::max(legs.inner_s(bytes), legs.outer_s(bytes / legs.inner));
 }
 
 }  // namespace
@@ -66,12 +70,14 @@ Group make_group(const Device& device, double size, double stride) noexcept {
     Group group;
     group.size = size;
     group.per_node = std::clamp(domain / std::max(1.0, stride), 1.0, std::max(1.0, size));
-    // Where the NIC belongs to the node, every group with a rank on it takes its part; where each GPU has its own, none does.
+    // Where the NIC belongs to the node, every group with a rank on it takes its part; where each GPU has its own, none
+    // does.
     group.sharing = device.across_shared_by_node ? std::max(1.0, domain / group.per_node) : 1;
     return group;
 }
 
-// Thakur et al. 2005: ring 2(n-1) alpha + 2(n-1)/n S/BW; double binary tree 2 log2(n) alpha + 2 S/BW. The better one, as NCCL picks.
+// Thakur et al. 2005: ring 2(n-1) alpha + 2(n-1)/n S/BW; double binary tree 2 log2(n) alpha + 2 S/BW. The better one,
+// as NCCL picks.
 double all_reduce_s(const Device& device, Group group, double bytes) noexcept {
     if (group.size <= 1 || bytes <= 0) return 0;
     const Legs legs = legs_of(device, group);
@@ -85,12 +91,17 @@ double all_reduce_s(const Device& device, Group group, double bytes) noexcept {
     const double inside = 2 * legs.inner_s(bytes);
     const double inner_hops = 2 * depth(legs.inner);
     const double ring = legs.start_s(inner_hops, 2 * (legs.outer - 1)) + std::max(inside, 2 * legs.outer_s(part));
-    const double tree = legs.start_s(inner_hops, 2 * depth(legs.outer)) + std::max(inside, 2 * part * legs.outer_inverse);
+    const double tree =
+        legs.start_s(inner_hops, 2 * depth(legs.outer)) + std::max(inside, 2 * part * legs.outer_inverse);
     return std::min(ring, tree);
 }
 
-double all_gather_s(const Device& device, Group group, double bytes) noexcept { return one_pass_s(device, group, bytes); }
-double reduce_scatter_s(const Device& device, Group group, double bytes) noexcept { return one_pass_s(device, group, bytes); }
+double all_gather_s(const Device& device, Group group, double bytes) noexcept {
+    return one_pass_s(device, group, bytes);
+}
+double reduce_scatter_s(const Device& device, Group group, double bytes) noexcept {
+    return one_pass_s(device, group, bytes);
+}
 
 // Pairwise: messages to ranks on this node and to the others leave at the same time on different links.
 double all_to_all_s(const Device& device, Group group, double bytes) noexcept {
@@ -109,7 +120,11 @@ double send_s(const Device& device, bool inside_node, double bytes) noexcept {
     return std::max(link.latency_s, link.half_bytes * rate) + bytes * rate;
 }
 
-double all_reduce_bytes(double size, double bytes) noexcept { return size > 1 ? 2 * (size - 1) / size * bytes : 0; }
-double gather_bytes(double size, double bytes) noexcept { return size > 1 ? (size - 1) / size * bytes : 0; }
+double all_reduce_bytes(double size, double bytes) noexcept {
+    return size > 1 ? 2 * (size - 1) / size * bytes : 0;
+}
+double gather_bytes(double size, double bytes) noexcept {
+    return size > 1 ? (size - 1) / size * bytes : 0;
+}
 
 }  // namespace stoker

@@ -14,10 +14,10 @@ struct Group {
 // The group of `size` ranks that are `stride` apart in the rank order, while all other groups like it are busy too.
 Group make_group(const Device& device, double size, double stride) noexcept;
 
-double all_reduce_s(const Device& device, Group group, double bytes) noexcept;       // bytes of the full tensor
-double all_gather_s(const Device& device, Group group, double bytes) noexcept;       // bytes of the gathered tensor
-double reduce_scatter_s(const Device& device, Group group, double bytes) noexcept;   // bytes of the full tensor
-double all_to_all_s(const Device& device, Group group, double bytes) noexcept;       // bytes each rank sends in all
+double all_reduce_s(const Device& device, Group group, double bytes) noexcept;      // bytes of the full tensor
+double all_gather_s(const Device& device, Group group, double bytes) noexcept;      // bytes of the gathered tensor
+double reduce_scatter_s(const Device& device, Group group, double bytes) noexcept;  // bytes of the full tensor
+double all_to_all_s(const Device& device, Group group, double bytes) noexcept;      // bytes each rank sends in all
 double send_s(const Device& device, bool inside_node, double bytes) noexcept;
 
 // Bytes each rank sends, whatever the algorithm: 2(n-1)/n S for an all-reduce, (n-1)/n S for the others.

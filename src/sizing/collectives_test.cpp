@@ -60,7 +60,8 @@ TEST(Collectives, BridgedPairsFallToTheTree) {
     device.pairs_only = true;
     device.pair = {193e9, 4e-6, 6.6e6};
     device.inside = {25e9, 8e-6, 2e6};
-    const double two = all_reduce_s(device, make_group(device, 2, 1), 84e6), four = all_reduce_s(device, make_group(device, 4, 1), 84e6);
+    const double two = all_reduce_s(device, make_group(device, 2, 1), 84e6),
+                 four = all_reduce_s(device, make_group(device, 4, 1), 84e6);
     EXPECT_NEAR(two, 0.47e-3, 0.05e-3);
     EXPECT_NEAR(four, 5.49e-3, 0.6e-3);
 }
@@ -75,8 +76,10 @@ TEST(Collectives, AreMonotonic) {
         const Group group = make_group(device, size, 1);
         double last[4] = {};
         for (double bytes = 1; bytes < 1e10; bytes *= 7) {
-            const double now[4] = {all_reduce_s(device, group, bytes), all_gather_s(device, group, bytes), all_to_all_s(device, group, bytes), send_s(device, size <= 8, bytes)};
-            const double fast[4] = {all_reduce_s(faster, group, bytes), all_gather_s(faster, group, bytes), all_to_all_s(faster, group, bytes), send_s(faster, size <= 8, bytes)};
+            const double now[4] = {all_reduce_s(device, group, bytes), all_gather_s(device, group, bytes),
+                                   all_to_all_s(device, group, bytes), send_s(device, size <= 8, bytes)};
+            const double fast[4] = {all_reduce_s(faster, group, bytes), all_gather_s(faster, group, bytes),
+                                    all_to_all_s(faster, group, bytes), send_s(faster, size <= 8, bytes)};
             for (int i = 0; i < 4; ++i) {
                 EXPECT_GE(now[i], last[i]);
                 EXPECT_LE(fast[i], now[i]);

@@ -8,15 +8,20 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 
-std::size_t at(Precision p) { return static_cast<std::size_t>(p); }
+std::size_t at(Precision p) {
+    return static_cast<std::size_t>(p);
+}
 
-// Published matmul ceilings are of BF16 and FP8; the other precisions of the same device reach the same share of their peak.
-// int8 and int4 are kept for the peak but are no training precisions; their ceiling takes the FP8 share.
+// Published matmul ceilings are of BF16 and FP8; the other precisions of the same device reach the same share of their
+// peak. int8 and int4 are kept for the peak but are no training precisions; their ceiling takes the FP8 share.
 void set_gpu_flops(const Accelerator& gpu, double part, const DeviceConstants& constants, Device& device) {
-    const double bf16_peak = gpu.peak[at(Precision::bf16)].v > 0 ? gpu.peak[at(Precision::bf16)].v : gpu.peak[at(Precision::fp16)].v;
-    const double share16 = gpu.measured_bf16.v > 0 && bf16_peak > 0 ? std::min(1.0, gpu.measured_bf16.v / bf16_peak) : constants.measured_fraction;
+    const double bf16_peak =
+        gpu.peak[at(Precision::bf16)].v > 0 ? gpu.peak[at(Precision::bf16)].v : gpu.peak[at(Precision::fp16)].v;
+    const double share16 = gpu.measured_bf16.v > 0 && bf16_peak > 0 ? std::min(1.0, gpu.measured_bf16.v / bf16_peak)
+                                                                    : constants.measured_fraction;
     const double fp8_peak = gpu.peak[at(Precision::fp8)].v;
-    const double share8 = gpu.measured_fp8.v > 0 && fp8_peak > 0 ? std::min(1.0, gpu.measured_fp8.v / fp8_peak) : std::min(share16, constants.measured_fraction);
+    const double share8 = gpu.measured_fp8.v > 0 && fp8_peak > 0 ? std::min(1.0, gpu.measured_fp8.v / fp8_peak)
+                                                                 : std::min(share16, constants.measured_fraction);
     for (int i = 0; i < kPrecisions; ++i) {
         const auto p = static_cast<Precision>(i);
         const bool narrow = p == Precision::fp8 || p == Precision::int8 || p == Precision::int4 || p == Precision::fp4;
@@ -53,7 +58,8 @@ LinkModel link_model(const Catalog& catalog, int index) {
     return {link.bandwidth.v, link.latency.v, link.half_size.v};
 }
 
-void set_links(const Catalog& catalog, const NodeType& node, const Accelerator* gpu, const DeviceConstants& constants, Device& device) {
+void set_links(const Catalog& catalog, const NodeType& node, const Accelerator* gpu, const DeviceConstants& constants,
+               Device& device) {
     device.inside = link_model(catalog, node.link_inside);
     device.across = link_model(catalog, node.link_across);
     // Between GPUs the tables give the latency of a whole all-reduce on one node; here it is per hop of the tree.
@@ -63,7 +69,8 @@ void set_links(const Catalog& catalog, const NodeType& node, const Accelerator* 
     device.scale_up_crosses_nodes = device.scale_up_domain > std::max(1, node.whole_gpus());
     device.pair = link_model(catalog, node.link_pair);
     device.pair.latency_s /= constants.latency_hops;
-    if (!device.inside.known() && gpu != nullptr) device.inside.bytes_per_second = gpu->host_bandwidth.v * constants.pcie_tree_share;
+    if (!device.inside.known() && gpu != nullptr)
+        device.inside.bytes_per_second = gpu->host_bandwidth.v * constants.pcie_tree_share;
     device.rdma = node.rdma_gbps_per_gpu > 0 || node.rdma_gbps_per_node > 0 ? 1 : 0;
     device.across_shared_by_node = !(node.rdma_gbps_per_gpu > 0);
 }
@@ -88,7 +95,9 @@ DeviceConstants device_constants(const Catalog& catalog) {
     return c;
 }
 
-Device make_device(const Catalog& catalog, int node_type) { return make_device(catalog, node_type, device_constants(catalog)); }
+Device make_device(const Catalog& catalog, int node_type) {
+    return make_device(catalog, node_type, device_constants(catalog));
+}
 
 Device make_device(const Catalog& catalog, int node_type, const DeviceConstants& constants) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(node_type)];
@@ -99,7 +108,8 @@ Device make_device(const Catalog& catalog, int node_type, const DeviceConstants&
     device.launch_s = constants.launch_s;
     device.host_power_w = constants.host_power_w;
     device.sigma = constants.sigma;
-    const Accelerator* gpu = node.has_gpu() ? &catalog.accelerators()[static_cast<std::size_t>(node.accelerator)] : nullptr;
+    const Accelerator* gpu =
+        node.has_gpu() ? &catalog.accelerators()[static_cast<std::size_t>(node.accelerator)] : nullptr;
     if (gpu == nullptr) {
         const bool known = node.cpu >= 0 && static_cast<std::size_t>(node.cpu) < catalog.cpus().size();
         set_cpu(known ? &catalog.cpus()[static_cast<std::size_t>(node.cpu)] : nullptr, node, constants, device);
@@ -110,11 +120,14 @@ Device make_device(const Catalog& catalog, int node_type, const DeviceConstants&
         set_gpu_flops(*gpu, part, constants, device);
         device.supports = gpu->supports;
         const double whole = gpu->usable_memory.v > 0 ? gpu->usable_memory.v : gpu->memory.v * constants.usable_memory;
-        device.memory_bytes = part < 1 && node.accelerator_memory.v > 0 ? std::min(whole, node.accelerator_memory.v * constants.usable_memory) : whole * part;
+        device.memory_bytes = part < 1 && node.accelerator_memory.v > 0
+                                  ? std::min(whole, node.accelerator_memory.v * constants.usable_memory)
+                                  : whole * part;
         device.memory_bytes_per_s = gpu->memory_bandwidth.v * part;
         device.sm_count = gpu->sm_count * part;
         device.power_w = gpu->power.v * part;
-        device.idle_power_w = (gpu->idle_power.v > 0 ? gpu->idle_power.v : gpu->power.v * constants.idle_power_fraction) * part;
+        device.idle_power_w =
+            (gpu->idle_power.v > 0 ? gpu->idle_power.v : gpu->power.v * constants.idle_power_fraction) * part;
         device.host_bytes_per_s = gpu->host_bandwidth.v;
         device.measured = gpu->measured_bf16.v > 0 || gpu->measured_fp8.v > 0;
         if (!device.measured) device.sigma = constants.sigma_unmeasured;

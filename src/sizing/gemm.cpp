@@ -10,10 +10,13 @@ namespace {
 struct Tile {
     double m, n;
 };
-// Output tiles that cuBLAS chooses among, largest first (NVIDIA Matrix Multiplication Background User's Guide, table 1).
+// Output tiles that cuBLAS chooses among, largest first (NVIDIA Matrix Multiplication Background User's Guide, table
+// 1).
 constexpr std::array<Tile, 7> kTiles{{{256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256}, {128, 64}, {64, 64}}};
 
-double intensity(Tile tile) noexcept { return tile.m * tile.n / (tile.m + tile.n); }
+double intensity(Tile tile) noexcept {
+    return tile.m * tile.n / (tile.m + tile.n);
+}
 
 bool multiple(double value, double of) noexcept {
     const double q = value / of;

@@ -1,16 +1,16 @@
-// One matrix multiplication on one device: the roofline with tile, wave and depth quantisation. Sources: NVIDIA Matrix Multiplication
-// Background User's Guide (tiles, waves, split-K); Williams et al. 2009 (roofline).
+// One matrix multiplication on one device: the roofline with tile, wave and depth quantisation. Sources: NVIDIA Matrix
+// Multiplication Background User's Guide (tiles, waves, split-K); Williams et al. 2009 (roofline).
 #pragma once
 
 namespace stoker {
 
 struct GemmDevice {
-    double flops = 0;             // ceiling for large matrices, FLOP/s
-    double bytes_per_s = 0;       // of memory, achievable
-    double sm_count = 0;          // 0: nothing is known of waves (CPU)
-    double k0 = 350;              // q_K = K/(K + k0): prologue and epilogue of a tile
-    double tile_half = 16;        // a tile's rate is i/(i + tile_half), i = m n/(m + n), relative to the largest tile
-    double aligned = 8;           // elements; other sizes leave the fast path of the tensor cores
+    double flops = 0;        // ceiling for large matrices, FLOP/s
+    double bytes_per_s = 0;  // of memory, achievable
+    double sm_count = 0;     // 0: nothing is known of waves (CPU)
+    double k0 = 350;         // q_K = K/(K + k0): prologue and epilogue of a tile
+    double tile_half = 16;   // a tile's rate is i/(i + tile_half), i = m n/(m + n), relative to the largest tile
+    double aligned = 8;      // elements; other sizes leave the fast path of the tensor cores
     double misaligned_rate = 0.5;
     double split_k_max = 4;
 };

@@ -5,7 +5,9 @@
 namespace stoker {
 namespace {
 
-GemmDevice device() { return {.flops = 257e12, .bytes_per_s = 1.6e12, .sm_count = 108}; }
+GemmDevice device() {
+    return {.flops = 257e12, .bytes_per_s = 1.6e12, .sm_count = 108};
+}
 
 // No shape beats the ceiling or the memory, whatever its tiles.
 TEST(Gemm, NeverBeatsTheRoofline) {
@@ -21,7 +23,8 @@ TEST(Gemm, NeverBeatsTheRoofline) {
     }
 }
 
-// 109 tiles on 108 multiprocessors take two waves; 108 take one (NVIDIA Matrix Multiplication Background, wave quantisation).
+// 109 tiles on 108 multiprocessors take two waves; 108 take one (NVIDIA Matrix Multiplication Background, wave
+// quantisation).
 TEST(Gemm, OneTileTooManyCostsAWave) {
     const double full = gemm_quantisation(device(), 256 * 108, 128, 4096);
     const double over = gemm_quantisation(device(), 256 * 108 + 256, 128, 4096);

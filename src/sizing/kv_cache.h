@@ -8,12 +8,13 @@ namespace stoker {
 
 double kv_bytes_per_element(Precision precision) noexcept;
 
-// Whole model. MHA, GQA, MQA: 2 L k d w. MLA: L (c_kv + d_rope) w. Encoder-decoder: the decoder's layers, where the prompt's
-// tokens hold the cross-attention keys and values (computed once) and the generated ones their own: the same bytes each.
+// Whole model. MHA, GQA, MQA: 2 L k d w. MLA: L (c_kv + d_rope) w. Encoder-decoder: the decoder's layers, where the
+// prompt's tokens hold the cross-attention keys and values (computed once) and the generated ones their own: the same
+// bytes each.
 double kv_bytes_per_token(const ModelSpec& model, Precision precision) noexcept;
 
-// Share of the whole model's cache that the fullest device of a replica holds: heads split over `tensor` ranks, replicated beyond
-// kv_heads; a latent cache is not split; layers split over `pipeline` stages.
+// Share of the whole model's cache that the fullest device of a replica holds: heads split over `tensor` ranks,
+// replicated beyond kv_heads; a latent cache is not split; layers split over `pipeline` stages.
 double kv_share_of_device(const ServingSetup& setup, ReplicaShape shape) noexcept;
 
 // Tokens of a context that stay cached under a sliding window.

@@ -34,7 +34,8 @@ TEST(KvCache, LatentAttentionKeepsOneLatentForAllHeads) {
     EXPECT_EQ(kv_bytes_per_token(m, Precision::bf16), 70272);
 }
 
-// Tensor parallelism divides the cache until every rank has one head; from there on it is replicated. Latents never split.
+// Tensor parallelism divides the cache until every rank has one head; from there on it is replicated. Latents never
+// split.
 TEST(KvCache, IsReplicatedBeyondTheNumberOfHeads) {
     ServingSetup s;
     s.layers = 80;

@@ -19,27 +19,32 @@ std::string describe(const ParallelLayout& layout) {
         if (!text.empty()) text += ", ";
         text += part;
     };
-    if (layout.tensor > 1) add(fmt::format("tensor {}{}", layout.tensor, layout.sequence_parallel ? " with sequence parallel" : ""));
+    if (layout.tensor > 1)
+        add(fmt::format("tensor {}{}", layout.tensor, layout.sequence_parallel ? " with sequence parallel" : ""));
     if (layout.pipeline > 1) {
-        add(layout.virtual_stages > 1 ? fmt::format("pipeline {} interleaved {}", layout.pipeline, layout.virtual_stages)
-                                      : fmt::format("pipeline {}", layout.pipeline));
+        add(layout.virtual_stages > 1
+                ? fmt::format("pipeline {} interleaved {}", layout.pipeline, layout.virtual_stages)
+                : fmt::format("pipeline {}", layout.pipeline));
     }
     if (layout.context > 1) add(fmt::format("context {}", layout.context));
     if (layout.expert > 1) add(fmt::format("expert {}", layout.expert));
     const int ranks = layout.data * layout.context;
     if (ranks > 1 && layout.zero == 3) {
-        add(layout.shard_ranks() < ranks ? fmt::format("HSDP {} x {}", ranks / layout.shard_ranks(), layout.shard_ranks())
-                                         : fmt::format("FSDP over {}", ranks));
+        add(layout.shard_ranks() < ranks
+                ? fmt::format("HSDP {} x {}", ranks / layout.shard_ranks(), layout.shard_ranks())
+                : fmt::format("FSDP over {}", ranks));
     } else if (ranks > 1 && layout.zero > 0) {
-        add(layout.shard_ranks() < ranks ? fmt::format("data {} with ZeRO-{} over {}", layout.data, layout.zero, layout.shard_ranks())
-                                         : fmt::format("data {} with ZeRO-{}", layout.data, layout.zero));
+        add(layout.shard_ranks() < ranks
+                ? fmt::format("data {} with ZeRO-{} over {}", layout.data, layout.zero, layout.shard_ranks())
+                : fmt::format("data {} with ZeRO-{}", layout.data, layout.zero));
     } else if (layout.data > 1) {
         add(fmt::format("data {}", layout.data));
     }
     if (text.empty()) add("one device");
     add(layout.micro_batches > 1 ? fmt::format("micro-batch {} x {}", layout.micro_batch, layout.micro_batches)
                                  : fmt::format("micro-batch {}", layout.micro_batch));
-    add(layout.recompute == Recompute::none ? std::string("no recompute") : fmt::format("{} recompute", to_string(layout.recompute)));
+    add(layout.recompute == Recompute::none ? std::string("no recompute")
+                                            : fmt::format("{} recompute", to_string(layout.recompute)));
     if (layout.offload) add("optimizer on the host");
     return text;
 }

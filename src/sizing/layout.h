@@ -11,21 +11,22 @@ namespace stoker {
 enum class Recompute : std::uint8_t { none, selective, full };
 std::string_view to_string(Recompute recompute);
 
-// Who holds what: ZeRO stages 0-3 (arXiv 1910.02054). FSDP full shard is 3; HSDP is 3 with shard_group < data * context.
+// Who holds what: ZeRO stages 0-3 (arXiv 1910.02054). FSDP full shard is 3; HSDP is 3 with shard_group < data *
+// context.
 struct ParallelLayout {
     std::int32_t tensor = 1;
     std::int32_t pipeline = 1;
     std::int32_t virtual_stages = 1;  // 1: 1F1B; more: interleaved
     std::int32_t context = 1;
-    std::int32_t expert = 1;          // ranks that share the experts; re-uses data and context ranks
+    std::int32_t expert = 1;  // ranks that share the experts; re-uses data and context ranks
     std::int32_t data = 1;
-    std::int32_t shard_group = 0;     // ranks that shard the states; 0: all data * context ranks
-    std::int32_t micro_batch = 1;     // sequences
-    std::int32_t micro_batches = 1;   // per data-parallel rank and step
+    std::int32_t shard_group = 0;    // ranks that shard the states; 0: all data * context ranks
+    std::int32_t micro_batch = 1;    // sequences
+    std::int32_t micro_batches = 1;  // per data-parallel rank and step
     std::uint8_t zero = 0;
     Recompute recompute = Recompute::none;
     bool sequence_parallel = false;
-    bool offload = false;             // optimizer states in host memory
+    bool offload = false;  // optimizer states in host memory
 
     std::int32_t gpus() const { return tensor * pipeline * context * data; }
     double global_batch() const { return static_cast<double>(data) * micro_batch * micro_batches; }

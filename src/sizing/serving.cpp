@@ -9,9 +9,13 @@
 namespace stoker {
 namespace {
 
-double& term(ServingMemory& memory, MemoryTerm t) { return memory.bytes[static_cast<std::size_t>(t)]; }
+double& term(ServingMemory& memory, MemoryTerm t) {
+    return memory.bytes[static_cast<std::size_t>(t)];
+}
 
-bool divides(double n, int degree) { return degree <= 1 || n <= 0 || std::fmod(n, degree) == 0; }
+bool divides(double n, int degree) {
+    return degree <= 1 || n <= 0 || std::fmod(n, degree) == 0;
+}
 
 // Layers of the fullest stage plus the tables it holds: both on one device, one of them at either end of a pipeline.
 double weights_of_device(const ServingSetup& s, ReplicaShape shape) {
@@ -37,7 +41,8 @@ ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingM
     const double block = std::max(s.block_tokens, 1.0);
     const double whole = kv_tokens_held(s, s.prompt_tokens + s.output_tokens);
     const double room_for_one = std::ceil(whole / block) * block * per_token;
-    const double fixed = out.bytes[static_cast<std::size_t>(MemoryTerm::weights)] + s.framework_bytes + (t * p > 1 ? s.communication_bytes : 0);
+    const double fixed = out.bytes[static_cast<std::size_t>(MemoryTerm::weights)] + s.framework_bytes +
+                         (t * p > 1 ? s.communication_bytes : 0);
     term(out, MemoryTerm::framework) = s.framework_bytes;
     term(out, MemoryTerm::communication) = t * p > 1 ? s.communication_bytes : 0;
     // Sampling works on FP32 logits of every running sequence.
@@ -69,7 +74,8 @@ ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingM
     const double blocks = std::floor(free / per_token / block);
     out.kv_tokens = blocks * block;
     term(out, MemoryTerm::kv_cache) = out.kv_tokens * per_token;
-    const double held = kv_tokens_held(s, s.prompt_tokens + s.kv_output_share * s.output_tokens) + block / 2;  // the last block is half empty
+    const double held = kv_tokens_held(s, s.prompt_tokens + s.kv_output_share * s.output_tokens) +
+                        block / 2;  // the last block is half empty
     out.max_batch = std::clamp(std::floor(out.kv_tokens / held), 1.0, std::max(s.max_sequences, 1.0));
     return out;
 }
@@ -91,12 +97,14 @@ ServingMemory sample_memory(const ServingSetup& s, ServingMemory out) {
     return out;
 }
 
-bool within(const std::optional<Seconds>& limit, double value) { return !limit || value <= limit->v; }
+bool within(const std::optional<Seconds>& limit, double value) {
+    return !limit || value <= limit->v;
+}
 
 bool meets(const ServingOutcome& o, const LatencySpec& l) {
-    return !o.saturated && o.measured > 0 && within(l.ttft_p50, o.ttft_p50) && within(l.ttft_p95, o.ttft_p95) && within(l.ttft_p99, o.ttft_p99) &&
-           within(l.tpot_p50, o.tpot_p50) && within(l.tpot_p95, o.tpot_p95) && within(l.tpot_p99, o.tpot_p99) && within(l.e2e_p95, o.e2e_p95) &&
-           within(l.p95, o.e2e_p95);
+    return !o.saturated && o.measured > 0 && within(l.ttft_p50, o.ttft_p50) && within(l.ttft_p95, o.ttft_p95) &&
+           within(l.ttft_p99, o.ttft_p99) && within(l.tpot_p50, o.tpot_p50) && within(l.tpot_p95, o.tpot_p95) &&
+           within(l.tpot_p99, o.tpot_p99) && within(l.e2e_p95, o.e2e_p95) && within(l.p95, o.e2e_p95);
 }
 
 }  // namespace
@@ -167,7 +175,8 @@ OfflineOutcome offline_throughput(const ServingSetup& setup, ReplicaShape shape)
     return out;
 }
 
-// Reading the weights is paid once per batch (t0), each example costs t1; launches run beside the device's work and are a floor.
+// Reading the weights is paid once per batch (t0), each example costs t1; launches run beside the device's work and are
+// a floor.
 double batch_seconds(const ServingSetup& setup, double batch) noexcept {
     const Device& d = setup.device;
     const auto p = static_cast<std::size_t>(setup.compute_precision);
@@ -180,8 +189,8 @@ double batch_seconds(const ServingSetup& setup, double batch) noexcept {
     return std::max(t0 + batch * t1, setup.sample_kernels * d.launch_s) + setup.host_step_s;
 }
 
-// Bisection in ln(rate) on one seed: the same requests in the same order at every rate, only closer together, so that noise
-// is common to all probes. Ends within 2 %, and backs off when the answer does not hold in a longer run.
+// Bisection in ln(rate) on one seed: the same requests in the same order at every rate, only closer together, so that
+// noise is common to all probes. Ends within 2 %, and backs off when the answer does not hold in a longer run.
 double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double speed) {
     const OfflineOutcome offline = offline_throughput(setup, shape);
     if (offline.requests_per_s <= 0) return 0;

@@ -11,10 +11,11 @@
 namespace stoker {
 
 // How the engine picks the work of its next step.
-//   chunked        all decodes and as much of the prompts as the token budget allows (vLLM V1, Sarathi-Serve arXiv 2403.02310)
-//   prefill_first  whole prompts while there are any, decodes wait (vLLM V0, TGI, SGLang without chunks)
-//   in_flight      whole prompts and all decodes in one pass, the full length reserved: nothing is ever preempted (TensorRT-LLM)
-//   fixed_batch    a batch is formed, and none joins until all of it is done; also dynamic batching of encoders and CNNs
+//   chunked        all decodes and as much of the prompts as the token budget allows (vLLM V1, Sarathi-Serve arXiv
+//   2403.02310) prefill_first  whole prompts while there are any, decodes wait (vLLM V0, TGI, SGLang without chunks)
+//   in_flight      whole prompts and all decodes in one pass, the full length reserved: nothing is ever preempted
+//   (TensorRT-LLM) fixed_batch    a batch is formed, and none joins until all of it is done; also dynamic batching of
+//   encoders and CNNs
 enum class SchedulerPolicy : std::uint8_t { chunked, prefill_first, in_flight, fixed_batch };
 enum class LengthLaw : std::uint8_t { lognormal, gamma };
 
@@ -22,20 +23,23 @@ enum class LengthLaw : std::uint8_t { lognormal, gamma };
 struct ServingSetup {
     Device device;
     Precision precision = Precision::bf16, kv_precision = Precision::bf16;
-    Precision compute_precision = Precision::bf16;  // of the matrix units: FP8 weights on an A100 are computed in 16 bits
-    bool weight_only = false;                       // stored in `precision`, computed in another: worth a note in the plan
-    Reason refused = Reason::none;                  // precision_unsupported; serving_memory repeats it
+    Precision compute_precision =
+        Precision::bf16;            // of the matrix units: FP8 weights on an A100 are computed in 16 bits
+    bool weight_only = false;       // stored in `precision`, computed in another: worth a note in the plan
+    Reason refused = Reason::none;  // precision_unsupported; serving_memory repeats it
     double layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocabulary = 0;
     double experts = 0, active_experts = 0;
-    // Parameters: attention, mlp and shared of one layer, expert of one routed expert, embedding of all tables and the head.
-    double attention_params = 0, mlp_params = 0, expert_params = 0, shared_params = 0, dense_layers = 0, embedding_params = 0;
+    // Parameters: attention, mlp and shared of one layer, expert of one routed expert, embedding of all tables and the
+    // head.
+    double attention_params = 0, mlp_params = 0, expert_params = 0, shared_params = 0, dense_layers = 0,
+           embedding_params = 0;
     double moe_layers = 0, head_params = 0;
     double total_params = 0, active_params = 0;
     // Encoder-decoder: the prompt passes the encoder only. 0: prompts pass the same layers as generated tokens.
     double encoder_params = 0;
-    double weight_bytes = 0;          // all weights, stored, with quantisation scales; embeddings stay in 16 bits or more
+    double weight_bytes = 0;  // all weights, stored, with quantisation scales; embeddings stay in 16 bits or more
     double weight_bytes_per_param = 2;
-    double kv_bytes_per_token = 0;    // whole model
+    double kv_bytes_per_token = 0;         // whole model
     bool kv_replicated_by_tensor = false;  // MLA
     double sliding_window = 0;
     // FLOP of one (query, key) pair over all layers and heads.
@@ -49,14 +53,16 @@ struct ServingSetup {
     LengthLaw length_law = LengthLaw::lognormal;
     double token_budget = 8192, max_sequences = 256, block_tokens = 16, memory_fraction = 0.90;
     double prompt_tokens = 0, output_tokens = 0, prompt_cv = 0, output_cv = 0, arrival_cv = 1;
-    bool fraction_of_free = false;    // memory_fraction is of what weights and activations leave (TensorRT-LLM), not of the device (vLLM)
-    double kv_output_share = 0.55;    // of the output that a sequence holds on average; 1 where the full length is reserved
+    bool fraction_of_free =
+        false;  // memory_fraction is of what weights and activations leave (TensorRT-LLM), not of the device (vLLM)
+    double kv_output_share =
+        0.55;  // of the output that a sequence holds on average; 1 where the full length is reserved
     double weight_read_efficiency = 0.8, compute_efficiency = 0.6, kv_read_efficiency = 0.7, prefill_efficiency = 0.55;
-    double expert_efficiency = 1;     // of the grouped matmul of routed experts, relative to a dense one
+    double expert_efficiency = 1;  // of the grouped matmul of routed experts, relative to a dense one
     double layer_launch_s = 5e-6, host_step_s = 3e-4;
     // Memory beside weights and cache, per device.
-    double activation_hidden = 6, activation_ffn = 2.5;  // elements per token in flight
-    double framework_bytes = 0, communication_bytes = 0; // communication only where ranks talk
+    double activation_hidden = 6, activation_ffn = 2.5;   // elements per token in flight
+    double framework_bytes = 0, communication_bytes = 0;  // communication only where ranks talk
 };
 
 // An error only when the model has no shape to count; a precision the device lacks is told by ServingSetup::refused.
@@ -73,37 +79,42 @@ struct ServingMemory {
     std::array<double, kMemoryTerms> bytes{};  // per device
     double kv_tokens = 0;                      // that fit in the replica
     double max_batch = 0;                      // sequences (examples) of the workload's lengths at once
-    double token_budget = 0;                   // per step; smaller than asked where only that leaves room for one request
+    double token_budget = 0;  // per step; smaller than asked where only that leaves room for one request
 };
-// Refuses with memory (have and need in bytes per device), shape_indivisible (have: heads or layers, need: the degree), or setup.refused.
+// Refuses with memory (have and need in bytes per device), shape_indivisible (have: heads or layers, need: the degree),
+// or setup.refused.
 ServingMemory serving_memory(const ServingSetup& setup, ReplicaShape shape) noexcept;
 
-// One pass: `decode` sequences whose contexts sum to `context_sum`, and a prompt chunk of `chunk` tokens that follow `chunk_context`.
-double step_seconds(const ServingSetup& setup, ReplicaShape shape, double decode, double context_sum, double chunk, double chunk_context) noexcept;
+// One pass: `decode` sequences whose contexts sum to `context_sum`, and a prompt chunk of `chunk` tokens that follow
+// `chunk_context`.
+double step_seconds(const ServingSetup& setup, ReplicaShape shape, double decode, double context_sum, double chunk,
+                    double chunk_context) noexcept;
 Bottleneck decode_bound(const ServingSetup& setup, ReplicaShape shape, double decode, double context_sum) noexcept;
 Bottleneck prefill_bound(const ServingSetup& setup, ReplicaShape shape, double tokens) noexcept;
 
 struct ServingLoad {
     double requests_per_second = 0;  // on this replica; 0 with concurrency: closed loop
     double concurrency = 0;
-    double speed = 1;                // multiplies step times: for the interval; above 1 is slower
+    double speed = 1;  // multiplies step times: for the interval; above 1 is slower
     std::uint64_t seed = 1;
-    int requests = 2000;             // simulated, the first tenth discarded
-    bool burst = false;              // closed loop: all start with a whole request ahead; else spread over a request's life, so that
-                                     // requests of one length do not stay in lockstep as no real clients do
+    int requests = 2000;  // simulated, the first tenth discarded
+    bool burst = false;   // closed loop: all start with a whole request ahead; else spread over a request's life, so
+                         // that requests of one length do not stay in lockstep as no real clients do
 };
 
 struct ServingOutcome {
-    bool saturated = false;          // the queue grew without bound: the latencies are then of this run's length, not a steady state
-    double ttft_p50 = 0, ttft_p95 = 0, ttft_p99 = 0, tpot_p50 = 0, tpot_p95 = 0, tpot_p99 = 0, e2e_p50 = 0, e2e_p95 = 0, e2e_p99 = 0;
+    bool saturated =
+        false;  // the queue grew without bound: the latencies are then of this run's length, not a steady state
+    double ttft_p50 = 0, ttft_p95 = 0, ttft_p99 = 0, tpot_p50 = 0, tpot_p95 = 0, tpot_p99 = 0, e2e_p50 = 0, e2e_p95 = 0,
+           e2e_p99 = 0;
     double output_tokens_per_s = 0, requests_per_s = 0, mean_batch = 0, busy = 0;  // busy: share of time a step runs
     double preemptions = 0;
     double ttft_mean = 0, e2e_mean = 0, mean_in_system = 0;  // time average of requests waiting or running
-    double peak_kv_share = 0;        // of the blocks, at most 1
-    std::int64_t steps = 0;          // of the engine
-    std::int64_t decisions = 0;      // of the simulator: a run of decode steps in which nothing else happens is one
+    double peak_kv_share = 0;                                // of the blocks, at most 1
+    std::int64_t steps = 0;                                  // of the engine
+    std::int64_t decisions = 0;  // of the simulator: a run of decode steps in which nothing else happens is one
     std::int64_t finished = 0, tokens = 0;  // all requests that finished, and their output tokens
-    std::int64_t measured = 0;       // requests behind the percentiles
+    std::int64_t measured = 0;              // requests behind the percentiles
 };
 ServingOutcome simulate_serving(const ServingSetup& setup, ReplicaShape shape, const ServingLoad& load);
 

@@ -15,7 +15,9 @@ bool computes(const Device& device, Precision p) {
     return rate && listed;
 }
 
-bool is_float16(Precision p) { return p == Precision::fp16 || p == Precision::bf16; }
+bool is_float16(Precision p) {
+    return p == Precision::fp16 || p == Precision::bf16;
+}
 
 // What the engine is called in the names of constants: max_num_seqs_vllm before max_num_seqs.
 std::string_view suffix_of(std::string_view framework) {
@@ -61,7 +63,8 @@ void count_shape(ServingSetup& s, const ModelSpec& m) {
     s.sliding_window = m.sliding_window;
     s.kv_replicated_by_tensor = m.attention == AttentionKind::mla;
     if (m.attention == AttentionKind::mla) {
-        // Decoding multiplies with the latent cache itself (weight absorption, arXiv 2405.04434); prompts expand it to heads.
+        // Decoding multiplies with the latent cache itself (weight absorption, arXiv 2405.04434); prompts expand it to
+        // heads.
         s.decode_attention_flops = 2 * s.layers * s.heads * (2.0 * m.kv_lora_rank + m.rope_head_dim);
         s.prompt_attention_flops = 2 * s.layers * s.heads * (m.nope_head_dim + m.rope_head_dim + m.v_head_dim);
     } else {
@@ -96,10 +99,14 @@ void take_constants(ServingSetup& s, const Catalog& catalog, std::string_view fr
     const std::string_view engine = suffix_of(framework);
     s.token_budget = constant(catalog, "max_batched_tokens", engine);
     s.max_sequences = constant(catalog, "max_num_seqs", engine);
-    s.block_tokens = catalog.constant_or_die(engine == "_tensorrt_llm" ? "kv_block_tokens_tensorrt_llm" : "kv_block_tokens_vllm");
+    s.block_tokens =
+        catalog.constant_or_die(engine == "_tensorrt_llm" ? "kv_block_tokens_tensorrt_llm" : "kv_block_tokens_vllm");
     s.fraction_of_free = engine == "_tensorrt_llm";
-    s.memory_fraction = constant(catalog, s.fraction_of_free ? "gpu_memory_fraction_tensorrt_llm" : "gpu_memory_fraction_vllm", "");
-    s.kv_output_share = s.policy == SchedulerPolicy::in_flight || s.policy == SchedulerPolicy::fixed_batch ? 1 : catalog.constant_or_die("kv_output_share");
+    s.memory_fraction =
+        constant(catalog, s.fraction_of_free ? "gpu_memory_fraction_tensorrt_llm" : "gpu_memory_fraction_vllm", "");
+    s.kv_output_share = s.policy == SchedulerPolicy::in_flight || s.policy == SchedulerPolicy::fixed_batch
+                            ? 1
+                            : catalog.constant_or_die("kv_output_share");
     s.weight_read_efficiency = constant(catalog, "decode_weight_bandwidth_efficiency", engine);
     s.compute_efficiency = constant(catalog, "decode_compute_efficiency", engine);
     s.kv_read_efficiency = constant(catalog, "decode_attention_efficiency", engine);
@@ -109,7 +116,8 @@ void take_constants(ServingSetup& s, const Catalog& catalog, std::string_view fr
     s.host_step_s = constant(catalog, "inference_host_step_us", engine) * 1e-6;
     s.activation_hidden = catalog.constant_or_die("prefill_activation_hidden");
     s.activation_ffn = catalog.constant_or_die("prefill_activation_ffn");
-    s.framework_bytes = (catalog.constant_or_die("cuda_context_bare_gib") + catalog.constant_or_die("inference_graphs_gib")) * kGiB;
+    s.framework_bytes =
+        (catalog.constant_or_die("cuda_context_bare_gib") + catalog.constant_or_die("inference_graphs_gib")) * kGiB;
     s.communication_bytes = catalog.constant_or_die("inference_nccl_gib") * kGiB;
     if (s.device.gpu) return;
     s.weight_read_efficiency = s.kv_read_efficiency = catalog.constant_or_die("cpu_decode_stream_fraction");
@@ -157,14 +165,15 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     take_constants(s, catalog, workload.framework);
 
     if (!m.transformer() && (m.published_parameters <= 0 || m.forward_flops_per_sample <= 0)) {
-        return Error(ErrorKind::invalid, "the model '" + m.name + "' has no shape to predict inference from", workload.pos,
-                     "give layers, hidden and heads, or a model of the catalogue");
+        return Error(ErrorKind::invalid, "the model '" + m.name + "' has no shape to predict inference from",
+                     workload.pos, "give layers, hidden and heads, or a model of the catalogue");
     }
-    s.prompt_tokens = workload.traffic.prompt_tokens.value_or(workload.data.sequence.value_or(m.transformer() && !s.decoder ? m.max_sequence : 0));
+    s.prompt_tokens = workload.traffic.prompt_tokens.value_or(
+        workload.data.sequence.value_or(m.transformer() && !s.decoder ? m.max_sequence : 0));
     s.output_tokens = s.decoder ? workload.traffic.output_tokens.value_or(0) : 1;
     if (s.decoder && (s.prompt_tokens < 1 || s.output_tokens < 1)) {
-        return Error(ErrorKind::invalid, "how long are the requests? prompt_tokens and output_tokens are at least 1", workload.pos,
-                     "traffic: {prompt_tokens: 1500, output_tokens: 300}");
+        return Error(ErrorKind::invalid, "how long are the requests? prompt_tokens and output_tokens are at least 1",
+                     workload.pos, "traffic: {prompt_tokens: 1500, output_tokens: 300}");
     }
     s.prompt_tokens = std::max(s.prompt_tokens, 1.0);
     s.prompt_cv = workload.traffic.prompt_tokens_cv.value_or(0);

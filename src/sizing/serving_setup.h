@@ -10,9 +10,9 @@ struct RuntimePrecision {
     Precision compute = Precision::bf16;
 };
 
-// Weights in 8 and 4 bits run on any device that multiplies in 16 bits: they are widened on the way (weight-only, as the Marlin
-// kernels of vLLM do). Floating-point weights are not converted between FP16 and BF16 behind the user's back: BF16 on a device
-// without it is refused. A CPU widens whatever it reads to what its vector units have.
+// Weights in 8 and 4 bits run on any device that multiplies in 16 bits: they are widened on the way (weight-only, as
+// the Marlin kernels of vLLM do). Floating-point weights are not converted between FP16 and BF16 behind the user's
+// back: BF16 on a device without it is refused. A CPU widens whatever it reads to what its vector units have.
 RuntimePrecision runtime_precision(const Device& device, Precision stored) noexcept;
 
 // vllm, tensorrt-llm, sglang, tgi, ... as in the workload file; anything else schedules like vLLM V1.

@@ -15,14 +15,17 @@ Device with(std::initializer_list<Precision> precisions, bool gpu = true) {
     return d;
 }
 
-const Device kA100 = with({Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::int8, Precision::int4});
-const Device kH100 = with({Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8, Precision::int8});
+const Device kA100 =
+    with({Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::int8, Precision::int4});
+const Device kH100 =
+    with({Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8, Precision::int8});
 const Device kT4 = with({Precision::fp32, Precision::fp16, Precision::int8, Precision::int4});
 const Device kCpu = with({Precision::fp32}, false);
 
 // FP8 is computed as FP8 where there is a unit for it, and in 16 bits from 8-bit weights elsewhere.
 TEST(RuntimePrecision, Fp8WithoutItsUnitsIsWeightOnly) {
-    const RuntimePrecision h100 = runtime_precision(kH100, Precision::fp8), a100 = runtime_precision(kA100, Precision::fp8);
+    const RuntimePrecision h100 = runtime_precision(kH100, Precision::fp8),
+                           a100 = runtime_precision(kA100, Precision::fp8);
     EXPECT_TRUE(h100.possible && !h100.weight_only);
     EXPECT_EQ(h100.compute, Precision::fp8);
     EXPECT_TRUE(a100.possible && a100.weight_only);

@@ -78,14 +78,18 @@ constexpr int kNone = -1;
 class Traffic {
 public:
     Traffic(const ServingSetup& setup, const ServingLoad& load)
-        : setup_(setup), load_(load), open_(load.requests_per_second > 0), in_flight_(std::max(std::floor(load.concurrency), 1.0)) {
+        : setup_(setup),
+          load_(load),
+          open_(load.requests_per_second > 0),
+          in_flight_(std::max(std::floor(load.concurrency), 1.0)) {
         in_flight_ = std::min(in_flight_, 250000.0);
         const int wanted = std::clamp(load.requests, 20, 1000000);
         if (open_) {
             last_ = wanted;
             first_ = last_ / 10;
         } else {
-            // A closed loop starts with a burst, which is no steady state: it is discarded too, and a few rounds follow.
+            // A closed loop starts with a burst, which is no steady state: it is discarded too, and a few rounds
+            // follow.
             const auto round = static_cast<int>(in_flight_);
             first_ = std::max(wanted / 10, round);
             last_ = first_ + std::max(wanted - wanted / 10, 3 * round);
@@ -128,7 +132,8 @@ public:
     void start(Admit&& admit) {
         for (int i = 0; i < issued_; ++i) {
             RequestDraw draw = draw_request(setup_, load_.seed, static_cast<std::uint64_t>(i));
-            if (!load_.burst) draw.output = std::ceil(draw.output * SplitMix(load_.seed + static_cast<std::uint64_t>(i)).uniform());
+            if (!load_.burst)
+                draw.output = std::ceil(draw.output * SplitMix(load_.seed + static_cast<std::uint64_t>(i)).uniform());
             admit(i, draw);
         }
     }
@@ -240,13 +245,15 @@ private:
     double next_arrival_ = kNever;
     std::vector<double> arrivals_, ttft_, tpot_, e2e_;
     double in_system_ = 0, area_ = 0, busy_ = 0, tokens_ = 0, batch_time_ = 0;
-    double window_start_ = 0, window_area_ = 0, window_busy_ = 0, window_tokens_ = 0, window_batch_time_ = 0, window_finished_ = 0;
+    double window_start_ = 0, window_area_ = 0, window_busy_ = 0, window_tokens_ = 0, window_batch_time_ = 0,
+           window_finished_ = 0;
     double n_ = 0, sx_ = 0, sy_ = 0, sxx_ = 0, sxy_ = 0;
 };
 
-// One replica's engine. Sequences that decode advance in lockstep, so what each of them will do is known when it starts: its last
-// token falls into a bin of a calendar, and its next cache block into one of `block` phases. A step then costs the same for 1 and
-// for 1,000 sequences, and steps between two events are taken together, since their times form an arithmetic series.
+// One replica's engine. Sequences that decode advance in lockstep, so what each of them will do is known when it
+// starts: its last token falls into a bin of a calendar, and its next cache block into one of `block` phases. A step
+// then costs the same for 1 and for 1,000 sequences, and steps between two events are taken together, since their times
+// form an arithmetic series.
 class Engine {
 public:
     Engine(const ServingSetup& setup, ReplicaShape shape, const ServingLoad& load, const ServingMemory& memory)
@@ -258,7 +265,8 @@ public:
         window_ = setup.sliding_window > 0 ? std::max(std::floor(setup.sliding_window), 1.0) : kNever;
         reserves_ = setup.policy == SchedulerPolicy::in_flight || setup.policy == SchedulerPolicy::fixed_batch;
         longest_ = static_cast<int>(std::min(std::round(kLongestOverMean * std::max(setup.output_tokens, 1.0)), 4e6));
-        if (!(setup.output_cv > 0)) longest_ = static_cast<int>(std::min(std::round(std::max(setup.output_tokens, 1.0)), 4e6));
+        if (!(setup.output_cv > 0))
+            longest_ = static_cast<int>(std::min(std::round(std::max(setup.output_tokens, 1.0)), 4e6));
         const std::size_t bins = std::bit_ceil(static_cast<std::size_t>(longest_) + 64);
         mask_ = static_cast<std::int64_t>(bins) - 1;
         heads_.assign(bins, kNone);
@@ -284,16 +292,16 @@ private:
     enum class State : std::uint8_t { waiting, prompt, decoding, finished };
     struct Request {
         double first_token = -1;
-        std::int64_t entered = 0;   // epoch at which it began to decode
+        std::int64_t entered = 0;  // epoch at which it began to decode
         int prompt = 1, output = 1, generated = 0;
         int prefilled = 0, to_prefill = 0;  // tokens of this pass over the prompt
-        int cached = 0;             // tokens in the cache when it began to decode
+        int cached = 0;                     // tokens in the cache when it began to decode
         int blocks = 0;
-        int before = kNone, after = kNone;       // in order of admission
+        int before = kNone, after = kNone;  // in order of admission
         int bin_before = kNone, bin_after = kNone;
         std::int64_t last_epoch = 0;
         State state = State::waiting;
-        bool grows = false;         // takes a new block now and then
+        bool grows = false;  // takes a new block now and then
     };
     Request& at(int id) { return requests_[static_cast<std::size_t>(id)]; }
 
@@ -303,7 +311,8 @@ private:
         Request r;
         // What could never fit alone is cut, as an engine's maximum length does.
         const double room = window_ == kNever ? total_blocks_ * block_ : 1e9;
-        r.output = static_cast<int>(std::clamp(draw.output, 1.0, std::max(1.0, std::min(room - 1, static_cast<double>(longest_)))));
+        r.output = static_cast<int>(
+            std::clamp(draw.output, 1.0, std::max(1.0, std::min(room - 1, static_cast<double>(longest_)))));
         r.prompt = static_cast<int>(std::clamp(draw.prompt, 1.0, std::max(1.0, std::min(room - r.output, 1e9))));
         r.to_prefill = r.prompt;
         requests_.push_back(r);
@@ -411,8 +420,10 @@ private:
         const auto bin = static_cast<std::size_t>(epoch & mask_);
         Request& r = at(id);
         if (r.bin_after != kNone) at(r.bin_after).bin_before = r.bin_before;
-        if (r.bin_before != kNone) at(r.bin_before).bin_after = r.bin_after;
-        else heads_[bin] = r.bin_after;
+        if (r.bin_before != kNone)
+            at(r.bin_before).bin_after = r.bin_after;
+        else
+            heads_[bin] = r.bin_after;
         if (heads_[bin] == kNone) occupied_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
     }
 
@@ -470,8 +481,8 @@ private:
         }
     }
 
-    // Admits in order of arrival while tokens, places and blocks last. Whole prompts unless chunked; the first one may exceed
-    // the budget then, or it would never run.
+    // Admits in order of arrival while tokens, places and blocks last. Whole prompts unless chunked; the first one may
+    // exceed the budget then, or it would never run.
     void admit_prompts(double budget, StepWork& work) {
         const bool chunked = setup_.policy == SchedulerPolicy::chunked;
         while (budget >= 1 && partial_ == kNone && running_ < max_running_) {
@@ -558,13 +569,15 @@ private:
                 k = std::min(k, i);
             }
         }
-        const bool door_open = setup_.policy != SchedulerPolicy::fixed_batch && head_of_queue() == kNone && running_ < max_running_;
+        const bool door_open =
+            setup_.policy != SchedulerPolicy::fixed_batch && head_of_queue() == kNone && running_ < max_running_;
         if (!door_open || k <= 1) return k;
         const double until = traffic_.next_arrival() - clock_;
         if (span(k, first_s, growth_s) <= until) return k;
         // The first step that ends at or after the arrival.
         const double b = first_s - growth_s / 2;
-        const double root = growth_s > 0 ? (-b + std::sqrt(b * b + 2 * growth_s * std::max(until, 0.0))) / growth_s : until / first_s;
+        const double root =
+            growth_s > 0 ? (-b + std::sqrt(b * b + 2 * growth_s * std::max(until, 0.0))) / growth_s : until / first_s;
         auto n = static_cast<std::int64_t>(std::clamp(root, 1.0, static_cast<double>(k)));
         while (n > 1 && span(n - 1, first_s, growth_s) >= until) --n;
         while (n < k && span(n, first_s, growth_s) < until) ++n;
@@ -613,7 +626,8 @@ private:
         }
     }
 
-    // New blocks of the next k steps. Whose they are is settled when a sequence leaves: they follow from its cached tokens.
+    // New blocks of the next k steps. Whose they are is settled when a sequence leaves: they follow from its cached
+    // tokens.
     void grow(std::int64_t k) {
         const std::int64_t rounds = k / block_;
         if (rounds > 0) {
@@ -664,7 +678,8 @@ private:
         leave_running(id);
         r.state = State::finished;
         const double first_token = r.first_token, output = r.output;
-        traffic_.finish(id, first_token, output, clock_, [this](int next, const RequestDraw& draw) { enter(next, draw); });
+        traffic_.finish(id, first_token, output, clock_,
+                        [this](int next, const RequestDraw& draw) { enter(next, draw); });
     }
 
     bool idle() {
@@ -685,7 +700,8 @@ private:
     std::int64_t epoch_ = 0, mask_ = 0;
     int block_ = 16, max_running_ = 1, longest_ = 1, next_waiting_ = 0, newest_ = kNone, partial_ = kNone;
     int running_ = 0, decoding_ = 0, growing_ = 0, batch_size_ = 0;
-    double total_blocks_ = 0, free_blocks_ = 0, peak_blocks_ = 0, budget_ = 1, window_ = kNever, context_ = 0, decisions_left_ = 0;
+    double total_blocks_ = 0, free_blocks_ = 0, peak_blocks_ = 0, budget_ = 1, window_ = kNever, context_ = 0,
+           decisions_left_ = 0;
     bool reserves_ = false, preempted_ = false;
 };
 

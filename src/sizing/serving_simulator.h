@@ -1,5 +1,5 @@
-// Random draws and the event loop behind simulate_serving. Deterministic by seed on every platform: own generator and own
-// distributions, since those of the standard library differ between libraries.
+// Random draws and the event loop behind simulate_serving. Deterministic by seed on every platform: own generator and
+// own distributions, since those of the standard library differ between libraries.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,8 @@
 
 namespace stoker {
 
-// splitmix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators"): passes BigCrush, state of 8 bytes.
+// splitmix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators"): passes BigCrush, state of 8
+// bytes.
 class SplitMix {
 public:
     explicit SplitMix(std::uint64_t state) : state_(state) {}
@@ -28,9 +29,10 @@ private:
     std::uint64_t state_;
 };
 
-// Request i of a seed is the same whatever the rate, the device or the policy: common random numbers for every comparison.
+// Request i of a seed is the same whatever the rate, the device or the policy: common random numbers for every
+// comparison.
 struct RequestDraw {
-    double gap = 0;  // to the request before, in units of the mean gap
+    double gap = 0;                 // to the request before, in units of the mean gap
     double prompt = 1, output = 1;  // whole tokens
 };
 RequestDraw draw_request(const ServingSetup& setup, std::uint64_t seed, std::uint64_t index) noexcept;

@@ -10,7 +10,8 @@
 namespace stoker {
 namespace {
 
-constexpr std::array kPolicies{SchedulerPolicy::chunked, SchedulerPolicy::prefill_first, SchedulerPolicy::in_flight, SchedulerPolicy::fixed_batch};
+constexpr std::array kPolicies{SchedulerPolicy::chunked, SchedulerPolicy::prefill_first, SchedulerPolicy::in_flight,
+                               SchedulerPolicy::fixed_batch};
 
 // An 8B model on something like an H100.
 ServingSetup engine() {
@@ -51,7 +52,8 @@ ServingSetup cramped() {
     return s;
 }
 
-// Requests one at a time with a constant service time and Poisson arrivals: the mean wait is rho s / (2 (1 - rho)) (Pollaczek, Khinchine).
+// Requests one at a time with a constant service time and Poisson arrivals: the mean wait is rho s / (2 (1 - rho))
+// (Pollaczek, Khinchine).
 TEST(Simulator, OneAtATimeIsTheMD1Queue) {
     ServingSetup s = engine();
     s.policy = SchedulerPolicy::fixed_batch;
@@ -59,7 +61,8 @@ TEST(Simulator, OneAtATimeIsTheMD1Queue) {
     s.prompt_cv = s.output_cv = 0;
     const double service = step_seconds(s, {1, 1}, 0, 0, 1000, 0);
     for (const double rho : {0.3, 0.6, 0.8}) {
-        const ServingOutcome o = simulate_serving(s, {1, 1}, {.requests_per_second = rho / service, .seed = 5, .requests = 400000});
+        const ServingOutcome o =
+            simulate_serving(s, {1, 1}, {.requests_per_second = rho / service, .seed = 5, .requests = 400000});
         EXPECT_NEAR(o.ttft_mean - service, rho * service / (2 * (1 - rho)), 0.04 * service * rho / (1 - rho)) << rho;
         EXPECT_NEAR(o.busy, rho, 0.01);
         EXPECT_FALSE(o.saturated);
@@ -74,7 +77,8 @@ TEST(Simulator, ObeysLittlesLaw) {
         const double rate = policy == SchedulerPolicy::fixed_batch ? 8 : 12;
         const ServingOutcome o = simulate_serving(s, {1, 1}, {.requests_per_second = rate, .requests = 8000});
         ASSERT_FALSE(o.saturated);
-        EXPECT_NEAR(o.mean_in_system, o.requests_per_s * o.e2e_mean, 0.03 * o.mean_in_system) << static_cast<int>(policy);
+        EXPECT_NEAR(o.mean_in_system, o.requests_per_s * o.e2e_mean, 0.03 * o.mean_in_system)
+            << static_cast<int>(policy);
         EXPECT_NEAR(o.requests_per_s, rate, 0.04 * rate);
     }
     const ServingOutcome closed = simulate_serving(engine(), {1, 1}, {.concurrency = 64, .requests = 4000});

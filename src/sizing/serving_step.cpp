@@ -8,9 +8,12 @@
 namespace stoker {
 namespace {
 
-std::size_t index_of(Precision p) { return static_cast<std::size_t>(p); }
+std::size_t index_of(Precision p) {
+    return static_cast<std::size_t>(p);
+}
 
-// FLOP/s of the matrix units: an efficiency is of the data sheet's peak, and never beats the best matmul anyone measured.
+// FLOP/s of the matrix units: an efficiency is of the data sheet's peak, and never beats the best matmul anyone
+// measured.
 double flops_of(const Device& device, Precision precision, double efficiency) {
     const double peak = device.peak_flops[index_of(precision)], measured = device.matmul_flops[index_of(precision)];
     double rate = (peak > 0 ? peak : measured) * efficiency;
@@ -27,7 +30,9 @@ Precision attention_precision(const ServingSetup& s) {
 }
 
 // Weights of the layers as stored; tables and head keep 16 bits under a quantised model.
-double head_bytes_per_param(const ServingSetup& s) { return std::max(s.weight_bytes_per_param, 2.0); }
+double head_bytes_per_param(const ServingSetup& s) {
+    return std::max(s.weight_bytes_per_param, 2.0);
+}
 
 }  // namespace
 
@@ -69,8 +74,9 @@ double StepModel::balance_batch() const noexcept {
     return decode_token_s_ > 0 ? (read_dense_s_ + read_head_s_) / (decode_token_s_ + sample_s_) : 0;
 }
 
-// A pipeline of p stages works on m = min(p, tokens) micro-batches at once; with equal stages the time until every sequence has its
-// token is one pass of a micro-batch through the whole depth, which takes 1/m of the work and all of the weights.
+// A pipeline of p stages works on m = min(p, tokens) micro-batches at once; with equal stages the time until every
+// sequence has its token is one pass of a micro-batch through the whole depth, which takes 1/m of the work and all of
+// the weights.
 StepTerms StepModel::terms(const StepWork& work) const noexcept {
     const double stages = std::max(shape_.pipeline, 1);
     const double m = std::clamp(work.decode + work.prompt, 1.0, stages);
@@ -85,16 +91,19 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
         // Experts that at least one token chose, were the choices independent: E (1 - (1 - K/E)^tokens).
         out.weight_read += read_expert_s_ * setup_->experts * -std::expm1(tokens * touched_log_);
     }
-    out.compute = (work.decode * decode_token_s_ + work.prompt * prompt_token_s_ + (work.decode + work.sampled) * sample_s_) / m;
+    out.compute =
+        (work.decode * decode_token_s_ + work.prompt * prompt_token_s_ + (work.decode + work.sampled) * sample_s_) / m;
 
     const double decode_read = work.context * kv_read_s_ / m, decode_compute = work.context * decode_pair_s_ / m;
-    const double prompt_read = work.prompt_reads * kv_read_s_ / m, prompt_compute = work.prompt_pairs * prompt_pair_s_ / m;
+    const double prompt_read = work.prompt_reads * kv_read_s_ / m,
+                 prompt_compute = work.prompt_pairs * prompt_pair_s_ / m;
     out.attention_read = decode_read + prompt_read;
     out.attention_compute = decode_compute + prompt_compute;
     out.attention = std::max(decode_read, decode_compute) + std::max(prompt_read, prompt_compute);
 
     // Megatron tensor parallelism: two all-reduces of the activations per layer (arXiv 1909.08053, section 3).
-    if (group_.size > 1) out.communication = 2 * setup_->layers * all_reduce_s(setup_->device, group_, tokens * activation_bytes_);
+    if (group_.size > 1)
+        out.communication = 2 * setup_->layers * all_reduce_s(setup_->device, group_, tokens * activation_bytes_);
     if (stages > 1) out.communication += stages * send_s(setup_->device, stages_inside_, tokens * activation_bytes_);
     out.launch = launch_s_;
     out.host = setup_->host_step_s;
@@ -121,11 +130,18 @@ namespace {
 
 Bottleneck longest(const StepTerms& t, bool gpu) {
     const double matmul = std::max(t.weight_read, t.compute);
-    const double read = (t.weight_read >= t.compute ? matmul : 0) + (t.attention_read >= t.attention_compute ? t.attention : 0);
-    const double compute = (t.weight_read >= t.compute ? 0 : matmul) + (t.attention_read >= t.attention_compute ? 0 : t.attention);
-    struct { double seconds; Bottleneck what; } const parts[] = {
-        {read, Bottleneck::memory_bandwidth}, {compute, Bottleneck::compute}, {t.communication, Bottleneck::network},
-        {t.launch, gpu ? Bottleneck::launch : Bottleneck::cpu}, {t.host, Bottleneck::cpu}};
+    const double read =
+        (t.weight_read >= t.compute ? matmul : 0) + (t.attention_read >= t.attention_compute ? t.attention : 0);
+    const double compute =
+        (t.weight_read >= t.compute ? 0 : matmul) + (t.attention_read >= t.attention_compute ? 0 : t.attention);
+    struct {
+        double seconds;
+        Bottleneck what;
+    } const parts[] = {{read, Bottleneck::memory_bandwidth},
+                       {compute, Bottleneck::compute},
+                       {t.communication, Bottleneck::network},
+                       {t.launch, gpu ? Bottleneck::launch : Bottleneck::cpu},
+                       {t.host, Bottleneck::cpu}};
     auto best = parts[0];
     for (const auto& part : parts) {
         if (part.seconds > best.seconds) best = part;
@@ -135,8 +151,8 @@ Bottleneck longest(const StepTerms& t, bool gpu) {
 
 }  // namespace
 
-// Capacity is the bound when the cache is nearly full although the matmuls would take more sequences for free: more memory would
-// then give more tokens per second at the same step time.
+// Capacity is the bound when the cache is nearly full although the matmuls would take more sequences for free: more
+// memory would then give more tokens per second at the same step time.
 Bottleneck decode_bound(const ServingSetup& setup, ReplicaShape shape, double decode, double context_sum) noexcept {
     const StepModel model(setup, shape);
     StepWork work;
@@ -145,7 +161,8 @@ Bottleneck decode_bound(const ServingSetup& setup, ReplicaShape shape, double de
     const ServingMemory memory = serving_memory(setup, shape);
     if (memory.refused == Reason::memory) return Bottleneck::memory_capacity;
     const bool full = work.context >= 0.9 * memory.kv_tokens;
-    if (full && decode < setup.max_sequences && decode < 0.5 * model.balance_batch()) return Bottleneck::memory_capacity;
+    if (full && decode < setup.max_sequences && decode < 0.5 * model.balance_batch())
+        return Bottleneck::memory_capacity;
     return longest(model.terms(work), setup.device.gpu);
 }
 

@@ -29,7 +29,9 @@ struct StepTerms {
     double attention_read = 0, attention_compute = 0;
     double attention = 0;  // decode and prompts, each the longer of its two
     double communication = 0, launch = 0, host = 0;
-    double total() const noexcept { return (weight_read > compute ? weight_read : compute) + attention + communication + launch + host; }
+    double total() const noexcept {
+        return (weight_read > compute ? weight_read : compute) + attention + communication + launch + host;
+    }
 };
 
 // Borrows the setup, which must outlive it.
@@ -46,10 +48,11 @@ private:
     ReplicaShape shape_;
     Group group_;
     bool stages_inside_ = true;
-    double read_dense_s_ = 0, read_head_s_ = 0, read_encoder_s_ = 0, read_expert_s_ = 0;  // per pass; of one routed expert in all layers
-    double decode_token_s_ = 0, prompt_token_s_ = 0, sample_s_ = 0;                       // compute of one token
-    double decode_pair_s_ = 0, prompt_pair_s_ = 0, kv_read_s_ = 0;                        // per pair, per cached token
-    double touched_log_ = 0;  // ln(1 - K/E)
+    double read_dense_s_ = 0, read_head_s_ = 0, read_encoder_s_ = 0,
+           read_expert_s_ = 0;                                       // per pass; of one routed expert in all layers
+    double decode_token_s_ = 0, prompt_token_s_ = 0, sample_s_ = 0;  // compute of one token
+    double decode_pair_s_ = 0, prompt_pair_s_ = 0, kv_read_s_ = 0;   // per pair, per cached token
+    double touched_log_ = 0;                                         // ln(1 - K/E)
     double activation_bytes_ = 0, launch_s_ = 0;
 };
 

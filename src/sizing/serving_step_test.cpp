@@ -5,7 +5,9 @@
 namespace stoker {
 namespace {
 
-void set(Device& d, Precision p, double flops) { d.peak_flops[static_cast<std::size_t>(p)] = flops; }
+void set(Device& d, Precision p, double flops) {
+    d.peak_flops[static_cast<std::size_t>(p)] = flops;
+}
 
 // Round numbers: 1 TB/s, 100 TFLOP/s, efficiencies 1, so that the terms can be worked out by hand.
 ServingSetup plain() {
@@ -34,7 +36,8 @@ ServingSetup plain() {
     return s;
 }
 
-// 1 G parameters in 16 bits at 1 TB/s: 2 ms, plus 4 sequences of 1,000 tokens of 40 kB: 0.16 ms, plus launches and the host.
+// 1 G parameters in 16 bits at 1 TB/s: 2 ms, plus 4 sequences of 1,000 tokens of 40 kB: 0.16 ms, plus launches and the
+// host.
 TEST(StepSeconds, OneDecodeStepByHand) {
     EXPECT_NEAR(step_seconds(plain(), {1, 1}, 4, 4000, 0, 0), 2e-3 + 0.16e-3 + 10e-6 + 1e-4, 1e-9);
 }

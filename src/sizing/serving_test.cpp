@@ -1,4 +1,5 @@
-// Memory, offline throughput, sustained rate and batches, on setups built by hand so that no catalogue figure moves them.
+// Memory, offline throughput, sustained rate and batches, on setups built by hand so that no catalogue figure moves
+// them.
 #include "sizing/serving.h"
 
 #include <gtest/gtest.h>
@@ -145,12 +146,14 @@ TEST(SustainedRate, HoldsOnRequestsItHasNotSeen) {
     LatencySpec limit;
     limit.ttft_p95 = Seconds(0.3);
     const double rate = sustained_rate(s, {1, 1}, limit);
-    const ServingOutcome o = simulate_serving(s, {1, 1}, {.requests_per_second = rate * 0.97, .seed = 77, .requests = 5000});
+    const ServingOutcome o =
+        simulate_serving(s, {1, 1}, {.requests_per_second = rate * 0.97, .seed = 77, .requests = 5000});
     EXPECT_FALSE(o.saturated);
     EXPECT_LT(o.ttft_p95, 0.3 * 1.25);
 }
 
-// BERT-base at 128 tokens on a CPU node and on a T4: one pass per example, more examples take longer and cost less each.
+// BERT-base at 128 tokens on a CPU node and on a T4: one pass per example, more examples take longer and cost less
+// each.
 TEST(BatchSeconds, GrowsWithTheBatchAndAmortises) {
     ServingSetup s;
     s.device = t4();

@@ -8,19 +8,30 @@ constexpr std::array<TermInfo, kTimeTerms> kTime{{
      "NVIDIA Matrix Multiplication Background; Williams et al. 2009"},
     {"attention", "flash: 4 b s s_mean a d/(t c)/(P e_fa), backward 2.5 x; unfused: all of s^2 + 12 b a s^2 w bytes",
      "Dao 2023, arXiv 2307.08691; Korthikanti et al. 2022, arXiv 2205.05198"},
-    {"memory-bound", "vector: c w tokens (14 h + 1.5 g f/t)/(B e_m), backward 2 x", "Korthikanti et al. 2022, arXiv 2205.05198; c fitted"},
-    {"logits", "logits: gemm(tokens, V/t, h) x 3 + 4 passes over fp32 logits", "Korthikanti et al. 2022, arXiv 2205.05198"},
-    {"recompute", "recompute: full = one forward; selective = attention core where it is not fused", "Korthikanti et al. 2022, arXiv 2205.05198"},
-    {"launch", "launch: max(0, kernels t_launch - time on the device) per layer and micro-batch", "planner model; kernels counted, fitted"},
+    {"memory-bound", "vector: c w tokens (14 h + 1.5 g f/t)/(B e_m), backward 2 x",
+     "Korthikanti et al. 2022, arXiv 2205.05198; c fitted"},
+    {"logits", "logits: gemm(tokens, V/t, h) x 3 + 4 passes over fp32 logits",
+     "Korthikanti et al. 2022, arXiv 2205.05198"},
+    {"recompute", "recompute: full = one forward; selective = attention core where it is not fused",
+     "Korthikanti et al. 2022, arXiv 2205.05198"},
+    {"launch", "launch: max(0, kernels t_launch - time on the device) per layer and micro-batch",
+     "planner model; kernels counted, fitted"},
     {"tensor comm", "tensor: 4 all-reduces of w tokens h per layer (6 with full recompute), or gather + scatter pairs",
      "Shoeybi et al. 2019, arXiv 1909.08053; Korthikanti et al. 2022"},
-    {"context comm", "context: (c-1) hops of K and V, backward twice, beyond what attention hides", "Liu et al. 2023, arXiv 2310.01889"},
-    {"expert comm", "expert: 4 all-to-all of w tokens h K/t per layer x imbalance", "DeepSeek-V3, arXiv 2412.19437; Lepikhin et al. 2020, arXiv 2006.16668"},
-    {"pipeline comm", "pipeline: 2 v (alpha + w tokens h/BW) per micro-batch", "Narayanan et al. 2021, arXiv 2104.04473"},
-    {"bubble", "bubble: sum of stages - slowest stage; interleaved (p-1)/v stages", "Narayanan et al. 2021, arXiv 2104.04473"},
-    {"gradient comm", "gradients: reduction over data x context ranks beyond what backward hides, + norm", "Rajbhandari et al. 2019, arXiv 1910.02054"},
-    {"gather comm", "gather: parameters of ZeRO-1..3 beyond what compute hides", "Rajbhandari et al. 2019; Zhao et al. 2023, arXiv 2304.11277"},
-    {"optimizer", "optimizer: (2 state + 2 gradient + weight) bytes per parameter/(B e_m); offloaded: PCIe and host", "Rajbhandari et al. 2019; Ren et al. 2021, arXiv 2101.06840"},
+    {"context comm", "context: (c-1) hops of K and V, backward twice, beyond what attention hides",
+     "Liu et al. 2023, arXiv 2310.01889"},
+    {"expert comm", "expert: 4 all-to-all of w tokens h K/t per layer x imbalance",
+     "DeepSeek-V3, arXiv 2412.19437; Lepikhin et al. 2020, arXiv 2006.16668"},
+    {"pipeline comm", "pipeline: 2 v (alpha + w tokens h/BW) per micro-batch",
+     "Narayanan et al. 2021, arXiv 2104.04473"},
+    {"bubble", "bubble: sum of stages - slowest stage; interleaved (p-1)/v stages",
+     "Narayanan et al. 2021, arXiv 2104.04473"},
+    {"gradient comm", "gradients: reduction over data x context ranks beyond what backward hides, + norm",
+     "Rajbhandari et al. 2019, arXiv 1910.02054"},
+    {"gather comm", "gather: parameters of ZeRO-1..3 beyond what compute hides",
+     "Rajbhandari et al. 2019; Zhao et al. 2023, arXiv 2304.11277"},
+    {"optimizer", "optimizer: (2 state + 2 gradient + weight) bytes per parameter/(B e_m); offloaded: PCIe and host",
+     "Rajbhandari et al. 2019; Ren et al. 2021, arXiv 2101.06840"},
     {"host", "host: step + per micro-batch cost of the pipeline engine, growing with nodes", "fitted"},
     {"data stall", "input: max(0, max(bytes/storage, decode/vCPUs) - step)", "Mohan et al. 2021, arXiv 2007.06775"},
     {"checkpoint stall", "checkpoint: stall/steps between checkpoints", "Young 1974; Daly 2006"},
@@ -29,16 +40,20 @@ constexpr std::array<TermInfo, kTimeTerms> kTime{{
 constexpr std::array<TermInfo, kMemoryTerms> kMemory{{
     {"weights", "weights: w N'/shards from ZeRO-3", "Rajbhandari et al. 2019, arXiv 1910.02054"},
     {"gradients", "gradients: w_g N'/shards from ZeRO-2", "Rajbhandari et al. 2019, arXiv 1910.02054"},
-    {"optimizer", "optimizer: 12 N' for Adam with fp32 master/shards from ZeRO-1", "Rajbhandari et al. 2019, arXiv 1910.02054"},
-    {"activations", "activations: tokens h (10 + (4 + 4 k/a + 4 f/h)/t + 5 a s/(h t)) per layer in flight; gated 8 and 6 f/h",
+    {"optimizer", "optimizer: 12 N' for Adam with fp32 master/shards from ZeRO-1",
+     "Rajbhandari et al. 2019, arXiv 1910.02054"},
+    {"activations",
+     "activations: tokens h (10 + (4 + 4 k/a + 4 f/h)/t + 5 a s/(h t)) per layer in flight; gated 8 and 6 f/h",
      "Korthikanti et al. 2022, arXiv 2205.05198"},
     {"logits", "logits: c tokens V/t on the last stage", "planner model; c fitted"},
-    {"gathered", "gathered: two layers and the root of FSDP, one layer of gradients; a dequantised layer", "Zhao et al. 2023, arXiv 2304.11277"},
+    {"gathered", "gathered: two layers and the root of FSDP, one layer of gradients; a dequantised layer",
+     "Zhao et al. 2023, arXiv 2304.11277"},
     {"KV cache", "KV: 2 L k d w per token", "Kwon et al. 2023, arXiv 2309.06180"},
     {"workspace", "workspace: of the matmul library", "cuBLAS documentation, cublasSetWorkspace"},
     {"framework", "framework: context, kernels and libraries of a process", "measured by many; fitted"},
     {"communication", "communication: buffers per communicator", "NCCL documentation, NCCL_BUFFSIZE; fitted"},
-    {"fragmentation", "fragmentation: (reserved/allocated - 1) x what comes and goes", "PyTorch CUDA memory notes; fitted"},
+    {"fragmentation", "fragmentation: (reserved/allocated - 1) x what comes and goes",
+     "PyTorch CUDA memory notes; fitted"},
 }};
 
 struct ReasonText {
@@ -81,8 +96,12 @@ constexpr std::array<ReasonText, static_cast<int>(Reason::count)> kReasons{{
 
 }  // namespace
 
-const TermInfo& info(TimeTerm term) { return kTime[static_cast<std::size_t>(term)]; }
-const TermInfo& info(MemoryTerm term) { return kMemory[static_cast<std::size_t>(term)]; }
+const TermInfo& info(TimeTerm term) {
+    return kTime[static_cast<std::size_t>(term)];
+}
+const TermInfo& info(MemoryTerm term) {
+    return kMemory[static_cast<std::size_t>(term)];
+}
 
 std::string_view to_string(Bottleneck bottleneck) {
     switch (bottleneck) {
@@ -98,7 +117,11 @@ std::string_view to_string(Bottleneck bottleneck) {
     return "compute";
 }
 
-std::string_view code(Reason reason) { return kReasons[static_cast<std::size_t>(reason)].code; }
-std::string_view sentence(Reason reason) { return kReasons[static_cast<std::size_t>(reason)].sentence; }
+std::string_view code(Reason reason) {
+    return kReasons[static_cast<std::size_t>(reason)].code;
+}
+std::string_view sentence(Reason reason) {
+    return kReasons[static_cast<std::size_t>(reason)].sentence;
+}
 
 }  // namespace stoker

@@ -1,4 +1,5 @@
-// The terms of a step and of a device's memory: one enum, one table of names, formulas and sources for both people and tests.
+// The terms of a step and of a device's memory: one enum, one table of names, formulas and sources for both people and
+// tests.
 #pragma once
 
 #include <array>
@@ -10,11 +11,38 @@
 namespace stoker {
 
 enum class TimeTerm : std::uint8_t {
-    matmul, attention, memory_bound, logits, recompute, launch, tensor_comm, context_comm, expert_comm, pipeline_comm,
-    bubble, gradient_comm, gather_comm, optimizer, host, data_stall, checkpoint_stall, count
+    matmul,
+    attention,
+    memory_bound,
+    logits,
+    recompute,
+    launch,
+    tensor_comm,
+    context_comm,
+    expert_comm,
+    pipeline_comm,
+    bubble,
+    gradient_comm,
+    gather_comm,
+    optimizer,
+    host,
+    data_stall,
+    checkpoint_stall,
+    count
 };
 enum class MemoryTerm : std::uint8_t {
-    weights, gradients, optimizer, activations, logits, gathered, kv_cache, workspace, framework, communication, fragmentation, count
+    weights,
+    gradients,
+    optimizer,
+    activations,
+    logits,
+    gathered,
+    kv_cache,
+    workspace,
+    framework,
+    communication,
+    fragmentation,
+    count
 };
 inline constexpr int kTimeTerms = static_cast<int>(TimeTerm::count);
 inline constexpr int kMemoryTerms = static_cast<int>(MemoryTerm::count);
@@ -27,15 +55,53 @@ struct TermInfo {
 const TermInfo& info(TimeTerm term);
 const TermInfo& info(MemoryTerm term);
 
-enum class Bottleneck : std::uint8_t { compute, memory_bandwidth, memory_capacity, network, launch, input, pipeline_bubble, cpu };
+enum class Bottleneck : std::uint8_t {
+    compute,
+    memory_bandwidth,
+    memory_capacity,
+    network,
+    launch,
+    input,
+    pipeline_bubble,
+    cpu
+};
 std::string_view to_string(Bottleneck bottleneck);
 
 // Why a candidate is not possible or lost. Numbers travel beside it (have, need).
 enum class Reason : std::uint8_t {
-    none, memory, host_memory, precision_unsupported, shape_indivisible, no_rdma, gang_too_large, deadline, budget, latency,
-    throughput, unpriced, region, residency, retired, restricted, quota, zone, not_in_sizes, spot_not_allowed, spot_not_tolerated,
-    policy_notebook, policy_inference_rdma, tensor_across_nodes, dominated, dearer, slower, cpu_too_slow, wrong_purpose, batch_too_large,
-    node_count, unknown_accelerator, count
+    none,
+    memory,
+    host_memory,
+    precision_unsupported,
+    shape_indivisible,
+    no_rdma,
+    gang_too_large,
+    deadline,
+    budget,
+    latency,
+    throughput,
+    unpriced,
+    region,
+    residency,
+    retired,
+    restricted,
+    quota,
+    zone,
+    not_in_sizes,
+    spot_not_allowed,
+    spot_not_tolerated,
+    policy_notebook,
+    policy_inference_rdma,
+    tensor_across_nodes,
+    dominated,
+    dearer,
+    slower,
+    cpu_too_slow,
+    wrong_purpose,
+    batch_too_large,
+    node_count,
+    unknown_accelerator,
+    count
 };
 std::string_view code(Reason reason);      // "memory", "no-rdma": stable, for -o json
 std::string_view sentence(Reason reason);  // what it means, for people

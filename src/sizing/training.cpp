@@ -10,7 +10,9 @@
 namespace stoker {
 namespace {
 
-std::size_t at(TimeTerm term) { return static_cast<std::size_t>(term); }
+std::size_t at(TimeTerm term) {
+    return static_cast<std::size_t>(term);
+}
 
 GemmTimes layer_gemms(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
     if (setup.gemm.filled) {
@@ -63,34 +65,41 @@ void add_attention(const TrainingSetup& setup, const ParallelLayout& layout, dou
     const Precision p = setup.precision == Precision::fp8 ? Precision::bf16 : setup.precision;
     const double flops = setup.device.matmul(p) * setup.gemm_efficiency;
     if (setup.flash) {
-        // Head size 64 leaves the tensor cores waiting for the softmax; 128 and more do not (arXiv 2307.08691, figures 4-7).
+        // Head size 64 leaves the tensor cores waiting for the softmax; 128 and more do not (arXiv 2307.08691, figures
+        // 4-7).
         const double head = std::clamp(setup.head_dim / 128, 0.25, 1.0);
         const double rate = 1 - (1 - setup.attention_head_64) * 2 * (1 - head);
-        const double work = 2 * part * attended(setup) * score_width(setup) / (flops * setup.attention_efficiency * std::max(0.1, rate));
+        const double work = 2 * part * attended(setup) * score_width(setup) /
+                            (flops * setup.attention_efficiency * std::max(0.1, rate));
         const double bytes = setup.compute_bytes * part * setup.head_dim * (2 * setup.heads + 2 * setup.kv_heads);
         layer.attention_forward = std::max(work, bytes / memory);
         layer.attention_backward = setup.attention_backward * layer.attention_forward;
     } else {
         // Every score is computed and passes through memory; the mask saves nothing.
         const double scores = part * setup.heads * setup.sequence;
-        layer.attention_forward = 2 * part * setup.sequence * score_width(setup) / flops + setup.unfused_passes * scores * setup.compute_bytes / memory;
+        layer.attention_forward = 2 * part * setup.sequence * score_width(setup) / flops +
+                                  setup.unfused_passes * scores * setup.compute_bytes / memory;
         layer.attention_backward = 2 * layer.attention_forward;
     }
 }
 
-void add_communication(const TrainingSetup& setup, const ParallelLayout& layout, double tokens, double moe_share, Layer& layer) noexcept {
+void add_communication(const TrainingSetup& setup, const ParallelLayout& layout, double tokens, double moe_share,
+                       Layer& layer) noexcept {
     const Device& device = setup.device;
     const double area = setup.compute_bytes * tokens * setup.hidden;
     const bool full = layout.recompute == Recompute::full;
     if (layout.tensor > 1) {
         const Group group = make_group(device, layout.tensor, 1);
-        const double one = layout.sequence_parallel ? all_gather_s(device, group, area) + reduce_scatter_s(device, group, area)
-                                                    : all_reduce_s(device, group, area);
+        const double one = layout.sequence_parallel
+                               ? all_gather_s(device, group, area) + reduce_scatter_s(device, group, area)
+                               : all_reduce_s(device, group, area);
         layer.tensor = (full ? 6 : 4) * one;
     }
     if (layout.context > 1) {
         const bool inside = static_cast<double>(layout.tensor) * layout.context <= device.ranks_joined();
-        const double hop = send_s(device, inside, 2 * setup.compute_bytes * tokens * setup.kv_heads * setup.head_dim / std::min<double>(layout.tensor, setup.kv_heads));
+        const double hop = send_s(device, inside,
+                                  2 * setup.compute_bytes * tokens * setup.kv_heads * setup.head_dim /
+                                      std::min<double>(layout.tensor, setup.kv_heads));
         const double hops = (layout.context - 1) * hop;
         const double forward = std::max(0.0, hops - setup.overlap * layer.attention_forward);
         const double backward = std::max(0.0, 2 * hops - setup.overlap * layer.attention_backward);
@@ -103,7 +112,8 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
     }
 }
 
-Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const GemmTimes& gemms, double moe_share) noexcept {
+Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const GemmTimes& gemms,
+                 double moe_share) noexcept {
     Layer layer;
     const double tokens = layout.micro_batch * setup.sequence / layout.context;
     const double t = layout.tensor;
@@ -118,16 +128,20 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
         layer.matmul_forward += moe_share * (gemms.moe_forward + resident * expert.forward - gemms.dense_forward);
         layer.matmul_backward += moe_share * (gemms.moe_backward + resident * expert.backward - gemms.dense_backward);
         const double routed = setup.active_experts * setup.moe_imbalance;
-        width = (1 - moe_share) * width + moe_share * setup.gate_matrices * (routed * setup.expert_ffn + setup.shared_ffn);
+        width =
+            (1 - moe_share) * width + moe_share * setup.gate_matrices * (routed * setup.expert_ffn + setup.shared_ffn);
         dispatch = moe_share * setup.dispatch_passes * setup.active_experts * setup.hidden / t;
     }
     add_attention(setup, layout, tokens, layer);
     const double outside = setup.vector_hidden * setup.hidden / (layout.sequence_parallel ? t : 1);
-    layer.vector_forward = setup.vector_passes * setup.compute_bytes * tokens * (outside + setup.vector_ffn * width / t + dispatch) / memory;
+    layer.vector_forward = setup.vector_passes * setup.compute_bytes * tokens *
+                           (outside + setup.vector_ffn * width / t + dispatch) / memory;
     if (setup.method == Method::qlora) {
         // The weights are expanded before each use: 4 bit read, 16 bit written, forward and backward.
-        const double weights = (setup.attention_params + (1 - moe_share) * setup.mlp_params +
-                                moe_share * (setup.shared_params + setup.expert_params * setup.experts / layout.expert)) / t;
+        const double weights =
+            (setup.attention_params + (1 - moe_share) * setup.mlp_params +
+             moe_share * (setup.shared_params + setup.expert_params * setup.experts / layout.expert)) /
+            t;
         layer.vector_forward += weights * (setup.weight_bytes + setup.compute_bytes) / memory;
     }
     layer.vector_backward = setup.vector_backward * layer.vector_forward;
@@ -140,8 +154,9 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     return layer;
 }
 
-// What stays visible of a communication of `total` beside `compute` that may hide it. One of `pieces` is always alone: the first gather
-// or the last scatter. What is hidden still costs, since both sides slow down while both run (Miao et al. 2022, arXiv 2211.13878).
+// What stays visible of a communication of `total` beside `compute` that may hide it. One of `pieces` is always alone:
+// the first gather or the last scatter. What is hidden still costs, since both sides slow down while both run (Miao et
+// al. 2022, arXiv 2211.13878).
 double exposed(double total, double compute, double overlap, double pieces, double slowdown) noexcept {
     const double visible = std::max(total - overlap * compute, total / std::max(1.0, pieces));
     return visible + slowdown * (total - visible);
@@ -157,12 +172,13 @@ struct StageTimes {
     double pieces = 1;
 };
 
-double in_pieces(double bytes, double pieces, const Device& device, Group group, double (*collective)(const Device&, Group, double) noexcept) noexcept {
+double in_pieces(double bytes, double pieces, const Device& device, Group group,
+                 double (*collective)(const Device&, Group, double) noexcept) noexcept {
     return pieces * collective(device, group, bytes / pieces);
 }
 
-void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, double params, double shard_size, double replicas, double stride,
-                   const StageTimes& stage, double trained, DataComm& comm) noexcept {
+void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, double params, double shard_size,
+                   double replicas, double stride, const StageTimes& stage, double trained, DataComm& comm) noexcept {
     const Device& device = setup.device;
     if (params <= 0 || shard_size * replicas <= 1) return;
     const Group shard = make_group(device, shard_size, stride);
@@ -189,7 +205,8 @@ void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, dou
         comm.gradient += (times - 1) * exposed(scatter, stage.backward, overlap, stage.pieces, slow);
         comm.gradient += exposed(scatter + across, stage.backward, overlap, stage.pieces, slow);
         comm.gather += exposed(gather, stage.forward, overlap, stage.pieces, slow);
-        comm.bytes += times * gather_bytes(shard_size, reduced) + gather_bytes(shard_size, weights) + all_reduce_bytes(replicas, reduced / shard_size);
+        comm.bytes += times * gather_bytes(shard_size, reduced) + gather_bytes(shard_size, weights) +
+                      all_reduce_bytes(replicas, reduced / shard_size);
         return;
     }
     // ZeRO-3: gather, gather again, scatter, each micro-batch. Backward's two share the link and what hides them.
@@ -200,16 +217,19 @@ void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, dou
     comm.gather += m * (forward + share * backward);
     comm.gradient += m * (1 - share) * backward;
     comm.gradient += exposed(across, stage.backward, overlap, stage.pieces, slow);
-    comm.bytes += m * (2 * gather_bytes(shard_size, gathered) + gather_bytes(shard_size, reduced)) + all_reduce_bytes(replicas, reduced / shard_size);
+    comm.bytes += m * (2 * gather_bytes(shard_size, gathered) + gather_bytes(shard_size, reduced)) +
+                  all_reduce_bytes(replicas, reduced / shard_size);
 }
 
-double optimizer_time(const TrainingSetup& setup, const ParallelLayout& layout, const StageParams& params, double trained) noexcept {
+double optimizer_time(const TrainingSetup& setup, const ParallelLayout& layout, const StageParams& params,
+                      double trained) noexcept {
     const double shards = layout.zero >= 1 ? layout.shard_ranks() : 1;
     const double mine = trained * (params.dense / shards + params.expert / std::max(1.0, shards / layout.expert));
     const double bytes = 2 * setup.optimizer_bytes + 2 * setup.gradient_bytes + setup.weight_bytes;
     if (!layout.offload) return mine * bytes / (setup.device.memory_bytes_per_s * setup.device.memory_efficiency);
     // Gradients down, weights up, and Adam on the host's cores, which all ranks of the node share (arXiv 2101.06840).
-    const double wire = mine * (setup.gradient_bytes + setup.compute_bytes) / std::max(1.0, setup.device.host_bytes_per_s);
+    const double wire =
+        mine * (setup.gradient_bytes + setup.compute_bytes) / std::max(1.0, setup.device.host_bytes_per_s);
     return wire + mine * setup.device.ranks_per_node() / setup.host_adam_params_per_s;
 }
 
@@ -225,7 +245,8 @@ ExampleFlops example_flops(const TrainingSetup& setup) noexcept {
     const double dense_layers = setup.experts > 1 ? setup.dense_layers : setup.layers;
     const double moe_layers = setup.layers - dense_layers;
     const double dense = setup.mlp_params > 0 ? matrices * setup.ffn : 0;
-    const double moe = matrices * (setup.active_experts * setup.expert_ffn + setup.shared_ffn) + setup.hidden * setup.experts;
+    const double moe =
+        matrices * (setup.active_experts * setup.expert_ffn + setup.shared_ffn) + setup.hidden * setup.experts;
     ExampleFlops flops;
     flops.weights = 2 * s * (setup.layers * setup.attention_params + dense_layers * dense + moe_layers * moe);
     flops.attention = 2 * s * attended(setup) * score_width(setup) * setup.layers;
@@ -236,10 +257,12 @@ ExampleFlops example_flops(const TrainingSetup& setup) noexcept {
 Bottleneck bottleneck_of(const TrainingSetup& setup, const TrainingEstimate& out) noexcept {
     const auto s = [&out](TimeTerm term) { return out.seconds[at(term)]; };
     const std::array<std::pair<double, Bottleneck>, 6> groups{{
-        {s(TimeTerm::matmul) + s(TimeTerm::attention) + s(TimeTerm::logits) + s(TimeTerm::recompute), setup.device.gpu ? Bottleneck::compute : Bottleneck::cpu},
+        {s(TimeTerm::matmul) + s(TimeTerm::attention) + s(TimeTerm::logits) + s(TimeTerm::recompute),
+         setup.device.gpu ? Bottleneck::compute : Bottleneck::cpu},
         {s(TimeTerm::memory_bound) + s(TimeTerm::optimizer), Bottleneck::memory_bandwidth},
         {s(TimeTerm::tensor_comm) + s(TimeTerm::context_comm) + s(TimeTerm::expert_comm) + s(TimeTerm::pipeline_comm) +
-             s(TimeTerm::gradient_comm) + s(TimeTerm::gather_comm), Bottleneck::network},
+             s(TimeTerm::gradient_comm) + s(TimeTerm::gather_comm),
+         Bottleneck::network},
         {s(TimeTerm::launch) + s(TimeTerm::host), Bottleneck::launch},
         {s(TimeTerm::data_stall) + s(TimeTerm::checkpoint_stall), Bottleneck::input},
         {s(TimeTerm::bubble), Bottleneck::pipeline_bubble},
@@ -252,7 +275,8 @@ Bottleneck bottleneck_of(const TrainingSetup& setup, const TrainingEstimate& out
 }
 
 // The pipeline of a transformer: terms of the slowest stage over all micro-batches, and the rest as bubble.
-StageTimes add_pipeline(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {
+StageTimes add_pipeline(const TrainingSetup& setup, const ParallelLayout& layout, int nodes,
+                        TrainingEstimate& out) noexcept {
     const Device& device = setup.device;
     const double moe_share = setup.experts > 1 ? 1 - setup.dense_layers / setup.layers : 0;
     const GemmTimes gemms = layer_gemms(setup, layout);
@@ -260,20 +284,24 @@ StageTimes add_pipeline(const TrainingSetup& setup, const ParallelLayout& layout
     const double tokens = layout.micro_batch * setup.sequence / layout.context;
     const double p = layout.pipeline, v = layout.virtual_stages, m = layout.micro_batches;
     const double memory = device.memory_bytes_per_s * device.memory_efficiency;
-    const double loss = 4 * setup.logit_passes * tokens * setup.predicted_share * setup.vocabulary / layout.tensor / memory;
+    const double loss =
+        4 * setup.logit_passes * tokens * setup.predicted_share * setup.vocabulary / layout.tensor / memory;
     const double head = gemms.logits_forward + gemms.logits_backward + loss;
 
     double sends = 0, host = 0;
     if (layout.pipeline > 1) {
         const double stride = static_cast<double>(layout.tensor) * layout.context * layout.data;
-        const double message = setup.compute_bytes * tokens * setup.hidden / (layout.sequence_parallel ? layout.tensor : 1);
+        const double message =
+            setup.compute_bytes * tokens * setup.hidden / (layout.sequence_parallel ? layout.tensor : 1);
         const double one = send_s(device, stride * p <= device.ranks_joined(), message);
         sends = 2 * v * one * (v > 1 ? 1 - setup.overlap_pipeline : 1);
         host = setup.pipeline_host_s * (1 + nodes / setup.pipeline_host_nodes);
         out.pipeline_bytes = 2 * v * m * message;
     }
     const double last_layers = layers_of_stage(setup.layers, layout.pipeline, layout.pipeline - 1);
-    const double most_layers = std::max(layers_of_stage(setup.layers, layout.pipeline, 0), layers_of_stage(setup.layers, layout.pipeline, std::min(1, layout.pipeline - 1)));
+    const double most_layers =
+        std::max(layers_of_stage(setup.layers, layout.pipeline, 0),
+                 layers_of_stage(setup.layers, layout.pipeline, std::min(1, layout.pipeline - 1)));
     const double one_layer = layer.all();
     const bool head_is_slowest = last_layers * one_layer + head >= most_layers * one_layer;
     const double layers = head_is_slowest ? last_layers : most_layers;
@@ -345,28 +373,34 @@ void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int node
     if (out.refused != Reason::none && out.refused != Reason::memory) return;
 
     const Device& device = setup.device;
-    const StageTimes stage = setup.transformer ? add_pipeline(setup, layout, nodes, out) : add_samples(setup, layout, out);
-    const double trained = setup.method == Method::full || setup.total_params <= 0 ? 1 : setup.trainable_params / setup.total_params;
+    const StageTimes stage =
+        setup.transformer ? add_pipeline(setup, layout, nodes, out) : add_samples(setup, layout, out);
+    const double trained =
+        setup.method == Method::full || setup.total_params <= 0 ? 1 : setup.trainable_params / setup.total_params;
 
     // The first stage ends the step: the others have drained before it.
     const StageParams params = stage_params(setup, layout, 0);
     const double group = static_cast<double>(layout.data) * layout.context;
     DataComm comm;
     const double shard = layout.zero == 0 ? group : layout.shard_ranks();
-    // Dense and expert parts reduce over different groups; each hides behind the share of the compute that its bytes have.
+    // Dense and expert parts reduce over different groups; each hides behind the share of the compute that its bytes
+    // have.
     const auto hiding = [&](double part) {
         const double share = part / std::max(1.0, params.all());
         return StageTimes{stage.forward * share, stage.backward * share, stage.pieces};
     };
-    add_data_comm(setup, layout, params.dense, shard, group / shard, layout.tensor, hiding(params.dense), trained, comm);
+    add_data_comm(setup, layout, params.dense, shard, group / shard, layout.tensor, hiding(params.dense), trained,
+                  comm);
     if (params.expert > 0) {
         // Ranks with the same experts are `expert` ranks apart.
         const double e = layout.expert;
         const double expert_shard = std::max(1.0, shard / e);
-        add_data_comm(setup, layout, params.expert, expert_shard, group / e / expert_shard, layout.tensor * e, hiding(params.expert), trained, comm);
+        add_data_comm(setup, layout, params.expert, expert_shard, group / e / expert_shard, layout.tensor * e,
+                      hiding(params.expert), trained, comm);
     }
     const double gpus = layout.gpus();
-    comm.gradient += all_reduce_s(device, make_group(device, gpus, 1), sizeof(float));  // norm of the gradients, for clipping
+    comm.gradient +=
+        all_reduce_s(device, make_group(device, gpus, 1), sizeof(float));  // norm of the gradients, for clipping
     out.seconds[at(TimeTerm::gradient_comm)] = comm.gradient;
     out.seconds[at(TimeTerm::gather_comm)] = comm.gather;
     out.gradient_bytes = comm.bytes;
@@ -404,11 +438,14 @@ Range step_interval(const TrainingSetup& setup, const ParallelLayout& layout, co
     const auto share = [&](TimeTerm term) { return estimate.seconds[at(term)] / step; };
     // Three causes that are independent of each other, and one that grows with distance from what was measured.
     const double device = setup.device.sigma;
-    const double regime = setup.sigma_launch * (share(TimeTerm::launch) + share(TimeTerm::bubble) + share(TimeTerm::host) + share(TimeTerm::gradient_comm) +
-                                                share(TimeTerm::gather_comm) + share(TimeTerm::expert_comm) + share(TimeTerm::tensor_comm));
+    const double regime =
+        setup.sigma_launch *
+        (share(TimeTerm::launch) + share(TimeTerm::bubble) + share(TimeTerm::host) + share(TimeTerm::gradient_comm) +
+         share(TimeTerm::gather_comm) + share(TimeTerm::expert_comm) + share(TimeTerm::tensor_comm));
     const double base = std::sqrt(device * device + setup.sigma_framework * setup.sigma_framework + regime * regime);
     const double gpus = layout.gpus();
-    const double scale = gpus > setup.sigma_scale_from ? setup.sigma_scale * std::log(gpus / setup.sigma_scale_from) : 0;
+    const double scale =
+        gpus > setup.sigma_scale_from ? setup.sigma_scale * std::log(gpus / setup.sigma_scale_from) : 0;
     const double sigma = base + scale;
     constexpr double kNinetieth = 1.2816;  // of the normal distribution
     return {std::exp(-kNinetieth * setup.skew_low * sigma), 1, std::exp(kNinetieth * setup.skew_high * sigma)};

@@ -11,21 +11,22 @@
 
 namespace stoker {
 
-// Seconds of the matrix multiplications of one layer (or of the logits) and micro-batch, without quantities that layouts change.
+// Seconds of the matrix multiplications of one layer (or of the logits) and micro-batch, without quantities that
+// layouts change.
 struct GemmTimes {
-    double dense_forward = 0, dense_backward = 0;    // attention projections + MLP of a dense layer
-    double moe_forward = 0, moe_backward = 0;        // attention projections + shared expert + router
+    double dense_forward = 0, dense_backward = 0;  // attention projections + MLP of a dense layer
+    double moe_forward = 0, moe_backward = 0;      // attention projections + shared expert + router
     double logits_forward = 0, logits_backward = 0;
 };
 struct ExpertTimes {
-    double forward = 0, backward = 0;                // one routed expert
+    double forward = 0, backward = 0;  // one routed expert
 };
 
-// Computed once per setup for the shapes that a search visits: tensor degrees below x tokens of a sequence times a power of two.
-// Whatever is not here is computed when it is asked for, a hundred times slower and as exactly.
+// Computed once per setup for the shapes that a search visits: tensor degrees below x tokens of a sequence times a
+// power of two. Whatever is not here is computed when it is asked for, a hundred times slower and as exactly.
 struct GemmTable {
     static constexpr int kTensorSlots = 12, kTokenSlots = 12, kExpertSlots = 18;
-    static constexpr int kTokenShift = 5;            // slot of one sequence; below: context parallel, above: micro-batches
+    static constexpr int kTokenShift = 5;  // slot of one sequence; below: context parallel, above: micro-batches
     bool filled = false;
     std::array<std::array<GemmTimes, kTokenSlots>, kTensorSlots> layer{};
     std::array<std::array<ExpertTimes, kExpertSlots>, kTensorSlots> expert{};
@@ -38,15 +39,17 @@ struct TrainingSetup {
     Precision precision = Precision::bf16;
     Method method = Method::full;
     // Shape
-    double layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocabulary = 0, sequence = 0, gate_matrices = 3;
-    double query_head_dim = 0;         // of queries and keys where it differs from head_dim (MLA); 0: head_dim
-    double window = 0;                 // sliding window, tokens; 0: none
+    double layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocabulary = 0, sequence = 0,
+           gate_matrices = 3;
+    double query_head_dim = 0;  // of queries and keys where it differs from head_dim (MLA); 0: head_dim
+    double window = 0;          // sliding window, tokens; 0: none
     double experts = 0, active_experts = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0;
     bool causal = true, tied = false, transformer = true, flash = true, compiled = false, dropout = false;
-    double attention_params = 0, mlp_params = 0, expert_params = 0, norm_params = 0, embedding_params = 0;  // one layer; embedding: one table
-    double shared_params = 0;          // shared expert and router of a MoE layer
+    double attention_params = 0, mlp_params = 0, expert_params = 0, norm_params = 0,
+           embedding_params = 0;  // one layer; embedding: one table
+    double shared_params = 0;     // shared expert and router of a MoE layer
     double total_params = 0, active_params = 0, trainable_params = 0;
-    double predicted_share = 1;        // of the tokens that get logits: masked ones in an encoder
+    double predicted_share = 1;  // of the tokens that get logits: masked ones in an encoder
     double sample_forward_flops = 0, sample_activation_bytes = 0;  // cnn, vit, diffusion
     // Bytes
     double weight_bytes = 2, compute_bytes = 2, gradient_bytes = 2, optimizer_bytes = 12;
@@ -54,63 +57,71 @@ struct TrainingSetup {
     double gather_bytes = 2;            // of a parameter on the wire when ZeRO-3 gathers it
     double reduce_bytes = 2;            // of a gradient on the wire
     // Framework terms
-    double kernels_per_layer = 75, overlap = 0.8, overlap_gather = 0.8, host_step_s = 3e-3, pipeline_host_s = 0.1e-3, pipeline_host_nodes = 32;
+    double kernels_per_layer = 75, overlap = 0.8, overlap_gather = 0.8, host_step_s = 3e-3, pipeline_host_s = 0.1e-3,
+           pipeline_host_nodes = 32;
     double framework_bytes = 0, communicator_bytes = 0, reserve_factor = 1.1, workspace_bytes = 32 * kMiB;
-    double overlap_slowdown = 0.126;    // of what is hidden, added again: both sides slow while both run
-    double overlap_pipeline = 0.5;      // share of the sends that the interleaved schedule hides
-    double bucket_bytes = 100e6;        // gradients reduced in one call
-    double live_layers = 2;             // gathered at once by ZeRO-3
+    double overlap_slowdown = 0.126;      // of what is hidden, added again: both sides slow while both run
+    double overlap_pipeline = 0.5;        // share of the sends that the interleaved schedule hides
+    double bucket_bytes = 100e6;          // gradients reduced in one call
+    double live_layers = 2;               // gathered at once by ZeRO-3
     double host_adam_params_per_s = 2e9;  // per node, optimizer on the host
-    double host_memory_share = 0.9;     // of a node's memory that offloaded states may fill
-    double checkpoint_stall_s = 0;      // per step, where the caller knows it
+    double host_memory_share = 0.9;       // of a node's memory that offloaded states may fill
+    double checkpoint_stall_s = 0;        // per step, where the caller knows it
     // Input
     double bytes_per_example = 0, storage_bytes_per_s = 0, decode_s_per_example = 0;
     // Constants of the cost model that were looked up once
     double k0 = 350, attention_efficiency = 0.68, vector_passes = 1, logit_bytes = 10, moe_imbalance = 1.2;
-    double gemm_efficiency = 0.95, gemm_tile_half = 16, gemm_aligned = 8, gemm_misaligned_rate = 0.5, gemm_split_k_max = 4;
+    double gemm_efficiency = 0.95, gemm_tile_half = 16, gemm_aligned = 8, gemm_misaligned_rate = 0.5,
+           gemm_split_k_max = 4;
     double attention_backward = 2.5, attention_head_64 = 0.7, unfused_passes = 11;
     double vector_hidden = 14, vector_ffn = 1.5, vector_backward = 2, logit_passes = 3.5, dispatch_passes = 8;
-    double softmax_statistics = 4;      // bytes per token and head that flash attention keeps
+    double softmax_statistics = 4;  // bytes per token and head that flash attention keeps
     double vision_efficiency = 0.6, vision_passes = 6, vision_kernels = 1000, vision_layers = 50;
-    double sigma_framework = 0.10, sigma_launch = 0.15, sigma_scale = 0.03, sigma_memory = 0.08, sigma_memory_bytes = 0.5e9;
+    double sigma_framework = 0.10, sigma_launch = 0.15, sigma_scale = 0.03, sigma_memory = 0.08,
+           sigma_memory_bytes = 0.5e9;
     double sigma_scale_from = 64, skew_low = 0.8, skew_high = 1.3;
     GemmTable gemm;
 };
 
 Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalog& catalog, const Device& device);
-// Fills setup.gemm from the shape, the device and the constants; to be called again when one of them is changed by hand.
+// Fills setup.gemm from the shape, the device and the constants; to be called again when one of them is changed by
+// hand.
 void fill_gemm_table(TrainingSetup& setup);
 
 struct TrainingEstimate {
-    Reason refused = Reason::none;      // none: it can run
-    double have = 0, need = 0;          // numbers of the refusal, bytes or counts
-    std::array<double, kTimeTerms> seconds{};   // exposed time per step by term
-    std::array<double, kMemoryTerms> bytes{};   // on the fullest device
+    Reason refused = Reason::none;             // none: it can run
+    double have = 0, need = 0;                 // numbers of the refusal, bytes or counts
+    std::array<double, kTimeTerms> seconds{};  // exposed time per step by term
+    std::array<double, kMemoryTerms> bytes{};  // on the fullest device
     double step_s = 0;
-    double memory_bytes = 0;            // reserved + context: what must be below the capacity
-    double allocated_bytes = 0;         // without fragmentation, framework and communicators
-    double host_bytes = 0;              // per node, for offload
-    double model_flops = 0;             // of one step, all devices, forward + backward, causal attention counted once
-    double mfu = 0, hfu = 0;            // against the dense peak of the precision used
+    double memory_bytes = 0;     // reserved + context: what must be below the capacity
+    double allocated_bytes = 0;  // without fragmentation, framework and communicators
+    double host_bytes = 0;       // per node, for offload
+    double model_flops = 0;      // of one step, all devices, forward + backward, causal attention counted once
+    double mfu = 0, hfu = 0;     // against the dense peak of the precision used
     double tensor_bytes = 0, pipeline_bytes = 0, gradient_bytes = 0;  // sent per GPU and step: R83, R87
-    double tokens_per_step = 0;         // or examples, for images
+    double tokens_per_step = 0;                                       // or examples, for images
     Bottleneck bottleneck = Bottleneck::compute;
 };
 
 // nodes * devices_per_node must equal layout.gpus(); refused otherwise. Never allocates.
-// `seconds` sums to step_s. A layout that only lacks memory is still timed (refused says memory); any other refusal leaves zeros.
+// `seconds` sums to step_s. A layout that only lacks memory is still timed (refused says memory); any other refusal
+// leaves zeros.
 void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept;
 // Only the memory, for pruning; fills bytes, memory_bytes and refused.
-void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept;
+void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, int nodes,
+                     TrainingEstimate& out) noexcept;
 // A time no layout on so many devices can beat: model FLOPs at the matmul ceiling. Sound bound for pruning.
 double step_lower_bound(const TrainingSetup& setup, double global_batch, double gpus) noexcept;
 // Bytes no layout on so many devices can avoid per device: states fully sharded.
 double memory_lower_bound(const TrainingSetup& setup, double gpus, bool offload = false) noexcept;
 
-// FLOPs of one step as MFU counts them: forward + backward, causal attention once, no recompute, frozen weights without their gradient.
+// FLOPs of one step as MFU counts them: forward + backward, causal attention once, no recompute, frozen weights without
+// their gradient.
 double model_flops(const TrainingSetup& setup, double global_batch) noexcept;
 
-// 80 % interval as factors (low < mid = 1 < high) to multiply step_s and memory_bytes by; docs/reference/model.md says from what.
+// 80 % interval as factors (low < mid = 1 < high) to multiply step_s and memory_bytes by; docs/reference/model.md says
+// from what.
 Range step_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate);
 Range memory_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate);
 // Probability that the memory, an interval in bytes, fits the device.

@@ -6,7 +6,9 @@
 namespace stoker {
 namespace {
 
-std::size_t at(MemoryTerm term) { return static_cast<std::size_t>(term); }
+std::size_t at(MemoryTerm term) {
+    return static_cast<std::size_t>(term);
+}
 
 double tokens_per_rank(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
     return static_cast<double>(layout.micro_batch) * setup.sequence / layout.context;
@@ -17,8 +19,8 @@ double trained(const TrainingSetup& setup) noexcept {
     return setup.method == Method::full || setup.total_params <= 0 ? 1 : setup.trainable_params / setup.total_params;
 }
 
-// One layer, 16-bit elements: Korthikanti et al. 2022 (arXiv 2205.05198, table 2) with the feed-forward size and the KV heads written
-// out; 34 = 10 + 24 for f = 4 h and k = a. Gated: the same count for SwiGLU, RMSNorm and no dropout.
+// One layer, 16-bit elements: Korthikanti et al. 2022 (arXiv 2205.05198, table 2) with the feed-forward size and the KV
+// heads written out; 34 = 10 + 24 for f = 4 h and k = a. Gated: the same count for SwiGLU, RMSNorm and no dropout.
 double dense_layer_bytes(const TrainingSetup& setup, double ffn, double tensor, bool sequence_parallel) noexcept {
     const double kv = setup.kv_heads / setup.heads;
     const double width = setup.heads * setup.head_dim / setup.hidden;
@@ -28,7 +30,8 @@ double dense_layer_bytes(const TrainingSetup& setup, double ffn, double tensor, 
     return sequence_parallel ? (outside + inside) / tensor : outside + inside / tensor;
 }
 
-// Microbatches x layers in flight, over the layers of the stage: 1F1B keeps min(p - i, m); interleaving adds (p-1)/(p v) of a full set.
+// Microbatches x layers in flight, over the layers of the stage: 1F1B keeps min(p - i, m); interleaving adds (p-1)/(p
+// v) of a full set.
 double in_flight(const ParallelLayout& layout, int stage) noexcept {
     const double p = layout.pipeline, v = layout.virtual_stages, m = layout.micro_batches;
     if (v > 1) {
@@ -52,7 +55,8 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
         return layout.zero >= from_zero ? params.dense / shards + params.expert / expert_shards : params.all();
     };
     const double share = trained(setup);
-    const double embedding_extra = (setup.embedding_weight_bytes - setup.weight_bytes) * params.embedding / (layout.zero >= 3 ? shards : 1);
+    const double embedding_extra =
+        (setup.embedding_weight_bytes - setup.weight_bytes) * params.embedding / (layout.zero >= 3 ? shards : 1);
     out.bytes[at(MemoryTerm::weights)] = setup.weight_bytes * sharded(3) + embedding_extra;
     out.bytes[at(MemoryTerm::gradients)] = setup.gradient_bytes * share * sharded(2);
     out.bytes[at(MemoryTerm::optimizer)] = layout.offload ? 0 : setup.optimizer_bytes * share * sharded(1);
@@ -62,13 +66,15 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
         const double layer = layer_activation_bytes(setup, layout);
         const double live = in_flight(layout, stage) * params.layers;
         if (layout.recompute == Recompute::full) {
-            const double kept = setup.compute_bytes * tokens * setup.hidden / (layout.sequence_parallel ? layout.tensor : 1);
+            const double kept =
+                setup.compute_bytes * tokens * setup.hidden / (layout.sequence_parallel ? layout.tensor : 1);
             out.bytes[at(MemoryTerm::activations)] = kept * live + layer;
         } else {
             out.bytes[at(MemoryTerm::activations)] = layer * live;
         }
         if (stage == layout.pipeline - 1) {
-            out.bytes[at(MemoryTerm::logits)] = setup.logit_bytes * tokens * setup.predicted_share * setup.vocabulary / layout.tensor;
+            out.bytes[at(MemoryTerm::logits)] =
+                setup.logit_bytes * tokens * setup.predicted_share * setup.vocabulary / layout.tensor;
         }
     } else {
         out.bytes[at(MemoryTerm::activations)] = setup.sample_activation_bytes * layout.micro_batch;
@@ -79,7 +85,8 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
     double gathered = 0;
     if (layout.zero >= 3 && shards > 1) {
         // The root (embedding and head) stays gathered, since it is used at both ends of a pass.
-        gathered = setup.compute_bytes * (setup.live_layers * one_layer + params.embedding) + setup.compute_bytes * one_layer * share;
+        gathered = setup.compute_bytes * (setup.live_layers * one_layer + params.embedding) +
+                   setup.compute_bytes * one_layer * share;
     }
     if (setup.method == Method::qlora) gathered += setup.compute_bytes * one_layer;
     out.bytes[at(MemoryTerm::gathered)] = gathered;
@@ -95,7 +102,8 @@ double layers_of_stage(double layers, int stages, int stage) noexcept {
     const double even = std::floor(layers / stages);
     const double rest = layers - even * stages;
     if (rest <= 0) return even;
-    // The spare layers go to the middle, since the ends have the vocabulary; the first stage comes next, the last one last.
+    // The spare layers go to the middle, since the ends have the vocabulary; the first stage comes next, the last one
+    // last.
     const double middle = std::max(0, stages - 2);
     if (stage > 0 && stage < stages - 1) return stage <= rest ? even + 1 : even;
     return stage == 0 && rest > middle ? even + 1 : even;
@@ -113,7 +121,8 @@ StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layou
     // With a pipeline, the dense layers are on the first stages, and the fullest stage has none of them.
     const double moe = layout.pipeline > 1 ? std::min(params.layers, moe_layers) : moe_layers;
     const double dense = params.layers - moe;
-    params.dense = params.layers * (setup.attention_params / t + setup.norm_params) + dense * setup.mlp_params / t + moe * setup.shared_params / t;
+    params.dense = params.layers * (setup.attention_params / t + setup.norm_params) + dense * setup.mlp_params / t +
+                   moe * setup.shared_params / t;
     params.expert = moe * setup.expert_params * setup.experts / layout.expert / t;
     const bool first = stage == 0, last = stage == layout.pipeline - 1;
     const double table = setup.embedding_params / t;
@@ -136,7 +145,8 @@ double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& 
     double bytes = area * dense_layer_bytes(setup, setup.ffn, t, sp);
     if (setup.experts > 1) {
         // A token is copied to each of its experts and back, and passes through their feed-forward.
-        const double routed = setup.active_experts * setup.moe_imbalance * (4 + (setup.gate_matrices > 2 ? 6 : 4) * setup.expert_ffn / setup.hidden) / t;
+        const double routed = setup.active_experts * setup.moe_imbalance *
+                              (4 + (setup.gate_matrices > 2 ? 6 : 4) * setup.expert_ffn / setup.hidden) / t;
         const double moe = area * (dense_layer_bytes(setup, setup.shared_ffn, t, sp) + routed);
         const double share = setup.dense_layers / setup.layers;
         bytes = share * bytes + (1 - share) * moe;
@@ -153,47 +163,57 @@ double activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout
     return layer_activation_bytes(setup, layout) * in_flight(layout, 0) * layers;
 }
 
-Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {
+Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes,
+                     TrainingEstimate& out) noexcept {
     const auto refuse = [&out](Reason reason, double have, double need) {
         out.have = have;
         out.need = need;
         return reason;
     };
     const auto whole = [](double value) { return static_cast<std::int64_t>(value); };
-    if (layout.tensor < 1 || layout.pipeline < 1 || layout.virtual_stages < 1 || layout.context < 1 || layout.expert < 1 || layout.data < 1 ||
-        layout.micro_batch < 1 || layout.micro_batches < 1 || layout.shard_group < 0 || layout.zero > 3) {
+    if (layout.tensor < 1 || layout.pipeline < 1 || layout.virtual_stages < 1 || layout.context < 1 ||
+        layout.expert < 1 || layout.data < 1 || layout.micro_batch < 1 || layout.micro_batches < 1 ||
+        layout.shard_group < 0 || layout.zero > 3) {
         return refuse(Reason::shape_indivisible, 0, 1);
     }
     const double ranks = static_cast<double>(nodes) * setup.device.ranks_per_node();
     const double wanted = static_cast<double>(layout.tensor) * layout.pipeline * layout.context * layout.data;
     if (wanted != ranks) return refuse(Reason::node_count, ranks, wanted);
-    const bool integer = setup.precision == Precision::int8 || setup.precision == Precision::int4 || setup.precision == Precision::fp4;
+    const bool integer =
+        setup.precision == Precision::int8 || setup.precision == Precision::int4 || setup.precision == Precision::fp4;
     if (integer || setup.device.matmul(setup.precision) <= 0) return refuse(Reason::precision_unsupported, 0, 1);
     if (setup.device.memory_bytes_per_s <= 0) return refuse(Reason::unknown_accelerator, 0, 1);
     const std::int64_t group = std::int64_t{layout.data} * layout.context;
-    if (group % layout.shard_ranks() != 0) return refuse(Reason::shape_indivisible, static_cast<double>(group), layout.shard_ranks());
+    if (group % layout.shard_ranks() != 0)
+        return refuse(Reason::shape_indivisible, static_cast<double>(group), layout.shard_ranks());
     if (!setup.transformer) {
-        const int cuts = std::max({layout.tensor, layout.pipeline, layout.virtual_stages, layout.context, layout.expert});
+        const int cuts =
+            std::max({layout.tensor, layout.pipeline, layout.virtual_stages, layout.context, layout.expert});
         // Checkpointing of convolution graphs has no general form: the blocks are the network's own.
         if (cuts > 1 || layout.recompute != Recompute::none) return refuse(Reason::shape_indivisible, 1, cuts);
         return Reason::none;
     }
     if (whole(setup.heads) % layout.tensor != 0) return refuse(Reason::shape_indivisible, setup.heads, layout.tensor);
     if (whole(setup.ffn) % layout.tensor != 0) return refuse(Reason::shape_indivisible, setup.ffn, layout.tensor);
-    if (setup.experts > 1 && whole(setup.expert_ffn) % layout.tensor != 0) return refuse(Reason::shape_indivisible, setup.expert_ffn, layout.tensor);
+    if (setup.experts > 1 && whole(setup.expert_ffn) % layout.tensor != 0)
+        return refuse(Reason::shape_indivisible, setup.expert_ffn, layout.tensor);
     if (whole(setup.layers) < layout.pipeline) return refuse(Reason::shape_indivisible, setup.layers, layout.pipeline);
     if (layout.virtual_stages > 1) {
         const std::int64_t chunks = std::int64_t{layout.pipeline} * layout.virtual_stages;
-        if (layout.pipeline == 1 || whole(setup.layers) % chunks != 0) return refuse(Reason::shape_indivisible, setup.layers, static_cast<double>(chunks));
+        if (layout.pipeline == 1 || whole(setup.layers) % chunks != 0)
+            return refuse(Reason::shape_indivisible, setup.layers, static_cast<double>(chunks));
     }
-    if (layout.context > 1 && whole(setup.sequence) % layout.context != 0) return refuse(Reason::shape_indivisible, setup.sequence, layout.context);
-    if (layout.expert > 1 && (setup.experts <= 1 || whole(setup.experts) % layout.expert != 0 || group % layout.expert != 0)) {
+    if (layout.context > 1 && whole(setup.sequence) % layout.context != 0)
+        return refuse(Reason::shape_indivisible, setup.sequence, layout.context);
+    if (layout.expert > 1 &&
+        (setup.experts <= 1 || whole(setup.experts) % layout.expert != 0 || group % layout.expert != 0)) {
         return refuse(Reason::shape_indivisible, setup.experts, layout.expert);
     }
     return Reason::none;
 }
 
-void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {
+void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, int nodes,
+                     TrainingEstimate& out) noexcept {
     out = TrainingEstimate{};
     out.refused = shape_refusal(setup, layout, nodes, out);
     if (out.refused != Reason::none) return;
@@ -216,8 +236,8 @@ void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, i
     out.bytes[at(MemoryTerm::framework)] = setup.framework_bytes;
     const bool talks = layout.gpus() > 1;
     out.bytes[at(MemoryTerm::communication)] = talks ? setup.communicator_bytes : 0;
-    out.memory_bytes = out.allocated_bytes + out.bytes[at(MemoryTerm::fragmentation)] + out.bytes[at(MemoryTerm::framework)] +
-                       out.bytes[at(MemoryTerm::communication)];
+    out.memory_bytes = out.allocated_bytes + out.bytes[at(MemoryTerm::fragmentation)] +
+                       out.bytes[at(MemoryTerm::framework)] + out.bytes[at(MemoryTerm::communication)];
     if (layout.offload) {
         const double ranks = setup.device.ranks_per_node();
         const StageParams params = stage_params(setup, layout, 0);
@@ -247,13 +267,15 @@ double memory_lower_bound(const TrainingSetup& setup, double gpus, bool offload)
 }
 
 Range memory_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate) {
-    // States are arithmetic; activations, allocator and libraries are what is uncertain. The floor in bytes is the process itself.
+    // States are arithmetic; activations, allocator and libraries are what is uncertain. The floor in bytes is the
+    // process itself.
     const double dynamic = estimate.bytes[at(MemoryTerm::activations)] + estimate.bytes[at(MemoryTerm::logits)] +
                            estimate.bytes[at(MemoryTerm::gathered)] + estimate.bytes[at(MemoryTerm::fragmentation)];
     const double total = std::max(estimate.memory_bytes, 1.0);
     const double moe = setup.experts > 1 ? 2 : 1;
     const double pipeline = layout.pipeline > 1 ? 1.25 : 1;
-    const double relative = setup.sigma_memory * moe * pipeline * (0.25 + 0.75 * dynamic / total) + (setup.device.gpu ? setup.sigma_memory_bytes / total : 0);
+    const double relative = setup.sigma_memory * moe * pipeline * (0.25 + 0.75 * dynamic / total) +
+                            (setup.device.gpu ? setup.sigma_memory_bytes / total : 0);
     constexpr double kNinetieth = 1.2816;  // of the normal distribution
     return {std::exp(-kNinetieth * relative), 1, std::exp(kNinetieth * relative)};
 }

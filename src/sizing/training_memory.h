@@ -7,14 +7,15 @@ namespace stoker {
 
 // Bytes that one layer keeps for its backward pass, of one micro-batch; averaged over dense and MoE layers.
 double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;
-// Layers' activations of all micro-batches in flight on the fullest stage, without logits: the figure of arXiv 2205.05198.
+// Layers' activations of all micro-batches in flight on the fullest stage, without logits: the figure of arXiv
+// 2205.05198.
 double activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;
 
 // Parameters that one rank of a stage holds: expert ones are shared by fewer data-parallel ranks.
 struct StageParams {
-    double layers = 0;                 // how many
-    double dense = 0, expert = 0;      // in the layers and the embeddings; expert: of the experts this rank keeps
-    double embedding = 0;              // part of `dense`
+    double layers = 0;             // how many
+    double dense = 0, expert = 0;  // in the layers and the embeddings; expert: of the experts this rank keeps
+    double embedding = 0;          // part of `dense`
     double all() const { return dense + expert; }
 };
 StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept;
@@ -22,6 +23,7 @@ StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layou
 double layers_of_stage(double layers, int stages, int stage) noexcept;
 
 // What the shape forbids, whatever the memory; numbers in out.have and out.need.
-Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept;
+Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes,
+                     TrainingEstimate& out) noexcept;
 
 }  // namespace stoker

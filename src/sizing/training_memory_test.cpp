@@ -36,9 +36,11 @@ double gib(const TrainingSetup& setup, ParallelLayout layout, bool selective) {
     return activation_bytes(setup, layout) / kGiB;
 }
 
-// Korthikanti et al. 2022 (arXiv 2205.05198): activations of the first stage of four GPT models, to the last printed digit.
+// Korthikanti et al. 2022 (arXiv 2205.05198): activations of the first stage of four GPT models, to the last printed
+// digit.
 TEST(ActivationMemory, ReproducesThePaper) {
-    const TrainingSetup b22 = gpt(48, 6144, 64), b175 = gpt(96, 12288, 96), b530 = gpt(105, 20480, 128), t1 = gpt(128, 25600, 160);
+    const TrainingSetup b22 = gpt(48, 6144, 64), b175 = gpt(96, 12288, 96), b530 = gpt(105, 20480, 128),
+                        t1 = gpt(128, 25600, 160);
     const ParallelLayout l22{.tensor = 8, .micro_batch = 4};
     const ParallelLayout l175{.tensor = 8, .pipeline = 8, .virtual_stages = 3, .micro_batch = 1, .micro_batches = 64};
     const ParallelLayout l530{.tensor = 8, .pipeline = 35, .virtual_stages = 3, .micro_batch = 1, .micro_batches = 280};
@@ -62,16 +64,21 @@ TEST(ActivationMemory, CountsGatedLayers) {
     const double area = 2048.0 * 4096;
     EXPECT_DOUBLE_EQ(layer_activation_bytes(llama, {}), area * (12 + 4 * 0.25 + 6 * 3.5) + 4 * 2048 * 32);
     EXPECT_DOUBLE_EQ(layer_activation_bytes(llama, {.tensor = 2}), area * (8 + (4 + 1 + 21) / 2.0) + 4 * 2048 * 16);
-    EXPECT_DOUBLE_EQ(layer_activation_bytes(llama, {.tensor = 2, .sequence_parallel = true}), layer_activation_bytes(llama, {}) / 2);
+    EXPECT_DOUBLE_EQ(layer_activation_bytes(llama, {.tensor = 2, .sequence_parallel = true}),
+                     layer_activation_bytes(llama, {}) / 2);
     EXPECT_DOUBLE_EQ(layer_activation_bytes(llama, {.context = 4}), layer_activation_bytes(llama, {}) / 4);
 }
 
-// Adam in mixed precision: 2 + 2 + 12 bytes per parameter; each ZeRO stage divides one more of the three (arXiv 1910.02054).
+// Adam in mixed precision: 2 + 2 + 12 bytes per parameter; each ZeRO stage divides one more of the three (arXiv
+// 1910.02054).
 TEST(StateMemory, IsShardedByZeroStage) {
     TrainingSetup setup = gpt(24, 2048, 16);
     setup.device.devices_per_node = 8;
     const double n = setup.total_params;
-    const double expected[4][3] = {{2 * n, 2 * n, 12 * n}, {2 * n, 2 * n, 12 * n / 8}, {2 * n, 2 * n / 8, 12 * n / 8}, {2 * n / 8, 2 * n / 8, 12 * n / 8}};
+    const double expected[4][3] = {{2 * n, 2 * n, 12 * n},
+                                   {2 * n, 2 * n, 12 * n / 8},
+                                   {2 * n, 2 * n / 8, 12 * n / 8},
+                                   {2 * n / 8, 2 * n / 8, 12 * n / 8}};
     for (std::uint8_t zero = 0; zero < 4; ++zero) {
         TrainingEstimate out;
         evaluate_memory(setup, {.data = 8, .zero = zero}, 1, out);
@@ -154,14 +161,17 @@ TEST(AdapterMemory, IsMostlyTheBase) {
     setup.gradient_bytes = 4;
     TrainingEstimate out;
     evaluate_memory(setup, {}, 1, out);
-    EXPECT_NEAR(out.bytes[static_cast<std::size_t>(MemoryTerm::gradients)] + out.bytes[static_cast<std::size_t>(MemoryTerm::optimizer)], 16 * 40e6, 1);
+    EXPECT_NEAR(out.bytes[static_cast<std::size_t>(MemoryTerm::gradients)] +
+                    out.bytes[static_cast<std::size_t>(MemoryTerm::optimizer)],
+                16 * 40e6, 1);
     const double lora = out.bytes[static_cast<std::size_t>(MemoryTerm::weights)];
     EXPECT_NEAR(lora, 2 * setup.total_params, 1);
     setup.method = Method::qlora;
     setup.weight_bytes = 0.5625;
     evaluate_memory(setup, {}, 1, out);
     const double layers = setup.total_params - setup.embedding_params;
-    EXPECT_NEAR(out.bytes[static_cast<std::size_t>(MemoryTerm::weights)], 0.5625 * layers + 2 * setup.embedding_params, 1);
+    EXPECT_NEAR(out.bytes[static_cast<std::size_t>(MemoryTerm::weights)], 0.5625 * layers + 2 * setup.embedding_params,
+                1);
 }
 
 // The probability is one half where the estimate equals the capacity, and moves to the ends within the interval.

@@ -16,14 +16,16 @@ constexpr std::array<int, GemmTable::kTensorSlots> kTensorDegrees{1, 2, 3, 4, 5,
 constexpr std::array<std::int8_t, 65> kTensorSlot = [] {
     std::array<std::int8_t, 65> slots{};
     slots.fill(-1);
-    for (std::size_t i = 0; i < kTensorDegrees.size(); ++i) slots[static_cast<std::size_t>(kTensorDegrees[i])] = static_cast<std::int8_t>(i);
+    for (std::size_t i = 0; i < kTensorDegrees.size(); ++i)
+        slots[static_cast<std::size_t>(kTensorDegrees[i])] = static_cast<std::int8_t>(i);
     return slots;
 }();
 
 // Forward, input gradient and weight gradient of y = x W with x (m x k), W (k x n).
 struct Passes {
     double forward = 0, backward = 0;
-    void add(const GemmDevice& device, double m, double n, double k, double bytes, double out_bytes, bool frozen) noexcept {
+    void add(const GemmDevice& device, double m, double n, double k, double bytes, double out_bytes,
+             bool frozen) noexcept {
         forward += gemm_s(device, m, n, k, bytes, out_bytes);
         backward += gemm_s(device, m, k, n, bytes, out_bytes);
         if (!frozen) backward += gemm_s(device, k, n, m, bytes, out_bytes);
@@ -40,8 +42,11 @@ Framework framework_of(const Workload& workload, const Catalog& catalog) {
     const auto is = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
     const double two = constant("gradient_bytes_bf16"), four = constant("gradient_bytes_fp32");
     const double host = constant("pipeline_host_ms_default") * 1e-3;
-    if (is("megatron") || is("nemo")) return {constant("overlap_megatron"), constant("overlap_fsdp"), four, constant("pipeline_host_ms_megatron") * 1e-3};
-    if (is("nanotron")) return {constant("overlap_fsdp"), constant("overlap_fsdp"), four, constant("pipeline_host_seconds_16_nodes")};
+    if (is("megatron") || is("nemo"))
+        return {constant("overlap_megatron"), constant("overlap_fsdp"), four,
+                constant("pipeline_host_ms_megatron") * 1e-3};
+    if (is("nanotron"))
+        return {constant("overlap_fsdp"), constant("overlap_fsdp"), four, constant("pipeline_host_seconds_16_nodes")};
     if (is("deepspeed")) return {constant("overlap_zero3"), constant("overlap_zero3"), two, host};
     if (is("fsdp")) return {constant("overlap_fsdp"), constant("overlap_fsdp"), two, host};
     // Not chosen yet: reductions as the mean of the frameworks overlap them, gathers as FSDP does.
@@ -54,12 +59,14 @@ double optimizer_bytes(const Workload& workload, const Catalog& catalog, bool mi
     const std::string& name = workload.optimizer;
     if (name == "sgd") return master + constant("optimizer_bytes_sgd_momentum");
     if (name == "adafactor") return master + constant("optimizer_bytes_adafactor") - 4 + 0.1;
-    if (name == "adam8bit") return mixed ? constant("optimizer_bytes_adam_8bit") : constant("optimizer_bytes_adam_8bit") - 4;
+    if (name == "adam8bit")
+        return mixed ? constant("optimizer_bytes_adam_8bit") : constant("optimizer_bytes_adam_8bit") - 4;
     if (name == "muon") return mixed ? constant("optimizer_bytes_muon") : constant("optimizer_bytes_muon") - 4;
     return mixed ? constant("optimizer_bytes_adam_mixed") : constant("optimizer_bytes_adam_fp32");
 }
 
-// Adapters on every linear layer of a transformer block, or on the attention alone: r (d_in + d_out) each (arXiv 2106.09685).
+// Adapters on every linear layer of a transformer block, or on the attention alone: r (d_in + d_out) each (arXiv
+// 2106.09685).
 double adapter_params(const Workload& workload) {
     const ModelSpec& m = workload.model;
     const double r = workload.lora.rank, h = m.hidden, kv = m.kv_heads > 0 ? m.kv_heads : m.heads;
@@ -68,7 +75,9 @@ double adapter_params(const Workload& workload) {
     if (workload.lora.targets == "attention") return m.layers * attention;
     const double matrices = m.gated ? 3 : 2;
     const double dense = r * matrices * (h + m.ffn);
-    const double moe = r * matrices * (m.experts * (h + (m.expert_ffn > 0 ? m.expert_ffn : m.ffn)) + (m.shared_expert_ffn > 0 ? h + m.shared_expert_ffn : 0));
+    const double moe = r * matrices *
+                       (m.experts * (h + (m.expert_ffn > 0 ? m.expert_ffn : m.ffn)) +
+                        (m.shared_expert_ffn > 0 ? h + m.shared_expert_ffn : 0));
     const double dense_layers = m.moe() ? m.dense_layers : m.layers;
     return m.layers * attention + dense_layers * dense + (m.layers - dense_layers) * moe;
 }
@@ -81,7 +90,8 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
     setup.total_params = parameters_of(m);
     setup.active_params = active_parameters_of(m);
     if (!setup.transformer) {
-        setup.sample_forward_flops = m.forward_flops_per_sample > 0 ? m.forward_flops_per_sample : 2 * setup.total_params;
+        setup.sample_forward_flops =
+            m.forward_flops_per_sample > 0 ? m.forward_flops_per_sample : 2 * setup.total_params;
         setup.sample_activation_bytes = m.activation_bytes_per_sample;
         setup.trainable_params = setup.total_params;
         setup.sequence = 1;
@@ -114,7 +124,8 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
         setup.dense_layers = m.dense_layers;
     }
     // Cross attention is spread evenly over the layers of both stacks.
-    setup.attention_params = count.per_layer_attention + count.per_layer_cross_attention * count.decoder_layers / m.layers;
+    setup.attention_params =
+        count.per_layer_attention + count.per_layer_cross_attention * count.decoder_layers / m.layers;
     setup.mlp_params = count.per_layer_mlp;
     setup.expert_params = count.per_layer_expert;
     setup.shared_params = count.per_layer_shared_expert + count.per_layer_router;
@@ -128,7 +139,8 @@ void set_bytes(const Workload& workload, const Catalog& catalog, const Framework
     const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
     const bool wide = setup.precision == Precision::fp32 || setup.precision == Precision::tf32;
     setup.compute_bytes = wide ? 4 : 2;
-    setup.weight_bytes = setup.compute_bytes + (setup.precision == Precision::fp8 ? constant("fp8_weight_copy_bytes") : 0);
+    setup.weight_bytes =
+        setup.compute_bytes + (setup.precision == Precision::fp8 ? constant("fp8_weight_copy_bytes") : 0);
     setup.gather_bytes = setup.compute_bytes;
     setup.gradient_bytes = wide ? 4 : framework.gradient_bytes;
     setup.reduce_bytes = setup.gradient_bytes;
@@ -151,7 +163,8 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.k0 = constant("gemm_k0");
     setup.gemm_efficiency = constant("gemm_efficiency_extra");
     setup.gemm_tile_half = constant("gemm_tile_half");
-    setup.gemm_aligned = constant(setup.precision == Precision::fp8 ? "tensor_core_multiple_fp8" : "tensor_core_multiple_fp16");
+    setup.gemm_aligned =
+        constant(setup.precision == Precision::fp8 ? "tensor_core_multiple_fp8" : "tensor_core_multiple_fp16");
     setup.gemm_misaligned_rate = constant("gemm_misaligned_rate");
     setup.gemm_split_k_max = constant("gemm_split_k_max");
     setup.attention_efficiency = constant("attention_efficiency");
@@ -170,7 +183,8 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.predicted_share = workload.model.kind == ModelKind::encoder ? constant("masked_share_encoder") : 1;
     setup.kernels_per_layer = constant(workload.compiled ? "kernels_per_layer_compiled" : "kernels_per_layer_eager");
     if (setup.method != Method::full) {
-        // Each adapter is two thin matrix products and an addition beside a large one: passes over the activations, and launches.
+        // Each adapter is two thin matrix products and an addition beside a large one: passes over the activations, and
+        // launches.
         setup.vector_passes *= constant("lora_vector_factor");
         setup.kernels_per_layer *= constant("lora_kernel_factor");
     }
@@ -206,7 +220,9 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
 
 }  // namespace
 
-int tensor_slot(std::int32_t tensor) noexcept { return tensor > 64 || tensor < 1 ? -1 : kTensorSlot[static_cast<std::size_t>(tensor)]; }
+int tensor_slot(std::int32_t tensor) noexcept {
+    return tensor > 64 || tensor < 1 ? -1 : kTensorSlot[static_cast<std::size_t>(tensor)];
+}
 
 int token_slot(std::int64_t numerator, std::int64_t denominator, int shift, int slots) noexcept {
     const auto n = static_cast<std::uint64_t>(numerator), d = static_cast<std::uint64_t>(denominator);
@@ -231,10 +247,11 @@ GemmTimes gemm_times(const TrainingSetup& setup, double tensor, double tokens) n
     const bool frozen = setup.method != Method::full;
     const double in = setup.precision == Precision::fp8 ? 1 : setup.compute_bytes, out = setup.compute_bytes;
     const double width = setup.heads * setup.head_dim;
-    // Columns of the projections into attention, the latents of MLA and cross attention among them. Biases are parameters but no columns:
-    // rounding up to whole aligned ones keeps them from making the matrix look misaligned.
+    // Columns of the projections into attention, the latents of MLA and cross attention among them. Biases are
+    // parameters but no columns: rounding up to whole aligned ones keeps them from making the matrix look misaligned.
     const double columns = setup.gemm_aligned * tensor;
-    const double query_key_value = std::ceil((setup.attention_params - width * setup.hidden) / setup.hidden / columns) * columns;
+    const double query_key_value =
+        std::ceil((setup.attention_params - width * setup.hidden) / setup.hidden / columns) * columns;
 
     Passes attention, dense, shared, logits;
     attention.add(device, tokens, query_key_value / tensor, setup.hidden, in, out, frozen);
@@ -253,7 +270,8 @@ GemmTimes gemm_times(const TrainingSetup& setup, double tensor, double tokens) n
     GemmDevice wide = device;
     if (setup.precision == Precision::fp8) wide.flops = setup.device.matmul(Precision::bf16) * setup.gemm_efficiency;
     const double vocabulary = std::ceil(setup.vocabulary / columns) * columns;  // padded to what tensor cores like
-    logits.add(wide, tokens * setup.predicted_share, vocabulary / tensor, setup.hidden, setup.compute_bytes, out, frozen);
+    logits.add(wide, tokens * setup.predicted_share, vocabulary / tensor, setup.hidden, setup.compute_bytes, out,
+               frozen);
 
     return {.dense_forward = attention.forward + dense.forward,
             .dense_backward = attention.backward + dense.backward,
@@ -289,7 +307,8 @@ void fill_gemm_table(TrainingSetup& setup) {
         auto& experts = setup.gemm.expert[static_cast<std::size_t>(i)];
         for (int j = 0; j < GemmTable::kExpertSlots; ++j) {
             const double tokens = std::ldexp(setup.sequence, j - GemmTable::kTokenShift);
-            experts[static_cast<std::size_t>(j)] = expert_times(setup, tensor, tokens * setup.active_experts * setup.moe_imbalance / setup.experts);
+            experts[static_cast<std::size_t>(j)] =
+                expert_times(setup, tensor, tokens * setup.active_experts * setup.moe_imbalance / setup.experts);
         }
     }
     setup.gemm.filled = true;
@@ -305,7 +324,8 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     // Fused attention needs 16-bit tensor cores (arXiv 2307.08691).
     if (setup.precision == Precision::fp32 || setup.precision == Precision::tf32) setup.flash = false;
     set_shape(workload, setup);
-    if (setup.total_params <= 0) return Error(ErrorKind::invalid, "the model has no parameters: neither a shape nor a published count");
+    if (setup.total_params <= 0)
+        return Error(ErrorKind::invalid, "the model has no parameters: neither a shape nor a published count");
     if (setup.transformer && setup.sequence <= 0) return Error(ErrorKind::invalid, "the sequence length is not known");
     const Framework framework = framework_of(workload, catalog);
     setup.overlap = framework.overlap;
@@ -314,7 +334,8 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     set_bytes(workload, catalog, framework, setup);
     set_constants(workload, catalog, setup);
     if (workload.data.bytes_per_example) setup.bytes_per_example = workload.data.bytes_per_example->v;
-    if (workload.data.storage_bandwidth_per_second) setup.storage_bytes_per_s = workload.data.storage_bandwidth_per_second->v;
+    if (workload.data.storage_bandwidth_per_second)
+        setup.storage_bytes_per_s = workload.data.storage_bandwidth_per_second->v;
     if (workload.data.decode_per_example) setup.decode_s_per_example = workload.data.decode_per_example->v;
     fill_gemm_table(setup);
     return setup;

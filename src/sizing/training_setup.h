@@ -1,4 +1,5 @@
-// What training needs before a layout is known: matrix shapes of a layer, and the constants of the catalogue by framework.
+// What training needs before a layout is known: matrix shapes of a layer, and the constants of the catalogue by
+// framework.
 #pragma once
 
 #include "sizing/gemm.h"

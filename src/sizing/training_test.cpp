@@ -20,8 +20,12 @@ void* operator new(std::size_t size) {
     if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
     throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
 
 namespace stoker {
 namespace {
@@ -64,10 +68,13 @@ TrainingSetup llama(bool moe = false) {
         setup.expert_ffn = 14336;
         setup.expert_params = 3.0 * 4096 * 14336;
         setup.shared_params = 4096 * 8;
-        setup.total_params = 32 * (setup.attention_params + setup.norm_params + setup.shared_params + 8 * setup.expert_params) + 2 * setup.embedding_params;
+        setup.total_params =
+            32 * (setup.attention_params + setup.norm_params + setup.shared_params + 8 * setup.expert_params) +
+            2 * setup.embedding_params;
     } else {
         setup.mlp_params = 3.0 * 4096 * 14336;
-        setup.total_params = 32 * (setup.attention_params + setup.mlp_params + setup.norm_params) + 2 * setup.embedding_params;
+        setup.total_params =
+            32 * (setup.attention_params + setup.mlp_params + setup.norm_params) + 2 * setup.embedding_params;
     }
     setup.active_params = setup.trainable_params = setup.total_params;
     setup.framework_bytes = 2e9;
@@ -75,8 +82,12 @@ TrainingSetup llama(bool moe = false) {
     return setup;
 }
 
-double at(const TrainingEstimate& e, TimeTerm term) { return e.seconds[static_cast<std::size_t>(term)]; }
-double at(const TrainingEstimate& e, MemoryTerm term) { return e.bytes[static_cast<std::size_t>(term)]; }
+double at(const TrainingEstimate& e, TimeTerm term) {
+    return e.seconds[static_cast<std::size_t>(term)];
+}
+double at(const TrainingEstimate& e, MemoryTerm term) {
+    return e.bytes[static_cast<std::size_t>(term)];
+}
 
 TrainingEstimate run(const TrainingSetup& setup, const ParallelLayout& layout) {
     TrainingEstimate out;
@@ -86,7 +97,9 @@ TrainingEstimate run(const TrainingSetup& setup, const ParallelLayout& layout) {
 
 // A layout that the shape of `setup` allows, on whole nodes.
 ParallelLayout random_layout(std::mt19937_64& random, bool moe) {
-    const auto pick = [&random](std::initializer_list<int> from) { return *(from.begin() + static_cast<std::ptrdiff_t>(random() % from.size())); };
+    const auto pick = [&random](std::initializer_list<int> from) {
+        return *(from.begin() + static_cast<std::ptrdiff_t>(random() % from.size()));
+    };
     ParallelLayout l;
     l.tensor = pick({1, 1, 2, 4, 8, 16});
     l.pipeline = pick({1, 1, 2, 3, 4, 8, 5});
@@ -104,7 +117,8 @@ ParallelLayout random_layout(std::mt19937_64& random, bool moe) {
     return l;
 }
 
-// Over random layouts: finite numbers, terms that sum to the step, nothing faster than the roofline or lighter than the states.
+// Over random layouts: finite numbers, terms that sum to the step, nothing faster than the roofline or lighter than the
+// states.
 TEST(TrainingProperties, HoldForRandomLayouts) {
     for (const bool moe : {false, true}) {
         for (const bool flash : {false, true}) {
@@ -165,7 +179,8 @@ TEST(TrainingProperties, MoreGpusNeverRaiseCompute) {
     double last = 1e300;
     for (int data = 8; data <= 512; data *= 2) {
         const TrainingEstimate e = run(setup, {.data = data, .micro_batch = 1, .micro_batches = 512 / data, .zero = 3});
-        const double compute = at(e, TimeTerm::matmul) + at(e, TimeTerm::attention) + at(e, TimeTerm::memory_bound) + at(e, TimeTerm::logits);
+        const double compute = at(e, TimeTerm::matmul) + at(e, TimeTerm::attention) + at(e, TimeTerm::memory_bound) +
+                               at(e, TimeTerm::logits);
         EXPECT_LE(compute, last);
         last = compute;
     }
@@ -201,7 +216,8 @@ TEST(TrainingProperties, ShardingNeverAddsStates) {
             for (std::uint8_t zero = 0; zero < 4; ++zero) {
                 layout.zero = zero;
                 const TrainingEstimate e = run(setup, layout);
-                const double states = at(e, MemoryTerm::weights) + at(e, MemoryTerm::gradients) + at(e, MemoryTerm::optimizer);
+                const double states =
+                    at(e, MemoryTerm::weights) + at(e, MemoryTerm::gradients) + at(e, MemoryTerm::optimizer);
                 ASSERT_LE(states, last * (1 + 1e-12)) << describe(layout);
                 last = states;
             }
@@ -212,14 +228,16 @@ TEST(TrainingProperties, ShardingNeverAddsStates) {
 // Twice the micro-batches are twice the kernels.
 TEST(TrainingProperties, ComputeFollowsMicroBatches) {
     const TrainingSetup setup = llama();
-    const TrainingEstimate one = run(setup, {.tensor = 2, .pipeline = 4, .data = 4, .micro_batches = 8}), two = run(setup, {.tensor = 2, .pipeline = 4, .data = 4, .micro_batches = 16});
+    const TrainingEstimate one = run(setup, {.tensor = 2, .pipeline = 4, .data = 4, .micro_batches = 8}),
+                           two = run(setup, {.tensor = 2, .pipeline = 4, .data = 4, .micro_batches = 16});
     EXPECT_DOUBLE_EQ(2 * at(one, TimeTerm::matmul), at(two, TimeTerm::matmul));
     EXPECT_DOUBLE_EQ(2 * at(one, TimeTerm::attention), at(two, TimeTerm::attention));
     EXPECT_DOUBLE_EQ(2 * one.model_flops, two.model_flops);
     EXPECT_DOUBLE_EQ(at(one, TimeTerm::bubble), at(two, TimeTerm::bubble));
 }
 
-// 1F1B idles (p-1)/(m+p-1) of the pipeline, interleaving v chunks a v-th of that (Narayanan et al. 2021, arXiv 2104.04473).
+// 1F1B idles (p-1)/(m+p-1) of the pipeline, interleaving v chunks a v-th of that (Narayanan et al. 2021, arXiv
+// 2104.04473).
 TEST(Pipeline, BubbleIsTheKnownFraction) {
     TrainingSetup setup = llama();
     setup.vocabulary = 0;
@@ -229,13 +247,15 @@ TEST(Pipeline, BubbleIsTheKnownFraction) {
     fill_gemm_table(setup);
     const double p = 8, m = 24;
     const TrainingEstimate e = run(setup, {.pipeline = 8, .micro_batches = 24});
-    const double busy = at(e, TimeTerm::matmul) + at(e, TimeTerm::attention) + at(e, TimeTerm::memory_bound) + at(e, TimeTerm::bubble);
+    const double busy =
+        at(e, TimeTerm::matmul) + at(e, TimeTerm::attention) + at(e, TimeTerm::memory_bound) + at(e, TimeTerm::bubble);
     EXPECT_NEAR(at(e, TimeTerm::bubble) / busy, (p - 1) / (m + p - 1), 1e-9);
     const TrainingEstimate interleaved = run(setup, {.pipeline = 8, .virtual_stages = 4, .micro_batches = 24});
     EXPECT_NEAR(at(interleaved, TimeTerm::bubble), at(e, TimeTerm::bubble) / 4, 1e-9);
 }
 
-// Each rank sends 2 (d-1)/d of its gradients without sharding, the same with ZeRO-1, and gathers on every micro-batch with ZeRO-3.
+// Each rank sends 2 (d-1)/d of its gradients without sharding, the same with ZeRO-1, and gathers on every micro-batch
+// with ZeRO-3.
 TEST(Traffic, FollowsTheZeroPaper) {
     const TrainingSetup setup = llama();
     const double n = setup.total_params;
@@ -246,7 +266,8 @@ TEST(Traffic, FollowsTheZeroPaper) {
     EXPECT_NEAR(run(setup, {.tensor = 8}).tensor_bytes, 32 * 4 * 2 * 7.0 / 8 * area, 1);
 }
 
-// F = 6 N + 6 L h s + 6 V h per token for a causal model, as MFU is usually counted (Llama-3-8B at 4k: 2 % from 6 N of the whole).
+// F = 6 N + 6 L h s + 6 V h per token for a causal model, as MFU is usually counted (Llama-3-8B at 4k: 2 % from 6 N of
+// the whole).
 TEST(ModelFlops, CountCausalAttentionOnce) {
     const TrainingSetup setup = llama();
     const double layers = 32 * (setup.attention_params + setup.mlp_params);
@@ -260,7 +281,8 @@ TEST(ModelFlops, CountCausalAttentionOnce) {
 // Full recompute adds a forward pass, and frees activations; what MFU counts stays.
 TEST(RecomputeTime, IsOneForward) {
     const TrainingSetup setup = llama();
-    const TrainingEstimate none = run(setup, {.data = 8, .zero = 3}), full = run(setup, {.data = 8, .zero = 3, .recompute = Recompute::full});
+    const TrainingEstimate none = run(setup, {.data = 8, .zero = 3}),
+                           full = run(setup, {.data = 8, .zero = 3, .recompute = Recompute::full});
     EXPECT_GT(full.step_s, none.step_s);
     EXPECT_LT(at(full, MemoryTerm::activations), 0.3 * at(none, MemoryTerm::activations));
     EXPECT_EQ(full.model_flops, none.model_flops);
@@ -280,7 +302,8 @@ TEST(LaunchFloor, DecidesSmallModels) {
     setup.attention_params = 4 * 256 * 256;
     setup.mlp_params = 3 * 256 * 1024;
     setup.embedding_params = 1000 * 256;
-    setup.total_params = setup.trainable_params = 32 * (setup.attention_params + setup.mlp_params) + 2 * setup.embedding_params;
+    setup.total_params = setup.trainable_params =
+        32 * (setup.attention_params + setup.mlp_params) + 2 * setup.embedding_params;
     fill_gemm_table(setup);
     const TrainingEstimate e = run(setup, {.data = 8});
     EXPECT_EQ(e.bottleneck, Bottleneck::launch);

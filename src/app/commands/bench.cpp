@@ -12,22 +12,35 @@ namespace stoker {
 namespace {
 
 std::string spread_text(const Spread& s, double unit, std::string_view name) {
-    return fmt::format("{} {} (min {}, median {}, of {} runs)", number_text(s.max / unit), name, number_text(s.min / unit), number_text(s.median / unit), s.repeats);
+    return fmt::format("{} {} (min {}, median {}, of {} runs)", number_text(s.max / unit), name,
+                       number_text(s.min / unit), number_text(s.median / unit), s.repeats);
 }
 
 Card machine_card(const Machine& machine, const MachineSpeed& speed) {
     Card card{machine.model.empty() ? "this machine" : machine.model, {}};
     card.add("model", "", machine.model);
     card.add("architecture", "architecture", machine.architecture);
-    card.add("physical_cores", "cores", machine.physical_cores, fmt::format("{} physical, {} logical, {} socket{}", machine.physical_cores, machine.logical_cores, machine.sockets, machine.sockets == 1 ? "" : "s"));
+    card.add("physical_cores", "cores", machine.physical_cores,
+             fmt::format("{} physical, {} logical, {} socket{}", machine.physical_cores, machine.logical_cores,
+                         machine.sockets, machine.sockets == 1 ? "" : "s"));
     card.add("logical_cores", "", machine.logical_cores);
-    card.add("usable_cores", "usable by this process", machine.usable_cores(), fmt::format("{} (affinity {}{})", machine.usable_cores(), machine.allowed_cores, machine.cpu_limit ? fmt::format(", cgroup limit {:g}", *machine.cpu_limit) : ""));
-    card.add("mhz", "clock", machine.mhz > 0 ? Json(machine.mhz) : Json(), machine.mhz > 0 ? fmt::format("{} MHz", number_text(machine.mhz)) : "");
+    card.add("usable_cores", "usable by this process", machine.usable_cores(),
+             fmt::format("{} (affinity {}{})", machine.usable_cores(), machine.allowed_cores,
+                         machine.cpu_limit ? fmt::format(", cgroup limit {:g}", *machine.cpu_limit) : ""));
+    card.add("mhz", "clock", machine.mhz > 0 ? Json(machine.mhz) : Json(),
+             machine.mhz > 0 ? fmt::format("{} MHz", number_text(machine.mhz)) : "");
     card.add("extensions", "instructions", machine.extensions.empty() ? Json() : Json(join(machine.extensions, " ")));
-    card.add("memory_bytes", "memory", machine.usable_memory().v, fmt::format("{} GiB usable of {}", number_text(machine.usable_memory().v / kGiB), number_text(machine.memory.v / kGiB)));
-    card.add("last_level_cache_bytes", "last-level cache", machine.last_level_cache.v > 0 ? Json(machine.last_level_cache.v) : Json(), machine.last_level_cache.v > 0 ? fmt::format("{} MiB", number_text(machine.last_level_cache.v / kMiB)) : "");
+    card.add("memory_bytes", "memory", machine.usable_memory().v,
+             fmt::format("{} GiB usable of {}", number_text(machine.usable_memory().v / kGiB),
+                         number_text(machine.memory.v / kGiB)));
+    card.add(
+        "last_level_cache_bytes", "last-level cache",
+        machine.last_level_cache.v > 0 ? Json(machine.last_level_cache.v) : Json(),
+        machine.last_level_cache.v > 0 ? fmt::format("{} MiB", number_text(machine.last_level_cache.v / kMiB)) : "");
     card.add("speed", "", speed_json(speed));
-    card.add("matmul", "fp32 matmul, all cores", speed.matmul_flops.max, spread_text(speed.matmul_flops, 1e9, "GFLOP/s") + fmt::format(", {} on {} threads", speed.kernel, speed.threads));
+    card.add("matmul", "fp32 matmul, all cores", speed.matmul_flops.max,
+             spread_text(speed.matmul_flops, 1e9, "GFLOP/s") +
+                 fmt::format(", {} on {} threads", speed.kernel, speed.threads));
     card.add("triad", "memory, triad", speed.triad_bytes.max, spread_text(speed.triad_bytes, 1e9, "GB/s"));
     return card;
 }
@@ -48,7 +61,9 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     if (session.format != Format::text) return CommandOutput{dump(session, card.json()), 0};
     const bool busy = speed.matmul_flops.min < 0.8 * speed.matmul_flops.max;
     std::string text = card.text(session.style);
-    if (busy) text += "  " + session.style.warn("!") + " the runs differ by more than 20 %: the machine was busy, measure again when it is quiet\n";
+    if (busy)
+        text += "  " + session.style.warn("!") +
+                " the runs differ by more than 20 %: the machine was busy, measure again when it is quiet\n";
     return CommandOutput{text + "  " + session.style.dim("used by plans with  where: {cloud: this-machine}") + "\n", 0};
 }
 
@@ -58,10 +73,14 @@ Command bench_command() {
     return {.name = "bench",
             .summary = "measure this machine, for plans that run on it",
             .usage = "stoker bench cpu [--quick]",
-            .description = "Measures an fp32 matrix product and memory bandwidth on all usable cores, prints them with their spread, and keeps them\n"
-                           "per processor in $XDG_CACHE_HOME/stoker/this-machine.json (or ~/.cache) for workloads with where: {cloud: this-machine}.",
+            .description =
+                "Measures an fp32 matrix product and memory bandwidth on all usable cores, prints them with their "
+                "spread, and keeps them\n"
+                "per processor in $XDG_CACHE_HOME/stoker/this-machine.json (or ~/.cache) for workloads with where: "
+                "{cloud: this-machine}.",
             .examples = {"stoker bench cpu", "stoker bench cpu --quick -o json"},
-            .options = {{.name = "quick", .help = "2 seconds instead of up to 20"}, {.name = "no-save", .help = "do not keep the result"}},
+            .options = {{.name = "quick", .help = "2 seconds instead of up to 20"},
+                        {.name = "no-save", .help = "do not keep the result"}},
             .min_positional = 1,
             .max_positional = 1,
             .subcommands = {"cpu"},

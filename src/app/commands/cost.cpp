@@ -25,13 +25,17 @@ struct OwnFile {
 const RecordTable<OwnFile>& own_table() {
     static const RecordTable<OwnFile> table = [] {
         RecordTable<OwnFile> t("own", "What owning nodes like the rented ones would cost.");
-        t.usd("capex", &OwnFile::capex, "Price of one node, with its share of racks, switches and installation.", "$320k", 1, 1e9).required();
+        t.usd("capex", &OwnFile::capex, "Price of one node, with its share of racks, switches and installation.",
+              "$320k", 1, 1e9)
+            .required();
         t.number("years", &OwnFile::years, "Years until it is worth nothing.", "4", 0.5, 20);
-        t.number("power", &OwnFile::power, "Mean power of one node while it works, in watts.", "10200", 1, 1e6).required();
+        t.number("power", &OwnFile::power, "Mean power of one node while it works, in watts.", "10200", 1, 1e6)
+            .required();
         t.number("usd_per_kwh", &OwnFile::usd_per_kwh, "Price of electricity.", "0.12", 0, 10);
         t.number("pue", &OwnFile::pue, "Power of the building over power of the machines.", "1.4", 1, 4);
         t.usd("staff_per_year", &OwnFile::staff_per_year, "People, for all nodes together.", "$60k");
-        t.usd("other_per_year", &OwnFile::other_per_year, "Space, support contracts, spares, for all nodes together.", "$20k");
+        t.usd("other_per_year", &OwnFile::other_per_year, "Space, support contracts, spares, for all nodes together.",
+              "$20k");
         t.count("nodes", &OwnFile::nodes, "How many nodes.", "4", 1, 1e6);
         return t;
     }();
@@ -44,15 +48,23 @@ Result<OwnSpec> read_own(const std::string& path) {
     Problems problems;
     const OwnFile file = own_table().read(document.root(), problems);
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
-    return OwnSpec{.capex = file.capex, .years = file.years, .power_w = file.power, .usd_per_kwh = file.usd_per_kwh, .pue = file.pue,
-                   .staff_usd_per_year = file.staff_per_year.dollars(), .other_usd_per_year = file.other_per_year.dollars(), .nodes = file.nodes};
+    return OwnSpec{.capex = file.capex,
+                   .years = file.years,
+                   .power_w = file.power,
+                   .usd_per_kwh = file.usd_per_kwh,
+                   .pue = file.pue,
+                   .staff_usd_per_year = file.staff_per_year.dollars(),
+                   .other_usd_per_year = file.other_per_year.dollars(),
+                   .nodes = file.nodes};
 }
 
 Result<double> number_option(const Args& args, std::string_view name, double otherwise, double low, double high) {
     const auto text = args.get(name);
     if (!text) return otherwise;
     auto value = parse_count(*text);
-    if (!value || *value < low || *value > high) return Error(ErrorKind::invalid, fmt::format("--{} takes a number from {:g} to {:g}, not '{}'", name, low, high, printable(*text, 40)));
+    if (!value || *value < low || *value > high)
+        return Error(ErrorKind::invalid, fmt::format("--{} takes a number from {:g} to {:g}, not '{}'", name, low, high,
+                                                     printable(*text, 40)));
     return *value;
 }
 
@@ -67,13 +79,20 @@ Result<Disk> find_disk(const std::string& name) {
         if (file.path != "catalog/azure/disks.tsv") continue;
         TRY(const Tsv table, Tsv::read(file.bytes, "catalog/azure/disks.tsv"));
         for (std::size_t row = 0; row < table.rows(); ++row) {
-            const auto cell = [&](std::string_view column) { return table.has_column(column) ? table.at(row, table.column(column).value()) : std::string_view(); };
-            const auto value = [&](std::string_view column) { return cell(column).empty() ? 0.0 : std::strtod(std::string(cell(column)).c_str(), nullptr); };
+            const auto cell = [&](std::string_view column) {
+                return table.has_column(column) ? table.at(row, table.column(column).value()) : std::string_view();
+            };
+            const auto value = [&](std::string_view column) {
+                return cell(column).empty() ? 0.0 : std::strtod(std::string(cell(column)).c_str(), nullptr);
+            };
             names.emplace_back(cell("name"));
-            if (equals_ignore_case(names.back(), name)) return Disk{names.back(), std::string(cell("kind")), value("gib"), value("mb_s"), value("usd_per_month")};
+            if (equals_ignore_case(names.back(), name))
+                return Disk{names.back(), std::string(cell("kind")), value("gib"), value("mb_s"),
+                            value("usd_per_month")};
         }
     }
-    return Error(ErrorKind::invalid, fmt::format("no disk named {}{}", printable(name, 40), did_you_mean(name, names)), {}, "one of " + join(names, ", "));
+    return Error(ErrorKind::invalid, fmt::format("no disk named {}{}", printable(name, 40), did_you_mean(name, names)),
+                 {}, "one of " + join(names, ", "));
 }
 
 struct Question {
@@ -105,58 +124,126 @@ CommandOutput unpriced(Session& session, const Catalog& catalog, const Question&
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(q.node_type)];
     std::string elsewhere;
     for (const Price& price : catalog.prices_of(q.node_type)) {
-        elsewhere += fmt::format("{}{} {} {} {}", elsewhere.empty() ? "" : "; ", price.region, price.os, to_string(price.pricing), format_usd(price.per_hour));
+        elsewhere += fmt::format("{}{} {} {} {}", elsewhere.empty() ? "" : "; ", price.region, price.os,
+                                 to_string(price.pricing), format_usd(price.per_hour));
     }
-    const std::string what = fmt::format("{} is unpriced: {}, {}, {}", node.name, q.region.empty() ? "every region" : q.region, q.os, to_string(q.pricing));
-    if (session.format != Format::text) return {dump(session, Json::object().set("size", node.name).set("priced", false).set("os", q.os).set("pricing", to_string(q.pricing)).set("priced_elsewhere", elsewhere)), 1};
+    const std::string what = fmt::format("{} is unpriced: {}, {}, {}", node.name,
+                                         q.region.empty() ? "every region" : q.region, q.os, to_string(q.pricing));
+    if (session.format != Format::text)
+        return {dump(session, Json::object()
+                                  .set("size", node.name)
+                                  .set("priced", false)
+                                  .set("os", q.os)
+                                  .set("pricing", to_string(q.pricing))
+                                  .set("priced_elsewhere", elsewhere)),
+                1};
     std::string text = what + "\n";
-    for (const std::string& line : wrap(elsewhere.empty() ? "The catalogue has no price of it." : "Priced: " + elsewhere, static_cast<std::size_t>(session.style.width) - 2)) text += "  " + line + "\n";
-    text += "  look it up at " + price_pages()[q.os == "windows" ? 2 : 1] + ", or give a page of the Retail Prices API with --prices\n";
+    for (const std::string& line :
+         wrap(elsewhere.empty() ? "The catalogue has no price of it." : "Priced: " + elsewhere,
+              static_cast<std::size_t>(session.style.width) - 2))
+        text += "  " + line + "\n";
+    text += "  look it up at " + price_pages()[q.os == "windows" ? 2 : 1] +
+            ", or give a page of the Retail Prices API with --prices\n";
     return {text, 1};
 }
 
-std::string cost_text(const Catalog& catalog, const Question& q, const std::optional<Disk>& disk, const Style& style, std::string_view today) {
+std::string cost_text(const Catalog& catalog, const Question& q, const std::optional<Disk>& disk, const Style& style,
+                      std::string_view today) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(q.node_type)];
     const Usd hourly = q.price->per_hour * q.nodes;
     const Usd total = hourly * q.hours;
     const std::string count = q.nodes == 1 ? "" : fmt::format(" x {:g}", q.nodes);
-    std::string text = style.bold(fmt::format("{}{}: {:g} h cost {}", node.name, count, q.hours, money_text(total.dollars()))) + "\n";
-    std::vector<std::pair<std::string, std::string>> rows = {{"compute", fmt::format("{} x {:g} h{} = {}", format_usd(q.price->per_hour), q.hours, q.nodes == 1 ? "" : fmt::format(" x {:g} nodes", q.nodes), format_usd(total))},
-                                                             {"price", price_line(*q.price)}};
-    if (q.price->estimate) rows.push_back({"", fmt::format("estimate: {:.3f} to {:.3f} $/h", q.price->low, q.price->high)});
-    if (const std::string retirement = retirement_text(node.retirement_date, today); !retirement.empty()) rows.push_back({"retirement", retirement});
+    std::string text =
+        style.bold(fmt::format("{}{}: {:g} h cost {}", node.name, count, q.hours, money_text(total.dollars()))) + "\n";
+    std::vector<std::pair<std::string, std::string>> rows = {
+        {"compute", fmt::format("{} x {:g} h{} = {}", format_usd(q.price->per_hour), q.hours,
+                                q.nodes == 1 ? "" : fmt::format(" x {:g} nodes", q.nodes), format_usd(total))},
+        {"price", price_line(*q.price)}};
+    if (q.price->estimate)
+        rows.push_back({"", fmt::format("estimate: {:.3f} to {:.3f} $/h", q.price->low, q.price->high)});
+    if (const std::string retirement = retirement_text(node.retirement_date, today); !retirement.empty())
+        rows.push_back({"retirement", retirement});
     const double gpus = node.has_gpu() ? node.accelerators * q.nodes : 0;
-    if (gpus > 0) rows.push_back({"per GPU", fmt::format("{} per GPU-hour{}", money_text(hourly.dollars() / gpus), q.utilisation < 1 ? fmt::format("; {} per used GPU-hour at {:.0f} % utilisation (price / utilisation)", money_text(hourly.dollars() / gpus / q.utilisation), 100 * q.utilisation) : "")});
-    else if (q.utilisation < 1) rows.push_back({"used hour", fmt::format("{} at {:.0f} % utilisation (price / utilisation)", money_text(hourly.dollars() / q.utilisation), 100 * q.utilisation)});
+    if (gpus > 0)
+        rows.push_back(
+            {"per GPU",
+             fmt::format("{} per GPU-hour{}", money_text(hourly.dollars() / gpus),
+                         q.utilisation < 1
+                             ? fmt::format("; {} per used GPU-hour at {:.0f} % utilisation (price / utilisation)",
+                                           money_text(hourly.dollars() / gpus / q.utilisation), 100 * q.utilisation)
+                             : "")});
+    else if (q.utilisation < 1)
+        rows.push_back({"used hour", fmt::format("{} at {:.0f} % utilisation (price / utilisation)",
+                                                 money_text(hourly.dollars() / q.utilisation), 100 * q.utilisation)});
     const double per_second = hourly.dollars() / 3600;
-    if (q.requests_per_s > 0) rows.push_back({"per request", fmt::format("${:.6f} = $/s of the replica / requests per s at the latency target = {:.6f} / {:g}", per_second / q.requests_per_s, per_second, q.requests_per_s)});
-    if (q.tokens_per_s > 0) rows.push_back({"per 1M tokens", fmt::format("{} = 1e6 x $/s / tokens per s = 1e6 x {:.6f} / {:g}", money_text(1e6 * per_second / q.tokens_per_s), per_second, q.tokens_per_s)});
+    if (q.requests_per_s > 0)
+        rows.push_back(
+            {"per request",
+             fmt::format("${:.6f} = $/s of the replica / requests per s at the latency target = {:.6f} / {:g}",
+                         per_second / q.requests_per_s, per_second, q.requests_per_s)});
+    if (q.tokens_per_s > 0)
+        rows.push_back(
+            {"per 1M tokens", fmt::format("{} = 1e6 x $/s / tokens per s = 1e6 x {:.6f} / {:g}",
+                                          money_text(1e6 * per_second / q.tokens_per_s), per_second, q.tokens_per_s)});
     if (disk) {
-        const std::string shape = fmt::format("{} {}, {:g} GiB, {:g} MB/s", disk->name, disk->kind, disk->gib, disk->mb_s);
-        rows.push_back({"storage apart", q.disk_month > 0 ? fmt::format("{}: {} a month each, {} for {:g} h", shape, money_text(q.disk_month), money_text(q.disk_month * q.nodes * q.hours / kHoursPerMonth), q.hours)
-                                                          : shape + ": unpriced here; --disk-usd-per-month X, from https://azure.microsoft.com/pricing/details/managed-disks/"});
+        const std::string shape =
+            fmt::format("{} {}, {:g} GiB, {:g} MB/s", disk->name, disk->kind, disk->gib, disk->mb_s);
+        rows.push_back(
+            {"storage apart", q.disk_month > 0
+                                  ? fmt::format("{}: {} a month each, {} for {:g} h", shape, money_text(q.disk_month),
+                                                money_text(q.disk_month * q.nodes * q.hours / kHoursPerMonth), q.hours)
+                                  : shape + ": unpriced here; --disk-usd-per-month X, from "
+                                            "https://azure.microsoft.com/pricing/details/managed-disks/"});
     } else {
-        rows.push_back({"storage apart", q.disk_month > 0 ? fmt::format("{} a month each, {} for {:g} h", money_text(q.disk_month), money_text(q.disk_month * q.nodes * q.hours / kHoursPerMonth), q.hours) : "disks are billed besides, while they exist (--disk P30)"});
+        rows.push_back(
+            {"storage apart", q.disk_month > 0
+                                  ? fmt::format("{} a month each, {} for {:g} h", money_text(q.disk_month),
+                                                money_text(q.disk_month * q.nodes * q.hours / kHoursPerMonth), q.hours)
+                                  : "disks are billed besides, while they exist (--disk P30)"});
     }
-    if (node.cloud == "azure") rows.push_back({"not in use", fmt::format("shut down but still allocated: {} per hour as before; deallocated: only its disks", format_usd(hourly))});
-    rows.push_back({"verify", join(node.cloud == "azure" ? price_pages() : std::vector<std::string>{"the cloud's own price page"}, " ")});
+    if (node.cloud == "azure")
+        rows.push_back({"not in use",
+                        fmt::format("shut down but still allocated: {} per hour as before; deallocated: only its disks",
+                                    format_usd(hourly))});
+    rows.push_back(
+        {"verify",
+         join(node.cloud == "azure" ? price_pages() : std::vector<std::string>{"the cloud's own price page"}, " ")});
     return text + lines_of(rows, style) + correction_notes(node.name, style);
 }
 
 // Renting against owning: one line for the asked utilisation, then the table over utilisations.
 std::string own_text(const OwnSpec& own, Usd rent, double utilisation, const Style& style) {
-    std::string text = "\n" + style.bold(fmt::format("Owning {:g} node{} at {} each, {:g} years", own.nodes, own.nodes == 1 ? "" : "s", money_text(own.capex.dollars()), own.years)) + "\n";
+    std::string text = "\n" +
+                       style.bold(fmt::format("Owning {:g} node{} at {} each, {:g} years", own.nodes,
+                                              own.nodes == 1 ? "" : "s", money_text(own.capex.dollars()), own.years)) +
+                       "\n";
     const OwnVerdict asked = own_or_rent(own, rent, utilisation);
-    const auto months = [&](double m) { return std::isfinite(m) && m <= own.years * 12 ? fmt::format("month {:.1f}", m) : std::string("not within its life"); };
-    text += fmt::format("  At {:.0f} % utilisation owning breaks even in {}.\n", utilisation * 100, months(asked.break_even_months));
-    text += std::isfinite(asked.break_even_utilisation) && asked.break_even_utilisation <= 1 ? fmt::format("  Over {:g} years both cost the same at {:.0f} % utilisation; above it owning is cheaper.\n", own.years, 100 * asked.break_even_utilisation)
-                                                                                            : std::string("  Renting is cheaper at every utilisation.\n");
+    const auto months = [&](double m) {
+        return std::isfinite(m) && m <= own.years * 12 ? fmt::format("month {:.1f}", m)
+                                                       : std::string("not within its life");
+    };
+    text += fmt::format("  At {:.0f} % utilisation owning breaks even in {}.\n", utilisation * 100,
+                        months(asked.break_even_months));
+    text +=
+        std::isfinite(asked.break_even_utilisation) && asked.break_even_utilisation <= 1
+            ? fmt::format("  Over {:g} years both cost the same at {:.0f} % utilisation; above it owning is cheaper.\n",
+                          own.years, 100 * asked.break_even_utilisation)
+            : std::string("  Renting is cheaper at every utilisation.\n");
     std::vector<std::vector<std::string>> rows;
     for (const double u : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
         const OwnVerdict v = own_or_rent(own, rent, u);
-        rows.push_back({fmt::format("{:.0f} %", u * 100), months(v.break_even_months), money_text(v.own_total.dollars()), money_text(v.rent_total.dollars()), money_text(v.own_usd_per_used_hour)});
+        rows.push_back({fmt::format("{:.0f} %", u * 100), months(v.break_even_months),
+                        money_text(v.own_total.dollars()), money_text(v.rent_total.dollars()),
+                        money_text(v.own_usd_per_used_hour)});
     }
-    return text + table_text(style, {{"utilisation", Align::right}, {"break-even", Align::right}, {"owning", Align::right}, {"renting", Align::right}, {"owning per used node-hour", Align::right}}, rows) +
+    return text +
+           table_text(style,
+                      {{"utilisation", Align::right},
+                       {"break-even", Align::right},
+                       {"owning", Align::right},
+                       {"renting", Align::right},
+                       {"owning per used node-hour", Align::right}},
+                      rows) +
            "  Renting counts used hours only; owning costs the same whether it works or idles, but for electricity.\n";
 }
 
@@ -165,14 +252,33 @@ Json cost_json(const Catalog& catalog, const Question& q, const std::optional<Ow
     const Usd hourly = q.price->per_hour * q.nodes;
     const double per_second = hourly.dollars() / 3600;
     Json json = Json::object();
-    json.set("size", node.name).set("priced", true).set("nodes", q.nodes).set("hours", q.hours).set("usd_per_node_hour", q.price->per_hour.dollars()).set("usd", (hourly * q.hours).dollars());
-    json.set("region", q.price->region).set("os", q.os).set("pricing", to_string(q.pricing)).set("estimate", q.price->estimate).set("source", q.price->provenance.source).set("as_of", q.price->provenance.as_of);
-    json.set("usd_per_gpu_hour", node.has_gpu() ? Json(q.price->per_hour.dollars() / node.accelerators) : Json()).set("utilisation", q.utilisation).set("usd_per_used_hour", hourly.dollars() / q.utilisation);
-    json.set("usd_per_request", q.requests_per_s > 0 ? Json(per_second / q.requests_per_s) : Json()).set("usd_per_million_tokens", q.tokens_per_s > 0 ? Json(1e6 * per_second / q.tokens_per_s) : Json());
-    json.set("storage_usd", q.disk_month > 0 ? Json(q.disk_month * q.nodes * q.hours / kHoursPerMonth) : Json()).set("corrections", correction_json(node.name));
+    json.set("size", node.name)
+        .set("priced", true)
+        .set("nodes", q.nodes)
+        .set("hours", q.hours)
+        .set("usd_per_node_hour", q.price->per_hour.dollars())
+        .set("usd", (hourly * q.hours).dollars());
+    json.set("region", q.price->region)
+        .set("os", q.os)
+        .set("pricing", to_string(q.pricing))
+        .set("estimate", q.price->estimate)
+        .set("source", q.price->provenance.source)
+        .set("as_of", q.price->provenance.as_of);
+    json.set("usd_per_gpu_hour", node.has_gpu() ? Json(q.price->per_hour.dollars() / node.accelerators) : Json())
+        .set("utilisation", q.utilisation)
+        .set("usd_per_used_hour", hourly.dollars() / q.utilisation);
+    json.set("usd_per_request", q.requests_per_s > 0 ? Json(per_second / q.requests_per_s) : Json())
+        .set("usd_per_million_tokens", q.tokens_per_s > 0 ? Json(1e6 * per_second / q.tokens_per_s) : Json());
+    json.set("storage_usd", q.disk_month > 0 ? Json(q.disk_month * q.nodes * q.hours / kHoursPerMonth) : Json())
+        .set("corrections", correction_json(node.name));
     if (own) {
         const OwnVerdict v = own_or_rent(*own, q.price->per_hour, q.utilisation);
-        json.set("own", Json::object().set("break_even_months", v.break_even_months).set("break_even_utilisation", v.break_even_utilisation).set("own_usd", v.own_total.dollars()).set("rent_usd", v.rent_total.dollars()).set("own_usd_per_used_hour", v.own_usd_per_used_hour));
+        json.set("own", Json::object()
+                            .set("break_even_months", v.break_even_months)
+                            .set("break_even_utilisation", v.break_even_utilisation)
+                            .set("own_usd", v.own_total.dollars())
+                            .set("rent_usd", v.rent_total.dollars())
+                            .set("own_usd_per_used_hour", v.own_usd_per_used_hour));
     }
     return json;
 }
@@ -215,29 +321,49 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 }  // namespace
 
 Command cost_command() {
-    return {.name = "cost",
-            .summary = "what a size costs: hours, requests, tokens, owning against renting",
-            .usage = "stoker cost SIZE [--hours N] [options]",
-            .description = "Price times hours, with the region, date and source of the price and where to verify it. Exit 1 when it is unpriced.\n"
-                           "$ per request = price per second / requests per second at the latency target; $ per 1M tokens = 1e6 x price per second / tokens per second.",
-            .examples = {"stoker cost Standard_ND96isr_H100_v5 --hours 48", "stoker cost NC4as_T4_v3 --requests-per-second 40", "stoker cost ND96isr_H100_v5 --own own.yaml --utilisation 65"},
-            .options = {{.name = "hours", .value = "N", .help = "how long (1)"},
-                        {.name = "nodes", .value = "N", .help = "how many (1)"},
-                        {.name = "region", .value = "REGION", .help = "default: eastus, or the cheapest where it is not sold there"},
-                        {.name = "os", .value = "OS", .help = "linux or windows", .choices = {"linux", "windows"}},
-                        {.name = "pricing", .value = "KIND", .help = "how it is bought", .choices = {"on-demand", "spot", "reserved-1y", "reserved-3y"}},
-                        {.name = "utilisation", .value = "U", .help = "share of the paid hours that is used: 0.65 or 65"},
-                        {.name = "requests-per-second", .value = "X", .help = "sustained at the latency target: gives $ per request"},
-                        {.name = "tokens-per-second", .value = "Y", .help = "sustained: gives $ per 1M tokens"},
-                        {.name = "disk", .value = "NAME", .help = "a data disk on each node, such as P30: listed apart"},
-                        {.name = "disk-usd-per-month", .value = "USD", .help = "what that disk costs"},
-                        {.name = "own", .value = "FILE", .help = "YAML with capex, power, years, usd_per_kwh, pue, staff_per_year, nodes: break-even", .completes = "file"},
-                        {.name = "prices", .value = "FILE", .help = "a page of the Azure Retail Prices API; newer prices replace ours", .repeats = true, .completes = "file"},
-                        {.name = "as-of", .value = "DATE", .help = "as seen on this day, YYYY-MM-DD: retired or not"}},
-            .min_positional = 1,
-            .max_positional = 1,
-            .run = run,
-            .completes = "size"};
+    return {
+        .name = "cost",
+        .summary = "what a size costs: hours, requests, tokens, owning against renting",
+        .usage = "stoker cost SIZE [--hours N] [options]",
+        .description =
+            "Price times hours, with the region, date and source of the price and where to verify it. Exit 1 when it "
+            "is unpriced.\n"
+            "$ per request = price per second / requests per second at the latency target; $ per 1M tokens = 1e6 x "
+            "price per second / tokens per second.",
+        .examples = {"stoker cost Standard_ND96isr_H100_v5 --hours 48",
+                     "stoker cost NC4as_T4_v3 --requests-per-second 40",
+                     "stoker cost ND96isr_H100_v5 --own own.yaml --utilisation 65"},
+        .options = {{.name = "hours", .value = "N", .help = "how long (1)"},
+                    {.name = "nodes", .value = "N", .help = "how many (1)"},
+                    {.name = "region",
+                     .value = "REGION",
+                     .help = "default: eastus, or the cheapest where it is not sold there"},
+                    {.name = "os", .value = "OS", .help = "linux or windows", .choices = {"linux", "windows"}},
+                    {.name = "pricing",
+                     .value = "KIND",
+                     .help = "how it is bought",
+                     .choices = {"on-demand", "spot", "reserved-1y", "reserved-3y"}},
+                    {.name = "utilisation", .value = "U", .help = "share of the paid hours that is used: 0.65 or 65"},
+                    {.name = "requests-per-second",
+                     .value = "X",
+                     .help = "sustained at the latency target: gives $ per request"},
+                    {.name = "tokens-per-second", .value = "Y", .help = "sustained: gives $ per 1M tokens"},
+                    {.name = "disk", .value = "NAME", .help = "a data disk on each node, such as P30: listed apart"},
+                    {.name = "disk-usd-per-month", .value = "USD", .help = "what that disk costs"},
+                    {.name = "own",
+                     .value = "FILE",
+                     .help = "YAML with capex, power, years, usd_per_kwh, pue, staff_per_year, nodes: break-even",
+                     .completes = "file"},
+                    {.name = "prices",
+                     .value = "FILE",
+                     .help = "a page of the Azure Retail Prices API; newer prices replace ours",
+                     .repeats = true,
+                     .completes = "file"},
+                    {.name = "as-of", .value = "DATE", .help = "as seen on this day, YYYY-MM-DD: retired or not"}},
+        .min_positional = 1,
+        .max_positional = 1,
+        .run = run,
+        .completes = "size"};
 }
 
 }  // namespace stoker

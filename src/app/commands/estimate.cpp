@@ -13,7 +13,8 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     TRY(const PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
     TRY(const Candidate candidate, estimate(workload, *catalog, options));
-    if (session.format != Format::text) return CommandOutput{dump(session, candidate_json(candidate, workload, *catalog)), 0};
+    if (session.format != Format::text)
+        return CommandOutput{dump(session, candidate_json(candidate, workload, *catalog)), 0};
     return CommandOutput{render_estimate(workload, candidate, *catalog, session.style), 0};
 }
 
@@ -23,8 +24,10 @@ Command estimate_command() {
     return {.name = "estimate",
             .summary = "one pinned configuration, term by term",
             .usage = "stoker estimate FILE [options]",
-            .description = "The file pins `where: {sizes: [ONE], nodes: N}` and, as far as wanted, `layout:`; what is left open is chosen.\n"
-                           "Every term is printed with its formula and source. Exit 1 when it cannot run, with the numbers.",
+            .description =
+                "The file pins `where: {sizes: [ONE], nodes: N}` and, as far as wanted, `layout:`; what is left open "
+                "is chosen.\n"
+                "Every term is printed with its formula and source. Exit 1 when it cannot run, with the numbers.",
             .examples = {"stoker estimate examples/story/gpu.yaml"},
             .options = planning_options(),
             .min_positional = 1,

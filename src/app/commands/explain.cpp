@@ -31,22 +31,36 @@ Json index_json() {
     for (const ExplainPage& page : explain_pages()) {
         Json aliases = Json::array();
         for (const std::string& alias : page.aliases) aliases.push(alias);
-        array.push(Json::object().set("topic", page.name).set("title", page.title).set("group", page.group).set("aliases", aliases));
+        array.push(Json::object()
+                       .set("topic", page.name)
+                       .set("title", page.title)
+                       .set("group", page.group)
+                       .set("aliases", aliases));
     }
     return array;
 }
 
 Result<CommandOutput> run(Session& session, const Args& args) {
-    if (args.positional.empty()) return CommandOutput{session.format == Format::text ? index_text(session.style) : dump(session, index_json()), 0};
+    if (args.positional.empty())
+        return CommandOutput{session.format == Format::text ? index_text(session.style) : dump(session, index_json()),
+                             0};
     TRY(const ExplainPage* page, find_page(join(args.positional, " ")));
     TRY(const Catalog* catalog, session.catalog());
     if (session.format != Format::text) {
         const Style plain;
-        return CommandOutput{dump(session, Json::object().set("topic", page->name).set("title", page->title).set("group", page->group).set("text", page->body).set("facts", facts_of_page(page->name, *catalog, plain))), 0};
+        return CommandOutput{dump(session, Json::object()
+                                               .set("topic", page->name)
+                                               .set("title", page->title)
+                                               .set("group", page->group)
+                                               .set("text", page->body)
+                                               .set("facts", facts_of_page(page->name, *catalog, plain))),
+                             0};
     }
     std::string text = session.style.bold(page->title) + "\n" + render_page(page->body, session.style);
     const std::string facts = facts_of_page(page->name, *catalog, session.style);
-    if (!facts.empty()) text += "\n" + facts + "  " + session.style.dim(fmt::format("from catalogue {} of {}", catalog->version, catalog->as_of)) + "\n";
+    if (!facts.empty())
+        text += "\n" + facts + "  " +
+                session.style.dim(fmt::format("from catalogue {} of {}", catalog->version, catalog->as_of)) + "\n";
     return CommandOutput{text, 0};
 }
 
@@ -57,7 +71,8 @@ Command explain_command() {
                     .summary = "a page on a term: what it is, in infrastructure words and in AI words",
                     .usage = "stoker explain [TOPIC]",
                     .description = "Every term that a plan prints has a page. Without a topic: the list of pages.",
-                    .examples = {"stoker explain profile training", "stoker explain infiniband", "stoker explain tensor-cores", "stoker explain quota"},
+                    .examples = {"stoker explain profile training", "stoker explain infiniband",
+                                 "stoker explain tensor-cores", "stoker explain quota"},
                     .max_positional = 6,
                     .run = run,
                     .completes = "topic"};

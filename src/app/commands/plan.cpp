@@ -1,4 +1,5 @@
-// stoker plan: the main job. Without a file on a terminal the questions are asked one by one, and the answers become the file.
+// stoker plan: the main job. Without a file on a terminal the questions are asked one by one, and the answers become
+// the file.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -32,11 +33,13 @@ void put(Json& at, std::string_view path, const std::string& answer) {
 
 Result<std::string> ask(const Question& question, const Style& style) {
     fmt::print("{}\n  {}\n", style.bold(question.text), style.dim(question.why));
-    std::string hint = question.choices.empty() ? "for example " + question.example : fmt::format("{}", fmt::join(question.choices, ", "));
+    std::string hint = question.choices.empty() ? "for example " + question.example
+                                                : fmt::format("{}", fmt::join(question.choices, ", "));
     fmt::print("  ({}; empty: skip) > ", hint);
     std::fflush(stdout);
     std::string answer;
-    if (!std::getline(std::cin, answer)) return Error(ErrorKind::invalid, "the questions ended before they were answered");
+    if (!std::getline(std::cin, answer))
+        return Error(ErrorKind::invalid, "the questions ended before they were answered");
     return std::string(trim(answer));
 }
 
@@ -68,7 +71,8 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     } else if (session.interactive) {
         TRY(path, interview(session, args));
     } else {
-        return Error(ErrorKind::invalid, "no workload file given, and no terminal to ask questions on", {}, "stoker plan FILE; stoker template list shows files to start from");
+        return Error(ErrorKind::invalid, "no workload file given, and no terminal to ask questions on", {},
+                     "stoker plan FILE; stoker template list shows files to start from");
     }
     TRY(const Workload workload, load_workload(session, path));
     TRY(PlanOptions options, plan_options(session, args));
@@ -94,22 +98,34 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 }  // namespace
 
 Command plan_command() {
-    Command command{.name = "plan",
-                    .summary = "a workload in; a ranked, costed and explained plan out",
-                    .usage = "stoker plan [FILE|-] [options]",
-                    .description = "Reads a workload file (docs/reference/workload.md) and answers: which machine, how many, how connected,\n"
-                                   "which parallelism and orchestrator; memory, step time, hours and cost with 80 % intervals; why the others lost.\n"
-                                   "Without a file it asks, and writes the answers to a file. Exit 1 when no plan meets the objective.",
-                    .examples = {"stoker plan examples/llama-3-8b.yaml", "stoker plan job.yaml --show rejected", "stoker plan job.yaml --html plan.html",
-                                 "stoker plan job.yaml --skus skus.json --usage usage.json --usage-region eastus", "stoker plan job.yaml -o json | jq .candidates[0]"},
-                    .options = {{.name = "show", .value = "WHAT", .help = "also show: rejected candidates, or all", .choices = {"rejected", "all"}},
-                                {.name = "html", .value = "FILE", .help = "also write one self-contained page", .completes = "file"},
-                                {.name = "top", .value = "N", .help = "how many candidates to list (5)"},
-                                {.name = "save", .value = "FILE", .help = "where the answers go when questions are asked (workload.yaml)", .completes = "file"},
-                                {.name = "no-what-if", .help = "leave out what would change the choice"}},
-                    .max_positional = 1,
-                    .run = run,
-                    .completes = "file"};
+    Command command{
+        .name = "plan",
+        .summary = "a workload in; a ranked, costed and explained plan out",
+        .usage = "stoker plan [FILE|-] [options]",
+        .description =
+            "Reads a workload file (docs/reference/workload.md) and answers: which machine, how many, how connected,\n"
+            "which parallelism and orchestrator; memory, step time, hours and cost with 80 % intervals; why the others "
+            "lost.\n"
+            "Without a file it asks, and writes the answers to a file. Exit 1 when no plan meets the objective.",
+        .examples = {"stoker plan examples/llama-3-8b.yaml", "stoker plan job.yaml --show rejected",
+                     "stoker plan job.yaml --html plan.html",
+                     "stoker plan job.yaml --skus skus.json --usage usage.json --usage-region eastus",
+                     "stoker plan job.yaml -o json | jq .candidates[0]"},
+        .options =
+            {{.name = "show",
+              .value = "WHAT",
+              .help = "also show: rejected candidates, or all",
+              .choices = {"rejected", "all"}},
+             {.name = "html", .value = "FILE", .help = "also write one self-contained page", .completes = "file"},
+             {.name = "top", .value = "N", .help = "how many candidates to list (5)"},
+             {.name = "save",
+              .value = "FILE",
+              .help = "where the answers go when questions are asked (workload.yaml)",
+              .completes = "file"},
+             {.name = "no-what-if", .help = "leave out what would change the choice"}},
+        .max_positional = 1,
+        .run = run,
+        .completes = "file"};
     command.options.insert(command.options.end(), planning_options().begin(), planning_options().end());
     return command;
 }

@@ -25,7 +25,9 @@ Template parse_template(const EmbeddedFile& file) {
     for (const std::string_view line : split_lines(file.bytes)) {
         if (!line.starts_with("#")) break;
         const std::string_view comment = trim(line.substr(1));
-        for (const auto& [key, value] : {std::pair{std::string_view("template:"), &found.name}, {std::string_view("title:"), &found.title}, {std::string_view("group:"), &found.group}}) {
+        for (const auto& [key, value] : {std::pair{std::string_view("template:"), &found.name},
+                                         {std::string_view("title:"), &found.title},
+                                         {std::string_view("group:"), &found.group}}) {
             if (comment.starts_with(key)) *value = std::string(trim(comment.substr(key.size())));
         }
     }
@@ -47,34 +49,48 @@ Result<Template> find_template(const std::string& name) {
         if (fold_name(each.name) == fold_name(name)) return std::move(each);
         names.push_back(each.name);
     }
-    return Error(ErrorKind::invalid, fmt::format("no template named {}{}", printable(name, 60), did_you_mean(name, names)), {}, "stoker template list shows them");
+    return Error(ErrorKind::invalid,
+                 fmt::format("no template named {}{}", printable(name, 60), did_you_mean(name, names)), {},
+                 "stoker template list shows them");
 }
 
 Result<CommandOutput> list(Session& session) {
     Listing listing{{{"name", "template"}, {"group", "group"}, {"title", "for"}}, {}};
     for (const Template& each : all_templates()) listing.rows.push_back({each.name, each.group, each.title});
     if (session.format != Format::text) return CommandOutput{dump(session, listing.json()), 0};
-    return CommandOutput{listing.text(session.style) + "\n  " + session.style.dim("stoker template new NAME --save FILE, then stoker plan FILE") + "\n", 0};
+    return CommandOutput{listing.text(session.style) + "\n  " +
+                             session.style.dim("stoker template new NAME --save FILE, then stoker plan FILE") + "\n",
+                         0};
 }
 
 Result<CommandOutput> create(Session& session, const Args& args, const Template& chosen) {
     const std::string path = args.get_or("save", chosen.name + ".yaml");
     std::error_code error;
     if (std::filesystem::exists(path, error) && !args.has("force")) {
-        return Error(ErrorKind::invalid, fmt::format("{} is there already", path), {}, "--save ANOTHER, or --force to replace it");
+        return Error(ErrorKind::invalid, fmt::format("{} is there already", path), {},
+                     "--save ANOTHER, or --force to replace it");
     }
     TRY_VOID(write_file_atomic(path, chosen.text));
-    if (session.format != Format::text) return CommandOutput{dump(session, Json::object().set("template", chosen.name).set("written", path)), 0};
+    if (session.format != Format::text)
+        return CommandOutput{dump(session, Json::object().set("template", chosen.name).set("written", path)), 0};
     return CommandOutput{fmt::format("written to {}\nnext: edit it, then  stoker plan {}\n", path, path), 0};
 }
 
 Result<CommandOutput> run(Session& session, const Args& args) {
     if (args.positional[0] == "list") return list(session);
-    if (args.positional.size() < 2) return Error(ErrorKind::invalid, fmt::format("stoker template {} needs the NAME of a template", args.positional[0]), {}, "stoker template list shows them");
+    if (args.positional.size() < 2)
+        return Error(ErrorKind::invalid,
+                     fmt::format("stoker template {} needs the NAME of a template", args.positional[0]), {},
+                     "stoker template list shows them");
     TRY(const Template chosen, find_template(args.positional[1]));
     if (args.positional[0] == "new") return create(session, args, chosen);
     if (session.format != Format::text) {
-        return CommandOutput{dump(session, Json::object().set("template", chosen.name).set("title", chosen.title).set("group", chosen.group).set("text", chosen.text)), 0};
+        return CommandOutput{dump(session, Json::object()
+                                               .set("template", chosen.name)
+                                               .set("title", chosen.title)
+                                               .set("group", chosen.group)
+                                               .set("text", chosen.text)),
+                             0};
     }
     return CommandOutput{std::string(chosen.text), 0};
 }
@@ -87,7 +103,9 @@ Command template_command() {
             .usage = "stoker template list | show NAME | new NAME [--save FILE]",
             .description = "A template is a complete workload file for a common job, with its choices commented.",
             .examples = {"stoker template list", "stoker template new chatbot --save job.yaml"},
-            .options = {{.name = "save", .value = "FILE", .help = "new: where to write it (NAME.yaml)", .completes = "file"}, {.name = "force", .help = "new: replace a file that is there"}},
+            .options =
+                {{.name = "save", .value = "FILE", .help = "new: where to write it (NAME.yaml)", .completes = "file"},
+                 {.name = "force", .help = "new: replace a file that is there"}},
             .min_positional = 1,
             .max_positional = 2,
             .subcommands = {"list", "show", "new"},

@@ -6,7 +6,9 @@ namespace stoker {
 
 namespace {
 
-Json range_json(const Range& r) { return Json::object().set("low", r.low).set("mid", r.mid).set("high", r.high); }
+Json range_json(const Range& r) {
+    return Json::object().set("low", r.low).set("mid", r.mid).set("high", r.high);
+}
 
 Json strings(const std::vector<std::string>& list) {
     Json array = Json::array();
@@ -14,7 +16,9 @@ Json strings(const std::vector<std::string>& list) {
     return array;
 }
 
-Json provenance_json(const Provenance& p) { return Json::object().set("source", p.source).set("as_of", p.as_of); }
+Json provenance_json(const Provenance& p) {
+    return Json::object().set("source", p.source).set("as_of", p.as_of);
+}
 
 template <typename Term, std::size_t N>
 Json terms_json(const std::array<double, N>& values, const char* unit) {
@@ -22,42 +26,87 @@ Json terms_json(const std::array<double, N>& values, const char* unit) {
     for (std::size_t i = 0; i < N; ++i) {
         if (values[i] <= 0) continue;
         const TermInfo& term = info(static_cast<Term>(i));
-        array.push(Json::object().set("term", term.name).set(unit, values[i]).set("formula", term.formula).set("source", term.source));
+        array.push(Json::object()
+                       .set("term", term.name)
+                       .set(unit, values[i])
+                       .set("formula", term.formula)
+                       .set("source", term.source));
     }
     return array;
 }
 
 Json layout_json(const ParallelLayout& l) {
     return Json::object()
-        .set("tensor", l.tensor).set("pipeline", l.pipeline).set("virtual_stages", l.virtual_stages).set("context", l.context).set("expert", l.expert)
-        .set("data", l.data).set("shard_group", l.shard_ranks()).set("zero", static_cast<int>(l.zero)).set("micro_batch", l.micro_batch)
-        .set("micro_batches", l.micro_batches).set("recompute", to_string(l.recompute)).set("sequence_parallel", l.sequence_parallel).set("offload", l.offload);
+        .set("tensor", l.tensor)
+        .set("pipeline", l.pipeline)
+        .set("virtual_stages", l.virtual_stages)
+        .set("context", l.context)
+        .set("expert", l.expert)
+        .set("data", l.data)
+        .set("shard_group", l.shard_ranks())
+        .set("zero", static_cast<int>(l.zero))
+        .set("micro_batch", l.micro_batch)
+        .set("micro_batches", l.micro_batches)
+        .set("recompute", to_string(l.recompute))
+        .set("sequence_parallel", l.sequence_parallel)
+        .set("offload", l.offload);
 }
 
 Json prediction_json(const Prediction& p, bool service) {
     Json out = Json::object();
-    out.set("hours", range_json(p.hours)).set("usd", range_json(p.usd)).set("usd_per_unit", range_json(p.usd_per_unit)).set("unit", p.unit_name).set("kwh", range_json(p.kwh));
+    out.set("hours", range_json(p.hours))
+        .set("usd", range_json(p.usd))
+        .set("usd_per_unit", range_json(p.usd_per_unit))
+        .set("unit", p.unit_name)
+        .set("kwh", range_json(p.kwh));
     out.set("step_seconds", range_json(p.step_s)).set("step_terms", terms_json<TimeTerm>(p.seconds, "seconds"));
-    out.set("memory_bytes", range_json(p.memory_bytes)).set("memory_capacity_bytes", p.memory_capacity_bytes).set("memory_terms", terms_json<MemoryTerm>(p.bytes, "bytes"));
-    out.set("fit_probability", p.fit_probability).set("mfu", p.mfu).set("hfu", p.hfu).set("tokens_per_second", p.tokens_per_s).set("steps", p.steps);
-    out.set("sent_bytes_per_gpu_and_step", Json::object().set("gradients", p.gradient_bytes).set("tensor", p.tensor_bytes).set("pipeline", p.pipeline_bytes));
+    out.set("memory_bytes", range_json(p.memory_bytes))
+        .set("memory_capacity_bytes", p.memory_capacity_bytes)
+        .set("memory_terms", terms_json<MemoryTerm>(p.bytes, "bytes"));
+    out.set("fit_probability", p.fit_probability)
+        .set("mfu", p.mfu)
+        .set("hfu", p.hfu)
+        .set("tokens_per_second", p.tokens_per_s)
+        .set("steps", p.steps);
+    out.set("sent_bytes_per_gpu_and_step", Json::object()
+                                               .set("gradients", p.gradient_bytes)
+                                               .set("tensor", p.tensor_bytes)
+                                               .set("pipeline", p.pipeline_bytes));
     out.set("bottleneck", to_string(p.bottleneck)).set("utilisation", p.utilisation);
-    out.set("checkpoint", Json::object().set("interval_seconds", p.checkpoint.interval_s).set("bytes", p.checkpoint.bytes).set("stall_seconds", p.checkpoint.stall_s)
-                              .set("goodput", p.checkpoint.goodput).set("expected_failures", p.checkpoint.expected_failures).set("expected_evictions", p.checkpoint.expected_evictions));
+    out.set("checkpoint", Json::object()
+                              .set("interval_seconds", p.checkpoint.interval_s)
+                              .set("bytes", p.checkpoint.bytes)
+                              .set("stall_seconds", p.checkpoint.stall_s)
+                              .set("goodput", p.checkpoint.goodput)
+                              .set("expected_failures", p.checkpoint.expected_failures)
+                              .set("expected_evictions", p.checkpoint.expected_evictions));
     if (service) {
         const ServingOutcome& l = p.latency;
-        out.set("latency", Json::object().set("ttft_p95_seconds", range_json(p.ttft_p95_s)).set("tpot_p95_seconds", range_json(p.tpot_p95_s))
-                               .set("ttft_p50_seconds", l.ttft_p50).set("ttft_p99_seconds", l.ttft_p99).set("tpot_p50_seconds", l.tpot_p50).set("tpot_p99_seconds", l.tpot_p99)
-                               .set("e2e_p95_seconds", l.e2e_p95).set("saturated", l.saturated).set("knee_requests_per_second_per_replica", p.knee_requests_per_s)
+        out.set("latency", Json::object()
+                               .set("ttft_p95_seconds", range_json(p.ttft_p95_s))
+                               .set("tpot_p95_seconds", range_json(p.tpot_p95_s))
+                               .set("ttft_p50_seconds", l.ttft_p50)
+                               .set("ttft_p99_seconds", l.ttft_p99)
+                               .set("tpot_p50_seconds", l.tpot_p50)
+                               .set("tpot_p99_seconds", l.tpot_p99)
+                               .set("e2e_p95_seconds", l.e2e_p95)
+                               .set("saturated", l.saturated)
+                               .set("knee_requests_per_second_per_replica", p.knee_requests_per_s)
                                .set("prefill_bound", to_string(p.prefill_bound)));
     }
     return out;
 }
 
 // ---- the schema: small builders, so that it reads like the data ----
-Json type(const char* name) { return Json::object().set("type", name); }
-Json array_of(Json items) { return type("array").set("items", std::move(items)); }
-Json ref(const char* name) { return Json::object().set("$ref", std::string("#/$defs/") + name); }
+Json type(const char* name) {
+    return Json::object().set("type", name);
+}
+Json array_of(Json items) {
+    return type("array").set("items", std::move(items));
+}
+Json ref(const char* name) {
+    return Json::object().set("$ref", std::string("#/$defs/") + name);
+}
 Json object_of(std::initializer_list<std::pair<const char*, Json>> members) {
     Json properties = Json::object(), required = Json::array();
     for (const auto& [key, schema] : members) {
@@ -72,16 +121,27 @@ Json object_of(std::initializer_list<std::pair<const char*, Json>> members) {
 Json candidate_json(const Candidate& c, const Workload& workload, const Catalog& catalog) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(c.node_type)];
     Json out = Json::object();
-    out.set("size", node.name).set("cloud", node.cloud).set("region", c.region).set("pricing", to_string(c.pricing)).set("nodes", c.nodes);
-    out.set("accelerator", node.has_gpu() ? Json(catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name) : Json());
+    out.set("size", node.name)
+        .set("cloud", node.cloud)
+        .set("region", c.region)
+        .set("pricing", to_string(c.pricing))
+        .set("nodes", c.nodes);
+    out.set("accelerator",
+            node.has_gpu() ? Json(catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name) : Json());
     out.set("devices", c.devices_used);
     Json price = Json();
     if (c.priced) {
-        price = Json::object().set("usd_per_node_hour", c.node_per_hour.dollars()).set("estimate", c.price_is_estimate).set("os", workload.where.os).set("provenance", provenance_json(c.price_provenance));
+        price = Json::object()
+                    .set("usd_per_node_hour", c.node_per_hour.dollars())
+                    .set("estimate", c.price_is_estimate)
+                    .set("os", workload.where.os)
+                    .set("provenance", provenance_json(c.price_provenance));
     }
     out.set("price", price).set("orchestrator", to_string(c.orchestrator)).set("framework", c.framework);
     if (is_training(workload.kind)) out.set("layout", layout_json(c.layout));
-    if (c.replicas > 0) out.set("replicas", c.replicas).set("replica", Json::object().set("tensor", c.replica.tensor).set("pipeline", c.replica.pipeline));
+    if (c.replicas > 0)
+        out.set("replicas", c.replicas)
+            .set("replica", Json::object().set("tensor", c.replica.tensor).set("pipeline", c.replica.pipeline));
     out.set("prediction", prediction_json(c.prediction, c.replicas > 0));
     out.set("why_not_first", c.why_not_first).set("notes", strings(c.notes));
     return out;
@@ -89,9 +149,17 @@ Json candidate_json(const Candidate& c, const Workload& workload, const Catalog&
 
 Json plan_json(const Plan& plan, const Catalog& catalog) {
     Json out = Json::object();
-    out.set("schema", "stoker.plan/1").set("stoker", version().number).set("catalog", Json::object().set("version", plan.catalog_version).set("as_of", plan.catalog_as_of));
-    out.set("feasible", plan.feasible()).set("verdict", plan.verdict).set("workload", Json::object().set("name", plan.workload.name).set("kind", to_string(plan.workload.kind)).set("model", plan.workload.model.name)
-                                                                       .set("precision", to_string(plan.workload.precision)).set("title", plan.workload.title()));
+    out.set("schema", "stoker.plan/1")
+        .set("stoker", version().number)
+        .set("catalog", Json::object().set("version", plan.catalog_version).set("as_of", plan.catalog_as_of));
+    out.set("feasible", plan.feasible())
+        .set("verdict", plan.verdict)
+        .set("workload", Json::object()
+                             .set("name", plan.workload.name)
+                             .set("kind", to_string(plan.workload.kind))
+                             .set("model", plan.workload.model.name)
+                             .set("precision", to_string(plan.workload.precision))
+                             .set("title", plan.workload.title()));
     out.set("infeasible_because", plan.infeasible_because);
     const auto list = [&](const std::vector<Candidate>& from) {
         Json array = Json::array();
@@ -102,20 +170,45 @@ Json plan_json(const Plan& plan, const Catalog& catalog) {
     out.set("reasons", strings(plan.reasons)).set("assumptions", strings(plan.workload.assumptions));
     Json advice = Json::array();
     for (const Advice& a : plan.advice) {
-        const char* severity = a.severity == Severity::error ? "error" : a.severity == Severity::warning ? "warning" : "info";
-        advice.push(Json::object().set("id", a.id).set("severity", severity).set("text", a.text).set("remedy", a.remedy).set("source", a.source));
+        const char* severity = a.severity == Severity::error     ? "error"
+                               : a.severity == Severity::warning ? "warning"
+                                                                 : "info";
+        advice.push(Json::object()
+                        .set("id", a.id)
+                        .set("severity", severity)
+                        .set("text", a.text)
+                        .set("remedy", a.remedy)
+                        .set("source", a.source));
     }
     out.set("advice", advice);
     Json what_if = Json::array();
-    for (const WhatIf& w : plan.what_if) what_if.push(Json::object().set("change", w.change).set("outcome", w.outcome).set("changes_choice", w.changes_choice));
+    for (const WhatIf& w : plan.what_if)
+        what_if.push(
+            Json::object().set("change", w.change).set("outcome", w.outcome).set("changes_choice", w.changes_choice));
     out.set("what_if", what_if);
     const PlatformChoice& p = plan.platform;
-    out.set("platform", Json::object().set("orchestrator", to_string(p.orchestrator)).set("name", p.name).set("reason", p.reason).set("complexity", p.complexity).set("alternatives", strings(p.alternatives))
-                            .set("paas", p.paas).set("image", p.image).set("image_reason", p.image_reason));
+    out.set("platform", Json::object()
+                            .set("orchestrator", to_string(p.orchestrator))
+                            .set("name", p.name)
+                            .set("reason", p.reason)
+                            .set("complexity", p.complexity)
+                            .set("alternatives", strings(p.alternatives))
+                            .set("paas", p.paas)
+                            .set("image", p.image)
+                            .set("image_reason", p.image_reason));
     Json rejected = Json::array();
     for (const Rejection& r : plan.rejected) {
-        rejected.push(Json::object().set("size", r.node_type < 0 ? Json() : Json(catalog.node_types()[static_cast<std::size_t>(r.node_type)].name)).set("region", r.region).set("nodes", r.nodes)
-                          .set("reason", code(r.reason)).set("have", r.have).set("need", r.need).set("text", r.text).set("candidates", r.count));
+        rejected.push(Json::object()
+                          .set("size", r.node_type < 0
+                                           ? Json()
+                                           : Json(catalog.node_types()[static_cast<std::size_t>(r.node_type)].name))
+                          .set("region", r.region)
+                          .set("nodes", r.nodes)
+                          .set("reason", code(r.reason))
+                          .set("have", r.have)
+                          .set("need", r.need)
+                          .set("text", r.text)
+                          .set("candidates", r.count));
     }
     out.set("rejected", rejected).set("considered", plan.considered).set("refused", plan.refused);
     return out;
@@ -124,24 +217,73 @@ Json plan_json(const Plan& plan, const Catalog& catalog) {
 Json plan_schema() {
     const Json number = type("number"), text = type("string"), whole = type("integer"), flag = type("boolean");
     Json defs = Json::object();
-    defs.set("range", object_of({{"low", number}, {"mid", number}, {"high", number}}).set("description", "an 80 % interval and its middle"));
+    defs.set("range", object_of({{"low", number}, {"mid", number}, {"high", number}})
+                          .set("description", "an 80 % interval and its middle"));
     defs.set("term", object_of({{"term", text}, {"formula", text}, {"source", text}}));
-    Json price = object_of({{"usd_per_node_hour", number}, {"estimate", flag}, {"os", text}, {"provenance", object_of({{"source", text}, {"as_of", text}})}});
+    Json price = object_of({{"usd_per_node_hour", number},
+                            {"estimate", flag},
+                            {"os", text},
+                            {"provenance", object_of({{"source", text}, {"as_of", text}})}});
     price.set("type", Json::array().push("object").push("null"));
-    defs.set("prediction", object_of({{"hours", ref("range")}, {"usd", ref("range")}, {"usd_per_unit", ref("range")}, {"unit", text}, {"kwh", ref("range")}, {"step_seconds", ref("range")},
-                                      {"step_terms", array_of(ref("term"))}, {"memory_bytes", ref("range")}, {"memory_capacity_bytes", number}, {"memory_terms", array_of(ref("term"))},
-                                      {"fit_probability", number}, {"mfu", number}, {"hfu", number}, {"tokens_per_second", number}, {"steps", number}, {"bottleneck", text}, {"utilisation", number},
+    defs.set("prediction", object_of({{"hours", ref("range")},
+                                      {"usd", ref("range")},
+                                      {"usd_per_unit", ref("range")},
+                                      {"unit", text},
+                                      {"kwh", ref("range")},
+                                      {"step_seconds", ref("range")},
+                                      {"step_terms", array_of(ref("term"))},
+                                      {"memory_bytes", ref("range")},
+                                      {"memory_capacity_bytes", number},
+                                      {"memory_terms", array_of(ref("term"))},
+                                      {"fit_probability", number},
+                                      {"mfu", number},
+                                      {"hfu", number},
+                                      {"tokens_per_second", number},
+                                      {"steps", number},
+                                      {"bottleneck", text},
+                                      {"utilisation", number},
                                       {"checkpoint", type("object")}}));
-    defs.set("candidate", object_of({{"size", text}, {"cloud", text}, {"region", text}, {"pricing", text}, {"nodes", whole}, {"devices", number}, {"price", price}, {"orchestrator", text},
-                                     {"framework", text}, {"prediction", ref("prediction")}, {"why_not_first", text}, {"notes", array_of(text)}}));
-    Json schema = object_of({{"schema", Json::object().set("const", "stoker.plan/1")}, {"stoker", text}, {"catalog", object_of({{"version", text}, {"as_of", text}})}, {"feasible", flag}, {"verdict", text},
-                             {"workload", type("object")}, {"infeasible_because", text}, {"candidates", array_of(ref("candidate"))}, {"pareto", array_of(ref("candidate"))}, {"nearest", array_of(ref("candidate"))},
-                             {"reasons", array_of(text)}, {"assumptions", array_of(text)},
-                             {"advice", array_of(object_of({{"id", text}, {"severity", text}, {"text", text}, {"remedy", text}, {"source", text}}))},
-                             {"what_if", array_of(object_of({{"change", text}, {"outcome", text}, {"changes_choice", flag}}))}, {"platform", type("object")},
-                             {"rejected", array_of(object_of({{"region", text}, {"nodes", whole}, {"reason", text}, {"have", number}, {"need", number}, {"text", text}, {"candidates", whole}}))},
-                             {"considered", whole}, {"refused", whole}});
-    Json out = Json::object().set("$schema", "https://json-schema.org/draft/2020-12/schema").set("title", "stoker plan -o json");
+    defs.set("candidate", object_of({{"size", text},
+                                     {"cloud", text},
+                                     {"region", text},
+                                     {"pricing", text},
+                                     {"nodes", whole},
+                                     {"devices", number},
+                                     {"price", price},
+                                     {"orchestrator", text},
+                                     {"framework", text},
+                                     {"prediction", ref("prediction")},
+                                     {"why_not_first", text},
+                                     {"notes", array_of(text)}}));
+    Json schema = object_of(
+        {{"schema", Json::object().set("const", "stoker.plan/1")},
+         {"stoker", text},
+         {"catalog", object_of({{"version", text}, {"as_of", text}})},
+         {"feasible", flag},
+         {"verdict", text},
+         {"workload", type("object")},
+         {"infeasible_because", text},
+         {"candidates", array_of(ref("candidate"))},
+         {"pareto", array_of(ref("candidate"))},
+         {"nearest", array_of(ref("candidate"))},
+         {"reasons", array_of(text)},
+         {"assumptions", array_of(text)},
+         {"advice",
+          array_of(object_of({{"id", text}, {"severity", text}, {"text", text}, {"remedy", text}, {"source", text}}))},
+         {"what_if", array_of(object_of({{"change", text}, {"outcome", text}, {"changes_choice", flag}}))},
+         {"platform", type("object")},
+         {"rejected", array_of(object_of({{"region", text},
+                                          {"nodes", whole},
+                                          {"reason", text},
+                                          {"have", number},
+                                          {"need", number},
+                                          {"text", text},
+                                          {"candidates", whole}}))},
+         {"considered", whole},
+         {"refused", whole}});
+    Json out = Json::object()
+                   .set("$schema", "https://json-schema.org/draft/2020-12/schema")
+                   .set("title", "stoker plan -o json");
     for (const auto& [key, value] : std::get<Json::Object>(schema.value())) out.set(key, value);
     return out.set("$defs", defs);
 }

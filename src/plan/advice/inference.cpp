@@ -12,37 +12,50 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
     const Context& context = input.context;
     const Workload& workload = context.workload;
     const WorkloadKind kind = workload.kind;
-    if (kind != WorkloadKind::inference && kind != WorkloadKind::batch_inference && kind != WorkloadKind::embedding) return;
+    if (kind != WorkloadKind::inference && kind != WorkloadKind::batch_inference && kind != WorkloadKind::embedding)
+        return;
     const Candidate* winner = input.winner();
     if (winner == nullptr) return;
     const NodeType& node = input.node(*winner);
     const auto limit = tightest_limit(workload.objective.latency);
 
     if (!node.has_gpu())
-        out.push_back({Severity::info, "cpu-first",
-                       fmt::format("benchmark on CPU first: the model fits comfortably in {} of RAM and {}; only then pay for a GPU", format_bytes_gib(node.memory),
-                                   limit ? fmt::format("the limit of {} is above 50 ms", format_seconds(Seconds(*limit))) : "no latency limit asks for less"),
-                       "stoker bench cpu on the size, then plan with what it measured", ""});
+        out.push_back(
+            {Severity::info, "cpu-first",
+             fmt::format(
+                 "benchmark on CPU first: the model fits comfortably in {} of RAM and {}; only then pay for a GPU",
+                 format_bytes_gib(node.memory),
+                 limit ? fmt::format("the limit of {} is above 50 ms", format_seconds(Seconds(*limit)))
+                       : "no latency limit asks for less"),
+             "stoker bench cpu on the size, then plan with what it measured", ""});
     else if (limit && !latency_allows_cpu(workload.objective.latency))
-        out.push_back({Severity::info, "cpu-not-by-rule", fmt::format("a limit of {} is not above 50 ms: the CPU-first rule does not apply", format_seconds(Seconds(*limit))), "", ""});
+        out.push_back({Severity::info, "cpu-not-by-rule",
+                       fmt::format("a limit of {} is not above 50 ms: the CPU-first rule does not apply",
+                                   format_seconds(Seconds(*limit))),
+                       "", ""});
 
     const Rejection* t4 = nullptr;
     const Candidate* on_t4 = nullptr;
     auto is_t4 = [&](int type) {
         const NodeType& other = context.node(type);
-        return other.has_gpu() && context.catalog.accelerators()[static_cast<std::size_t>(other.accelerator)].name == "T4";
+        return other.has_gpu() &&
+               context.catalog.accelerators()[static_cast<std::size_t>(other.accelerator)].name == "T4";
     };
     for (const Rejection& rejection : input.plan.rejected)
         if (is_t4(rejection.node_type) && rejection.reason == Reason::memory) t4 = &rejection;
     for (const Candidate& candidate : input.plan.candidates)
         if (is_t4(candidate.node_type) && on_t4 == nullptr) on_t4 = &candidate;
     if (on_t4 != nullptr) {
-        std::string text = fmt::format("the model fits a T4 (about 15 of its 16 GiB are usable; INT8, FP16 and Tensor Cores, no BF16): start at {}", context.node(on_t4->node_type).name);
+        std::string text = fmt::format(
+            "the model fits a T4 (about 15 of its 16 GiB are usable; INT8, FP16 and Tensor Cores, no BF16): start at "
+            "{}",
+            context.node(on_t4->node_type).name);
         auto a100 = context.catalog.find_node_type("Standard_NC24ads_A100_v4");
         if (a100) {
             const Price* price = context.catalog.price(*a100, on_t4->region, workload.where.os, on_t4->pricing);
             if (price != nullptr && price->per_hour.dollars() > 0)
-                text += fmt::format("; an hour costs {:.0f} % of an A100's", 100 * on_t4->node_per_hour.dollars() / price->per_hour.dollars());
+                text += fmt::format("; an hour costs {:.0f} % of an A100's",
+                                    100 * on_t4->node_per_hour.dollars() / price->per_hour.dollars());
         }
         out.push_back({Severity::info, "t4-first", text, "", ""});
     } else if (t4 != nullptr && kind == WorkloadKind::inference) {
@@ -50,27 +63,52 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
     }
 
     for (const Rejection& rejection : input.plan.rejected) {
-        if (rejection.reason != Reason::policy_inference_rdma || twin_without_rdma(context.catalog, rejection.node_type) < 0) continue;
+        if (rejection.reason != Reason::policy_inference_rdma ||
+            twin_without_rdma(context.catalog, rejection.node_type) < 0)
+            continue;
         if (rejection.text.find("against") == std::string::npos) continue;
-        out.push_back({Severity::info, "no-infiniband-for-inference", fmt::format("{}: {}", context.node(rejection.node_type).name, rejection.text), "", node.provenance.source});
+        out.push_back({Severity::info, "no-infiniband-for-inference",
+                       fmt::format("{}: {}", context.node(rejection.node_type).name, rejection.text), "",
+                       node.provenance.source});
         break;
     }
     if (is_rdma(node))
         out.push_back({Severity::warning, "infiniband-for-inference",
-                       context.rdma_allowed_for_inference ? "the model needs a size that only comes with InfiniBand" : "this size pays for InfiniBand, which replicas inside one node do not use", "", ""});
+                       context.rdma_allowed_for_inference
+                           ? "the model needs a size that only comes with InfiniBand"
+                           : "this size pays for InfiniBand, which replicas inside one node do not use",
+                       "", ""});
 
     if (workload.model.kind == ModelKind::decoder && kind == WorkloadKind::inference)
-        out.push_back({Severity::info, "inference-bound",
-                       fmt::format("prefill is bound by {}, decode by {}: more memory bandwidth per dollar serves more, peak FLOP/s alone does not", to_string(winner->prediction.prefill_bound),
-                                   to_string(winner->prediction.bottleneck)), "", ""});
+        out.push_back(
+            {Severity::info, "inference-bound",
+             fmt::format("prefill is bound by {}, decode by {}: more memory bandwidth per dollar serves more, peak "
+                         "FLOP/s alone does not",
+                         to_string(winner->prediction.prefill_bound), to_string(winner->prediction.bottleneck)),
+             "", ""});
     if (workload.models_served > 1)
-        out.push_back({Severity::info, "several-models", fmt::format("{:.0f} models: one VM with several GPUs (NC64as_T4_v3 has four T4) holds them together; each model has its own GPU", workload.models_served), "", ""});
+        out.push_back({Severity::info, "several-models",
+                       fmt::format("{:.0f} models: one VM with several GPUs (NC64as_T4_v3 has four T4) holds them "
+                                   "together; each model has its own GPU",
+                                   workload.models_served),
+                       "", ""});
     if (kind == WorkloadKind::batch_inference)
-        out.push_back({Severity::info, "real-time-variant", "the same model behind an endpoint is a different plan: set kind: inference with traffic.requests_per_second and objective.latency", "", ""});
+        out.push_back({Severity::info, "real-time-variant",
+                       "the same model behind an endpoint is a different plan: set kind: inference with "
+                       "traffic.requests_per_second and objective.latency",
+                       "", ""});
     if (kind == WorkloadKind::inference)
-        out.push_back({Severity::info, "cost-per-request", "cost per request = price per second of a replica / requests per second it sustains within the latency limits (latency x throughput x price is no cost)", "", ""});
+        out.push_back({Severity::info, "cost-per-request",
+                       "cost per request = price per second of a replica / requests per second it sustains within the "
+                       "latency limits (latency x throughput x price is no cost)",
+                       "", ""});
     if (winner->prediction.utilisation > 0.85 && kind == WorkloadKind::inference)
-        out.push_back({Severity::warning, "near-the-knee", fmt::format("replicas run at {:.0f} % of what they sustain: small errors of the rate move the latency a lot", 100 * winner->prediction.utilisation), "add one replica", ""});
+        out.push_back(
+            {Severity::warning, "near-the-knee",
+             fmt::format(
+                 "replicas run at {:.0f} % of what they sustain: small errors of the rate move the latency a lot",
+                 100 * winner->prediction.utilisation),
+             "add one replica", ""});
 }
 
 }  // namespace stoker

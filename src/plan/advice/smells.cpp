@@ -12,30 +12,73 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
     const NodeType& node = input.node(*winner);
     const ParallelLayout& layout = winner->layout;
     const Prediction& p = winner->prediction;
-    auto smell = [&](std::string_view id, std::string text, std::string remedy) { out.push_back({Severity::warning, std::string(id), std::move(text), std::move(remedy), "measured sweeps, see docs/reference/model.md"}); };
-    const auto share = [&](TimeTerm term) { return p.step_s.mid > 0 ? p.seconds[static_cast<std::size_t>(term)] / p.step_s.mid : 0; };
+    auto smell = [&](std::string_view id, std::string text, std::string remedy) {
+        out.push_back({Severity::warning, std::string(id), std::move(text), std::move(remedy),
+                       "measured sweeps, see docs/reference/model.md"});
+    };
+    const auto share = [&](TimeTerm term) {
+        return p.step_s.mid > 0 ? p.seconds[static_cast<std::size_t>(term)] / p.step_s.mid : 0;
+    };
 
     const int whole = node.whole_gpus();
     if (layout.tensor > 1 && whole > 0 && layout.tensor > whole && node.scale_up_domain <= whole)
-        smell("smell-tensor-across-nodes", fmt::format("tensor parallelism of {} leaves the node of {} GPUs: 1B models lose from 16.8k to 5.1k tokens/s/GPU that way", layout.tensor, whole), "pipeline or sharded data parallelism across nodes");
-    if (layout.tensor > 2 && node.scale_up_pairs) smell("smell-tensor-pcie", "tensor parallelism beyond a bridged pair: 12 times slower all-reduce", "tensor 2 at most");
+        smell("smell-tensor-across-nodes",
+              fmt::format("tensor parallelism of {} leaves the node of {} GPUs: 1B models lose from 16.8k to 5.1k "
+                          "tokens/s/GPU that way",
+                          layout.tensor, whole),
+              "pipeline or sharded data parallelism across nodes");
+    if (layout.tensor > 2 && node.scale_up_pairs)
+        smell("smell-tensor-pcie", "tensor parallelism beyond a bridged pair: 12 times slower all-reduce",
+              "tensor 2 at most");
     if (layout.pipeline > 4 && layout.micro_batches < 2 * layout.pipeline)
-        smell("smell-bubble", fmt::format("{} micro-batches for {} stages: bubble (p-1)/(m+p-1) = {:.0f} %", layout.micro_batches, layout.pipeline, 100.0 * (layout.pipeline - 1) / (layout.micro_batches + layout.pipeline - 1)), "more micro-batches or fewer stages");
+        smell(
+            "smell-bubble",
+            fmt::format("{} micro-batches for {} stages: bubble (p-1)/(m+p-1) = {:.0f} %", layout.micro_batches,
+                        layout.pipeline, 100.0 * (layout.pipeline - 1) / (layout.micro_batches + layout.pipeline - 1)),
+            "more micro-batches or fewer stages");
     if (workload.model.transformer() && workload.model.hidden % (128 * layout.tensor) != 0)
-        smell("smell-hidden", fmt::format("hidden size {} is not a multiple of 128 x tensor {}: 20-25 % slower matmuls", workload.model.hidden, layout.tensor), "");
+        smell("smell-hidden",
+              fmt::format("hidden size {} is not a multiple of 128 x tensor {}: 20-25 % slower matmuls",
+                          workload.model.hidden, layout.tensor),
+              "");
     if (workload.model.transformer() && workload.model.head_dim > 0 && workload.model.head_dim % 64 != 0)
-        smell("smell-head-dimension", fmt::format("head dimension {} misses the fast attention kernels", workload.model.head_dim), "64, 128 or 256");
+        smell("smell-head-dimension",
+              fmt::format("head dimension {} misses the fast attention kernels", workload.model.head_dim),
+              "64, 128 or 256");
     if (workload.model.transformer() && workload.model.vocabulary % (64 * layout.tensor) != 0)
-        smell("smell-vocabulary", fmt::format("vocabulary {} is not padded to a multiple of {}", workload.model.vocabulary, 64 * layout.tensor), "pad the embedding");
-    if (!workload.flash_attention && workload.sequence() >= 2048) smell("smell-unfused-attention", "unfused attention at 2k tokens and more", "FlashAttention");
-    if (workload.precision == Precision::fp32 && node.has_gpu()) smell("smell-fp32", "FP32 leaves the tensor cores off: 8 to 28 times slower matmuls", "bf16, or tf32 where fp32 storage is wanted");
-    if (layout.expert > 1 && whole > 0 && layout.expert > whole) smell("smell-expert-across-nodes", fmt::format("experts spread over {} ranks cross nodes on every token", layout.expert), "device-limited routing (at most 4 nodes)");
-    if (layout.zero == 1 && layout.data > 64 && layout.shard_group == 0 && share(TimeTerm::gather_comm) + share(TimeTerm::gradient_comm) > 0.2)
-        smell("smell-zero1-wide", "ZeRO-1 over all ranks: 2,271 tokens/s/GPU against 3,625 when shared inside the node", "shard_group = GPUs of a node");
-    if (share(TimeTerm::data_stall) > 0.05) smell("smell-starved", fmt::format("GPUs wait {:.0f} % of the step for input", 100 * share(TimeTerm::data_stall)), "more vCPUs, faster storage, or data decoded beforehand");
-    if (share(TimeTerm::gradient_comm) + share(TimeTerm::gather_comm) > 0.35) smell("smell-network", fmt::format("{:.0f} % of the step waits for gradients and weights", 100 * (share(TimeTerm::gradient_comm) + share(TimeTerm::gather_comm))), "fewer, larger nodes; bigger batch; InfiniBand");
-    if (share(TimeTerm::launch) > 0.3) smell("smell-launch", fmt::format("{:.0f} % of the step is kernel launches: the model is too small for this many GPUs", 100 * share(TimeTerm::launch)), "larger micro-batch, torch.compile, fewer GPUs");
-    if (winner->pricing == Pricing::spot && !(p.checkpoint.interval_s > 0)) smell("smell-spot-no-checkpoint", "spot without a checkpoint interval", "");
+        smell("smell-vocabulary",
+              fmt::format("vocabulary {} is not padded to a multiple of {}", workload.model.vocabulary,
+                          64 * layout.tensor),
+              "pad the embedding");
+    if (!workload.flash_attention && workload.sequence() >= 2048)
+        smell("smell-unfused-attention", "unfused attention at 2k tokens and more", "FlashAttention");
+    if (workload.precision == Precision::fp32 && node.has_gpu())
+        smell("smell-fp32", "FP32 leaves the tensor cores off: 8 to 28 times slower matmuls",
+              "bf16, or tf32 where fp32 storage is wanted");
+    if (layout.expert > 1 && whole > 0 && layout.expert > whole)
+        smell("smell-expert-across-nodes",
+              fmt::format("experts spread over {} ranks cross nodes on every token", layout.expert),
+              "device-limited routing (at most 4 nodes)");
+    if (layout.zero == 1 && layout.data > 64 && layout.shard_group == 0 &&
+        share(TimeTerm::gather_comm) + share(TimeTerm::gradient_comm) > 0.2)
+        smell("smell-zero1-wide", "ZeRO-1 over all ranks: 2,271 tokens/s/GPU against 3,625 when shared inside the node",
+              "shard_group = GPUs of a node");
+    if (share(TimeTerm::data_stall) > 0.05)
+        smell("smell-starved",
+              fmt::format("GPUs wait {:.0f} % of the step for input", 100 * share(TimeTerm::data_stall)),
+              "more vCPUs, faster storage, or data decoded beforehand");
+    if (share(TimeTerm::gradient_comm) + share(TimeTerm::gather_comm) > 0.35)
+        smell("smell-network",
+              fmt::format("{:.0f} % of the step waits for gradients and weights",
+                          100 * (share(TimeTerm::gradient_comm) + share(TimeTerm::gather_comm))),
+              "fewer, larger nodes; bigger batch; InfiniBand");
+    if (share(TimeTerm::launch) > 0.3)
+        smell("smell-launch",
+              fmt::format("{:.0f} % of the step is kernel launches: the model is too small for this many GPUs",
+                          100 * share(TimeTerm::launch)),
+              "larger micro-batch, torch.compile, fewer GPUs");
+    if (winner->pricing == Pricing::spot && !(p.checkpoint.interval_s > 0))
+        smell("smell-spot-no-checkpoint", "spot without a checkpoint interval", "");
 }
 
 }  // namespace stoker

@@ -15,26 +15,49 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
     const WorkloadKind kind = input.context.workload.kind;
     if (p.utilisation > 0 && p.utilisation < 0.3 && kind != WorkloadKind::notebook) {
         const double price = winner->node_per_hour.dollars() / std::max(node.has_gpu() ? node.accelerators : 1.0, 1e-9);
-        out.push_back({Severity::warning, "under-used", fmt::format("expected utilisation {:.0f} %: an hour of useful work costs {} per device instead of {}", 100 * p.utilisation,
-                                                                     format_usd(Usd::from_double(price / p.utilisation)), format_usd(Usd::from_double(price))),
-                       kind == WorkloadKind::inference ? "share the GPU, scale to fewer replicas, or drop the spare one" : "a smaller size", ""});
+        out.push_back(
+            {Severity::warning, "under-used",
+             fmt::format("expected utilisation {:.0f} %: an hour of useful work costs {} per device instead of {}",
+                         100 * p.utilisation, format_usd(Usd::from_double(price / p.utilisation)),
+                         format_usd(Usd::from_double(price))),
+             kind == WorkloadKind::inference ? "share the GPU, scale to fewer replicas, or drop the spare one"
+                                             : "a smaller size",
+             ""});
     }
-    if (p.memory_capacity_bytes > 0 && p.memory_bytes.mid > 0.95 * p.memory_capacity_bytes && kind != WorkloadKind::inference)
-        out.push_back({Severity::warning, "memory-nearly-full", fmt::format("{} of {}: a fragmentation spike ends the run", format_bytes_gib(Bytes(p.memory_bytes.mid)), format_bytes_gib(Bytes(p.memory_capacity_bytes))),
-                       "recompute activations, a smaller micro-batch, or more shards", ""});
+    if (p.memory_capacity_bytes > 0 && p.memory_bytes.mid > 0.95 * p.memory_capacity_bytes &&
+        kind != WorkloadKind::inference)
+        out.push_back(
+            {Severity::warning, "memory-nearly-full",
+             fmt::format("{} of {}: a fragmentation spike ends the run", format_bytes_gib(Bytes(p.memory_bytes.mid)),
+                         format_bytes_gib(Bytes(p.memory_capacity_bytes))),
+             "recompute activations, a smaller micro-batch, or more shards", ""});
     if (p.fit_probability < 0.8)
-        out.push_back({Severity::warning, "memory-unsure", fmt::format("fits with probability {:.0f} %", 100 * p.fit_probability), "try one step on one node first", ""});
+        out.push_back({Severity::warning, "memory-unsure",
+                       fmt::format("fits with probability {:.0f} %", 100 * p.fit_probability),
+                       "try one step on one node first", ""});
     if (node.has_gpu() && node.accelerators < 1)
-        out.push_back({Severity::info, "fractional-gpu", fmt::format("{} gets {:.3g} of a GPU with {}; the SKU API counts it as one", node.name, node.accelerators, format_bytes_gib(node.accelerator_memory)), "", node.provenance.source});
+        out.push_back({Severity::info, "fractional-gpu",
+                       fmt::format("{} gets {:.3g} of a GPU with {}; the SKU API counts it as one", node.name,
+                                   node.accelerators, format_bytes_gib(node.accelerator_memory)),
+                       "", node.provenance.source});
     if (kind == WorkloadKind::notebook)
-        out.push_back({Severity::info, "notebook-stop", "a notebook forgotten over a weekend costs 48 hours: set auto-shutdown or an idle lease; a CPU size does for most editing", "", ""});
+        out.push_back({Severity::info, "notebook-stop",
+                       "a notebook forgotten over a weekend costs 48 hours: set auto-shutdown or an idle lease; a CPU "
+                       "size does for most editing",
+                       "", ""});
     if (node.has_gpu() && node.accelerators >= 1 && node.vcpus < 4 * node.accelerators)
-        out.push_back({Severity::warning, "few-vcpus", fmt::format("{:.1f} vCPUs per GPU may starve data loading", node.vcpus / node.accelerators), "", ""});
+        out.push_back({Severity::warning, "few-vcpus",
+                       fmt::format("{:.1f} vCPUs per GPU may starve data loading", node.vcpus / node.accelerators), "",
+                       ""});
     if (input.plan.candidates.size() > 1 && winner->priced) {
         const Candidate& last = input.plan.candidates.back();
         if (last.priced && last.prediction.usd.mid > winner->prediction.usd.mid)
-            out.push_back({Severity::info, "wrong-choice", fmt::format("the last of the list, {} x {}, costs {} more for the same work", last.nodes, input.node(last).name,
-                                                                        format_usd(Usd::from_double(last.prediction.usd.mid - winner->prediction.usd.mid))), "", ""});
+            out.push_back(
+                {Severity::info, "wrong-choice",
+                 fmt::format("the last of the list, {} x {}, costs {} more for the same work", last.nodes,
+                             input.node(last).name,
+                             format_usd(Usd::from_double(last.prediction.usd.mid - winner->prediction.usd.mid))),
+                 "", ""});
     }
 }
 

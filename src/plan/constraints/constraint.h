@@ -1,5 +1,5 @@
-// A constraint says no to a node type, an offer, or a number of nodes, with its numbers. To add one: a file here with a function of
-// one of these three shapes, and its name in the list of constraints.cpp.
+// A constraint says no to a node type, an offer, or a number of nodes, with its numbers. To add one: a file here with a
+// function of one of these three shapes, and its name in the list of constraints.cpp.
 #pragma once
 
 #include <optional>

@@ -8,8 +8,9 @@ namespace stoker {
 MaybeRefusal refuse_deadline(const Context& context, double hours) {
     const auto& deadline = context.workload.objective.deadline;
     if (!deadline || hours * 3600 <= deadline->v) return std::nullopt;
-    return Refusal{Reason::deadline, deadline->v, hours * 3600,
-                   fmt::format("takes {}, the deadline is {}", format_seconds(Seconds(hours * 3600)), format_seconds(*deadline))};
+    return Refusal{
+        Reason::deadline, deadline->v, hours * 3600,
+        fmt::format("takes {}, the deadline is {}", format_seconds(Seconds(hours * 3600)), format_seconds(*deadline))};
 }
 
 MaybeRefusal refuse_budget(const Context& context, double usd) {

@@ -1,5 +1,5 @@
-// InfiniBand is paid for by the hour and a replica inside one node never uses it. Lifted only when the model needs several nodes
-// (make_plan then asks again with rdma_allowed_for_inference), or when the user names the size.
+// InfiniBand is paid for by the hour and a replica inside one node never uses it. Lifted only when the model needs
+// several nodes (make_plan then asks again with rdma_allowed_for_inference), or when the user names the size.
 #include <fmt/format.h>
 
 #include "plan/constraints/constraint.h"
@@ -8,7 +8,8 @@ namespace stoker {
 
 MaybeRefusal refuse_rdma_for_inference(const Context& context, int type) {
     const WorkloadKind kind = context.workload.kind;
-    if (kind != WorkloadKind::inference && kind != WorkloadKind::batch_inference && kind != WorkloadKind::embedding) return std::nullopt;
+    if (kind != WorkloadKind::inference && kind != WorkloadKind::batch_inference && kind != WorkloadKind::embedding)
+        return std::nullopt;
     const NodeType& node = context.node(type);
     if (!is_rdma(node) || context.rdma_allowed_for_inference || context.size_was_named(type)) return std::nullopt;
 
@@ -25,7 +26,8 @@ MaybeRefusal refuse_rdma_for_inference(const Context& context, int type) {
             plain = other;
         }
         if (plain != nullptr)
-            text += fmt::format(": ${:.3f} against ${:.3f} per hour in {}, {:.0f} % less", plain->per_hour.dollars(), dear->per_hour.dollars(), dear->region,
+            text += fmt::format(": ${:.3f} against ${:.3f} per hour in {}, {:.0f} % less", plain->per_hour.dollars(),
+                                dear->per_hour.dollars(), dear->region,
                                 100 * (1 - plain->per_hour.dollars() / dear->per_hour.dollars()));
     }
     return Refusal{Reason::policy_inference_rdma, node.rdma_gbps_per_node, 0, std::move(text)};

@@ -1,4 +1,5 @@
-// Sizes made for something else: graphics sizes come with another driver, HPC sizes have no GPU. A size named by the user passes.
+// Sizes made for something else: graphics sizes come with another driver, HPC sizes have no GPU. A size named by the
+// user passes.
 #include "plan/constraints/constraint.h"
 
 namespace stoker {
@@ -25,7 +26,8 @@ MaybeRefusal refuse_wrong_purpose(const Context& context, int type) {
         return std::nullopt;
     }
     if (graphics) return no("a graphics size: its driver and licence are for visualisation, light AI and dev/test");
-    if (!node.has_gpu() && node.purpose == "hpc") return no("an HPC size without GPU: its InfiniBand does not make up for missing matrix units");
+    if (!node.has_gpu() && node.purpose == "hpc")
+        return no("an HPC size without GPU: its InfiniBand does not make up for missing matrix units");
     return std::nullopt;
 }
 

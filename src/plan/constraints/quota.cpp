@@ -1,5 +1,6 @@
-// Quota of one region: the size's family and the regional total, or the spot pool. A family that the answer does not name is
-// unknown, not zero: stray spaces and case differ between Azure's own lists, so names are compared without them.
+// Quota of one region: the size's family and the regional total, or the spot pool. A family that the answer does not
+// name is unknown, not zero: stray spaces and case differ between Azure's own lists, so names are compared without
+// them.
 #include <fmt/format.h>
 
 #include "plan/constraints/constraint.h"
@@ -22,7 +23,8 @@ MaybeRefusal refuse_count(const Context& context, int type, const Offer& offer, 
                        fmt::format("{} nodes wanted, {} exist", nodes, node.available)};
     const auto& most = context.workload.where.max_nodes;
     if (most && nodes > *most)
-        return Refusal{Reason::node_count, *most, static_cast<double>(nodes), fmt::format("{} nodes wanted, {:.0f} allowed", nodes, *most)};
+        return Refusal{Reason::node_count, *most, static_cast<double>(nodes),
+                       fmt::format("{} nodes wanted, {:.0f} allowed", nodes, *most)};
     return std::nullopt;
 }
 

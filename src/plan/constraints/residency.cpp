@@ -17,8 +17,8 @@ MaybeRefusal refuse_residency(const Context& context, int type, const Offer& off
     for (const std::string& name : allowed)
         if (same_geography(name, offer.region)) return std::nullopt;
     return Refusal{Reason::residency, 0, 0,
-                   fmt::format("{} lies in {}; data may not leave {}", offer.region, geography.empty() ? "an unknown geography" : geography,
-                               join(allowed, ", "))};
+                   fmt::format("{} lies in {}; data may not leave {}", offer.region,
+                               geography.empty() ? "an unknown geography" : geography, join(allowed, ", "))};
 }
 
 }  // namespace stoker

@@ -18,16 +18,21 @@ MaybeRefusal refuse_restricted(const Context& context, int type, Offer& offer) {
         if (!equals_ignore_case(sku.size, node.name)) continue;
         const std::string codes = join(sku.reason_codes, ", ");
         if (sku.location_restricted)
-            return Refusal{Reason::restricted, 0, 1,
-                           fmt::format("restricted in {}: {}{}", offer.region, codes.empty() ? "no reason given" : codes,
-                                       codes.find("QuotaId") != std::string::npos ? " (the subscription's offer type excludes it)"
-                                                                                  : " (ask support for access; this is not a quota number)")};
+            return Refusal{
+                Reason::restricted, 0, 1,
+                fmt::format("restricted in {}: {}{}", offer.region, codes.empty() ? "no reason given" : codes,
+                            codes.find("QuotaId") != std::string::npos
+                                ? " (the subscription's offer type excludes it)"
+                                : " (ask support for access; this is not a quota number)")};
         if (sku.zones.empty() && !sku.restricted_zones.empty())
-            return Refusal{Reason::zone, 0, 1, fmt::format("restricted in every zone of {} ({}): {}", offer.region, join(sku.restricted_zones, ", "), codes)};
+            return Refusal{Reason::zone, 0, 1,
+                           fmt::format("restricted in every zone of {} ({}): {}", offer.region,
+                                       join(sku.restricted_zones, ", "), codes)};
         offer.zones = sku.zones;
         return std::nullopt;
     }
-    // A listing taken for one region says nothing about another, and nothing about a size in a region it does not mention.
+    // A listing taken for one region says nothing about another, and nothing about a size in a region it does not
+    // mention.
     if (!region_listed) return std::nullopt;
     return Refusal{Reason::region, 0, 1, fmt::format("not offered in {} according to list-skus", offer.region)};
 }

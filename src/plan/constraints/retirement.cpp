@@ -1,4 +1,5 @@
-// A retired size cannot be created, whatever price lists still say. The live RetirementDateUtc of list-skus beats the table.
+// A retired size cannot be created, whatever price lists still say. The live RetirementDateUtc of list-skus beats the
+// table.
 #include <fmt/format.h>
 
 #include "plan/constraints/constraint.h"

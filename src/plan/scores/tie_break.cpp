@@ -1,4 +1,5 @@
-// The order of candidates. Everything after the objective only decides ties, and the names at the end make the order total.
+// The order of candidates. Everything after the objective only decides ties, and the names at the end make the order
+// total.
 #include <tuple>
 
 #include "plan/option.h"
@@ -16,8 +17,8 @@ std::int64_t score(const Option& option, Minimize minimize) {
 
 bool ranks_before(const Option& a, const Option& b, Minimize minimize) {
     auto key = [minimize](const Option& o) {
-        return std::tuple(o.preference, score(o, minimize), score_cost(o), score_time(o), -o.year, o.nodes, o.name, o.region,
-                          static_cast<int>(o.pricing), o.point);
+        return std::tuple(o.preference, score(o, minimize), score_cost(o), score_time(o), -o.year, o.nodes, o.name,
+                          o.region, static_cast<int>(o.pricing), o.point);
     };
     return key(a) < key(b);
 }

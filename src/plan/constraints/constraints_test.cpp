@@ -1,0 +1,127 @@
+// Offers, quota and residency narrow a plan, each with its numbers.
+#include "plan/constraints/constraint.h"
+
+#include "plan/geography.h"
+#include "plan/platform.h"
+#include "plan/quota.h"
+#include "plan/testing.h"
+
+namespace stoker {
+namespace {
+
+using testing::plan;
+using testing::quick;
+
+constexpr std::string_view kFineTune =
+    "kind: fine-tuning\nmodel: llama-2-7b\ndata: {examples: 52000, sequence: 2048}\nwhere: {regions: [eastus], sizes: "
+    "[Standard_ND96asr_v4, Standard_ND96amsr_A100_v4], max_nodes: 2}\n";
+
+// Family names carry spaces and other case in different answers of Azure; they are compared without both.
+TEST(Quota, ComparesFamiliesWithoutSpacesAndCase) {
+    EXPECT_EQ(fold_family("Standard NDASv4_A100 Family"), fold_family("standardNDASv4_a100family"));
+}
+
+// A shortfall names family, current, limit and need; with another size left, that one is planned.
+TEST(Quota, ShortfallLeavesTheSizeOut) {
+    PlanOptions options = quick();
+    options.usages_region = "eastus";
+    options.usages = {{.family = "Standard NDASv4_A100 Family", .label = "", .current = 16, .limit = 96},
+                      {.family = "cores", .label = "", .current = 0, .limit = 1000}};
+    const Plan made = plan(kFineTune, options);
+    ASSERT_TRUE(made.feasible());
+    EXPECT_EQ(testing::first_size(made), "Standard_ND96amsr_A100_v4");
+    const Rejection* line = testing::rejection(made, "Standard_ND96asr_v4", Reason::quota);
+    ASSERT_NE(line, nullptr);
+    EXPECT_EQ(line->have, 80);
+    EXPECT_EQ(line->need, 96);
+    EXPECT_NE(line->text.find("Standard NDASv4_A100 Family"), std::string::npos);
+    EXPECT_NE(line->text.find("16 of 96"), std::string::npos);
+}
+
+// With no quota anywhere the plan stands, headed by what to ask for.
+TEST(Quota, NothingFreeStillPlansAndSaysWhatToAskFor) {
+    PlanOptions options = quick();
+    options.usages_region = "eastus";
+    options.usages = {{.family = "cores", .label = "", .current = 0, .limit = 0}};
+    const Plan made = plan(kFineTune, options);
+    ASSERT_TRUE(made.feasible());
+    const Advice* said = testing::advice(made, "quota-short");
+    ASSERT_NE(said, nullptr);
+    EXPECT_EQ(said->severity, Severity::error);
+    EXPECT_NE(said->remedy.find("Usage + quotas"), std::string::npos);
+}
+
+// A family that the answer does not mention is unknown, not zero.
+TEST(Quota, UnknownFamilyIsNotZero) {
+    PlanOptions options = quick();
+    options.usages_region = "eastus";
+    options.usages = {{.family = "standardDSv5Family", .label = "", .current = 0, .limit = 0}};
+    EXPECT_EQ(testing::advice(plan(kFineTune, options), "quota-short"), nullptr);
+}
+
+// Location restrictions exclude, zone restrictions narrow, and both reason codes are told.
+TEST(Restriction, LocationExcludesAndZonesAreReported) {
+    PlanOptions options = quick();
+    options.offers = {{.size = "Standard_ND96asr_v4",
+                       .region = "eastus",
+                       .family = "",
+                       .zones = {},
+                       .restricted_zones = {},
+                       .location_restricted = true,
+                       .reason_codes = {"NotAvailableForSubscription"}},
+                      {.size = "Standard_ND96amsr_A100_v4",
+                       .region = "eastus",
+                       .family = "",
+                       .zones = {"2"},
+                       .restricted_zones = {"1", "3"},
+                       .location_restricted = false,
+                       .reason_codes = {"QuotaId"}}};
+    const Plan made = plan(kFineTune, options);
+    ASSERT_TRUE(made.feasible());
+    EXPECT_EQ(testing::first_size(made), "Standard_ND96amsr_A100_v4");
+    const Rejection* line = testing::rejection(made, "Standard_ND96asr_v4", Reason::restricted);
+    ASSERT_NE(line, nullptr);
+    EXPECT_NE(line->text.find("NotAvailableForSubscription"), std::string::npos);
+    bool zones = false;
+    for (const std::string& note : made.candidates.front().notes)
+        zones |= note.find("zones open to this subscription: 2") != std::string::npos;
+    EXPECT_TRUE(zones);
+}
+
+// The retirement date of list-skus beats the table.
+TEST(Restriction, LiveRetirementDateBeatsTheTable) {
+    PlanOptions options = quick();
+    options.offers = {{.size = "Standard_ND96asr_v4", .region = "eastus", .retirement_date = "2026-01-01"}};
+    EXPECT_NE(testing::rejection(plan(kFineTune, options), "Standard_ND96asr_v4", Reason::retired), nullptr);
+}
+
+// Geography words people use.
+TEST(Geography, KnowsWhereRegionsLie) {
+    EXPECT_TRUE(same_geography("EU", "westeurope"));
+    EXPECT_TRUE(same_geography("Germany", "germanywestcentral"));
+    EXPECT_FALSE(same_geography("EU", "uksouth"));
+    EXPECT_FALSE(same_geography("EU", "switzerlandnorth"));
+    EXPECT_TRUE(same_geography("Europe", "switzerlandnorth"));
+    EXPECT_TRUE(same_geography("us", "eastus2"));
+    EXPECT_FALSE(same_geography("us", "australiaeast"));
+    EXPECT_FALSE(same_geography("EU", "nowhere"));
+}
+
+// Notebook on AML, several nodes on Slurm, replicas on AKS, a pile on Batch: with complexity, alternatives and the PaaS
+// word.
+TEST(Platform, FollowsTheDecisionTable) {
+    const Plan gang = plan(
+        "kind: training\nmodel: llama-3-8b\ndata: {tokens: 150B, sequence: 8192}\nobjective: {deadline: 14d}\nwhere: "
+        "{regions: [eastus]}\n");
+    EXPECT_EQ(gang.platform.orchestrator, Orchestrator::cyclecloud_slurm);
+    EXPECT_EQ(gang.platform.complexity, "medium");
+    EXPECT_GE(gang.platform.alternatives.size(), 3u);
+    EXPECT_NE(gang.platform.paas.find("Azure ML"), std::string::npos);
+    EXPECT_NE(gang.platform.image.find("hpc"), std::string::npos);
+    EXPECT_EQ(plan("kind: notebook\n").platform.orchestrator, Orchestrator::azure_ml);
+    EXPECT_EQ(plan("kind: preprocessing\ndata: {bytes: 1TB}\n").platform.orchestrator, Orchestrator::batch);
+    EXPECT_EQ(plan("kind: notebook\norchestrator: vmss\n").platform.orchestrator, Orchestrator::vmss);
+}
+
+}  // namespace
+}  // namespace stoker

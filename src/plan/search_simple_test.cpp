@@ -1,0 +1,46 @@
+#include "plan/search_simple.h"
+
+#include "plan/testing.h"
+
+namespace stoker {
+namespace {
+
+// A notebook gets a share of an A10 or a CPU, and never an ND size.
+TEST(SearchSimple, NotebooksGetAShareOfAGpu) {
+    const Plan made = testing::plan("kind: notebook\nwhere: {regions: [eastus]}\n");
+    EXPECT_EQ(testing::first_size(made), "Standard_NV6ads_A10_v5");
+    EXPECT_NE(testing::rejection(made, "Standard_ND96isr_H100_v5", Reason::policy_notebook), nullptr);
+    EXPECT_NE(testing::advice(made, "fractional-gpu"), nullptr);
+    EXPECT_LT(made.candidates.front().devices_used, 0.2);
+    const Plan forced = testing::plan("kind: notebook\nwhere: {sizes: [Standard_ND96isr_H100_v5]}\n");
+    EXPECT_FALSE(forced.feasible());
+}
+
+// Preprocessing runs on CPU cores.
+TEST(SearchSimple, PreprocessingRunsOnCpus) {
+    const Plan made = testing::plan("kind: preprocessing\ndata: {bytes: 10TB}\nwhere: {regions: [eastus]}\n");
+    ASSERT_TRUE(made.feasible());
+    for (const Candidate& c : made.candidates) EXPECT_FALSE(testing::node(c.node_type).has_gpu());
+}
+
+// Rendering takes a size with the graphics driver.
+TEST(SearchSimple, RenderingTakesGraphicsSizes) {
+    const Plan made = testing::plan("kind: simulation\ngpu_hours: 100\nwhere: {regions: [eastus]}\n");
+    ASSERT_TRUE(made.feasible());
+    for (const Candidate& c : made.candidates) EXPECT_EQ(testing::node(c.node_type).purpose, "visualisation");
+    EXPECT_NE(made.platform.image.find("graphics") + made.platform.image.find("GRID"), 2 * std::string::npos);
+}
+
+// Batch inference meets its deadline with the fewest dollars per token.
+TEST(SearchSimple, BatchInferenceIsPricedPerToken) {
+    const Plan made = testing::plan(
+        "kind: batch-inference\nmodel: llama-3-8b\ntraffic: {requests: 1M, prompt_tokens: 1000, output_tokens: "
+        "200}\nobjective: {minimize: cost, deadline: 12h}\nwhere: {regions: [eastus]}\n");
+    ASSERT_TRUE(made.feasible());
+    EXPECT_LE(made.candidates.front().prediction.hours.mid, 12);
+    EXPECT_EQ(made.candidates.front().prediction.unit_name, "M output tokens");
+    EXPECT_NE(testing::advice(made, "real-time-variant"), nullptr);
+}
+
+}  // namespace
+}  // namespace stoker

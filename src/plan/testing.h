@@ -1,0 +1,67 @@
+// For tests of planning only: a workload from text, and plans of it on the embedded catalogue.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "plan/plan.h"
+
+namespace stoker::testing {
+
+inline const Catalog& catalog() {
+    static const Catalog* const loaded = [] {
+        auto read = Catalog::embedded();
+        if (!read) ADD_FAILURE() << read.error().text();
+        return new Catalog(std::move(read).value());
+    }();
+    return *loaded;
+}
+
+inline Workload workload(std::string_view yaml) {
+    auto document = Document::parse_yaml(std::string("version: 1\n") + std::string(yaml), "test.yaml");
+    EXPECT_TRUE(document.ok()) << document.error().text();
+    auto read = read_workload(*document, catalog(), [](const std::string& path) -> Result<Document> {
+        return Error(ErrorKind::not_found, path);
+    });
+    EXPECT_TRUE(read.ok()) << read.error().text();
+    return std::move(read).value();
+}
+
+inline PlanOptions quick() {
+    PlanOptions options;
+    options.what_if = false;
+    return options;
+}
+
+inline Plan plan(const Workload& asked, const PlanOptions& options = quick()) {
+    auto made = make_plan(asked, catalog(), options);
+    EXPECT_TRUE(made.ok()) << made.error().text();
+    return made ? std::move(made).value() : Plan{};
+}
+inline Plan plan(std::string_view yaml, const PlanOptions& options = quick()) {
+    return plan(workload(yaml), options);
+}
+
+inline const NodeType& node(int type) {
+    return catalog().node_types()[static_cast<std::size_t>(type)];
+}
+inline std::string size(const Candidate& candidate) {
+    return node(candidate.node_type).name;
+}
+inline std::string first_size(const Plan& made) {
+    return made.candidates.empty() ? "nothing: " + made.infeasible_because : size(made.candidates.front());
+}
+inline const Rejection* rejection(const Plan& made, std::string_view name, Reason reason) {
+    for (const Rejection& line : made.rejected)
+        if (line.reason == reason && node(line.node_type).name == name) return &line;
+    return nullptr;
+}
+inline const Advice* advice(const Plan& made, std::string_view id) {
+    for (const Advice& one : made.advice)
+        if (one.id == id) return &one;
+    return nullptr;
+}
+
+}  // namespace stoker::testing

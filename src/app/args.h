@@ -64,5 +64,6 @@ std::string overview_text();
 std::string completion_script(std::string_view shell);  // bash, zsh, fish; empty for another
 std::string man_page(const Command& command);           // roff
 std::string reference_markdown();                       // docs/reference/commands.md
+std::string workload_reference();                       // docs/reference/workload.md
 
 }  // namespace stoker

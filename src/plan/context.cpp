@@ -12,7 +12,7 @@ namespace stoker {
 double NodeChoice::cheapest() const {
     for (const Offer& offer : offers)
         if (offer.priced) return offer.usd_per_hour;
-    return std::numeric_limits<double>::infinity();
+    return kInfinity;
 }
 
 int NodeChoice::devices() const {

@@ -2,6 +2,7 @@
 // constraints that do not depend on how many nodes are used.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "plan/plan.h"
 
 namespace stoker {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A price at which one node can be had somewhere.
 struct Offer {

@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "catalog/model_count.h"
 #include "plan/parallel.h"
 #include "plan/search_training.h"
 
 namespace stoker {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // A model fits comfortably in RAM when this share of it is enough: the rest is for the OS, the runtime and copies.
 constexpr double kComfortableRam = 0.6;
 // Non-generative engines batch what waits; beyond this share of their time busy, waiting dominates.
@@ -403,7 +403,7 @@ void ServingSearch::set_preferences() {
         slot = std::min(slot, usd);
         if (is_t4(one_of(p)) && p.replica.gpus() == 1) cheapest_t4 = std::min(cheapest_t4, usd);
     }
-    const bool small = workload.model.kind != ModelKind::decoder || workload.model.published_parameters < 1e9;
+    const bool small = workload.model.kind != ModelKind::decoder || parameters_of(workload.model) < 1e9;
     const bool cpu_first = latency_allows_cpu(workload.objective.latency) && cheapest_cpu <= 1.5 * cheapest_gpu;
     for (Point& p : search_.points) {
         const NodeChoice& c = one_of(p);

@@ -23,8 +23,6 @@ std::shared_ptr<LayoutCache> make_layout_cache() {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // One node type during a search. Only one thread at a time works on it.
 struct Lane {
     int choice = -1;

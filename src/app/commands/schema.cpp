@@ -10,7 +10,7 @@ namespace {
 Result<CommandOutput> run(Session&, const Args& args) {
     const std::string& what = args.positional[0];
     if (what == "workload") return CommandOutput{workload_record().json_schema().dump() + "\n", 0};
-    if (what == "workload-reference") return CommandOutput{workload_record().reference_markdown(), 0};
+    if (what == "workload-reference") return CommandOutput{workload_reference(), 0};
     return CommandOutput{plan_schema().dump() + "\n", 0};
 }
 

@@ -86,17 +86,17 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
     text += fmt::format("  {}   {}   {}\n", style.bold(candidate_title(best, catalog)), time, style.bold(money));
     text += indented(layout_line(best, plan.workload, catalog), style, "  ", 2);
     text += "\n";
-    constexpr std::size_t indent = 18;
+    constexpr std::size_t indent = 21;
     if (p.step_s.mid > 0) {
         const double unit = p.step_s.mid >= 1 ? 1.0 : 1e-3;
         text +=
-            fmt::format("  step {:<10} {}\n",
+            fmt::format("  step {:<13} {}\n",
                         p.step_s.mid >= 1 ? significant(p.step_s.mid) + " s" : significant(p.step_s.mid * 1e3) + " ms",
                         fitting_bar(style, bar_parts(p.seconds, p.step_s.mid, unit, TimeTerm::count), indent));
     }
     if (p.memory_bytes.mid > 0) {
         text +=
-            fmt::format("  {} {:<10} {}\n",
+            fmt::format("  {} {:<13} {}\n",
                         catalog.node_types()[static_cast<std::size_t>(best.node_type)].has_gpu() ? "GPU " : "RAM ",
                         fmt::format("{}/{} GiB", significant(p.memory_bytes.mid / kGiB),
                                     significant(p.memory_capacity_bytes / kGiB)),

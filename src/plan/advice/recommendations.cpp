@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/model_count.h"
 #include "plan/advice/advice.h"
 
 namespace stoker {
@@ -36,9 +37,8 @@ void advise_recommendations(const AdviceInput& input, AdviceList& out) {
     const Workload& workload = input.context.workload;
     if (winner == nullptr) return;
     const NodeType& node = input.node(*winner);
-    const bool small = !is_generative(workload.model) &&
-                       (workload.model.published_parameters > 0 ? workload.model.published_parameters < 1e8
-                                                                : !workload.model.transformer());
+    const bool small =
+        !is_generative(workload.model) && (!workload.model_known || parameters_of(workload.model) < 1e8);
     std::string role, sizes;
     if (is_training(workload.kind)) {
         role = small                           ? "training a small model"

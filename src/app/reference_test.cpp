@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "app/args.h"
+#include "io/files.h"
+
+namespace stoker {
+namespace {
+
+std::string page(const std::string& name) {
+    const auto text = read_file(std::string(STOKER_SOURCE_DIR) + "/docs/reference/" + name, 1u << 20);
+    return text ? *text : "missing: " + name;
+}
+
+// A flag that was added or renamed without the reference page leaves readers with a manual that lies.
+TEST(Reference, CommandsPageIsWhatTheTablesSay) {
+    EXPECT_EQ(page("commands.md"), reference_markdown()) << "stoker completion reference > docs/reference/commands.md";
+}
+
+// The same for the keys of the workload file.
+TEST(Reference, WorkloadPageIsWhatTheTablesSay) {
+    EXPECT_EQ(page("workload.md"), workload_reference()) << "stoker schema workload-reference > docs/reference/workload.md";
+}
+
+// Every command can be found by its name, says how it is used, and shows an example.
+TEST(Reference, EveryCommandHasUsageAndExamples) {
+    for (const Command& command : all_commands()) {
+        EXPECT_EQ(find_command(command.name), &command);
+        EXPECT_NE(command.usage.find("stoker " + command.name), std::string::npos) << command.name;
+        EXPECT_FALSE(command.examples.empty()) << command.name;
+        EXPECT_TRUE(command.run != nullptr) << command.name;
+    }
+}
+
+}  // namespace
+}  // namespace stoker

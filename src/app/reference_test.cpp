@@ -20,7 +20,8 @@ TEST(Reference, CommandsPageIsWhatTheTablesSay) {
 
 // The same for the keys of the workload file.
 TEST(Reference, WorkloadPageIsWhatTheTablesSay) {
-    EXPECT_EQ(page("workload.md"), workload_reference()) << "stoker schema workload-reference > docs/reference/workload.md";
+    EXPECT_EQ(page("workload.md"), workload_reference())
+        << "stoker schema workload-reference > docs/reference/workload.md";
 }
 
 // Every command can be found by its name, says how it is used, and shows an example.

@@ -24,7 +24,6 @@ struct TypeTraits {
     bool alternating_window = false;  // the window holds on some layers only, so it does not bound the cache
 };
 
-constexpr auto kDecoder = ModelKind::decoder;
 constexpr auto kEncoder = ModelKind::encoder;
 constexpr auto kBoth = ModelKind::encoder_decoder;
 

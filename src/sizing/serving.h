@@ -99,7 +99,7 @@ struct ServingLoad {
     std::uint64_t seed = 1;
     int requests = 2000;  // simulated, the first tenth discarded
     bool burst = false;   // closed loop: all start with a whole request ahead; else spread over a request's life, so
-                         // that requests of one length do not stay in lockstep as no real clients do
+                          // that requests of one length do not stay in lockstep as no real clients do
 };
 
 struct ServingOutcome {

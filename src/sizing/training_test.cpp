@@ -15,6 +15,11 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
+// g++ 12 cannot see that the two below are a pair once one of them is inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
 void* operator new(std::size_t size) {
     ++allocations;
     if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;

@@ -37,8 +37,7 @@ void advise_recommendations(const AdviceInput& input, AdviceList& out) {
     const Workload& workload = input.context.workload;
     if (winner == nullptr) return;
     const NodeType& node = input.node(*winner);
-    const bool small =
-        !is_generative(workload.model) && (!workload.model_known || parameters_of(workload.model) < 1e8);
+    const bool small = !is_generative(workload.model) && (!workload.model_known || parameters_of(workload.model) < 1e8);
     std::string role, sizes;
     if (is_training(workload.kind)) {
         role = small                           ? "training a small model"

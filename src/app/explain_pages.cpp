@@ -30,7 +30,8 @@ ExplainPage parse_page(std::string_view path, std::string_view text) {
     ExplainPage page;
     page.name = std::string(path.substr(kFolder.size(), path.size() - kFolder.size() - kEnding.size()));
     page.title = header_value(text, "# ");
-    for (const std::string_view alias : split(header_value(text, "aliases:"), ',')) {
+    const std::string aliases = header_value(text, "aliases:");  // split() points into it
+    for (const std::string_view alias : split(aliases, ',')) {
         if (!trim(alias).empty()) page.aliases.emplace_back(trim(alias));
     }
     page.group = header_value(text, "group:");

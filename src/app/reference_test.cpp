@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,7 +10,7 @@ namespace stoker {
 namespace {
 
 std::string page(const std::string& name) {
-    const auto text = read_file(std::string(STOKER_SOURCE_DIR) + "/docs/reference/" + name, 1u << 20);
+    const auto text = read_file(fmt::format("{}/docs/reference/{}", STOKER_SOURCE_DIR, name), 1u << 20);
     return text ? *text : "missing: " + name;
 }
 

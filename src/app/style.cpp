@@ -33,44 +33,72 @@ std::string stacked_bar(const Style& style, const std::vector<BarPart>& parts, i
     return text + (style.unicode ? "▏" : "]");
 }
 
-std::string table_text(const Style& style, const std::vector<Column>& columns,
-                       const std::vector<std::vector<std::string>>& rows, int indent) {
+namespace {
+
+// What each column gets: what it needs, or, when the sum does not fit, less: the last column down to
+// a readable width, then the widest left-aligned ones.
+std::vector<std::size_t> column_widths(const Style& style, const std::vector<Column>& columns,
+                                       const std::vector<std::vector<std::string>>& rows, std::size_t indent) {
+    constexpr std::size_t kNarrowest = 12, kRoomForReasons = 22;
     std::vector<std::size_t> widths;
+    std::size_t sum = indent;
     for (std::size_t c = 0; c < columns.size(); ++c) {
         std::size_t width = display_width(columns[c].head);
         for (const auto& row : rows) width = std::max(width, c < row.size() ? display_width(row[c]) : std::size_t{0});
         widths.push_back(width);
+        sum += width + (c > 0 ? 2 : 0);
     }
-    std::size_t start_of_last = static_cast<std::size_t>(indent);
-    for (std::size_t c = 0; c + 1 < columns.size(); ++c) start_of_last += widths[c] + 2;
-    const std::size_t room = std::max<std::size_t>(
-        20, static_cast<std::size_t>(style.width) - std::min(start_of_last, static_cast<std::size_t>(style.width)));
-
-    const auto line = [&](const std::vector<std::string>& cells, bool head) {
-        std::string text(static_cast<std::size_t>(indent), ' ');
-        for (std::size_t c = 0; c < columns.size(); ++c) {
-            const std::string cell = c < cells.size() ? cells[c] : "";
-            const bool last = c + 1 == columns.size();
-            if (last && columns[c].align == Align::left) {
-                const std::vector<std::string> lines = wrap(cell, room);
-                for (std::size_t i = 0; i < lines.size(); ++i) {
-                    if (i > 0) text += "\n" + std::string(start_of_last, ' ');
-                    text += lines[i];
-                }
-            } else if (columns[c].align == Align::right) {
-                text += pad_left(cell, widths[c]);
-            } else {
-                text += pad_right(cell, widths[c]);
-            }
-            if (!last) text += "  ";
+    while (sum > static_cast<std::size_t>(style.width)) {
+        std::size_t widest = columns.size();
+        if (columns.back().align == Align::left && widths.back() > kRoomForReasons) {
+            --widths.back();
+            --sum;
+            continue;
         }
-        while (!text.empty() && text.back() == ' ') text.pop_back();
-        return (head ? style.dim(text) : text) + "\n";
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            if (columns[c].align != Align::left || widths[c] <= kNarrowest) continue;
+            if (widest == columns.size() || widths[c] >= widths[widest])
+                widest = c;  // of equals the last: names stay whole
+        }
+        if (widest == columns.size()) break;
+        --widths[widest];
+        --sum;
+    }
+    return widths;
+}
+
+}  // namespace
+
+std::string table_text(const Style& style, const std::vector<Column>& columns,
+                       const std::vector<std::vector<std::string>>& rows, int indent) {
+    const auto margin = static_cast<std::size_t>(indent);
+    const std::vector<std::size_t> widths = column_widths(style, columns, rows, margin);
+    const auto row_text = [&](const std::vector<std::string>& row, bool head) {
+        std::vector<std::vector<std::string>> cells;  // by column, then line
+        std::size_t height = 1;
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const std::string cell = c < row.size() ? row[c] : "";
+            const bool fits = columns[c].align == Align::right || display_width(cell) <= widths[c];
+            cells.push_back(fits ? std::vector<std::string>{cell} : wrap(cell, widths[c]));
+            height = std::max(height, cells.back().size());
+        }
+        std::string text;
+        for (std::size_t line = 0; line < height; ++line) {
+            std::string out(margin, ' ');
+            for (std::size_t c = 0; c < columns.size(); ++c) {
+                const std::string cell = line < cells[c].size() ? cells[c][line] : std::string();
+                out += columns[c].align == Align::right ? pad_left(cell, widths[c]) : pad_right(cell, widths[c]);
+                out += "  ";
+            }
+            out.erase(out.find_last_not_of(' ') + 1);
+            text += (head ? style.dim(out) : out) + "\n";
+        }
+        return text;
     };
     std::vector<std::string> heads;
     for (const Column& column : columns) heads.push_back(column.head);
-    std::string text = line(heads, true);
-    for (const auto& row : rows) text += line(row, false);
+    std::string text = row_text(heads, true);
+    for (const auto& row : rows) text += row_text(row, false);
     return text;
 }
 

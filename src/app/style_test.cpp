@@ -23,7 +23,7 @@ TEST(Style, TablesAlignByDisplayWidthAndWrapTheLastColumn) {
         table_text(style, {{"name"}, {"n", Align::right}, {"note"}},
                    {{"é", "10", "a note that is longer than its column has room"}, {"abc", "9", "short"}});
     const auto lines = split_lines(text);
-    ASSERT_GE(lines.size(), 5u);
+    ASSERT_GE(lines.size(), 4u);
     EXPECT_EQ(lines[0], "  name   n  note");
     EXPECT_TRUE(lines[1].starts_with("  é     10  a note")) << text;
     EXPECT_TRUE(lines[2].starts_with("            ")) << text;

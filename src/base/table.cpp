@@ -98,7 +98,12 @@ Json any_of(Json::Array forms) {
 }
 Json one_of(const std::vector<std::string>& choices) {
     Json names = Json::array();
-    for (const std::string& choice : choices) names.push(choice);
+    for (const std::string& choice : choices) {
+        // `version: 1` is a number to every reader of YAML but ours.
+        if (!choice.empty() && choice.find_first_not_of("0123456789") == std::string::npos)
+            names.push(std::stoi(choice));
+        names.push(choice);
+    }
     return Json::object().set("enum", std::move(names));
 }
 

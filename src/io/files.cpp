@@ -91,7 +91,7 @@ Error too_large(const std::string& path, std::size_t max_bytes) {
 Result<std::string> read_all(int fd, const std::string& path, std::size_t expected, std::size_t max_bytes) {
     std::string text;
     // One byte more than announced, so that the end is seen without growing once more.
-    std::size_t chunk = std::clamp<std::size_t>(expected + 1, 4096, max_bytes + 1);
+    std::size_t chunk = std::min(std::max<std::size_t>(expected + 1, 4096), max_bytes + 1);
     for (std::size_t have = 0;;) {
         if (have == text.size()) text.resize(std::min(have + chunk, max_bytes + 1));
         const ssize_t got = ::read(fd, text.data() + have, text.size() - have);

@@ -1,3 +1,5 @@
+// Longer than 500 lines because bounds, simulation and packing of replicas read the same private tables; splitting the
+// packing out is the next step.
 #include "plan/search_serving.h"
 
 #include <algorithm>

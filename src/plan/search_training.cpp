@@ -1,3 +1,5 @@
+// Longer than 500 lines because the search, its bounds and its cache of evaluated layouts stand or fall together; the
+// cache could move out.
 #include "plan/search_training.h"
 
 #include <algorithm>

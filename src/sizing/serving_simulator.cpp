@@ -1,3 +1,5 @@
+// Longer than 500 lines because the scheduler policies share one private state and its invariants, which a split would
+// have to publish.
 #include "sizing/serving_simulator.h"
 
 #include <algorithm>

@@ -44,7 +44,7 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
     for (const Rejection& rejection : input.plan.rejected)
         if (is_t4(rejection.node_type) && rejection.reason == Reason::memory) t4 = &rejection;
     for (const Candidate& candidate : input.plan.candidates)
-        if (is_t4(candidate.node_type) && on_t4 == nullptr) on_t4 = &candidate;
+        if (is_t4(candidate.node_type) && candidate.replica.gpus() == 1 && on_t4 == nullptr) on_t4 = &candidate;
     if (on_t4 != nullptr) {
         std::string text = fmt::format(
             "the model fits a T4 (about 15 of its 16 GiB are usable; INT8, FP16 and Tensor Cores, no BF16): start at "

@@ -50,9 +50,9 @@ private:
         if (c == '#' || (c == '/' && at_ + 1 < end_ && (at_[1] == '/' || at_[1] == '*')))
             return error(here(), "JSON has no comments", "remove the comment, or write the file as YAML");
         if (c == '\'') return error(here(), "JSON text stands in double quotes, not in single ones");
-        std::string_view word(at_, 0);
-        while (word.size() < 40 && word.data() + word.size() < end_ && is_word(word.data()[word.size()]))
-            word = std::string_view(at_, word.size() + 1);
+        const char* word_end = at_;
+        while (word_end - at_ < 40 && word_end < end_ && is_word(*word_end)) ++word_end;
+        const std::string_view word(at_, static_cast<std::size_t>(word_end - at_));
         if (!word.empty() && !is_digit(c))
             return error(here(), fmt::format("found {} where {} is expected", word, expected), word_remedy(word));
         return error(here(), fmt::format("found '{}' where {} is expected", first_character(), expected));

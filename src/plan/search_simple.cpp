@@ -65,7 +65,7 @@ Search search_notebook(const Context& context) {
         point.framework = "jupyter";
         point.prediction.utilisation = 0.1;
         fill_common(point, choice, need);
-        if (choice.node->has_gpu() && choice.node->accelerators < 1)
+        if (choice.accelerator != nullptr && choice.node->accelerators < 1)
             point.notes.push_back(fmt::format("{:.2f} of an {}: a share, not a whole GPU, whatever list-skus counts",
                                               choice.node->accelerators, choice.accelerator->name));
         search.points.push_back(std::move(point));

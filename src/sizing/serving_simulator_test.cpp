@@ -1,5 +1,5 @@
 // The event simulation against queueing theory and against its own books.
-#include "sizing/serving_simulator.h"
+#include "sizing/serving_traffic.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-# Libraries of the distribution, under short names of our own: fmt, yaml, Threads::Threads.
+# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, Threads::Threads.
 find_package(Threads REQUIRED)
 
 # Debian has no static libfmt, so the portable build compiles it in.
@@ -16,6 +16,16 @@ find_path(STOKER_YAML_INCLUDE yaml.h REQUIRED)
 add_library(yaml UNKNOWN IMPORTED)
 set_target_properties(yaml PROPERTIES IMPORTED_LOCATION ${STOKER_YAML_LIBRARY}
                                       INTERFACE_INCLUDE_DIRECTORIES ${STOKER_YAML_INCLUDE})
+
+if(STOKER_PORTABLE)
+  find_library(STOKER_ZLIB_LIBRARY NAMES libz.a z REQUIRED)
+else()
+  find_library(STOKER_ZLIB_LIBRARY NAMES z REQUIRED)
+endif()
+find_path(STOKER_ZLIB_INCLUDE zlib.h REQUIRED)
+add_library(zlib UNKNOWN IMPORTED)
+set_target_properties(zlib PROPERTIES IMPORTED_LOCATION ${STOKER_ZLIB_LIBRARY}
+                                      INTERFACE_INCLUDE_DIRECTORIES ${STOKER_ZLIB_INCLUDE})
 
 set(STOKER_TEST_LIBRARIES)
 if(STOKER_TESTS)

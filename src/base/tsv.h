@@ -1,5 +1,6 @@
 // Reads tab-separated text without copying it: one header line, then one row a line, all of the same number of cells.
 // Lines that are blank or begin with # are skipped. Cells are taken as they stand: no quotes, no escapes.
+// Comma-separated text is read the same way; there a cell may stand in double quotes, but hold none.
 //   TRY(const Tsv sizes, Tsv::read(text, "vm_sizes.tsv"));
 //   TRY(const std::size_t name, sizes.column("name"));
 //   for (std::size_t row = 0; row < sizes.rows(); ++row) use(sizes.at(row, name));
@@ -16,6 +17,7 @@ namespace stoker {
 class Tsv {
 public:
     static Result<Tsv> read(std::string_view text, FileName file);
+    static Result<Tsv> read_csv(std::string_view text, FileName file);
 
     std::size_t rows() const { return lines_.size(); }
     const std::vector<std::string_view>& header() const { return header_; }
@@ -30,6 +32,8 @@ public:
     Error error(std::size_t row, std::size_t column, std::string message) const;  // "<column>: message" with its place
 
 private:
+    static Result<Tsv> read_separated(std::string_view text, FileName file, char separator);
+
     FileName file_;
     std::vector<std::string_view> header_;
     std::vector<std::string_view> cells_;  // row after row

@@ -31,6 +31,18 @@ TEST(Tsv, WrongNumbersHaveTheirPlace) {
               "error: there is no column price\n  at t.tsv\n  the columns are name, gpus\n");
 }
 
+// Traces come as CSV, some with cells in quotes; a comma inside quotes must not shift every cell behind it.
+TEST(Tsv, ReadsCommaSeparatedTextWithQuotes) {
+    const Tsv csv = Tsv::read_csv("name,note,count\r\na,\"one, two\",3\r\n\"b\",,\"4\"\r\n", "a.csv").value();
+    ASSERT_EQ(csv.rows(), 2U);
+    EXPECT_EQ(csv.at(0, 1), "one, two");
+    EXPECT_EQ(csv.whole_number(0, 2).value(), 3);
+    EXPECT_EQ(csv.at(1, 0), "b");
+    EXPECT_EQ(csv.at(1, 1), "");
+    EXPECT_EQ(csv.whole_number(1, 2).value(), 4);
+    EXPECT_EQ(Tsv::read_csv("a,b\n\"1,2\n", "a.csv")->at(0, 0), "\"1");  // never closed: as it stands
+}
+
 // Rows of another length, doubled or nameless columns, a missing header and other encodings are refused with the line.
 TEST(Tsv, BrokenFilesAreRefusedWithTheLine) {
     EXPECT_EQ(Tsv::read("a\tb\n1\t2\n3\n", "t.tsv").error().text(),

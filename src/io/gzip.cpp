@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/units.h"
 #include "io/files.h"
 
 namespace stoker {

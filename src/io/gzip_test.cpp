@@ -38,7 +38,9 @@ TEST(Gzip, RefusesEveryCutAndDamage) {
         std::string bad = whole;
         bad[i] = static_cast<char>(bad[i] ^ 0x10);
         const auto read = gunzip(bad, "a.gz", 1000);
-        if (read) EXPECT_EQ(*read, gunzip(whole, "a.gz", 1000).value()) << i;
+        if (read) {
+            EXPECT_EQ(*read, gunzip(whole, "a.gz", 1000).value()) << i;
+        }
     }
     EXPECT_THAT(gunzip(whole + "tail", "a.gz", 1000).error().text(), testing::HasSubstr("followed by something else"));
 }

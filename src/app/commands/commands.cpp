@@ -4,8 +4,9 @@ namespace stoker {
 
 const std::vector<Command>& all_commands() {
     static const std::vector<Command> commands = {
-        plan_command(),    estimate_command(), compare_command(), cost_command(),   catalog_command(),
-        explain_command(), template_command(), bench_command(),   schema_command(), completion_command(),
+        plan_command(),     estimate_command(), compare_command(),    cost_command(),
+        catalog_command(),  explain_command(),  template_command(),   bench_command(),
+        simulate_command(), schema_command(),   completion_command(),
     };
     return commands;
 }

@@ -13,6 +13,7 @@ Command catalog_command();
 Command explain_command();
 Command template_command();
 Command bench_command();
+Command simulate_command();
 Command schema_command();
 Command completion_command();
 

@@ -1,4 +1,4 @@
-# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, Threads::Threads.
+# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, sqlite, crypto, Threads::Threads.
 find_package(Threads REQUIRED)
 
 # Debian has no static libfmt, so the portable build compiles it in.
@@ -7,25 +7,24 @@ add_library(stoker_fmt INTERFACE)
 target_link_libraries(stoker_fmt INTERFACE $<IF:$<BOOL:${STOKER_PORTABLE}>,fmt::fmt-header-only,fmt::fmt>)
 add_library(fmt ALIAS stoker_fmt)
 
-if(STOKER_PORTABLE)
-  find_library(STOKER_YAML_LIBRARY NAMES libyaml.a yaml REQUIRED)
-else()
-  find_library(STOKER_YAML_LIBRARY NAMES yaml REQUIRED)
-endif()
-find_path(STOKER_YAML_INCLUDE yaml.h REQUIRED)
-add_library(yaml UNKNOWN IMPORTED)
-set_target_properties(yaml PROPERTIES IMPORTED_LOCATION ${STOKER_YAML_LIBRARY}
-                                      INTERFACE_INCLUDE_DIRECTORIES ${STOKER_YAML_INCLUDE})
+# stoker_library(NAME FILE HEADER): the library FILE of the distribution as target NAME, static in the portable build.
+function(stoker_library name file header)
+  string(TOUPPER ${name} upper)
+  if(STOKER_PORTABLE)
+    find_library(STOKER_${upper}_LIBRARY NAMES lib${file}.a ${file} REQUIRED)
+  else()
+    find_library(STOKER_${upper}_LIBRARY NAMES ${file} REQUIRED)
+  endif()
+  find_path(STOKER_${upper}_INCLUDE ${header} REQUIRED)
+  add_library(${name} UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${STOKER_${upper}_LIBRARY}
+                                           INTERFACE_INCLUDE_DIRECTORIES ${STOKER_${upper}_INCLUDE})
+endfunction()
 
-if(STOKER_PORTABLE)
-  find_library(STOKER_ZLIB_LIBRARY NAMES libz.a z REQUIRED)
-else()
-  find_library(STOKER_ZLIB_LIBRARY NAMES z REQUIRED)
-endif()
-find_path(STOKER_ZLIB_INCLUDE zlib.h REQUIRED)
-add_library(zlib UNKNOWN IMPORTED)
-set_target_properties(zlib PROPERTIES IMPORTED_LOCATION ${STOKER_ZLIB_LIBRARY}
-                                      INTERFACE_INCLUDE_DIRECTORIES ${STOKER_ZLIB_INCLUDE})
+stoker_library(yaml yaml yaml.h)
+stoker_library(zlib z zlib.h)
+stoker_library(sqlite sqlite3 sqlite3.h)
+stoker_library(crypto crypto openssl/evp.h)
 
 set(STOKER_TEST_LIBRARIES)
 if(STOKER_TESTS)

@@ -1,0 +1,317 @@
+#include "io/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "io/sha256.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x53746f6b;  // "Stok", at offset 68 of the file
+constexpr std::int64_t kSchema = 1;
+const std::string kFirstHash(kDigestBytes, '\0');
+
+constexpr std::string_view kTables = R"(
+CREATE TABLE journal(
+  seq       INTEGER PRIMARY KEY,
+  at_us     INTEGER NOT NULL,
+  epoch     INTEGER NOT NULL,
+  kind      INTEGER NOT NULL,
+  format    INTEGER NOT NULL,
+  object    TEXT NOT NULL,
+  version   INTEGER NOT NULL,
+  actor     TEXT NOT NULL,
+  cause     TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  trace     TEXT NOT NULL,
+  body      BLOB,
+  body_hash BLOB NOT NULL,
+  hash      BLOB NOT NULL
+) STRICT;
+CREATE INDEX journal_object ON journal(object, seq);
+CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, format INTEGER NOT NULL, state BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
+)";
+
+constexpr std::string_view kJournalColumns =
+    "seq, at_us, epoch, kind, format, object, version, actor, cause, operation, trace, body, body_hash, hash";
+
+std::string big_endian(std::uint64_t value) {
+    std::string bytes(8, '\0');
+    for (std::size_t i = 8; i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value & 0xff);
+    return bytes;
+}
+
+JournalRecord record_of(const Statement& row) {
+    JournalRecord record;
+    record.seq = static_cast<std::uint64_t>(row.integer(0));
+    record.at_us = row.integer(1);
+    record.epoch = static_cast<std::uint64_t>(row.integer(2));
+    record.kind = static_cast<std::uint32_t>(row.integer(3));
+    record.format = static_cast<std::uint32_t>(row.integer(4));
+    record.object = row.text(5);
+    record.version = static_cast<std::uint64_t>(row.integer(6));
+    record.actor = row.text(7);
+    record.cause = row.text(8);
+    record.operation = row.text(9);
+    record.trace = row.text(10);
+    record.redacted = row.is_null(11);
+    record.body = row.blob(11);
+    record.body_hash = row.blob(12);
+    record.hash = row.blob(13);
+    return record;
+}
+
+Error broken(const Database& database, std::uint64_t seq, std::string_view what) {
+    return Error(ErrorKind::invalid, fmt::format("record {} of {} {}", seq, database.path(), what), {},
+                 "someone or something changed the file. Restore a backup, or look at the records around it");
+}
+
+// The folder belongs to one process at a time; the kernel drops the lock when that process ends, however it ends.
+Result<int> lock_folder(const std::string& folder) {
+    const std::string path = folder + "/lock";
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        const ErrorKind kind = errno == EACCES || errno == EROFS ? ErrorKind::denied
+                               : errno == ENOSPC                 ? ErrorKind::exhausted
+                                                                 : ErrorKind::unavailable;
+        return Error(kind, fmt::format("cannot write {}: {}", printable(path), std::strerror(errno)));
+    }
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        std::string pid(32, '\0');
+        const ssize_t got = ::pread(fd, pid.data(), pid.size(), 0);
+        pid.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        ::close(fd);
+        return Error(
+            ErrorKind::conflict,
+            fmt::format("{} is in use by process {}", printable(folder), pid.empty() ? "?" : printable(pid, 20)), {},
+            "stop it, or name another folder");
+    }
+    const std::string pid = std::to_string(::getpid());
+    // The number only helps a person; without it the lock holds all the same.
+    if (::ftruncate(fd, 0) == 0) (void)!::pwrite(fd, pid.data(), pid.size(), 0);
+    return fd;
+}
+
+}  // namespace
+
+std::string record_hash(const JournalRecord& record, std::string_view previous_hash) {
+    Sha256 sum;
+    sum.add(previous_hash);
+    for (const std::uint64_t number : {record.seq, static_cast<std::uint64_t>(record.at_us), record.epoch,
+                                       std::uint64_t{record.kind}, std::uint64_t{record.format}, record.version})
+        sum.add(big_endian(number));
+    for (const std::string* text : {&record.object, &record.actor, &record.cause, &record.operation, &record.trace})
+        sum.add(big_endian(text->size())).add(*text);
+    return sum.add(record.body_hash).finish();
+}
+
+Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const Options& options) {
+    std::error_code code;
+    if (options.create) std::filesystem::create_directories(folder, code);
+    if (code)
+        return Error(ErrorKind::denied,
+                     fmt::format("cannot make the folder {}: {}", printable(folder), code.message()));
+    if (!std::filesystem::is_directory(folder, code))
+        return Error(ErrorKind::not_found, fmt::format("there is no folder {}", printable(folder)));
+    TRY(const int lock, lock_folder(folder));
+    auto database = Database::open(folder + "/stoker.db", {.create = options.create});
+    if (!database) {
+        ::close(lock);
+        return database.error();
+    }
+    std::unique_ptr<Journal> journal(new Journal(std::move(*database), lock));
+    TRY_VOID(journal->migrate(options));
+    TRY_VOID(journal->load_head());
+    return journal;
+}
+
+Journal::~Journal() {
+    insert_.reset();
+    database_.reset();
+    ::close(lock_);
+}
+
+Status Journal::migrate(const Options& options) {
+    Database& db = *database_;
+    TRY(const std::int64_t application, db.integer("PRAGMA application_id"));
+    TRY(const std::int64_t schema, db.integer("PRAGMA user_version"));
+    TRY(const std::int64_t tables, db.integer("SELECT count(*) FROM sqlite_schema"));
+    if (tables > 0 && application != kApplicationId)
+        return Error(ErrorKind::invalid, printable(db.path()) + " is a database of another program", {},
+                     "name another folder");
+    if (schema > kSchema)
+        return Error(ErrorKind::unsupported,
+                     fmt::format("{} was written by a newer Stoker (schema {}, this one knows {})",
+                                 printable(db.path()), schema, kSchema),
+                     {}, "install that version again; an older one would lose what it does not know");
+    TRY(Transaction transaction, Transaction::begin(db));
+    if (schema == 0) {
+        TRY_VOID(db.execute(kTables));
+        TRY_VOID(db.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kSchema)));
+    }
+    if (options.prepare_tables) {
+        TRY_VOID(options.prepare_tables(db));
+    }
+    return transaction.commit();
+}
+
+Status Journal::load_head() {
+    TRY(Statement last, database_->prepare("SELECT seq, hash, at_us, epoch FROM journal ORDER BY seq DESC LIMIT 1"));
+    TRY(const bool any, last.step());
+    head_ = {.seq = 0, .hash = kFirstHash};
+    if (any) {
+        head_ = {.seq = static_cast<std::uint64_t>(last.integer(0)), .hash = std::string(last.blob(1))};
+        last_at_us_ = last.integer(2);
+        epoch_ = static_cast<std::uint64_t>(last.integer(3));
+    }
+    TRY(Statement insert, database_->prepare(fmt::format("INSERT INTO journal({}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                                                         kJournalColumns)));
+    insert_ = std::move(insert);
+    return done();
+}
+
+Status Journal::append(std::span<const JournalEntry> entries, std::int64_t at_us,
+                       const std::function<Status(Database&, std::uint64_t)>& project) {
+    if (failed_)
+        return Error(ErrorKind::unavailable, "the journal could not be written before; nothing more is accepted", {},
+                     "restart the server");
+    for (const JournalEntry& entry : entries)
+        if (entry.body.size() > kMaxBodyBytes)
+            return Error(ErrorKind::exhausted,
+                         fmt::format("a record of {} bytes, at most {} are kept", entry.body.size(), kMaxBodyBytes));
+    const auto write = [&]() -> Status {
+        TRY(Transaction transaction, Transaction::begin(*database_));
+        JournalHead head = head_;
+        const std::int64_t at = std::max(at_us, last_at_us_);
+        for (const JournalEntry& entry : entries) {
+            JournalRecord record;
+            static_cast<JournalEntry&>(record) = entry;
+            record.seq = head.seq + 1;
+            record.at_us = at;
+            record.epoch = epoch_;
+            record.body_hash = sha256(record.body);
+            record.hash = record_hash(record, head.hash);
+            insert_->bind(1, static_cast<std::int64_t>(record.seq))
+                .bind(2, record.at_us)
+                .bind(3, static_cast<std::int64_t>(record.epoch))
+                .bind(4, std::int64_t{record.kind})
+                .bind(5, std::int64_t{record.format})
+                .bind(6, std::string_view(record.object))
+                .bind(7, static_cast<std::int64_t>(record.version))
+                .bind(8, std::string_view(record.actor))
+                .bind(9, std::string_view(record.cause))
+                .bind(10, std::string_view(record.operation))
+                .bind(11, std::string_view(record.trace))
+                .bind_blob(12, record.body)
+                .bind_blob(13, record.body_hash)
+                .bind_blob(14, record.hash);
+            TRY_VOID(insert_->run());
+            head = {.seq = record.seq, .hash = std::move(record.hash)};
+        }
+        if (project) {
+            TRY_VOID(project(*database_, head_.seq + 1));
+        }
+        TRY_VOID(transaction.commit());
+        head_ = std::move(head);
+        last_at_us_ = at;
+        return done();
+    };
+    Status status = write();
+    if (!status) failed_ = true;
+    return status;
+}
+
+Status Journal::read(std::uint64_t after, const std::function<Result<bool>(const JournalRecord&)>& use) {
+    std::string previous = kFirstHash;
+    if (after > 0) {
+        TRY(Statement before, database_->prepare("SELECT hash FROM journal WHERE seq = ?"));
+        before.bind(1, static_cast<std::int64_t>(after));
+        TRY(const bool found, before.step());
+        if (!found) return broken(*database_, after, "is missing");
+        previous = before.blob(0);
+    }
+    TRY(Statement rows,
+        database_->prepare(fmt::format("SELECT {} FROM journal WHERE seq > ? ORDER BY seq", kJournalColumns)));
+    rows.bind(1, static_cast<std::int64_t>(after));
+    for (std::uint64_t expected = after + 1;; ++expected) {
+        TRY(const bool more, rows.step());
+        if (!more) break;
+        const JournalRecord record = record_of(rows);
+        if (record.seq != expected) return broken(*database_, expected, "is missing");
+        if (!record.redacted && sha256(record.body) != record.body_hash)
+            return broken(*database_, record.seq, "has another body than when it was written");
+        if (record_hash(record, previous) != record.hash)
+            return broken(*database_, record.seq, "does not follow from the one before");
+        TRY(const bool go_on, use(record));
+        if (!go_on) break;
+        previous = record.hash;
+    }
+    return done();
+}
+
+Result<JournalHead> Journal::verify() {
+    JournalHead head{.seq = 0, .hash = kFirstHash};
+    TRY_VOID(read(0, [&](const JournalRecord& record) -> Result<bool> {
+        head = {.seq = record.seq, .hash = record.hash};
+        return true;
+    }));
+    if (head.seq != head_.seq || head.hash != head_.hash) return broken(*database_, head_.seq, "is missing");
+    return head;
+}
+
+Status Journal::save_snapshot(const Snapshot& snapshot) {
+    TRY(Transaction transaction, Transaction::begin(*database_));
+    TRY(Statement insert,
+        database_->prepare("INSERT OR REPLACE INTO snapshot(seq, format, state, digest) VALUES(?,?,?,?)"));
+    const std::string digest = sha256(big_endian(snapshot.seq) + snapshot.state);
+    insert.bind(1, static_cast<std::int64_t>(snapshot.seq))
+        .bind(2, std::int64_t{snapshot.format})
+        .bind_blob(3, snapshot.state)
+        .bind_blob(4, digest);
+    TRY_VOID(insert.run());
+    TRY_VOID(database_->execute(
+        "DELETE FROM snapshot WHERE seq NOT IN (SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)"));
+    return transaction.commit();
+}
+
+Result<std::optional<Snapshot>> Journal::newest_snapshot() {
+    TRY(Statement rows,
+        database_->prepare("SELECT seq, format, state, digest FROM snapshot WHERE seq <= ? ORDER BY seq DESC"));
+    rows.bind(1, static_cast<std::int64_t>(head_.seq));
+    for (;;) {
+        TRY(const bool more, rows.step());
+        if (!more) return std::optional<Snapshot>();
+        Snapshot snapshot{.seq = static_cast<std::uint64_t>(rows.integer(0)),
+                          .format = static_cast<std::uint32_t>(rows.integer(1)),
+                          .state = std::string(rows.blob(2))};
+        if (sha256(big_endian(snapshot.seq) + snapshot.state) == rows.blob(3))
+            return std::optional(std::move(snapshot));
+    }
+}
+
+Status Journal::redact(std::uint64_t seq) {
+    TRY(Statement update, database_->prepare("UPDATE journal SET body = NULL WHERE seq = ?"));
+    update.bind(1, static_cast<std::int64_t>(seq));
+    return update.run();
+}
+
+Status Journal::back_up(const std::string& file) {
+    std::error_code code;
+    if (std::filesystem::exists(file, code))
+        return Error(ErrorKind::conflict, printable(file) + " exists already", {}, "name a file that does not");
+    return database_->copy_to(file);
+}
+
+}  // namespace stoker

@@ -1,0 +1,120 @@
+// The journal: every change of state as one record, in the order in which it was decided, in one SQLite file. Records
+// are chained by SHA-256, so an edit, a removal or an insertion shows; the same records are the audit trail. The
+// journal knows no kinds of records: bytes in, bytes out.
+//
+// What append() returned done() for survives kill -9 and power loss. After append() failed, nothing of it is in the
+// file, and the caller's idea of the state may be ahead of it: the process has to end (a failed fsync cannot be
+// repeated).
+//
+// One Journal per folder, held by a lock; one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "io/sqlite.h"
+
+namespace stoker {
+
+// What a record says. Numbers of kinds are never used again for something else.
+struct JournalEntry {
+    std::uint32_t kind = 0;
+    std::uint32_t format = 1;   // of the body
+    std::string object;         // "run/r-7"
+    std::uint64_t version = 0;  // of the object after this record: the one before, plus 1
+    std::string actor;          // "user/u-3", "core/scheduler"
+    std::string cause;          // a code; empty for facts
+    std::string operation;      // the id of the effect this belongs to, or empty
+    std::string trace;          // W3C traceparent, or empty
+    std::string body;           // canonical JSON, at most kMaxBodyBytes
+};
+inline constexpr std::size_t kMaxBodyBytes = 64 * 1024;
+
+struct JournalRecord : JournalEntry {
+    std::uint64_t seq = 0;
+    std::int64_t at_us = 0;   // wall clock, UTC; never less than the record's before
+    std::uint64_t epoch = 0;  // of the server that wrote it
+    bool redacted = false;    // the body is gone, its hash is not
+    std::string body_hash, hash;
+};
+
+struct Snapshot {
+    std::uint64_t seq = 0;  // the last record it includes
+    std::uint32_t format = 0;
+    std::string state;
+};
+
+struct JournalHead {
+    std::uint64_t seq = 0;
+    std::string hash;  // of record seq; 32 zero bytes for an empty journal
+};
+
+class Journal {
+public:
+    struct Options {
+        bool create = true;
+        // Called inside the transaction that creates or migrates the file, for the tables of the caller.
+        std::function<Status(Database&)> prepare_tables;
+    };
+
+    // Opens `folder`/stoker.db, making both when they are missing. Refused: a folder that another process holds (its
+    // pid is told), a file of a newer Stoker, a file that is none of ours, a damaged one.
+    static Result<std::unique_ptr<Journal>> open(const std::string& folder, const Options& options);
+    ~Journal();
+    Journal(const Journal&) = delete;
+    Journal& operator=(const Journal&) = delete;
+
+    const JournalHead& head() const { return head_; }
+    std::uint64_t epoch() const { return epoch_; }
+    // Every record from here on carries it; it must be higher than any before.
+    void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
+
+    // All entries or none, in one commit, together with what `project` writes into the caller's tables. `at_us` is the
+    // clock now; a clock that was set back does not make records go back.
+    Status append(std::span<const JournalEntry> entries, std::int64_t at_us,
+                  const std::function<Status(Database&, std::uint64_t first_seq)>& project = {});
+
+    // Records after `after`, in order, until `use` returns false. Checks the chain on the way: a record that does not
+    // follow from the one before ends the reading with its number.
+    Status read(std::uint64_t after, const std::function<Result<bool>(const JournalRecord&)>& use);
+
+    // Reads everything; the head when all is well.
+    Result<JournalHead> verify();
+
+    // The newest whose digest is right; two are kept.
+    Status save_snapshot(const Snapshot& snapshot);
+    Result<std::optional<Snapshot>> newest_snapshot();
+
+    // Erases a body (personal data). The chain still holds, because it covers the body's hash.
+    Status redact(std::uint64_t seq);
+
+    // An online copy into `file`, which must not exist.
+    Status back_up(const std::string& file);
+
+    Database& database() { return *database_; }
+
+private:
+    Journal(std::unique_ptr<Database> database, int lock) : database_(std::move(database)), lock_(lock) {}
+    Status migrate(const Options& options);
+    Status load_head();
+
+    std::unique_ptr<Database> database_;
+    int lock_;
+    JournalHead head_;
+    std::uint64_t epoch_ = 0;
+    std::int64_t last_at_us_ = 0;
+    bool failed_ = false;
+    std::optional<Statement> insert_;
+};
+
+// The hash of a record, given the one before: SHA-256 over it, the numbers as 8 big-endian bytes each, the texts each
+// with its length, and the hash of the body.
+std::string record_hash(const JournalRecord& record, std::string_view previous_hash);
+
+}  // namespace stoker

@@ -1,0 +1,132 @@
+// The contract between Stoker and whatever runs the work: this machine, Slurm, Kubernetes, a cloud. A driver carries
+// out one operation at a time and reports facts; it decides nothing and keeps nothing that a restart would miss.
+//
+// What every driver keeps, and tests/contract checks on each:
+//  1. Every call ends by its deadline: with `unknown` then, never with a hang.
+//  2. The same operation twice has the effect of once. cancel and release twice: confirmed twice.
+//  3. `rejected` is a definite no. Whatever is doubtful is `unknown`; listing tells later.
+//  4. `confirmed` of cancel means that no process of the operation runs any more.
+//  5. Facts may repeat and never skip; of one operation they come in order.
+//  6. The engine's own words go into `detail`, at most 4 KiB; the cause is one of ours.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cause.h"
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace stoker {
+
+using Deadline = std::chrono::steady_clock::time_point;
+inline constexpr std::size_t kMaxDetailBytes = 4096;
+
+enum class Certainty : std::uint8_t { confirmed, rejected, unknown };
+
+struct Outcome {
+    Certainty certainty = Certainty::unknown;
+    Cause cause = Cause::none;  // of a rejection
+    std::string detail;         // the engine's words
+};
+
+// What this engine can do; admission refuses what it cannot.
+struct Capabilities {
+    bool gang = false;              // all ranks start or none
+    bool follows_logs = false;      // logs while the work runs
+    bool limits_memory = false;     // a rank that takes more is killed, and said to be out of memory
+    bool isolates_devices = false;  // a rank cannot open a GPU that is not its own
+    bool kills_trees = false;       // processes that left their group are ended too
+    double signal_notice_s = 0;     // longest notice before the kill; 0: no signal reaches the work
+    std::string detail;             // how, for `stoker describe`: "cgroup v2, pid namespace"
+};
+
+struct DeviceInfo {
+    std::string id;     // "0", or a UUID
+    std::string model;  // name in the catalogue, or as the driver says
+    std::int64_t memory_bytes = 0;
+};
+struct NodeInfo {
+    std::string name;
+    std::int64_t cpu_milli = 0, memory_bytes = 0;
+    std::vector<DeviceInfo> devices;
+    std::string boot_id;  // another one after a reboot
+};
+
+// One rank of a gang: a process group on one node.
+struct RankSpec {
+    std::string node;
+    std::vector<std::string> arguments;  // argv; arguments[0] is looked up in PATH
+    std::map<std::string, std::string> environment;
+    std::int64_t cpu_milli = 0, memory_bytes = 0;  // 0: no limit
+    std::vector<std::string> devices;              // ids; CUDA_VISIBLE_DEVICES lists them
+};
+struct GangSpec {
+    AttemptId attempt;
+    std::uint64_t epoch = 0;                             // of the server; a lower one than seen before is refused
+    std::string folder;                                  // working directory
+    std::string log_folder;                              // rank-0.out and so on
+    std::int64_t max_log_bytes = std::int64_t{1} << 30;  // of each rank; the oldest go first
+    std::vector<RankSpec> ranks;
+    std::string image;  // an OCI bundle or reference; empty: the machine as it is
+};
+
+enum class FactKind : std::uint8_t {
+    rank_started,  // rank, pid
+    rank_ended,    // rank, exit_code or signal, cause
+    gang_ended,    // every rank is gone; cause is the first that went wrong
+    node_lost,     // node
+    notice,        // the machine will be taken: seconds
+};
+struct Fact {
+    std::uint64_t cursor = 0;  // observe() goes on after it
+    FactKind kind = FactKind::rank_started;
+    OperationId operation;  // of the launch
+    std::uint64_t epoch = 0;
+    std::int64_t at_us = 0;  // wall clock, UTC
+    int rank = -1;
+    std::int64_t pid = 0;
+    std::optional<int> exit_code, signal;
+    Cause cause = Cause::none;
+    double seconds = 0;  // of user and system time for rank_ended; of notice for notice
+    std::int64_t peak_memory_bytes = 0;
+    std::string node, detail;
+};
+
+// Everything out there that carries our mark.
+struct Ours {
+    OperationId operation;
+    std::uint64_t epoch = 0;
+    bool ended = false;
+};
+struct OursListing {
+    std::vector<Ours> items;
+    bool complete = true;  // false: something could not be read, so absence proves nothing
+};
+
+class Driver {
+public:
+    virtual ~Driver() = default;
+
+    virtual Capabilities capabilities() const = 0;
+    virtual Result<std::vector<NodeInfo>> discover(Deadline deadline) = 0;
+
+    // Starts the gang: all ranks or none. Returns when each runs or one could not.
+    virtual Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline deadline) = 0;
+    // To every process of every rank: "write a checkpoint and go on", without ending anything.
+    virtual Outcome notify(const OperationId& launched, std::uint64_t epoch, int signal_number, Deadline deadline) = 0;
+    // TERM, then after `grace_s` KILL for the whole tree.
+    virtual Outcome cancel(const OperationId& launched, std::uint64_t epoch, double grace_s, Deadline deadline) = 0;
+    // Forgets an ended gang: its folder may go. Confirmed also when there is nothing.
+    virtual Outcome release(const OperationId& launched, Deadline deadline) = 0;
+
+    virtual Result<OursListing> list_ours(const std::string& site, Deadline deadline) = 0;
+    // Facts after `cursor`, oldest first; waits until there is one or the deadline.
+    virtual Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline deadline) = 0;
+};
+
+}  // namespace stoker

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/table.h"
+#include "base/text.h"
 
 namespace stoker {
 
@@ -21,6 +23,26 @@ std::vector<std::string> Args::all(std::string_view name) const {
 
 std::string Args::get_or(std::string_view name, std::string_view otherwise) const {
     return get(name).value_or(std::string(otherwise));
+}
+
+Result<double> Args::number(std::string_view name, double otherwise, double low, double high) const {
+    const auto text = get(name);
+    if (!text) return otherwise;
+    const auto value = parse_count(*text);
+    if (!value || *value < low || *value > high) {
+        return Error(ErrorKind::invalid, fmt::format("--{} takes a number from {:g} to {:g}, not '{}'", name, low, high,
+                                                     printable(*text, 40)));
+    }
+    return *value;
+}
+
+Result<int> Args::whole_number(std::string_view name, int otherwise, int low, int high) const {
+    TRY(const double value, number(name, otherwise, low, high));
+    if (value != std::floor(value)) {
+        return Error(ErrorKind::invalid, fmt::format("--{} takes a whole number from {} to {}, not '{}'", name, low,
+                                                     high, printable(get_or(name, ""), 40)));
+    }
+    return static_cast<int>(value);
 }
 
 const std::vector<OptionSpec>& common_options() {
@@ -77,7 +99,7 @@ Error usage_error(const Command& command, std::string message) {
 
 Error unknown_option(const Command& command, std::string_view word) {
     const auto near = nearest(word, option_names(command));
-    return usage_error(command, fmt::format("stoker {} has no option {}{}", command.name, word,
+    return usage_error(command, fmt::format("stoker {} has no option {}{}", command.name, printable(word, 60),
                                             near ? fmt::format(" (did you mean {}?)", *near) : std::string()));
 }
 
@@ -86,13 +108,22 @@ Status check_choice(const Command& command, const OptionSpec& option, const std:
         std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end())
         return done();
     const auto near = nearest(value, option.choices);
-    return usage_error(command, fmt::format("--{} takes {}, not '{}'{}", option.name, fmt::join(option.choices, ", "),
-                                            value, near ? fmt::format(" (did you mean {}?)", *near) : std::string()));
+    return usage_error(
+        command, fmt::format("--{} takes {}, not '{}'{}", option.name, fmt::join(option.choices, ", "),
+                             printable(value, 60), near ? fmt::format(" (did you mean {}?)", *near) : std::string()));
 }
 
-// One option word with what follows it; `next` moves past what was used.
+// One option word with what follows it; `next` moves past what was used. Switches of one letter may share a dash with
+// what follows them, as in -qo json.
 Status parse_option(const Command& command, const std::vector<std::string>& words, std::size_t& next, Args& args) {
-    const std::string& word = words[next++];
+    std::string word = words[next++];
+    for (;;) {
+        const OptionSpec* letter =
+            word[1] == '-' || word.size() < 3 ? nullptr : find_option(command, word.substr(1, 1));
+        if (letter == nullptr || !letter->value.empty()) break;
+        args.add(letter->name, "");
+        word.erase(1, 1);
+    }
     std::string name, value;
     bool has_value = false;
     if (word.starts_with("--")) {
@@ -129,6 +160,12 @@ Status parse_option(const Command& command, const std::vector<std::string>& word
     return done();
 }
 
+// What the usage line names behind the command, such as FILE or "gpus|sizes [NAME]".
+std::string missing_word(const Command& command) {
+    const std::vector<std::string_view> words = split_words(command.usage);
+    return words.size() > 2 ? std::string(words[2]) : "more to go on";
+}
+
 }  // namespace
 
 Result<Args> parse_args(const Command& command, const std::vector<std::string>& words) {
@@ -148,18 +185,19 @@ Result<Args> parse_args(const Command& command, const std::vector<std::string>& 
     }
     if (args.has("help")) return args;
     if (args.positional.size() < command.min_positional)
-        return usage_error(command, fmt::format("stoker {} needs more to go on", command.name));
+        return usage_error(command, fmt::format("stoker {} needs {}", command.name, missing_word(command)));
     if (args.positional.size() > command.max_positional) {
         return usage_error(command, fmt::format("stoker {} does not know what to do with '{}'", command.name,
-                                                args.positional[command.max_positional]));
+                                                printable(args.positional[command.max_positional], 60)));
     }
     if (!command.subcommands.empty() && !args.positional.empty()) {
         const std::string& word = args.positional[0];
         if (std::find(command.subcommands.begin(), command.subcommands.end(), word) == command.subcommands.end()) {
             const auto near = nearest(word, command.subcommands);
-            return usage_error(command, fmt::format("stoker {} has no '{}'{}; it has {}", command.name, word,
-                                                    near ? fmt::format(" (did you mean {}?)", *near) : std::string(),
-                                                    fmt::join(command.subcommands, ", ")));
+            return usage_error(command,
+                               fmt::format("stoker {} has no '{}'{}; it has {}", command.name, printable(word, 60),
+                                           near ? fmt::format(" (did you mean {}?)", *near) : std::string(),
+                                           fmt::join(command.subcommands, ", ")));
         }
     }
     return args;

@@ -47,6 +47,9 @@ public:
     std::optional<std::string> get(std::string_view name) const;  // the last one given
     std::vector<std::string> all(std::string_view name) const;
     std::string get_or(std::string_view name, std::string_view otherwise) const;
+    // A number within bounds, written as in a workload file: 90, 1.5, 20k.
+    Result<double> number(std::string_view name, double otherwise, double low, double high) const;
+    Result<int> whole_number(std::string_view name, int otherwise, int low, int high) const;
     void add(std::string name, std::string value) { values_[std::move(name)].push_back(std::move(value)); }
 
 private:

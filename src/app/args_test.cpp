@@ -68,6 +68,37 @@ TEST(Args, UsageErrorsExitWith2) {
     }
 }
 
+// -qo json was read as a value for --quiet.
+TEST(Args, SwitchesMayShareADash) {
+    const auto args = parse_args(command("plan"), {"job.yaml", "-qo", "json"});
+    ASSERT_TRUE(args.ok()) << args.error().text();
+    EXPECT_TRUE(args->has("quiet"));
+    EXPECT_EQ(args->get("output"), "json");
+    EXPECT_FALSE(parse_args(command("plan"), {"job.yaml", "-qx"}).ok());
+}
+
+// --top 1.5 was cut to 1 without a word.
+TEST(Args, NumbersAreCheckedAndNamed) {
+    const auto args = parse_args(command("plan"), {"job.yaml", "--top", "1.5", "--threads", "many"});
+    ASSERT_TRUE(args.ok());
+    EXPECT_EQ(args->whole_number("no-such", 7, 1, 9).value(), 7);
+    for (const char* name : {"top", "threads"}) {
+        const auto count = args->whole_number(name, 5, 1, 1000);
+        ASSERT_FALSE(count.ok());
+        EXPECT_NE(count.error().text().find(std::string("--") + name), std::string::npos) << count.error().text();
+    }
+}
+
+// What a terminal would obey must not come back out of a message.
+TEST(Args, MessagesShowNoControlCharacters) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"--\x1b[31m"}, {"a", "\x1b[31m"}, {"-o", "\x1b"}}) {
+        const auto args = parse_args(command("plan"), words);
+        ASSERT_FALSE(args.ok());
+        EXPECT_EQ(args.error().text().find('\x1b'), std::string::npos);
+    }
+}
+
 TEST(Args, HelpNeedsNothingElse) {
     EXPECT_TRUE(parse_args(command("cost"), {"--help"}).ok());
 }

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "app/session.h"
 #include "app/version.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "io/clock.h"
 #include "io/terminal.h"
 
@@ -16,20 +20,25 @@ namespace {
 
 int print(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-        fmt::print(stderr, "error: stdout could not be written\n");
+        if (errno == EPIPE) return 0;  // stoker plan ... | head -1: the reader has what it wanted
+        fmt::print(stderr, "error: stdout could not be written: {}\n", std::strerror(errno));
         return 3;
     }
     return 0;
 }
 
-int fail(const Error& error) {
-    fmt::print(stderr, "{}", error.text());
+int fail(const Error& error, const Session& session = {}) {
+    const auto source = [&](FileName file) {
+        const auto found = session.sources.find(file.view());
+        return found == session.sources.end() ? std::string_view() : std::string_view(found->second);
+    };
+    fmt::print(stderr, "{}", error.text(source));
     return exit_code(error.kind());
 }
 
 int print_version(Session& session) {
     auto catalog = session.catalog();
-    if (!catalog) return fail(catalog.error());
+    if (!catalog) return fail(catalog.error(), session);
     return print(fmt::format("stoker {} (commit {}, catalogue {} of {}, {})\n", version().number, version().commit,
                              (*catalog)->version, (*catalog)->as_of, version().compiler));
 }
@@ -38,15 +47,24 @@ int unknown_command(const std::string& word) {
     std::vector<std::string> names;
     for (const Command& command : all_commands()) names.push_back(command.name);
     const auto near = nearest(word, names);
-    return fail(
-        Error(ErrorKind::invalid,
-              fmt::format("stoker has no command '{}'{}", word, near ? fmt::format(" (did you mean {}?)", *near) : ""),
-              {}, "stoker --help lists the commands"));
+    const auto is_common = [&](const OptionSpec& option) {
+        const std::string name = word.substr(0, word.find('='));
+        return name == "--" + option.name || (option.letter != 0 && name == fmt::format("-{}", option.letter));
+    };
+    if (std::any_of(common_options().begin(), common_options().end(), is_common)) {
+        return fail(Error(ErrorKind::invalid, fmt::format("{} stands before the command", printable(word, 60)), {},
+                          fmt::format("options stand behind it: stoker COMMAND {} ...", printable(word, 60))));
+    }
+    return fail(Error(ErrorKind::invalid,
+                      fmt::format("stoker has no command '{}'{}", printable(word, 60),
+                                  near ? fmt::format(" (did you mean {}?)", *near) : ""),
+                      {}, "stoker --help lists the commands"));
 }
 
 void apply_common(const Args& args, Session& session) {
     const std::string when = args.get_or("color", "auto");
     session.style.colour = when == "always" || (when == "auto" && colour_allowed());
+    session.style.unicode = unicode_allowed();
     session.style.width = std::min(100, terminal_width());
     session.interactive = stdin_is_terminal() && stdout_is_terminal();
     session.quiet = args.has("quiet");
@@ -76,7 +94,7 @@ int run_cli(const std::vector<std::string>& words) {
     if (args->has("help")) return print(help_text(*command));
     apply_common(*args, session);
     auto output = command->run(session, *args);
-    if (!output) return fail(output.error());
+    if (!output) return fail(output.error(), session);
     const int code = print(output->out);
     return code != 0 ? code : output->exit;
 }

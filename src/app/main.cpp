@@ -2,6 +2,7 @@
 // happened.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -9,6 +10,7 @@
 #include "app/cli.h"
 
 int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves early is seen by the write, and no reason to be killed
     try {
         return stoker::run_cli({argv + 1, argv + argc});
     } catch (const std::bad_alloc&) {

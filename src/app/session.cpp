@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::size_t kMaxCatalogFile = 64u << 20;
 constexpr std::size_t kMaxAnswer = 256u << 20;  // az vm list-skus over all regions is some 50 MB
+constexpr std::size_t kMaxValues = 20'000'000;  // and 4 million values
 
-Result<Catalog> catalog_from_folder(const std::string& dir) {
+Result<Catalog> catalog_from_folder(Session& session, const std::string& dir) {
     namespace fs = std::filesystem;
     std::error_code error;
     std::vector<std::string> paths;
@@ -36,17 +37,13 @@ Result<Catalog> catalog_from_folder(const std::string& dir) {
         TRY(texts[i], read_file(paths[i], kMaxCatalogFile));
         files.push_back({fs::relative(paths[i], dir).string(), texts[i]});
     }
-    TRY(Catalog catalog, Catalog::from_files(files));
-    catalog.origin = dir;
+    auto catalog = Catalog::from_files(files);
+    if (!catalog) {
+        for (std::size_t i = 0; i < paths.size(); ++i) session.sources[files[i].path] = texts[i];
+        return std::move(catalog).error();
+    }
+    catalog->origin = dir;
     return catalog;
-}
-
-Result<Document> read_document(const std::string& path, std::size_t max_bytes) {
-    TRY(const std::string text, read_file(path, max_bytes));
-    ReadLimits limits;
-    limits.max_bytes = max_bytes;
-    limits.max_nodes = 20'000'000;
-    return Document::parse(text, path == "-" ? "stdin" : path, limits);
 }
 
 // A real calendar day in the form that sorts as text.
@@ -64,9 +61,20 @@ Result<std::string> parse_day(const std::string& text) {
 
 }  // namespace
 
+Result<Document> Session::read_document(const std::string& path, std::size_t max_bytes) {
+    TRY(std::string text, read_file(path, max_bytes));
+    ReadLimits limits;
+    limits.max_bytes = max_bytes;
+    if (max_bytes > ReadLimits{}.max_bytes) limits.max_nodes = kMaxValues;
+    const std::string name = path == "-" ? "stdin" : path;
+    auto document = Document::parse(text, name, limits);
+    if (text.size() <= ReadLimits{}.max_bytes) sources[name] = std::move(text);
+    return document;
+}
+
 Result<Catalog*> Session::catalog() {
     if (!catalog_) {
-        auto read = catalog_dir.empty() ? Catalog::embedded() : catalog_from_folder(catalog_dir);
+        auto read = catalog_dir.empty() ? Catalog::embedded() : catalog_from_folder(*this, catalog_dir);
         if (!read) return std::move(read).while_doing("reading the catalogue").error();
         catalog_ = std::move(read).value();
     }
@@ -76,12 +84,11 @@ Result<Catalog*> Session::catalog() {
 Result<Workload> load_workload(Session& session, const std::string& path) {
     namespace fs = std::filesystem;
     TRY(Catalog * catalog, session.catalog());
-    TRY(const std::string text, read_file(path, ReadLimits{}.max_bytes));
-    TRY(const Document document, Document::parse(text, path == "-" ? "stdin" : path));
+    TRY(const Document document, session.read_document(path));
     const fs::path folder = path == "-" ? fs::path(".") : fs::path(path).parent_path();
     const FileLoader load = [&](const std::string& name) {
         const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : folder / name;
-        return read_document(file.lexically_normal().string(), ReadLimits{}.max_bytes);
+        return session.read_document(file.lexically_normal().string());
     };
     TRY_VOID(add_this_machine_if_named(document, *catalog));
     TRY(Workload workload, read_workload(document, *catalog, load));
@@ -128,24 +135,29 @@ Result<PlanOptions> plan_options(Session& session, const Args& args) {
         TRY(options.today, parse_day(*day));
     }
     for (const std::string& path : args.all("skus")) {
-        TRY(const Document document, read_document(path, kMaxAnswer));
+        TRY(const Document document, session.read_document(path, kMaxAnswer));
         TRY(const std::vector<SkuOffer> offers, read_list_skus(document));
         options.offers.insert(options.offers.end(), offers.begin(), offers.end());
     }
     if (const auto path = args.get("usage")) {
-        TRY(const Document document, read_document(*path, kMaxAnswer));
+        TRY(const Document document, session.read_document(*path, kMaxAnswer));
         TRY(options.usages, read_list_usage(document));
-        options.usages_region = args.get_or("usage-region", "");
+    }
+    if (const auto region = args.get("usage-region")) {
+        if (!args.has("usage")) {
+            return Error(ErrorKind::invalid,
+                         "--usage-region says where the answer of --usage is from, and that is not given", {},
+                         "add --usage FILE, or leave --usage-region out");
+        }
+        auto known = catalog->find_region("azure", *region);
+        if (!known) return std::move(known).while_doing("reading --usage-region").error();
+        options.usages_region = *known;
     }
     for (const std::string& path : args.all("prices")) {
-        TRY(const Document document, read_document(path, kMaxAnswer));
+        TRY(const Document document, session.read_document(path, kMaxAnswer));
         TRY_VOID(apply_retail_prices(document, options.today, *catalog));
     }
-    if (const auto threads = args.get("threads")) {
-        TRY(const double count, parse_count(*threads));
-        if (count < 1 || count > 1024) return Error(ErrorKind::invalid, "--threads takes a number from 1 to 1024");
-        options.threads = static_cast<int>(count);
-    }
+    TRY(options.threads, args.whole_number("threads", options.threads, 1, 1024));
     return options;
 }
 

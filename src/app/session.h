@@ -1,6 +1,7 @@
 // Session: what one invocation of the binary knows: its catalogue, its terminal, the day.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,10 @@ struct Session {
     bool interactive = false;  // stdin and stdout are a terminal
     std::string today;         // YYYY-MM-DD
     std::string catalog_dir;
+    std::map<std::string, std::string, std::less<>> sources;  // what was read, by name: messages show the line
+
+    // Reads a file ("-": stdin) into a Document, and keeps its text for the messages.
+    Result<Document> read_document(const std::string& path, std::size_t max_bytes = ReadLimits{}.max_bytes);
 
     // The catalogue is read when first needed.
     Result<Catalog*> catalog();

@@ -1,9 +1,13 @@
 #include "base/result.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <unordered_set>
+
+#include "base/excerpt.h"
+#include "base/text.h"
 
 namespace stoker {
 
@@ -73,12 +77,33 @@ Error&& Error::while_doing(std::string what) && {
     return std::move(*this);
 }
 
-std::string Error::text() const {
+namespace {
+
+constexpr std::size_t kColumns = 100;
+
+// Lines that people read are broken at blanks; further ones are set in.
+std::string broken(std::string_view text, std::size_t first_indent) {
     std::string out;
+    for (const std::string& line : wrap(text, kColumns - std::max<std::size_t>(first_indent, 2)))
+        out += (out.empty() ? "" : "\n  ") + line;
+    return out;
+}
+
+}  // namespace
+
+std::string Error::text(const std::function<std::string_view(FileName)>& source) const {
+    std::string out;
+    std::string_view advised;
+    SourcePos shown;  // what is missing in one mapping all stands at its place: that line is shown once
     for (const Problem& problem : problems_) {
-        out += "error: " + problem.message + '\n';
+        out += "error: " + (source ? broken(problem.message, 7) : problem.message) + '\n';
         if (problem.pos.known()) out += "  at " + problem.pos.text() + '\n';
-        if (!problem.remedy.empty()) out += "  " + problem.remedy + '\n';
+        if (source && problem.pos.known() && !(problem.pos == shown))
+            out += source_excerpt(source(problem.pos.file), problem.pos);
+        shown = problem.pos;
+        if (!problem.remedy.empty() && !(source && problem.remedy == advised))
+            out += "  " + (source ? broken(problem.remedy, 2) : problem.remedy) + '\n';
+        advised = problem.remedy;
     }
     for (const std::string& what : context_) out += "  while " + what + '\n';
     return out;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,8 +77,9 @@ public:
     const std::vector<std::string>& context() const { return context_; }
     const std::string& message() const { return problems_.front().message; }
     Error&& while_doing(std::string what) &&;
-    // error: <message> / at file:line:column / <remedy> for each problem, then one "while ..." line per context.
-    std::string text() const;
+    // error: <message> / at file:line:column / the line with a caret / <remedy> for each problem, then one "while ..."
+    // line per context. `source` gives the text of a file, empty where it is not at hand.
+    std::string text(const std::function<std::string_view(FileName)>& source = {}) const;
 
 private:
     ErrorKind kind_;

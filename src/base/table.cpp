@@ -96,6 +96,25 @@ Json pattern(const char* regex) {
 Json any_of(Json::Array forms) {
     return Json::object().set("anyOf", Json(std::move(forms)));
 }
+// Words are read without regard to case and to separators, and a pattern has no flags in JSON Schema.
+std::string any_spelling(const std::vector<std::string>& words) {
+    std::string out;
+    for (const std::string& word : words) {
+        out += out.empty() ? "" : "|";
+        for (const char c : word) {
+            const std::string small = lower(std::string_view(&c, 1)), large = upper(small);
+            if (c == '-' || c == '_' || c == ' ')
+                out += "[-_ ]?";
+            else if (small != large)
+                out += "[" + small + large + "]";
+            else
+                out += c == '.' ? std::string("[.]") : std::string(1, c);
+        }
+    }
+    return out;
+}
+
+// An editor offers the words of the enum; the pattern keeps it from marking other spellings.
 Json one_of(const std::vector<std::string>& choices) {
     Json names = Json::array();
     for (const std::string& choice : choices) {
@@ -104,7 +123,8 @@ Json one_of(const std::vector<std::string>& choices) {
             names.push(std::stoi(choice));
         names.push(choice);
     }
-    return Json::object().set("enum", std::move(names));
+    return any_of(
+        {Json::object().set("enum", std::move(names)), pattern(("^ *(" + any_spelling(choices) + ") *$").c_str())});
 }
 
 Json record_schema(const RecordInfo& info);
@@ -115,9 +135,13 @@ Json field_schema(const FieldInfo& field) {
     if (type == "count" || type == "whole number") {
         Json number = bounded(typed(type == "count" ? "number" : "integer"), field);
         return any_of(
-            {std::move(number), pattern("^ *" NUMBER_PATTERN " *([kKmMbBtT]|thousand|million|billion|trillion)? *$")});
+            {std::move(number), pattern(("^ *" NUMBER_PATTERN " *([kKmMbBtT]|" +
+                                         any_spelling({"thousand", "million", "billion", "trillion"}) + ")? *$")
+                                            .c_str())});
     }
     if (type == "number") return bounded(typed("number"), field);
+    if (type == "bytes per second")
+        return pattern("^ *" NUMBER_PATTERN " *([kKmMgGtTpP][iI]?[bB]|[kKmMgGtTpP][iI]|[bB]|bytes?) *(/s)?$");
     if (type == "bytes")
         return pattern("^ *(0|" NUMBER_PATTERN " *([kKmMgGtTpP][iI]?[bB]|[kKmMgGtTpP][iI]|[bB]|bytes?)) *$");
     if (type == "duration")
@@ -161,7 +185,7 @@ Json record_schema(const RecordInfo& info) {
     if (any_required) schema.set("required", std::move(required));
     schema.set("additionalProperties", false);
     if (info.shorthand.empty()) return schema;
-    Json text = typed("string");
+    Json text = Json::object().set("type", Json::array().push("string").push("number"));
     text.set("description", join(info.shorthand, "; "));
     return any_of({std::move(text), std::move(schema)});
 }
@@ -240,6 +264,41 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
     }
     return found_word == nullptr ? std::nullopt : std::optional(*found_word);
 }
+
+namespace {
+
+// The key that goes by this name here, or in a mapping further in: "sequence" at the top of a workload is
+// data.sequence.
+std::optional<std::string> path_of(const std::string& letters, const RecordInfo& info, int depth) {
+    constexpr int kDeepest = 3;
+    if (letters.empty() || depth > kDeepest) return std::nullopt;
+    for (const FieldInfo& field : info.fields) {
+        const auto is_it = [&](const std::string& name) {
+            const std::string other = letters_of(name);
+            return other == letters || other == letters + "s";
+        };
+        if (is_it(field.key) || std::any_of(field.other_names.begin(), field.other_names.end(), is_it))
+            return field.key;
+    }
+    for (const FieldInfo& field : info.fields) {
+        if (field.record == nullptr) continue;
+        if (const auto inner = path_of(letters, *field.record, depth + 1)) return field.key + "." + *inner;
+    }
+    return std::nullopt;
+}
+
+// "objective.latency.p95" -> "write objective: {latency: {p95: ...}}"; nothing for a key that stands where it belongs.
+std::string as_written(std::string_view path) {
+    std::string out, close;
+    for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+        out += fmt::format("{}: {{", path.substr(0, dot));
+        close += '}';
+        path.remove_prefix(dot + 1);
+    }
+    return close.empty() ? "" : fmt::format("write {}{}: ...{}", out, path, close);
+}
+
+}  // namespace
 
 namespace table_detail {
 
@@ -395,11 +454,12 @@ void report_unknown_keys(const Node& node, const RecordInfo& info, Problems& pro
     const std::vector<std::string> known = info.keys();
     for (const Member& member : node.members) {
         if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
-        const auto near = nearest(member.key, known);
-        const std::string hint = near ? fmt::format(" (did you mean {}?)", *near) : "";
+        auto meant = path_of(letters_of(member.key), info, 0);
+        if (!meant) meant = nearest(member.key, known);
+        const std::string hint = meant ? fmt::format(" (did you mean {}?)", *meant) : "";
         add_problem(problems, member.key_pos,
                     fmt::format("unknown key '{}' in {}{}", printable(member.key, 60), info.name, hint),
-                    near ? "" : "known keys: " + join(known, ", "));
+                    meant ? as_written(*meant) : "known keys: " + join(known, ", "));
         if (problems.size() > kMostProblems) return;
     }
 }

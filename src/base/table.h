@@ -31,7 +31,9 @@ struct FieldInfo {
     std::string description{};  // one sentence
     std::string example{};
     std::vector<std::string> choices{};
+    std::vector<std::string> other_names{};  // what people call it elsewhere: offered for an unknown key, never read
     bool required = false;
+    bool asked = false;  // required, and whoever reads the whole asks for it in words of its own
     std::shared_ptr<const RecordInfo> record{};  // nested record, also when it is a list of them
     double low = 0, high = 0;                    // bounds for numbers, equal when there are none
 };

@@ -208,6 +208,13 @@ public:
         state_->info->fields.back().required = true;
         return *this;
     }
+    // What the field added last is called elsewhere: "batch_size" for batch.global_examples.
+    RecordTable& other_names(std::vector<std::string> names) {
+        own();
+        CHECK(!state_->info->fields.empty());
+        state_->info->fields.back().other_names = std::move(names);
+        return *this;
+    }
     // A value other than a mapping that stands for the whole record, such as a model's name for a model. `reader`
     // returns false when it does not know the form either, having added no problem.
     RecordTable& shorthand(std::string in_words, Shorthand reader) {
@@ -231,7 +238,7 @@ public:
             const FieldInfo& field = info.fields[i];
             const Node* value = node.find(field.key);
             if (value == nullptr || value->kind == NodeKind::null) {
-                if (field.required)
+                if (field.required && !field.asked)
                     table_detail::report_missing(value == nullptr ? node : *value, info, field, problems);
                 continue;
             }

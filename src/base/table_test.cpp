@@ -203,6 +203,35 @@ TEST(Table, JsonSchemaDescribesTheRecord) {
     EXPECT_TRUE(Document::parse_json(schema.dump(), "schema.json").ok());
 }
 
+// A known key in the wrong place, or under the name another tool gives it, is met with the place where it belongs.
+TEST(Table, UnknownKeysAreFoundWhereTheyBelong) {
+    struct Inner {
+        double sequence = 0;
+    };
+    struct Outer {
+        Inner data;
+        double batch = 0;
+    };
+    RecordTable<Inner> inner("data", "d");
+    inner.count("sequence", &Inner::sequence, "Tokens of one sequence.", "8192").other_names({"seq_len"});
+    RecordTable<Outer> outer("workload", "w");
+    outer.record("data", &Outer::data, inner, "Data.");
+    outer.count("batch", &Outer::batch, "Batch.", "8").other_names({"batch_size"});
+    const auto said = [&](const char* text) {
+        const auto document = Document::parse_yaml(text, "w.yaml");
+        Problems problems;
+        outer.read(document->root(), problems);
+        return problems.empty() ? std::string() : problems[0].message + " / " + problems[0].remedy;
+    };
+    EXPECT_EQ(said("sequence: 3"),
+              "unknown key 'sequence' in workload (did you mean data.sequence?) / write data: {sequence: ...}");
+    EXPECT_EQ(said("SeqLen: 3"),
+              "unknown key 'SeqLen' in workload (did you mean data.sequence?) / write data: {sequence: ...}");
+    EXPECT_EQ(said("batch-size: 3"), "unknown key 'batch-size' in workload (did you mean batch?) / ");
+    EXPECT_EQ(said("data: {seq_len: 3}"), "unknown key 'seq_len' in data (did you mean sequence?) / ");
+    EXPECT_EQ(said("colour: 3"), "unknown key 'colour' in workload / known keys: data, batch");
+}
+
 // The reference page has a row for every key and a section for every record, each once.
 TEST(Table, ReferencePageHasARowForEveryKey) {
     const std::string page = workload_table().info().reference_markdown();

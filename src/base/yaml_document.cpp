@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -190,18 +191,29 @@ private:
                          fmt::format("the character U+{:04X} is not allowed in YAML",
                                      static_cast<unsigned>(parser_.problem_value)));
         }
-        const SourcePos pos = places_.pos(parser_.problem_mark);
         const SourcePos start = places_.pos(parser_.context_mark);
         const std::size_t at = places_.offset(parser_.problem_mark.index);
+        // Behind the last line there is nothing to show: what was opened and not closed is.
+        const bool at_end = trim(text_.substr(at)).empty() && parser_.context_mark.index > 0;
+        const SourcePos pos = at_end ? start : places_.pos(parser_.problem_mark);
         const char c = at < text_.size() ? text_[at] : '\0';
         if (problem.find("tab character") != std::string_view::npos ||
             (c == '\t' && problem.find("cannot start any token") != std::string_view::npos))
             return error(pos, "a tab stands where YAML allows only blanks", "indent with blanks");
         if (problem.find("cannot start any token") != std::string_view::npos)
             return error(pos, fmt::format("a value cannot begin with '{}'", c), "put the value in quotes");
-        if (problem == "mapping values are not allowed in this context")
+        if (problem == "mapping values are not allowed in this context") {
+            if (const auto glued = glued_colon(at))
+                return error(places_.pos_of_byte(*glued), "a blank is missing behind this ':'", "write key: value");
             return error(pos, "a ':' is not expected here",
                          "check the indentation, or put the value before it in quotes");
+        }
+        if (context == "while scanning an alias" || context == "while scanning an anchor")
+            return error(start, fmt::format("a name is expected behind '{}'", context.ends_with("alias") ? '*' : '&'),
+                         "put the value in quotes if text is meant");
+        if (problem == "found unknown escape character")
+            return error(pos, "a backslash in double quotes begins an escape, and there is none of this letter",
+                         "write two backslashes, or use single quotes");
         if (problem == "could not find expected ':'")
             return error(start, "a ':' is missing behind the key that begins here", "write key: value");
         if (problem == "found unexpected end of stream" && context == "while scanning a quoted scalar")
@@ -229,6 +241,19 @@ private:
         if (!context.empty()) message += fmt::format(", {}", context);
         return error(parser_.problem_mark.index == 0 && parser_.context_mark.index > 0 ? start : pos,
                      std::move(message));
+    }
+
+    // "version:1" is text to YAML, and the line behind it is where the reader stumbles. The ':' of the line before
+    // `at`.
+    std::optional<std::size_t> glued_colon(std::size_t at) const {
+        const std::size_t line = text_.rfind('\n', at);
+        if (line == std::string_view::npos || line == 0) return std::nullopt;
+        const std::size_t before = text_.rfind('\n', line - 1) + 1;  // npos + 1 is 0
+        const std::string_view text = text_.substr(before, line - before);
+        const std::size_t colon = text.find(':');
+        if (colon == std::string_view::npos || colon + 1 >= text.size() || trim(text.substr(colon + 1, 1)).empty())
+            return std::nullopt;
+        return before + colon;
     }
 
     // Adds to what has been built; refused before anything is allocated for it.

@@ -216,5 +216,22 @@ TEST(Yaml, TheNameOfTheFileChoosesTheReader) {
     EXPECT_TRUE(Document::parse("{\"a\": 1}", "stdin").ok());
 }
 
+// What people forget most: the blank behind a colon, and to close what they opened. The place is where it belongs.
+TEST(YamlDocument, CommonSlipsAreNamedWhereTheyAre) {
+    const auto said = [](const char* text) {
+        const auto document = Document::parse_yaml(text, "w.yaml");
+        return document ? std::string() : document.error().text();
+    };
+    EXPECT_EQ(said("version:1\nkind: training\n"),
+              "error: a blank is missing behind this ':'\n  at w.yaml:1:8\n  write key: value\n");
+    EXPECT_EQ(said("a: 1\nb: [1, 2\n"),
+              "error: a comma or ] is expected here, inside the [ that opens at 2:4\n  at w.yaml:2:4\n");
+    EXPECT_EQ(said("a: [*]\n"),
+              "error: a name is expected behind '*'\n  at w.yaml:1:5\n  put the value in quotes if text is meant\n");
+    EXPECT_EQ(said("a: \"C:\\data\"\n"),
+              "error: a backslash in double quotes begins an escape, and there is none of this letter\n"
+              "  at w.yaml:1:7\n  write two backslashes, or use single quotes\n");
+}
+
 }  // namespace
 }  // namespace stoker

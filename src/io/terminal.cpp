@@ -46,6 +46,17 @@ bool colour_allowed() {
     return stdout_is_terminal() && !is_dumb();
 }
 
+bool unicode_allowed() {
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        const std::string locale = lower(environment(name));
+        if (locale.empty()) continue;
+        if (locale == "c" || locale == "posix") return false;
+        const auto dot = locale.find('.');
+        return dot == std::string::npos || locale.find("utf", dot) != std::string::npos;
+    }
+    return true;
+}
+
 int terminal_width() {
     const std::string_view columns = environment("COLUMNS");
     int width = 0;

@@ -12,6 +12,8 @@ bool stdout_is_terminal();
 bool stderr_is_terminal();
 // Whether stdout takes colour: NO_COLOR forbids it, CLICOLOR_FORCE demands it, TERM=dumb and files do without.
 bool colour_allowed();
+// Whether text may hold more than ASCII: not where the locale says C, POSIX or another encoding than UTF-8.
+bool unicode_allowed();
 // Columns: COLUMNS when it is set, else what the terminal says, else 100. At least 40.
 int terminal_width();
 

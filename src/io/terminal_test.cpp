@@ -48,6 +48,21 @@ TEST(Terminal, ColourFollowsTheEnvironment) {
     EXPECT_FALSE(colour_allowed());
 }
 
+// Bars are drawn in ASCII where the locale has nothing else.
+TEST(Terminal, TheLocaleSaysWhatCanBeShown) {
+    const Variable all("LC_ALL", nullptr), type("LC_CTYPE", nullptr);
+    for (const auto& [locale, unicode] : {std::pair{"C.UTF-8", true},
+                                          {"de_DE.utf8", true},
+                                          {"en_US", true},
+                                          {"C", false},
+                                          {"POSIX", false},
+                                          {"de_DE.ISO-8859-1", false},
+                                          {"", true}}) {
+        const Variable lang("LANG", locale);
+        EXPECT_EQ(unicode_allowed(), unicode) << locale;
+    }
+}
+
 // COLUMNS sets the width, within what can be laid out.
 TEST(Terminal, WidthFollowsColumns) {
     {

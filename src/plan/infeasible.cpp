@@ -117,8 +117,9 @@ void nearest_relaxed(const Context& context, Plan& plan) {
          }},
         {"number of nodes",
          [](Workload& w) {
-             const bool had = w.where.nodes || w.where.max_nodes;
+             const bool had = w.where.nodes || w.where.max_nodes || w.where.gpus;
              w.where.nodes.reset();
+             w.where.gpus.reset();
              w.where.max_nodes.reset();
              return had;
          }},
@@ -137,6 +138,12 @@ void nearest_relaxed(const Context& context, Plan& plan) {
          [](Workload& w) {
              const bool had = !w.where.regions.empty();
              w.where.regions.clear();
+             return had;
+         }},
+        {"list of accelerators",
+         [](Workload& w) {
+             const bool had = !w.where.accelerators.empty();
+             w.where.accelerators.clear();
              return had;
          }},
         {"list of sizes",

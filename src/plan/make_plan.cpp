@@ -156,7 +156,7 @@ Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, con
         if (!(training_examples(workload) > 0))
             return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing",
                          workload.pos);
-        const int nodes = workload.where.nodes ? static_cast<int>(std::lround(*workload.where.nodes)) : 1;
+        const int nodes = workload.where.pinned_nodes(*context.choices.front().node).value_or(1);
         TRY(Point point, training_point(context, 0, nodes));
         search.points.push_back(std::move(point));
     } else {

@@ -521,7 +521,7 @@ Result<Search> search_batch(const Context& context) {
             if (rate > best_rate) best_rate = rate, best_shape = shape, best_memory = memory, span = nodes;
         }
         if (!(best_rate > 0)) continue;
-        for (int nodes : node_counts(workload.where, choice.node->available)) {
+        for (int nodes : node_counts(workload.where, *choice.node)) {
             if (nodes % span != 0 || nodes > 64) continue;
             const double work_s = total / (best_rate * nodes);
             if (nodes > span && work_s < 300 && !workload.where.nodes) break;  // provisioning would be most of it

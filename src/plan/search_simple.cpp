@@ -82,7 +82,7 @@ Search search_preprocessing(const Context& context) {
     for (std::size_t i = 0; i < context.choices.size(); ++i) {
         const NodeChoice& choice = context.choices[i];
         if (!enough_memory(search, choice, need)) continue;
-        for (int nodes : node_counts(workload.where, choice.node->available)) {
+        for (int nodes : node_counts(workload.where, *choice.node)) {
             const double work_s = std::max(1.0, hours * 3600 / (static_cast<double>(choice.node->vcpus) * nodes));
             if (nodes > 64 || (nodes > 1 && work_s < 600 && !workload.where.nodes)) break;
             ++search.considered;
@@ -114,7 +114,7 @@ Search search_simulation(const Context& context) {
         const double capacity = on_cpu ? choice.node->vcpus : choice.node->accelerators;
         if (capacity <= 0) continue;
         const double hours = on_cpu ? *workload.vcpu_hours : workload.gpu_hours.value_or(24);
-        for (int nodes : node_counts(workload.where, choice.node->available)) {
+        for (int nodes : node_counts(workload.where, *choice.node)) {
             const double work_s = std::max(1.0, hours * 3600 / (capacity * nodes));
             if (nodes > 64 || (nodes > 1 && work_s < 1800 && !workload.where.nodes)) break;
             ++search.considered;

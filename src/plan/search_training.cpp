@@ -209,7 +209,7 @@ Status TrainingSearch::prepare() {
         lane.setup = setups_.back().get();
         lane.space = make_space(context_.workload, *lane.setup, one);
         lane.gpus_per_node = one.devices();
-        lane.counts = node_counts(context_.workload.where, one.node->available);
+        lane.counts = node_counts(context_.workload.where, *one.node);
         // A part of a GPU has no fast neighbours, and a CPU gang beyond a rack is slower than one GPU.
         if (one.node->has_gpu() && one.node->whole_gpus() == 0) std::erase_if(lane.counts, [](int n) { return n > 1; });
         if (!one.node->has_gpu() && !context_.workload.where.nodes)
@@ -501,10 +501,10 @@ double global_batch_of(const Workload& workload) {
     return std::max(1.0, std::round(batch));
 }
 
-std::vector<int> node_counts(const WhereSpec& where, int available) {
-    if (where.nodes) return {static_cast<int>(std::lround(*where.nodes))};
+std::vector<int> node_counts(const WhereSpec& where, const NodeType& type) {
+    if (const auto pinned = where.pinned_nodes(type)) return {*pinned};
     int most = where.max_nodes ? static_cast<int>(std::min(*where.max_nodes, 1024.0)) : 1024;
-    if (available > 0) most = std::min(most, available);
+    if (type.available > 0) most = std::min(most, type.available);
     std::vector<int> counts;
     for (int n = 1; n <= std::min(16, most); ++n) counts.push_back(n);
     // Then counts with many divisors, about an eighth to a quarter apart.

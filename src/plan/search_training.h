@@ -36,7 +36,7 @@ Result<Search> search_training(const Context& context, const TrainingSearchOptio
 // One node type and number of nodes, with the workload's pinned layout; the best that runs, or the nearest to running.
 Result<Point> training_point(const Context& context, int choice, int nodes);
 
-std::vector<int> node_counts(const WhereSpec& where, int available);
+std::vector<int> node_counts(const WhereSpec& where, const NodeType& type);
 double global_batch_of(const Workload& workload);  // sequences or images per step
 double training_examples(const Workload& workload);
 std::string training_framework(const Workload& workload, const ParallelLayout& layout);

@@ -45,12 +45,20 @@ TEST(SearchTraining, PrunedEqualsExhaustive) {
 // All small counts, then counts with many divisors, up to the limit and never beyond.
 TEST(SearchTraining, NodeCountsReachTheLimit) {
     WhereSpec where;
-    EXPECT_EQ(node_counts(where, 0).back(), 1024);
+    EXPECT_EQ(node_counts(where, {}).back(), 1024);
     where.max_nodes = 50;
-    EXPECT_EQ(node_counts(where, 0).back(), 50);
-    EXPECT_EQ(node_counts(where, 3), (std::vector<int>{1, 2, 3}));
+    EXPECT_EQ(node_counts(where, {}).back(), 50);
+    NodeType few;
+    few.available = 3;
+    EXPECT_EQ(node_counts(where, few), (std::vector<int>{1, 2, 3}));
     where.nodes = 7;
-    EXPECT_EQ(node_counts(where, 0), std::vector<int>{7});
+    EXPECT_EQ(node_counts(where, {}), std::vector<int>{7});
+    where.nodes.reset();
+    where.gpus = 24;
+    NodeType eight;
+    eight.accelerator = 0;
+    eight.accelerators = 8;
+    EXPECT_EQ(node_counts(where, eight), std::vector<int>{3});
 }
 
 // Every division multiplies to the devices, keeps tensor parallelism inside the fast links, and divides heads.

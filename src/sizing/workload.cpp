@@ -77,8 +77,11 @@ private:
         top("vcpu_hours", {preprocessing, simulation});
         top("gpu_hours", {preprocessing, simulation});
         top("memory", {preprocessing, notebook, simulation});
+        belongs(w_.where.gpus.has_value(), place_of(w_.where.at, "gpus", at("where")), "where.gpus",
+                {training, fine_tuning});
         belongs(w_.objective.at.contains("latency"), place_of(w_.objective.at, "latency", at("objective")),
                 "objective.latency", {inference, embedding});
+        framework();
         if (w_.given_method && w_.kind == training && *w_.given_method != Method::full) {
             add(at("method"),
                 fmt::format("method: a model cannot be trained from nothing with {}, which adapts a finished one",
@@ -91,6 +94,18 @@ private:
             w_.given_method.value_or(Method::full) == Method::full) {
             add(at("lora"), "lora belongs to the methods lora and qlora", "write method: lora");
         }
+    }
+
+    // The one trains and the other answers: a plan for training with vLLM would be a plan for nothing.
+    void framework() {
+        static const std::vector<std::string> trainers = {"megatron", "fsdp", "deepspeed"};
+        static const std::vector<std::string> servers = {"vllm", "tensorrt-llm", "sglang", "llama.cpp"};
+        const std::vector<std::string>& others = is_training(w_.kind) ? servers : trainers;
+        if (std::find(others.begin(), others.end(), w_.framework) == others.end()) return;
+        const std::vector<std::string>& ours = is_training(w_.kind) ? trainers : servers;
+        add(at("framework"),
+            fmt::format("framework: {} does not {}", w_.framework, is_training(w_.kind) ? "train" : "serve"),
+            needs_model(w_.kind) ? fmt::format("write {} or pytorch", join(ours, ", ")) : "take framework out");
     }
 
     void method_and_precision() {
@@ -185,10 +200,13 @@ private:
                             amount(*batch.global_tokens)),
                 "give one of the two");
         }
-        if (batch.global_tokens && !batch.global_examples && sequence > *batch.global_tokens) {
+        const bool sequences = is_training(w_.kind) && w_.model_known && !is_image(w_.model);
+        const double one = w_.data.sequence || !sequences ? sequence : default_sequence(w_);
+        if (batch.global_tokens && !batch.global_examples && one > *batch.global_tokens) {
             add(place_of(batch.at, "global_tokens", at("batch")),
-                fmt::format("batch.global_tokens: {} tokens are less than one sequence of {}",
-                            amount(*batch.global_tokens), amount(sequence)));
+                fmt::format("batch.global_tokens: {} tokens are less than one sequence of {}{}",
+                            amount(*batch.global_tokens), amount(one),
+                            w_.data.sequence ? "" : ", the length taken where data.sequence is not given"));
         }
         if (batch.micro && batch.global_examples && *batch.micro > *batch.global_examples) {
             add(place_of(batch.at, "micro", at("batch")),
@@ -208,6 +226,10 @@ private:
         if (w_.where.nodes && w_.where.max_nodes && *w_.where.nodes > *w_.where.max_nodes) {
             add(place_of(w_.where.at, "max_nodes", at("where")),
                 fmt::format("where.max_nodes: {} is less than nodes: {}", *w_.where.max_nodes, *w_.where.nodes));
+        }
+        if (w_.where.gpus && w_.where.nodes) {
+            add(place_of(w_.where.at, "gpus", at("where")),
+                "where.gpus: the GPUs in all and the number of nodes are both pinned", "keep one of the two");
         }
         const TrafficSpec& traffic = w_.traffic;
         if (traffic.requests_per_second && traffic.concurrency) {

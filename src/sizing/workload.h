@@ -85,16 +85,23 @@ struct ObjectiveSpec {
 };
 
 struct WhereSpec {
-    std::vector<std::string> clouds;     // canonical names; empty: azure. "any": all
-    std::vector<std::string> regions;    // canonical; empty: all
-    std::vector<std::string> sizes;      // canonical names; empty: all
-    std::vector<std::string> residency;  // geographies that data may not leave
+    std::vector<std::string> clouds;        // canonical names; empty: azure. "any": all
+    std::vector<std::string> regions;       // canonical; empty: all
+    std::vector<std::string> sizes;         // canonical names; empty: all
+    std::vector<std::string> accelerators;  // canonical names; empty: all, and CPU machines
+    std::vector<std::string> residency;     // geographies that data may not leave
     SpotUse spot = SpotUse::never;
     std::string os = "linux";
     std::optional<double> max_nodes, nodes;  // nodes: exactly
+    std::optional<double> gpus;              // training: exactly so many in all, on as many nodes as that makes
     std::string nodes_file;                  // on-prem nodes in YAML
     std::optional<Seconds> commitment;       // reserved prices may be used when the work lasts this long
     std::map<std::string, SourcePos> at;
+
+    // Whether `accelerators` and `gpus` leave a machine in the running.
+    bool takes(const NodeType& type, const Catalog& catalog) const;
+    // How many of these machines are asked for, by `nodes` or by `gpus`; absent: that is the planner's to find out.
+    std::optional<int> pinned_nodes(const NodeType& type) const;
 };
 
 // Degrees pinned by the user; what is absent is searched. `stoker estimate` needs all that matter.

@@ -63,9 +63,7 @@ BatchDefault default_batch(const WorkloadForm& w) {
 
 void fill_sequence(WorkloadForm& w) {
     if (is_image(w.model) || w.data.sequence || !is_training(w.kind)) return;
-    const double most = w.model.max_sequence > 0 ? w.model.max_sequence : 1e9;
-    const double wanted = w.kind == WorkloadKind::fine_tuning ? 2048 : w.model.kind == ModelKind::encoder ? 512 : 4096;
-    w.data.sequence = std::min(wanted, most);
+    w.data.sequence = default_sequence(w);
     w.assumptions.push_back(
         fmt::format("sequences of {} tokens, since data.sequence is not given", format_thousands(*w.data.sequence)));
 }
@@ -183,6 +181,12 @@ void fill_use_case(WorkloadForm& w) {
 }
 
 }  // namespace
+
+double default_sequence(const WorkloadForm& w) {
+    const double most = w.model.max_sequence > 0 ? w.model.max_sequence : 1e9;
+    const double wanted = w.kind == WorkloadKind::fine_tuning ? 2048 : w.model.kind == ModelKind::encoder ? 512 : 4096;
+    return std::min(wanted, most);
+}
 
 void fill_defaults(WorkloadForm& w) {
     if (w.given_method)

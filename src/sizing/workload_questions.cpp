@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "catalog/names.h"
 #include "sizing/workload_form.h"
 
 namespace stoker {
@@ -154,7 +155,7 @@ const std::vector<Row>& rows() {
          "which cloud?",
          "Prices and machines differ.",
          "azure",
-         {"azure", "aws", "gcp", "any", "on-prem", "this-machine"}},
+         {"azure", "aws", "gcp", "any", "this-machine"}},
         {kAll,
          0,
          "where.regions",
@@ -163,6 +164,8 @@ const std::vector<Row>& rows() {
          "eastus, westeurope",
          {}},
         {kAll, 0, "where.sizes", "which VM sizes may be used?", "Empty: all are compared.", "Standard_NC4as_T4_v3", {}},
+        {kPlain, 0, "needs", "which software must be there?", "The image of the VM follows.", "pytorch, jupyter", {}},
+        {kPlain, 0, "disk.size", "how large is the data disk?", "Paid for as long as it is kept.", "256GiB", {}},
         {kAll & ~kNotebook,
          0,
          "where.spot",
@@ -204,7 +207,7 @@ bool needs_model(WorkloadKind kind) {
 std::vector<Question> questions_for(std::string_view kind) {
     std::vector<Question> out;
     const auto known = std::find_if(workload_kinds().begin(), workload_kinds().end(),
-                                    [&](const auto& each) { return equals_ignore_case(each.first, kind); });
+                                    [&](const auto& each) { return fold_name(each.first) == fold_name(kind); });
     for (const Row& row : rows()) {
         const bool first = std::string_view(row.key) == "kind";
         if (known == workload_kinds().end() ? !first : (row.kinds & bit(known->second)) == 0) continue;

@@ -1,5 +1,5 @@
 // The one table that reads the workload file, checks its keys, and makes its JSON Schema and reference page.
-// Longer than 500 lines because it is one table: a line or two for each key of the file.
+// Longer than 500 lines because it is one table: a line or two for each key of the file, and what others call it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +27,17 @@ FieldInfo field_info(std::string type, std::string description, std::string exam
     return info;
 }
 
+FieldInfo whole_number(std::string key, std::string description, std::string example, double low, double high) {
+    FieldInfo info = field_info("whole number", std::move(description), std::move(example));
+    info.key = std::move(key);
+    info.low = low;
+    info.high = high;
+    return info;
+}
+
 // A list of names (or one name) that remembers where each item stands, as "sizes.0", for the messages of resolve_where.
-template <class T>
-void names(RecordTable<T>& table, const std::string& key, std::vector<std::string> T::*member, std::string description,
+template <class T, class C>
+void names(RecordTable<T>& table, const std::string& key, std::vector<std::string> C::*member, std::string description,
            std::string example) {
     FieldInfo info = field_info("list of text", std::move(description), std::move(example));
     info.key = key;
@@ -42,6 +50,34 @@ void names(RecordTable<T>& table, const std::string& key, std::vector<std::strin
                 (record.*member).emplace_back(trim(name));
             }
         }
+    });
+}
+
+// A choice whose words go by other names elsewhere, "half:fp16 mixed:bf16": those are not read, so that files stay
+// alike, but answered.
+template <class T, class M, class C>
+void choice_known_as(RecordTable<T>& table, const std::string& key, M C::*member,
+                     const std::vector<std::pair<std::string, table_detail::unwrapped_t<M>>>& choices,
+                     std::string description, std::string example, std::string_view elsewhere) {
+    FieldInfo info = field_info("one of", std::move(description), std::move(example));
+    info.key = key;
+    for (const auto& each : choices) info.choices.push_back(each.first);
+    table.custom(key, info, [=](const Node& node, T& record, Problems& problems) {
+        std::string_view meant;
+        for (const std::string_view pair : split_words(elsewhere)) {
+            const std::size_t colon = pair.find(':');
+            if (node.is_scalar() && fold_name(pair.substr(0, colon)) == fold_name(node.text))
+                meant = pair.substr(colon + 1);
+        }
+        const bool ours = std::any_of(info.choices.begin(), info.choices.end(),
+                                      [&](const std::string& word) { return fold_name(word) == fold_name(node.text); });
+        std::size_t index = 0;
+        if (!meant.empty() && !ours)
+            problems.push_back({fmt::format("{}: expected {}, found '{}' (did you mean {}?)", key,
+                                            join_or(info.choices), printable(node.text, 40), meant),
+                                "", node.pos});
+        else if (table_detail::read_choice(node, info, index, problems))
+            record.*member = choices[index].second;
     });
 }
 
@@ -110,12 +146,14 @@ RecordTable<ModelForm> model_table() {
             return true;
         });
     table.text("name", &ModelForm::name, "A model of the catalogue, or one of its aliases.", "llama-3-8b");
+    table.other_names({"model_name", "model_id", "model_type"});
     table.text("config", &ModelForm::config,
                "The config.json of a Hugging Face model; the path is relative to this file.", "path/to/config.json");
     table.text("family", &ModelForm::family, "Which family the shape is taken from when only the parameters are known.",
                "llama");
     table.count("parameters", &ModelForm::parameters, "How many parameters it has.", "70B", 1, kMostParameters);
     table.count("params", &ModelForm::parameters, "Short for parameters.", "70B", 1, kMostParameters);
+    table.other_names({"num_parameters", "model_size", "n_params"});
     table.choice("kind", &ModelForm::kind,
                  {{"decoder", ModelKind::decoder},
                   {"encoder", ModelKind::encoder},
@@ -166,11 +204,16 @@ RecordTable<DataSpec> data_table() {
     RecordTable<DataSpec> table("data", "What is learned from, or worked through.");
     table.count("tokens", &DataSpec::tokens, "Tokens of the data set; in all when there are no epochs.", "150B", 1,
                 kMostTokens);
+    table.other_names({"dataset_tokens", "train_tokens", "total_tokens", "num_tokens"});
     table.count("examples", &DataSpec::examples, "Sequences, images or records of the data set.", "52000", 1,
                 kMostExamples);
+    table.other_names({"samples", "images", "records", "rows", "num_examples", "documents"});
     table.count("sequence", &DataSpec::sequence, "Tokens of one sequence.", "8192", 1, kMostSequence);
+    table.other_names({"seq_len", "seq_length", "sequence_length", "context_length", "max_seq_len", "block_size"});
     table.count("epochs", &DataSpec::epochs, "How often the data is gone through.", "3", 1e-6, 1e6);
+    table.other_names({"num_epochs", "num_train_epochs"});
     table.bytes("bytes", &DataSpec::bytes, "Size of the data set on storage.", "150GB", 1, kMostBytes);
+    table.other_names({"dataset_size", "data_size"});
     table.bytes("bytes_per_example", &DataSpec::bytes_per_example, "Size of one example on storage.", "110kB", 1,
                 kMostBytes);
     bandwidth(table, "storage_bandwidth", &DataSpec::storage_bandwidth_per_second,
@@ -185,7 +228,9 @@ RecordTable<BatchSpec> batch_table() {
     table.count("global_tokens", &BatchSpec::global_tokens, "Tokens of one optimizer step.", "4M", 1, 1e12);
     table.count("global_examples", &BatchSpec::global_examples, "Sequences or images of one optimizer step.", "1024", 1,
                 1e9);
+    table.other_names({"batch_size", "global_batch_size", "train_batch_size"});
     table.count("micro", &BatchSpec::micro, "Sequences or images on a device at once.", "2", 1, 1e6);
+    table.other_names({"micro_batch_size", "per_device_batch_size", "per_device_train_batch_size"});
     return table;
 }
 
@@ -193,8 +238,12 @@ RecordTable<TrafficSpec> traffic_table() {
     RecordTable<TrafficSpec> table("traffic", "The requests.");
     table.count("requests_per_second", &TrafficSpec::requests_per_second, "Mean rate at the busiest time.", "12", 1e-6,
                 kMostRate);
+    table.other_names({"rps", "qps", "request_rate", "rate"});
     table.count("prompt_tokens", &TrafficSpec::prompt_tokens, "Mean tokens of a prompt.", "1500", 1, kMostSequence);
+    table.other_names({"input_tokens", "prompt_length", "input_length", "isl"});
     table.count("output_tokens", &TrafficSpec::output_tokens, "Mean tokens of an answer.", "300", 1, kMostSequence);
+    table.other_names(
+        {"max_tokens", "completion_tokens", "generated_tokens", "output_length", "osl", "max_new_tokens"});
     table.count("prompt_tokens_cv", &TrafficSpec::prompt_tokens_cv,
                 "Spread of the prompts: standard deviation over mean.", "1.0", 0, 20);
     table.count("output_tokens_cv", &TrafficSpec::output_tokens_cv,
@@ -204,6 +253,7 @@ RecordTable<TrafficSpec> traffic_table() {
     table.count("requests", &TrafficSpec::requests, "Batch: how many in all.", "1M", 1, kMostExamples);
     table.count("concurrency", &TrafficSpec::concurrency, "Users who each wait for their answer, in place of a rate.",
                 "64", 1, 1e9);
+    table.other_names({"users", "concurrent_users", "concurrent_requests"});
     return table;
 }
 
@@ -213,22 +263,30 @@ RecordTable<LatencySpec> latency_table() {
                            const char* example) { table.seconds(key, member, description, example, 1e-6, kDay); };
     limit("ttft_p50", &LatencySpec::ttft_p50, "Time to the first token.", "300ms");
     limit("ttft_p95", &LatencySpec::ttft_p95, "Time to the first token.", "800ms");
+    table.other_names({"ttft", "time_to_first_token"});
     limit("ttft_p99", &LatencySpec::ttft_p99, "Time to the first token.", "2s");
     limit("tpot_p50", &LatencySpec::tpot_p50, "Time of each further token.", "30ms");
     limit("tpot_p95", &LatencySpec::tpot_p95, "Time of each further token.", "50ms");
+    table.other_names({"tpot", "itl", "time_per_output_token", "inter_token_latency"});
     limit("tpot_p99", &LatencySpec::tpot_p99, "Time of each further token.", "200ms");
     limit("e2e_p95", &LatencySpec::e2e_p95, "Time to the last token.", "20s");
+    table.other_names({"e2e", "end_to_end"});
     limit("p95", &LatencySpec::p95, "Time of a request, for models that do not generate tokens.", "50ms");
+    table.other_names({"latency_p95", "latency_ms"});
     return table;
 }
 
 RecordTable<ObjectiveSpec> objective_table() {
     RecordTable<ObjectiveSpec> table("objective", "What is wanted, and within which limits.");
-    table.choice("minimize", &ObjectiveSpec::minimize,
-                 {{"cost", Minimize::cost}, {"time", Minimize::time}, {"energy", Minimize::energy}},
-                 "What the best plan has least of.");
+    choice_known_as(
+        table, "minimize", &ObjectiveSpec::minimize,
+        {{"cost", Minimize::cost}, {"time", Minimize::time}, {"energy", Minimize::energy}},
+        "What the best plan has least of.", "cost",
+        "price:cost money:cost speed:time latency:time throughput:time duration:time carbon:energy power:energy");
+    table.other_names({"optimize", "optimise", "minimise", "goal", "optimize_for"});
     table.seconds("deadline", &ObjectiveSpec::deadline, "When the work must be done, from its start.", "14d", 1,
                   100 * kYear);
+    table.other_names({"max_time", "max_duration", "time_limit", "finish_within", "max_hours"});
     table.usd("budget", &ObjectiveSpec::budget, "What it may cost: in all, or a month of a service.", "$20k", 0.01,
               1e12);
     table.record("latency", &ObjectiveSpec::latency, latency_table(), "How fast answers must be.");
@@ -242,17 +300,36 @@ RecordTable<WhereSpec> where_table() {
     names(table, "cloud", &WhereSpec::clouds,
           "azure, aws, gcp, on-prem, this-machine or another of the catalogue; any: all. Azure when nothing is said.",
           "azure");
+    table.other_names({"provider", "clouds"});
     names(table, "regions", &WhereSpec::regions, "Regions that may be used; all when nothing is said.",
           "[eastus, westeurope]");
+    table.other_names({"location", "locations", "zone"});
     names(table, "sizes", &WhereSpec::sizes, "VM sizes that may be used; all when nothing is said.",
           "[Standard_ND96isr_H100_v5]");
+    table.other_names({"size", "vm_size", "instance_type", "machine_type", "sku", "skus", "vm", "node_type", "flavor"});
     names(table, "residency", &WhereSpec::residency,
           "Geographies that the data may not leave, such as eu, us, uk, switzerland.", "eu");
-    table.choice("spot", &WhereSpec::spot,
-                 {{"never", SpotUse::never}, {"allowed", SpotUse::allowed}, {"only", SpotUse::only}},
-                 "Whether capacity that can be taken away may be used.");
-    table.choice("os", &WhereSpec::os, words({"linux", "windows"}), "Operating system, which changes the price.");
+    table.other_names({"data_residency", "geography", "geo"});
+    choice_known_as(table, "spot", &WhereSpec::spot,
+                    {{"never", SpotUse::never}, {"allowed", SpotUse::allowed}, {"only", SpotUse::only}},
+                    "Whether capacity that can be taken away may be used.", "allowed",
+                    "yes:allowed true:allowed preferred:allowed no:never false:never always:only required:only");
+    table.other_names({"preemptible", "low_priority"});
+    choice_known_as(table, "os", &WhereSpec::os, words({"linux", "windows"}),
+                    "Operating system, which changes the price.", "linux",
+                    "ubuntu:linux debian:linux rhel:linux win:windows");
+    names(table, "accelerators", &WhereSpec::accelerators,
+          "GPUs that may be used, as stoker catalog gpus names them; all when nothing is said.", "[H100-SXM, H200]");
+    table.other_names({"accelerator", "gpu", "gpu_type", "gpu_model"});
     table.count("max_nodes", &WhereSpec::max_nodes, "At most so many nodes.", "64", 1, 1e6);
+    table.other_names({"max_vms", "max_instances"});
+    table.custom("gpus", whole_number("gpus", "Training: exactly so many GPUs in all.", "64", 1, 1e6),
+                 [](const Node& node, WhereSpec& where, Problems& problems) {
+                     double count = 0;
+                     if (table_detail::read_number(node, whole_number("gpus", "", "64", 1, 1e6), count, problems))
+                         where.gpus = count;
+                 });
+    table.other_names({"num_gpus", "gpu_count", "n_gpus", "number_of_gpus", "world_size"});
     FieldInfo nodes =
         field_info("count or file", "Exactly so many nodes, or the YAML file that describes on-prem nodes.", "8");
     table.custom("nodes", nodes, [](const Node& node, WhereSpec& where, Problems& problems) {
@@ -263,15 +340,14 @@ RecordTable<WhereSpec> where_table() {
                     {"nodes: expected a number of nodes, or the file that describes them", "", node.pos});
             return;
         }
-        FieldInfo info = field_info("whole number", "", "8");
-        info.key = "nodes";
-        info.low = 1;
-        info.high = 1e6;
         double count = 0;
-        if (table_detail::read_number(node, info, count, problems)) where.nodes = count;
+        if (table_detail::read_number(node, whole_number("nodes", "", "8", 1, 1e6), count, problems))
+            where.nodes = count;
     });
+    table.other_names({"num_nodes", "node_count", "instances", "instance_count", "vms", "vm_count", "machines"});
     table.seconds("commitment", &WhereSpec::commitment,
                   "Capacity is reserved and used so long, so that reserved prices count.", "1y", kDay, 10 * kYear);
+    table.other_names({"reserved", "reservation"});
     return table;
 }
 
@@ -279,26 +355,31 @@ RecordTable<LayoutSpec> layout_table() {
     RecordTable<LayoutSpec> table("layout", "Degrees of parallelism that are pinned; what is left out is searched.");
     const auto degree = [&](const char* key, std::optional<double> LayoutSpec::*member, const char* description,
                             const char* example, double low, double high) {
-        FieldInfo info = field_info("whole number", description, example);
-        info.key = key;
-        info.low = low;
-        info.high = high;
+        const FieldInfo info = whole_number(key, description, example, low, high);
         table.custom(key, info, [info, member](const Node& node, LayoutSpec& layout, Problems& problems) {
             double value = 0;
             if (table_detail::read_number(node, info, value, problems)) layout.*member = value;
         });
     };
     degree("tensor", &LayoutSpec::tensor, "Tensor parallel degree.", "8", 1, 4096);
+    table.other_names({"tp", "tensor_parallel", "tensor_parallel_size"});
     degree("pipeline", &LayoutSpec::pipeline, "Pipeline stages.", "4", 1, 10'000);
+    table.other_names({"pp", "pipeline_parallel", "pipeline_parallel_size"});
     degree("virtual_stages", &LayoutSpec::virtual_stages, "Interleaved chunks per stage.", "2", 1, 1000);
     degree("context", &LayoutSpec::context, "Context parallel degree.", "2", 1, 4096);
+    table.other_names({"cp", "context_parallel"});
     degree("expert", &LayoutSpec::expert, "Expert parallel degree.", "8", 1, 65'536);
+    table.other_names({"ep", "expert_parallel"});
     degree("data", &LayoutSpec::data, "Data parallel degree.", "16", 1, 1e6);
+    table.other_names({"dp", "data_parallel"});
     degree("zero", &LayoutSpec::zero, "ZeRO stage, 3 is FSDP.", "3", 0, 3);
+    table.other_names({"zero_stage", "stage"});
     degree("micro_batch", &LayoutSpec::micro_batch, "Sequences or images on a device at once.", "2", 1, 1e6);
+    table.other_names({"micro_batch_size"});
     degree("shard_group", &LayoutSpec::shard_group, "Ranks that share one copy of the states (HSDP).", "8", 1, 1e6);
     table.choice("recompute", &LayoutSpec::recompute, words({"none", "selective", "full"}),
                  "Activations that are computed again in the backward pass.");
+    table.other_names({"activation_checkpointing", "gradient_checkpointing", "recomputation"});
     table.flag("sequence_parallel", &LayoutSpec::sequence_parallel,
                "Split what tensor parallelism leaves whole along the sequence.");
     table.flag("offload", &LayoutSpec::offload, "Optimizer states in host memory.");
@@ -316,6 +397,7 @@ RecordTable<CheckpointSpec> checkpoint_table() {
     RecordTable<CheckpointSpec> table("checkpoint", "How progress is saved.");
     table.seconds("every", &CheckpointSpec::every,
                   "Time between checkpoints; the best one is computed when nothing is said.", "30m", 1, kYear);
+    table.other_names({"interval", "checkpoint_interval", "frequency"});
     bandwidth(table, "write_bandwidth", &CheckpointSpec::write_bandwidth_per_second,
               "What storage takes from all nodes together.", "10GB/s");
     table.flag("asynchronous", &CheckpointSpec::asynchronous, "Training goes on while the checkpoint is written.");
@@ -398,9 +480,13 @@ void read_kind(const Node& node, WorkloadForm& workload, Problems& problems) {
         }
     }
     workload.kind_unknown = true;
-    const auto near = node.is_scalar() ? nearest(node.text, all) : std::nullopt;
-    problems.push_back({fmt::format("kind: there is no kind '{}'{}",
-                                    node.is_scalar() ? printable(node.text, 40) : std::string(to_string(node.kind)),
+    if (!node.is_scalar()) {
+        problems.push_back({fmt::format("kind: expected one word, found {}", to_string(node.kind)),
+                            "the kinds are " + join(all, ", "), node.pos});
+        return;
+    }
+    const auto near = nearest(node.text, all);
+    problems.push_back({fmt::format("kind: there is no kind '{}'{}", printable(node.text, 40),
                                     near ? " (did you mean " + *near + "?)" : ""),
                         "the kinds are " + join(all, ", "), node.pos});
 }
@@ -408,19 +494,23 @@ void read_kind(const Node& node, WorkloadForm& workload, Problems& problems) {
 RecordTable<WorkloadForm> make_workload_table() {
     RecordTable<WorkloadForm> table(
         "workload", "One file for plan, check, run and serve: what is to be done, with which limits, and where.");
-    table.custom("version", field_info("one of", "Version of this format.", "1", {"1"}),
-                 [](const Node& node, WorkloadForm& workload, Problems& problems) {
-                     workload.version_given = true;
-                     if (node.is_scalar() && node.text == "1") return;
-                     problems.push_back(
-                         {fmt::format("version: this Stoker reads version 1, not {}",
-                                      node.is_scalar() ? printable(node.text, 40) : std::string(to_string(node.kind))),
-                          "write version: 1, or use the Stoker that wrote the file", node.pos});
-                 });
+    FieldInfo version = field_info("one of", "Version of this format; a file without it is refused.", "1", {"1"});
+    version.required = version.asked = true;
+    table.custom("version", version, [](const Node& node, WorkloadForm& workload, Problems& problems) {
+        workload.version_given = true;
+        if (node.is_scalar() && node.text == "1") return;
+        problems.push_back(
+            {fmt::format("version: this Stoker reads version 1, not {}",
+                         node.is_scalar() ? printable(node.text, 40) : std::string(to_string(node.kind))),
+             "write version: 1, or use the Stoker that wrote the file", node.pos});
+    });
     table.text("name", &Workload::name, "A name for people.", "nightly-embeddings");
     std::vector<std::string> kinds;
     for (const auto& each : workload_kinds()) kinds.push_back(each.first);
-    table.custom("kind", field_info("one of", "What is to be done.", "training", kinds), read_kind);
+    FieldInfo kind = field_info("one of", "What is to be done.", "training", kinds);
+    kind.required = kind.asked = true;
+    table.custom("kind", kind, read_kind);
+    table.other_names({"type", "task", "phase", "workload"});
 
     const RecordTable<ModelForm> model = model_table();
     FieldInfo model_info = field_info("model", model.info().description, "llama-3-8b");
@@ -434,8 +524,11 @@ RecordTable<WorkloadForm> make_workload_table() {
     });
     table.record("data", &Workload::data, data_table(), "What is learned from, or worked through.");
     table.record("batch", &Workload::batch, batch_table(), "How much is learned from in one step.");
-    table.choice("precision", &WorkloadForm::given_precision, precisions(),
-                 "Number format of the computation, and of stored weights in inference.", "bf16");
+    choice_known_as(table, "precision", &WorkloadForm::given_precision, precisions(),
+                    "Number format of the computation, and of stored weights in inference.", "bf16",
+                    "half:fp16 float16:fp16 16:bf16 mixed:bf16 amp:bf16 bfloat16:bf16 float32:fp32 single:fp32 32:fp32 "
+                    "float8:fp8 e4m3:fp8 8bit:int8 awq:int4 gptq:int4 nf4:int4 4bit:int4 mxfp4:fp4 nvfp4:fp4");
+    table.other_names({"dtype", "quantization", "quantisation", "number_format"});
     FieldInfo kv = field_info("one of", "Number format of the KV cache.", "fp8", precision_names());
     kv.key = "kv_precision";
     table.custom("kv_precision", kv, [kv](const Node& node, WorkloadForm& workload, Problems& problems) {
@@ -448,22 +541,29 @@ RecordTable<WorkloadForm> make_workload_table() {
                  {{"full", Method::full}, {"lora", Method::lora}, {"qlora", Method::qlora}},
                  "Fine-tuning: all weights, adapters, or adapters on 4-bit weights.", "qlora");
     table.record("lora", &Workload::lora, lora_table(), "The adapters of LoRA and QLoRA.");
-    table.choice("optimizer", &Workload::optimizer, words({"adamw", "adam8bit", "sgd", "adafactor", "muon"}),
-                 "Its states are often most of the memory.", "adamw");
-    table.choice("framework", &Workload::framework,
-                 words({"megatron", "fsdp", "deepspeed", "pytorch", "vllm", "tensorrt-llm", "sglang", "llama.cpp"}),
-                 "Chosen when nothing is said.", "fsdp");
+    choice_known_as(table, "optimizer", &Workload::optimizer, words({"adamw", "adam8bit", "sgd", "adafactor", "muon"}),
+                    "Its states are often most of the memory.", "adamw",
+                    "adam:adamw adamw8bit:adam8bit paged_adamw_8bit:adam8bit momentum:sgd");
+    choice_known_as(table, "framework", &Workload::framework,
+                    words({"megatron", "fsdp", "deepspeed", "pytorch", "vllm", "tensorrt-llm", "sglang", "llama.cpp"}),
+                    "Chosen when nothing is said.", "fsdp",
+                    "torch:pytorch ddp:pytorch fsdp2:fsdp megatron-lm:megatron nemo:megatron zero:deepspeed "
+                    "trtllm:tensorrt-llm tensorrt:tensorrt-llm llamacpp:llama.cpp ollama:llama.cpp");
     table.flag("compiled", &Workload::compiled, "torch.compile or the like.");
     table.flag("flash_attention", &Workload::flash_attention, "Attention that keeps no score matrix.", "true");
     table.record("traffic", &Workload::traffic, traffic_table(), "The requests of an inference workload.");
     table.record("objective", &Workload::objective, objective_table(), "What is wanted, and within which limits.");
+    table.other_names({"goal", "goals", "constraints", "limits"});
     table.record("where", &Workload::where, where_table(), "Where it may run, and on what.");
     table.record("layout", &Workload::layout, layout_table(), "Pinned parallelism.");
     table.record("checkpoint", &Workload::checkpoint, checkpoint_table(), "How progress is saved.");
     table.record("disk", &Workload::disk, disk_table(), "The data disk of every VM.");
-    table.choice("orchestrator", &Workload::orchestrator,
-                 words({"aks", "azure-ml", "vmss", "cyclecloud-slurm", "batch", "ray", "slurm", "kubernetes", "local"}),
-                 "Chosen, with reasons, when nothing is said.", "aks");
+    choice_known_as(
+        table, "orchestrator", &Workload::orchestrator,
+        words({"aks", "azure-ml", "vmss", "cyclecloud-slurm", "batch", "ray", "slurm", "kubernetes", "local"}),
+        "Chosen, with reasons, when nothing is said.", "aks",
+        "k8s:kubernetes cyclecloud:cyclecloud-slurm azureml:azure-ml aml:azure-ml azure-batch:batch");
+    table.other_names({"scheduler", "platform"});
     FieldInfo use =
         field_info("one of", "Sets defaults for a known use; see stoker template list.", "chatbot", use_case_names());
     use.key = "use_case";
@@ -473,8 +573,11 @@ RecordTable<WorkloadForm> make_workload_table() {
     });
     table.flag("sensitive", &Workload::sensitive,
                "Isolation, private network and audit, for medical, security and personal data.");
+    table.other_names({"security", "security_level", "confidential", "private", "compliance"});
     table.flag("interruptible", &Workload::interruptible, "May be stopped and resumed, as spot capacity does.", "true");
+    table.other_names({"resumable", "fault_tolerant"});
     table.count("models_served", &Workload::models_served, "Models of this size on one machine.", "4", 1, 1000);
+    table.other_names({"models", "model_count", "num_models"});
     table.bytes("memory", &Workload::memory, "Preprocessing, notebook, simulation: memory the work needs.", "32GiB", 1,
                 kMostBytes);
     table.count("vcpu_hours", &Workload::vcpu_hours, "Preprocessing, simulation: amount of CPU work.", "400", kSmall,
@@ -482,7 +585,9 @@ RecordTable<WorkloadForm> make_workload_table() {
     table.count("gpu_hours", &Workload::gpu_hours, "Preprocessing, simulation: amount of GPU work, on a T4.", "40",
                 kSmall, 1e12);
     table.seconds("period", &Workload::period, "Notebook or endpoint: how long it is kept.", "8h", 60, 100 * kYear);
-    table.list_of_text("needs", &Workload::needs, "Software that must be there.", "[pytorch, jupyter]");
+    table.other_names({"duration", "hours", "lease", "uptime"});
+    names(table, "needs", &Workload::needs, "Software that must be there.", "[pytorch, jupyter]");
+    table.other_names({"software", "requirements", "packages", "image"});
     return table;
 }
 

@@ -334,6 +334,63 @@ TEST(Workload, AnswersToTheQuestionsMakeAFile) {
     }
 }
 
+// "64 H100": the GPUs and their number are asked for by name, and what no machine can make up is refused with its
+// place.
+TEST(Workload, AcceleratorsAndTheirNumberAreChecked) {
+    const std::string head = "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\nwhere: ";
+    const Workload w = good(head + "{gpus: 64, accelerators: h100 sxm}\n");
+    EXPECT_EQ(w.where.accelerators, std::vector<std::string>{"H100-SXM"});
+    for (const NodeType& type : catalog().node_types()) {
+        if (!w.where.takes(type, catalog())) continue;
+        EXPECT_EQ(catalog().accelerators()[static_cast<std::size_t>(type.accelerator)].name, "H100-SXM") << type.name;
+        EXPECT_EQ(*w.where.pinned_nodes(type) * type.whole_gpus(), 64) << type.name;
+    }
+    EXPECT_TRUE(has(bad(head + "{gpus: 12, accelerators: [H100-SXM]}\n"), "12 is no multiple"));
+    EXPECT_TRUE(has(bad(head + "{gpus: 12, accelerators: [H100-SXM]}\n"), "workload.yaml:5:15"));
+    EXPECT_TRUE(has(bad(head + "{accelerators: [H100-SXN]}\n"), "did you mean H100-SXM"));
+    EXPECT_TRUE(has(bad(head + "{gpus: 8, nodes: 1}\n"), "keep one of the two"));
+    EXPECT_TRUE(has(bad(head + "{gpus: 0}\n"), "at least 1"));
+    EXPECT_TRUE(has(bad("version: 1\nkind: inference\nmodel: llama-3-8b\ntraffic: {requests_per_second: 3}\n"
+                        "where: {gpus: 8}\n"),
+                    "where.gpus belongs to training and fine-tuning"));
+}
+
+// Keys as other tools call them, and keys in the wrong mapping, are pointed to ours.
+TEST(Workload, KeysOfOtherToolsAreRecognised) {
+    const std::string head = "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n";
+    for (const auto& [key, meant] : {std::pair{"gpus: 64", "where.gpus"},
+                                     {"seq_len: 4096", "data.sequence"},
+                                     {"batch_size: 64", "batch.global_examples"},
+                                     {"dtype: bf16", "precision"},
+                                     {"region: eastus", "where.regions"},
+                                     {"instance_type: x", "where.sizes"},
+                                     {"deadline: 3d", "objective.deadline"},
+                                     {"ttft_p95: 1s", "objective.latency.ttft_p95"},
+                                     {"tp: 8", "layout.tensor"},
+                                     {"zero_stage: 3", "layout.zero"},
+                                     {"tensor_parallel: 8", "layout.tensor"}})
+        EXPECT_TRUE(has(bad(head + key + "\n"), std::string("did you mean ") + meant + "?")) << bad(head + key + "\n");
+}
+
+// Values as other tools spell them, and values of the other trade.
+TEST(Workload, ValuesOfOtherToolsAreRecognised) {
+    const std::string head = "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n";
+    for (const auto& [line, said] : {std::pair{"precision: float16", "did you mean fp16?"},
+                                     {"precision: mixed", "did you mean bf16?"},
+                                     {"where: {spot: yes}", "did you mean allowed?"},
+                                     {"where: {spot: false}", "did you mean never?"},
+                                     {"objective: {minimize: price}", "did you mean cost?"},
+                                     {"framework: torch", "did you mean pytorch?"},
+                                     {"framework: vllm", "vllm does not train"},
+                                     {"where: {regions: useast}", "did you mean eastus?"},
+                                     {"where: {regions: us-east-1}", "us-east-1 is a region of aws"},
+                                     {"batch: {global_tokens: 10}", "less than one sequence of 4,096"},
+                                     {"where: {cloud: on-prem}", "on-prem are not described"}})
+        EXPECT_TRUE(has(bad(head + line + "\n"), said)) << bad(head + line + "\n");
+    EXPECT_EQ(good(head + "orchestrator: AzureML\n").orchestrator, "azure-ml");
+    EXPECT_TRUE(has(bad("version: 1\nkind: [training]\nmodel: gpt2\n"), "expected one word, found a list"));
+}
+
 // The shipped examples and templates read, and every use case has its template.
 TEST(Workload, ShippedFilesRead) {
     namespace fs = std::filesystem;

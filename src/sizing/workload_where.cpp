@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/text.h"
 #include "catalog/names.h"
@@ -71,7 +72,9 @@ public:
     void resolve(const FileLoader& load) {
         const Names own = own_nodes(load);
         clouds();
+        accelerators();
         sizes(own);
+        gpus();
         regions();
         residency();
     }
@@ -134,8 +137,66 @@ private:
                 found.push_back(*at);
             }
         }
+        const auto own = std::find(found.begin(), found.end(), "on-prem");
+        const bool described = std::any_of(catalog_.node_types().begin(), catalog_.node_types().end(),
+                                           [](const NodeType& type) { return type.cloud == "on-prem"; });
+        if (own != found.end() && where_.nodes_file.empty() && !described) {
+            add(place_of(where_.at, "cloud", {}), "cloud: the machines on-prem are not described",
+                "write nodes: my-nodes.yaml beside cloud, a file such as examples/on-prem-nodes.yaml");
+        }
         where_.clouds = std::move(found);
         if (where_.clouds.empty() && !where_.nodes_file.empty()) where_.clouds = {"on-prem"};
+    }
+
+    void accelerators() {
+        Names found;
+        for (std::size_t i = 0; i < where_.accelerators.size(); ++i) {
+            const auto index = catalog_.find_accelerator(where_.accelerators[i]);
+            if (!index) {
+                const Problem& problem = index.error().problems().front();
+                add(item("accelerators", i), "accelerators: " + problem.message,
+                    problem.remedy.empty() ? "stoker catalog gpus lists what is known" : problem.remedy);
+                continue;
+            }
+            const std::string& name = catalog_.accelerators()[static_cast<std::size_t>(*index)].name;
+            if (!contains(found, name)) found.push_back(name);
+        }
+        unknown_accelerator_ = found.size() < where_.accelerators.size();
+        where_.accelerators = std::move(found);
+    }
+
+    bool in_reach(const NodeType& type) const {
+        if (!where_.sizes.empty()) return contains(where_.sizes, type.name);
+        return contains(searched(), type.cloud);
+    }
+
+    // Whether any machine of the clouds has these GPUs, and a number of them that makes up the sum.
+    void gpus() {
+        if (unknown_cloud_ || unknown_accelerator_ || !where_.nodes_file.empty()) return;
+        if (where_.accelerators.empty() && !where_.gpus) return;
+        WhereSpec any_number = where_;
+        any_number.gpus.reset();
+        std::vector<int> per_node;
+        bool fits = false;
+        for (const NodeType& type : catalog_.node_types()) {
+            if (!in_reach(type) || !any_number.takes(type, catalog_)) continue;
+            fits = fits || where_.takes(type, catalog_);
+            if (std::find(per_node.begin(), per_node.end(), type.whole_gpus()) == per_node.end())
+                per_node.push_back(type.whole_gpus());
+        }
+        const std::string kinds = where_.accelerators.empty() ? "GPUs" : join_or(where_.accelerators);
+        if (per_node.empty()) {
+            add(place_of(where_.at, "accelerators", place_of(where_.at, "gpus", {})),
+                fmt::format("accelerators: no machine that may be used has {}", kinds),
+                "stoker catalog sizes lists the machines and their GPUs; cloud: any looks everywhere");
+        } else if (!fits) {
+            std::sort(per_node.begin(), per_node.end());
+            Names counts;
+            for (const int count : per_node) counts.push_back(std::to_string(count));
+            add(place_of(where_.at, "gpus", {}),
+                fmt::format("gpus: {:.0f} is no multiple of the GPUs of one machine: those with {} have {}",
+                            where_.gpus.value_or(0), kinds, join_or(counts)));
+        }
     }
 
     void sizes(const Names& own) {
@@ -187,13 +248,43 @@ private:
                 }
             }
             if (ok) continue;
-            if (first)
-                add(item("regions", i), "regions: " + first->message(), first->problems().front().remedy);
+            if (const std::string meant = same_letters(where_.regions[i]); !meant.empty())
+                add(item("regions", i), fmt::format("regions: no region of {} named {} (did you mean {}?)",
+                                                    join_or(searched()), printable(where_.regions[i], 40), meant));
+            else if (const std::string owner = cloud_of_region(where_.regions[i]); !owner.empty())
+                add(item("regions", i),
+                    fmt::format("regions: {} is a region of {}, but only {} may be used", where_.regions[i], owner,
+                                join_or(searched())),
+                    fmt::format("write cloud: {}, or take the region out", owner));
+            else if (first)
+                add(item("regions", i), "regions: " + first->message(),
+                    "stoker catalog regions lists them; without regions all of them are compared");
             else if (!unknown_cloud_)
                 add(item("regions", i), fmt::format("regions: {} has no regions", join_or(where_.clouds)),
                     "take regions out");
         }
         where_.regions = std::move(found);
+    }
+
+    // useast for eastus: the parts of the name in another order.
+    std::string same_letters(std::string_view word) const {
+        const auto sorted = [](std::string letters) {
+            std::sort(letters.begin(), letters.end());
+            return letters;
+        };
+        const std::string letters = sorted(fold_name(word));
+        for (const std::string& cloud : searched()) {
+            for (const std::string& region : catalog_.regions_of(cloud))
+                if (sorted(fold_name(region)) == letters) return region;
+        }
+        return {};
+    }
+
+    std::string cloud_of_region(std::string_view word) const {
+        for (const NodeType& type : catalog_.node_types()) {
+            if (!catalog_.regions_of(type.cloud).empty() && catalog_.find_region(type.cloud, word)) return type.cloud;
+        }
+        return {};
     }
 
     void residency() {
@@ -249,10 +340,24 @@ private:
     WhereSpec& where_;
     const Catalog& catalog_;
     Problems& problems_;
-    bool unknown_cloud_ = false;
+    bool unknown_cloud_ = false, unknown_accelerator_ = false;
 };
 
 }  // namespace
+
+bool WhereSpec::takes(const NodeType& type, const Catalog& catalog) const {
+    if (!accelerators.empty() &&
+        !(type.has_gpu() &&
+          contains(accelerators, catalog.accelerators()[static_cast<std::size_t>(type.accelerator)].name)))
+        return false;
+    return !gpus || (type.whole_gpus() > 0 && std::fmod(*gpus, type.whole_gpus()) == 0);
+}
+
+std::optional<int> WhereSpec::pinned_nodes(const NodeType& type) const {
+    if (nodes) return static_cast<int>(std::lround(*nodes));
+    if (gpus && type.whole_gpus() > 0) return static_cast<int>(std::lround(*gpus / type.whole_gpus()));
+    return std::nullopt;
+}
 
 void resolve_where(WorkloadForm& workload, const Catalog& catalog, const FileLoader& load, Problems& problems) {
     Places(workload, catalog, problems).resolve(load);

@@ -30,8 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto workload = stoker::read_workload(*document, catalog(), load);
     if (!workload) {
         for (const stoker::Problem& problem : workload.error().problems()) {
-            if (problem.message.empty()) std::abort();
+            if (problem.message.empty() || !problem.pos.known()) std::abort();
         }
+        if (workload.error().text([&](stoker::FileName) { return text; }).empty()) std::abort();
         return 0;
     }
     if (!std::isfinite(workload->total_tokens()) || workload->total_tokens() < 0 || workload->sequence() < 1)

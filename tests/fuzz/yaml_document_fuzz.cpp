@@ -5,6 +5,7 @@
 
 #include "base/document.h"
 #include "base/json.h"
+#include "base/text.h"
 
 // A trap, where CHECK would end the program so that libFuzzer keeps no input.
 #define REQUIRE(expression)                  \
@@ -41,7 +42,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     limits.max_nodes = 20'000;
     const auto document = Document::parse_yaml({reinterpret_cast<const char*>(data), size}, "fuzz.yaml", limits);
     if (!document) {
-        REQUIRE(!document.error().text().empty());
+        // With the line that it is about, whatever that holds.
+        const auto source = [&](FileName) { return std::string_view(reinterpret_cast<const char*>(data), size); };
+        const std::string text = document.error().text(source);
+        REQUIRE(!text.empty() && find_invalid_utf8(text) == std::string_view::npos);
         REQUIRE(document.error().problems().front().pos.file == "fuzz.yaml");
         return 0;
     }

@@ -42,9 +42,8 @@ const RecordTable<OwnFile>& own_table() {
     return table;
 }
 
-Result<OwnSpec> read_own(const std::string& path) {
-    TRY(const std::string text, read_file(path, 1u << 20));
-    TRY(const Document document, Document::parse(text, path));
+Result<OwnSpec> read_own(Session& session, const std::string& path) {
+    TRY(const Document document, session.read_document(path, 1u << 20));
     Problems problems;
     const OwnFile file = own_table().read(document.root(), problems);
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
@@ -59,13 +58,7 @@ Result<OwnSpec> read_own(const std::string& path) {
 }
 
 Result<double> number_option(const Args& args, std::string_view name, double otherwise, double low, double high) {
-    const auto text = args.get(name);
-    if (!text) return otherwise;
-    auto value = parse_count(*text);
-    if (!value || *value < low || *value > high)
-        return Error(ErrorKind::invalid, fmt::format("--{} takes a number from {:g} to {:g}, not '{}'", name, low, high,
-                                                     printable(*text, 40)));
-    return *value;
+    return args.number(name, otherwise, low, high);
 }
 
 // A data disk from azure/disks.tsv; what it costs is in no list that ships, so a price is the user's to give.
@@ -308,7 +301,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     }
     std::optional<OwnSpec> own;
     if (const auto file = args.get("own")) {
-        TRY(own, read_own(*file));
+        TRY(own, read_own(session, *file));
     }
     q.price = usual_price(*catalog, q.node_type, q.region, q.os, q.pricing);
     if (q.price == nullptr) return unpriced(session, *catalog, q);

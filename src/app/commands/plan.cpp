@@ -2,14 +2,12 @@
 // the file.
 #include <fmt/format.h>
 
-#include <iostream>
-
 #include "app/commands/commands.h"
+#include "app/interview.h"
 #include "app/render/plan_html.h"
 #include "app/render/plan_json.h"
 #include "app/render/plan_text.h"
 #include "app/session.h"
-#include "base/text.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/terminal.h"
@@ -18,69 +16,19 @@ namespace stoker {
 
 namespace {
 
-// "objective.deadline" and "14d" become nested YAML; answers are kept in the order of the questions.
-void put(Json& at, std::string_view path, const std::string& answer) {
-    const auto dot = path.find('.');
-    if (dot == std::string_view::npos) {
-        at.set(std::string(path), answer);
-        return;
-    }
-    const std::string key(path.substr(0, dot));
-    Json child = at.find(key) ? *at.find(key) : Json::object();
-    put(child, path.substr(dot + 1), answer);
-    at.set(key, child);
-}
-
-Result<std::string> ask(const Question& question, const Style& style) {
-    fmt::print("{}\n  {}\n", style.bold(question.text), style.dim(question.why));
-    std::string hint = question.choices.empty() ? "for example " + question.example
-                                                : fmt::format("{}", fmt::join(question.choices, ", "));
-    fmt::print("  ({}; empty: skip) > ", hint);
-    std::fflush(stdout);
-    std::string answer;
-    if (!std::getline(std::cin, answer))
-        return Error(ErrorKind::invalid, "the questions ended before they were answered");
-    return std::string(trim(answer));
-}
-
-// Returns the path of the written file.
-Result<std::string> interview(Session& session, const Args& args) {
-    Json file = Json::object();
-    file.set("version", 1);
-    std::string kind;
-    for (const Question& question : questions_for("")) {
-        TRY(kind, ask(question, session.style));
-        put(file, question.key, kind);
-    }
-    for (const Question& question : questions_for(kind)) {
-        if (question.key == "kind") continue;
-        TRY(const std::string answer, ask(question, session.style));
-        if (!answer.empty()) put(file, question.key, answer);
-    }
-    const std::string path = args.get_or("save", "workload.yaml");
-    std::string yaml = file.dump_yaml();
-    TRY_VOID(write_file_atomic(path, yaml));
-    fmt::print("\nwritten to {}\n\n", path);
-    return path;
-}
-
 Result<CommandOutput> run(Session& session, const Args& args) {
     std::string path;
     if (!args.positional.empty()) {
         path = args.positional[0];
     } else if (session.interactive) {
-        TRY(path, interview(session, args));
+        TRY(path, interview(session, args.get_or("save", "workload.yaml")));
     } else {
         return Error(ErrorKind::invalid, "no workload file given, and no terminal to ask questions on", {},
                      "stoker plan FILE; stoker template list shows files to start from");
     }
     TRY(const Workload workload, load_workload(session, path));
     TRY(PlanOptions options, plan_options(session, args));
-    if (const auto top = args.get("top")) {
-        TRY(const double count, parse_count(*top));
-        if (count < 1 || count > 1000) return Error(ErrorKind::invalid, "--top takes a number from 1 to 1000");
-        options.top = static_cast<int>(count);
-    }
+    TRY(options.top, args.whole_number("top", options.top, 1, 1000));
     options.what_if = !args.has("no-what-if");
     ProgressLine progress(!session.quiet);
     options.progress = [&](double share, std::string_view what) { progress.update(share, what); };

@@ -7,6 +7,7 @@ namespace stoker {
 
 bool is_asked_for(const Context& context, int type) {
     const auto& where = context.workload.where;
+    if (!where.takes(context.node(type), context.catalog)) return false;
     if (!where.sizes.empty()) return context.size_was_named(type);
     const std::string& cloud = context.node(type).cloud;
     const bool own = cloud == "on-prem";

@@ -11,6 +11,8 @@ import os
 import re
 import sys
 
+import accelerator_laws as laws
+
 FAULTS, WARNINGS = [], []
 PRECISIONS = set("fp64 fp32 tf32 fp16 bf16 fp8 fp6 fp4 int8 int4".split())
 
@@ -195,44 +197,68 @@ def check_models(root, verbose):
 def check_accelerators(root):
     rows = read(root, "catalog/accelerators.tsv")
     unique_sorted(rows, ["name"])
+    toolchains = read(root, "catalog/toolchains.tsv")
+    unique_sorted(toolchains, ["architecture"])
+    known_toolchains = {t["architecture"] for t in toolchains}
     aliases = {}
     for r in rows:
-        number(r, "memory_gb", 4, 1024, need=True)
+        memory = number(r, "memory_gb", 4, 1024, need=True)
         usable = number(r, "usable_memory_gib", 4, 1024)
         if usable and usable * 2**30 > float(r["memory_gb"]) * 1.08e9:
             fault(r["_at"], "usable memory above the nominal memory")
-        number(r, "memory_bandwidth_gb_s", 50, 30000)
-        for column in r:
-            if column.endswith(("_tflops", "_tops")):
-                number(r, column, 0.01, 30000)
+        if usable and usable < 0.85 * memory:
+            fault(r["_at"], "usable memory far below the nominal memory")
+        bandwidth = number(r, "memory_bandwidth_gb_s", 20, 30000, need=True)
+        low, high = laws.BANDWIDTH.get(r["memory_type"], (1, 0))
+        if low > high:
+            fault(r["_at"], "memory type", r["memory_type"])
+        elif bandwidth and not low <= bandwidth <= high:
+            fault(r["_at"], r["memory_type"], "at %g GB/s; %g to %g is possible" % (bandwidth, low, high))
+        laws.check_peaks(r, number, fault, warn)
         for measured, peak in (("measured_bf16_tflops", "bf16_tflops"),
                                ("measured_fp8_tflops", "fp8_tflops")):
             a, b = number(r, measured), number(r, peak)
-            if a and b and a > b:
-                fault(r["_at"], measured, "above the peak")
-        number(r, "scale_up_gb_s", 1, 2000)
-        number(r, "scale_up_domain", 1, 10000)
-        number(r, "power_w", 20, 3000)
-        if r["kind"] not in ("gpu", "tpu", "asic"):
+            if a and (not b or not 0.3 * b <= a <= b):
+                fault(r["_at"], measured, "outside 0.3 to 1 of the peak")
+        if "AMD" in r["vendor"] and r["kind"] == "gpu" and not r["sm_count"]:
+            fault(r["_at"], "has no count of compute units")
+        rate = number(r, "scale_up_gb_s", 1, 2000)
+        if r["scale_up"] in laws.NVLINK and rate != laws.NVLINK[r["scale_up"]]:
+            fault(r["_at"], r["scale_up"], "is", laws.NVLINK[r["scale_up"]], "GB/s in one direction")
+        if r["kind"] == "gpu" and (r["scale_up"] == "none") == bool(rate):
+            fault(r["_at"], "scale_up and scale_up_gb_s disagree")
+        domain = number(r, "scale_up_domain", 1, 10000)
+        if r["scale_up"] == "none" and domain and domain > 1:
+            fault(r["_at"], "a domain of", domain, "without a link")
+        host = number(r, "host_gb_s", 1, 1000, need=r["kind"] == "gpu")
+        if r["host_link"] in laws.PCIE and host and host != laws.PCIE[r["host_link"]]:
+            fault(r["_at"], r["host_link"], "is", laws.PCIE[r["host_link"]], "GB/s")
+        number(r, "power_w", 20, 3000, need=r["kind"] == "gpu")
+        if r["kind"] not in ("gpu", "tpu", "asic", "fpga"):
             fault(r["_at"], "kind", r["kind"])
+        if r["kind"] != "gpu" and r["architecture"] not in known_toolchains:
+            fault(r["_at"], r["architecture"], "has no row in toolchains.tsv")
         for p in r["supports"].split(","):
             if p not in PRECISIONS:
                 fault(r["_at"], "unknown precision", p)
-        for p, column in (("bf16", "bf16_tflops"), ("tf32", "tf32_tflops"),
-                          ("fp8", "fp8_tflops"), ("fp4", "fp4_tflops")):
-            if r[column] and p not in r["supports"].split(","):
-                fault(r["_at"], "has a", p, "peak but does not support it")
         for name in [r["name"]] + [a for a in r["aliases"].split(",") if a]:
             if aliases.setdefault(name.lower(), r["name"]) != r["name"]:
                 fault(r["_at"], "alias", name, "also names", aliases[name.lower()])
         if not r["source"]:
             fault(r["_at"], "has no source")
         date(r, "as_of", need=True)
+    for t in toolchains:
+        if t["architecture"] not in {r["architecture"] for r in rows}:
+            fault(t["_at"], "no accelerator is of architecture", t["architecture"])
+        for column in ("toolchain", "lock_in", "source"):
+            if not t[column]:
+                fault(t["_at"], "has no", column)
     return rows
 
 
 def check_sizes(root, clouds, gpus, cpus):
     known = {g["name"] for g in gpus}
+    cards = {g["name"]: float(g["memory_gb"]) for g in gpus}
     processors = {c["name"] for c in cpus}
     sizes = {}
     for cloud in clouds:
@@ -251,6 +277,11 @@ def check_sizes(root, clouds, gpus, cpus):
                 fault(r["_at"], "accelerator with a count of 0")
             if r["accelerator"] and count is None:
                 warn(r["_at"], r["name"], "accelerator count unknown")
+            # one GPU, or the part, has no more memory than the card; a whole one not much less
+            if r["accelerator"] in cards and count and r["accelerator_memory_gib_each"]:
+                each, card = float(r["accelerator_memory_gib_each"]), cards[r["accelerator"]]
+                if each > 1.08 * card * min(1.0, count) or (count >= 1 and each < 0.75 * card):
+                    fault(r["_at"], "%g GiB for each of %g %s of %g GB" % (each, count, r["accelerator"], card))
             if r["cpu"] and r["cpu"] not in processors:
                 fault(r["_at"], "unknown cpu", r["cpu"])
             number(r, "accelerator_memory_gib_each", 1, 400)
@@ -362,6 +393,34 @@ def check_rest(root, sizes, gpus, regions):
         number(r, "gib", 1, 70000, need=True)
         number(r, "iops", need=True)
         number(r, "mb_s", need=True)
+        usd = number(r, "usd_per_month", 0.1, 5000)
+        if bool(usd) != bool(r["price_source"]) or bool(usd) != bool(r["price_region"]):
+            fault(r["_at"], "a price needs its region and source, and they a price")
+        # list prices of one GiB and month, whatever the tier
+        low, high = {"premium-ssd": (0.06, 0.25), "standard-ssd": (0.05, 0.12),
+                     "standard-hdd": (0.02, 0.06)}.get(r["kind"], (1, 0))
+        if low > high:
+            fault(r["_at"], "kind", r["kind"])
+        elif usd and not low <= usd / float(r["gib"]) <= high:
+            fault(r["_at"], "%.3f USD per GiB; %g to %g is usual" % (usd / float(r["gib"]), low, high))
+    words = {"contains": "nvidia-driver amd-driver cuda cudnn rocm nccl rccl ofed mpi monitoring container-runtime "
+                         "pytorch tensorflow scikit-learn jupyter vscode azure-cli pyspark cyclecloud",
+             "orchestrators": "local vmss cyclecloud-slurm slurm batch aks azure-ml",
+             "extend": "cloud-init cluster-init custom-image start-task custom-script container daemonset"}
+    for r in read(root, "catalog/azure/images.tsv"):
+        for column, known in words.items():
+            for word in r[column].split(","):
+                if word and word not in known.split():
+                    fault(r["_at"], "unknown word in", column + ":", word)
+        for column in ("orchestrators", "extend"):
+            if not r[column]:
+                fault(r["_at"], "has no", column)
+        if r["terms"] not in ("yes", "no", ""):
+            fault(r["_at"], "terms", r["terms"])
+        if r["urn"] and not re.match(r"^[^:]+:[^:]+:[^:]+:[^:]+$", r["urn"]):
+            fault(r["_at"], "urn", r["urn"])
+        if "ofed" in r["contains"].split(",") and "mpi" not in r["contains"].split(","):
+            fault(r["_at"], "InfiniBand drivers without MPI: not an HPC image?")
     for r in read(root, "catalog/links.tsv"):
         number(r, "bandwidth_gb_s", 0.1, 2000, need=True)
         number(r, "latency_us", 0.1, 1000)

@@ -7,8 +7,8 @@ DIR holds accelerators.csv, azure_vm_sizes.csv, azure_retirements.csv,
 azure_expected_node_perf.csv, cloud_prices.csv and cloud_prices.sources.csv.
 Facts that no vendor table carries are kept by hand in OUT/curated/*.tsv and
 are laid over the tables. The same input always gives the same bytes.
-Files that are kept by hand in OUT itself (cpus, links, defaults, images,
-disks, spot_ratios, VERSION) are not touched. See
+Files that are kept by hand in OUT itself (cpus, links, defaults, toolchains,
+images, disks, spot_ratios, VERSION) are not touched. See
 docs/reference/catalogue-data.md.
 """
 import argparse
@@ -35,7 +35,8 @@ tensor_cores supports aliases source as_of note driver_total_gib
 recalled""".split()
 
 # Cells filled from memory of a vendor page, not read while the file was made,
-# are named in the column `recalled` of their row.
+# are named in the column `recalled` of their row. The column `checked` of
+# curated/accelerators.tsv names those of its cells that were read.
 RECALLED_CPU = "cpu,cores,cpu_ghz,cpu_flops_per_cycle_fp32"
 # nvidia-smi totals that were read (modal-labs/modal-client pull request 2797)
 READ_DRIVER_TOTAL = {"T4", "A10", "L4", "L40S", "A100-SXM-40GB", "A100-SXM-80GB",
@@ -122,11 +123,13 @@ def accelerators(source, curated):
             value = own.get(column, "")
             if not value and column in VENDOR_ACCELERATOR:
                 value = base.get(VENDOR_ACCELERATOR[column], "")
-            row[column] = number(value)
+            # "-": the vendor table has a value that is wrong for this device
+            row[column] = "" if value == "-" else number(value)
         if row["scale_up"].startswith("none"):
             row["scale_up"] = "none"
         row["recalled"] = ",".join(
-            c for c in ACCELERATOR_COLUMNS if own.get(c, "") and c not in
+            c for c in ACCELERATOR_COLUMNS if own.get(c, "") not in ("", "-") and
+            c not in own["checked"].split(",") and c not in
             ("name", "vendor", "kind", "aliases", "source", "note", "as_of",
              "architecture", "supports", "scale_up_domain") and
             not (c == "driver_total_gib" and own["name"] in READ_DRIVER_TOTAL))
@@ -480,8 +483,9 @@ RETIREMENT_COLUMNS = ("what kind size date status target source as_of note "
                       "accelerator").split()
 
 
-def retirements(source):
-    rows = []
+def retirements(source, curated_dir):
+    rows = [dict(r, as_of=date_in(r["source"], AS_OF)) for r in
+            read_tsv(os.path.join(curated_dir, "azure_extra_retirements.tsv"))]
     for r in read_csv(source, "azure_retirements.csv"):
         what = r["what"]
         text = r["status_on_2026_11_20"]
@@ -570,7 +574,8 @@ def main():
                  note=s["note"]) for k, s in sources.items()]
     write_tsv(path("sources.tsv"), "key title where as_of licence revision shipped note".split(),
               sorted(rows, key=lambda r: r["key"]))
-    write_tsv(path("azure", "retirements.tsv"), RETIREMENT_COLUMNS, retirements(args.source))
+    write_tsv(path("azure", "retirements.tsv"), RETIREMENT_COLUMNS,
+              retirements(args.source, curated))
 
     names = {s["name"].lower(): s["name"] for s in sizes}
     nodes = []

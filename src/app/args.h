@@ -37,7 +37,8 @@ struct Command {
     std::size_t min_positional = 0, max_positional = 0;
     std::vector<std::string> subcommands;  // offered by completion and "did you mean" for the first positional
     Result<CommandOutput> (*run)(Session&, const Args&) = nullptr;
-    std::string completes;  // for positionals
+    std::string completes;     // for positionals
+    bool warns_stale = false;  // an old catalogue is told on stderr (plan tells it in its advice)
 };
 
 class Args {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "app/explain_pages.h"
@@ -40,8 +41,12 @@ void add_provenance(Card& card, const Provenance& provenance, const std::string&
     card.add("as_of", "as of", known(provenance.as_of));
 }
 
-std::string gpu_count_text(double count, const std::string& name) {
-    return count >= 1 ? fmt::format("{:g} x {}", count, name) : fmt::format("1/{:.0f} of one {}", 1 / count, name);
+// The catalogue fills in 97 % where nobody read what the driver reports.
+std::string usable_text(const Accelerator& gpu) {
+    const double assumed = 0.97 * gpu.memory.v / kGB, usable = gpu.usable_memory.v / kGiB;
+    if (usable <= 0) return "usable part not known";
+    return fmt::format("{} {} GiB", std::abs(usable - assumed) < 1e-6 ? "97 % taken as usable," : "the driver reports",
+                       number_text(usable));
 }
 
 void add_gpus(Card& card, const Catalog& catalog, const NodeType& node) {
@@ -74,8 +79,9 @@ void add_network(Card& card, const Catalog& catalog, const NodeType& node) {
     if (node.rdma_gbps_per_node > 0) {
         card.add("rdma", node.rdma == "infiniband" ? "InfiniBand" : "RDMA network", node.rdma,
                  fmt::format("{} {:g} Gb/s per GPU, {:g} Gb/s for the whole VM",
-                             node.rdma_generation.empty() ? node.rdma : node.rdma_generation, node.rdma_gbps_per_gpu,
-                             node.rdma_gbps_per_node));
+                             node.rdma_generation.empty() || node.rdma_generation == "none" ? upper(node.rdma)
+                                                                                            : node.rdma_generation,
+                             node.rdma_gbps_per_gpu, node.rdma_gbps_per_node));
     } else {
         card.add("rdma", "RDMA network", Json(), "none: Ethernet only");
     }
@@ -89,6 +95,10 @@ void add_network(Card& card, const Catalog& catalog, const NodeType& node) {
 
 }  // namespace
 
+std::string gpu_count_text(double count, const std::string& name) {
+    return count >= 1 ? fmt::format("{:g} x {}", count, name) : fmt::format("1/{:.0f} of one {}", 1 / count, name);
+}
+
 Card gpu_card(const Catalog& catalog, int accelerator) {
     const Accelerator& gpu = catalog.accelerators()[static_cast<std::size_t>(accelerator)];
     Card card{gpu.name, {}};
@@ -97,8 +107,7 @@ Card gpu_card(const Catalog& catalog, int accelerator) {
     card.add("architecture", "architecture", known(gpu.architecture));
     card.add("year", "year", known(gpu.year));
     card.add("memory_gb", "memory", known(gpu.memory.v / 1e9),
-             fmt::format("{} GB; the driver reports {} GiB", number_text(gpu.memory.v / 1e9),
-                         gpu.usable_memory.v > 0 ? number_text(gpu.usable_memory.v / kGiB) : "?"));
+             fmt::format("{} GB; {}", number_text(gpu.memory.v / 1e9), usable_text(gpu)));
     card.add("memory_bandwidth_gb_s", "memory bandwidth", known(gpu.memory_bandwidth.v / 1e9),
              with_unit(gpu.memory_bandwidth.v / 1e9, "GB/s"));
     card.add("cuda_cores", "CUDA cores", known(gpu.cuda_cores),
@@ -124,6 +133,18 @@ Card gpu_card(const Catalog& catalog, int accelerator) {
     card.add("host_bandwidth_gb_s", "to the host", known(gpu.host_bandwidth.v / 1e9),
              with_unit(gpu.host_bandwidth.v / 1e9, "GB/s"));
     card.add("power_w", "power", known(gpu.power.v), with_unit(gpu.power.v, "W"));
+    card.add("kind", "", gpu.kind);
+    card.add("clouds", "rented only on", gpu.clouds.empty() ? Json() : Json(join(gpu.clouds, ", ")));
+    card.add("toolchain", "toolchain", known(gpu.toolchain));
+    card.add("lock_in", "ties you", known(gpu.lock_in));
+    // Worth naming where the software does not carry over: an AMD GPU runs the same PyTorch.
+    const int nvidia = gpu.is_gpu() ? -1 : catalog.nvidia_alternative(accelerator);
+    if (nvidia >= 0) {
+        const Accelerator& other = catalog.accelerators()[static_cast<std::size_t>(nvidia)];
+        card.add("nvidia_alternative", "NVIDIA alternative", other.name,
+                 fmt::format("{}: {} GB, {} GB/s, nearest in memory, bandwidth and rate", other.name,
+                             number_text(other.memory.v / 1e9), number_text(other.memory_bandwidth.v / 1e9)));
+    }
     add_provenance(card, gpu.provenance, gpu.note);
     return card;
 }
@@ -155,6 +176,12 @@ Card size_card(const Catalog& catalog, int node_type, std::string_view region, s
         price ? price_line(*price) : fmt::format("unpriced{}", region.empty() ? "" : " in " + std::string(region)));
     card.add("price_region", "", price ? Json(price->region) : Json());
     card.add("price_as_of", "", price ? Json(price->provenance.as_of) : Json());
+    const Price* windows = usual_price(catalog, node_type, region, "windows", Pricing::on_demand);
+    card.add("windows_usd_per_hour", "price with Windows", windows ? Json(windows->per_hour.dollars()) : Json(),
+             windows                 ? price_line(*windows)
+             : node.cloud == "azure" ? "not in the catalogue; priced apart"
+                                     : "");
+    if (node.cloud == "azure") card.add("verify", "verify prices", Json(join(price_pages(), " ")));
     add_provenance(card, node.provenance, node.note);
     return card;
 }
@@ -196,9 +223,33 @@ Card image_card(const Image& image) {
     card.add("urn", "URN", known(image.urn));
     card.add("os", "system", known(image.os));
     card.add("generation", "VM generation", known(image.generation));
+    card.add("architecture", "CPU", known(image.architecture));
     card.add("contains", "contains", contains);
     card.add("good_for", "good for", known(image.good_for));
+    card.add("orchestrators", "started by",
+             image.orchestrators.empty() ? Json() : Json(join(image.orchestrators, ", ")));
+    card.add("extend", "more software by", image.extend.empty() ? Json() : Json(join(image.extend, ", ")));
+    card.add("terms_to_accept", "plan terms", image.terms.empty() ? Json() : Json(image.terms == "yes"),
+             image.terms == "yes"  ? fmt::format("to accept: az vm image terms accept --urn {}", image.urn)
+             : image.terms == "no" ? "none"
+                                   : "not known: az vm image show --urn URN --query plan");
     add_provenance(card, image.provenance, image.note);
+    return card;
+}
+
+Card disk_card(const DiskTier& disk) {
+    Card card{disk.name, {}};
+    card.add("name", "", disk.name);
+    card.add("kind", "kind", disk.kind);
+    card.add("gib", "size", disk.gib, with_unit(disk.gib, "GiB"));
+    card.add("iops", "IOPS", known(disk.iops));
+    card.add("mb_s", "throughput", known(disk.mb_s), with_unit(disk.mb_s, "MB/s"));
+    card.add("usd_per_month", "price", known(disk.usd_per_month),
+             disk.usd_per_month > 0
+                 ? fmt::format("${:.2f} a month, {}, {}", disk.usd_per_month, disk.price_region, disk.price_source)
+                 : "unpriced, which is not free");
+    card.add("verify", "verify prices", "https://azure.microsoft.com/pricing/details/managed-disks/");
+    add_provenance(card, disk.provenance, disk.note);
     return card;
 }
 

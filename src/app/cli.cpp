@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "app/listing.h"
 #include "app/session.h"
 #include "app/version.h"
 #include "base/table.h"
@@ -95,6 +96,10 @@ int run_cli(const std::vector<std::string>& words) {
     apply_common(*args, session);
     auto output = command->run(session, *args);
     if (!output) return fail(output.error(), session);
+    if (command->warns_stale) {
+        if (const auto catalog = session.catalog())
+            fmt::print(stderr, "{}", stale_warning(**catalog, args->get_or("as-of", session.today)));
+    }
     const int code = print(output->out);
     return code != 0 ? code : output->exit;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "plan/context.h"
 
 namespace stoker {
 
@@ -37,7 +38,9 @@ Json Listing::json() const {
     Json array = Json::array();
     for (const auto& row : rows) {
         Json object = Json::object();
-        for (std::size_t c = 0; c < columns.size(); ++c) object.set(columns[c].key, row[c]);
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            if (!columns[c].key.empty()) object.set(columns[c].key, row[c]);
+        }
         array.push(std::move(object));
     }
     return array;
@@ -45,11 +48,15 @@ Json Listing::json() const {
 
 std::string Listing::text(const Style& style) const {
     std::vector<Column> heads;
-    for (const ListingColumn& column : columns) heads.push_back({column.head, column.align});
+    for (const ListingColumn& column : columns) {
+        if (!column.head.empty()) heads.push_back({column.head, column.align});
+    }
     std::vector<std::vector<std::string>> cells;
     for (const auto& row : rows) {
         std::vector<std::string> line;
-        for (const Json& cell : row) line.push_back(cell_text(cell));
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            if (!columns[c].head.empty()) line.push_back(cell_text(row[c]));
+        }
         cells.push_back(std::move(line));
     }
     return table_text(style, heads, cells);
@@ -152,8 +159,14 @@ const Price* usual_price(const Catalog& catalog, int node_type, std::string_view
     return eastus != nullptr ? eastus : cheapest_price(catalog, node_type, "", os, pricing);
 }
 
+std::string hourly_text(double dollars) {
+    std::string text = fmt::format("{:.4f}", dollars);
+    while (text.ends_with('0') && text[text.size() - 3] != '.') text.pop_back();
+    return text;
+}
+
 std::string price_line(const Price& price) {
-    return fmt::format("{} per hour, {}, {}, {}{}, as of {}, source {}", format_usd(price.per_hour),
+    return fmt::format("${} per hour, {}, {}, {}{}, as of {}, source {}", hourly_text(price.per_hour.dollars()),
                        price.region.empty() ? "no region" : price.region, price.os, to_string(price.pricing),
                        price.estimate ? " (estimate)" : "", price.provenance.as_of, price.provenance.source);
 }
@@ -164,6 +177,16 @@ const std::vector<std::string>& price_pages() {
         "https://azure.microsoft.com/pricing/details/virtual-machines/linux/",
         "https://azure.microsoft.com/pricing/details/virtual-machines/windows/"};
     return pages;
+}
+
+std::string stale_warning(const Catalog& catalog, std::string_view today) {
+    const Constant* limit = catalog.constant("catalogue_stale_days");
+    const long age = days_between(catalog.as_of, today);
+    if (static_cast<double>(age) <= (limit != nullptr ? limit->value : 90)) return {};
+    return fmt::format(
+        "warning: the catalogue is of {}, {} days old: prices and retirements may have changed\n"
+        "  update stoker, use --catalog with fresher files, or verify: {}\n",
+        catalog.as_of, age, price_pages()[0]);
 }
 
 std::string retirement_text(std::string_view date, std::string_view today) {

@@ -17,8 +17,8 @@ std::string cell_text(const Json& json);       // null: "-"
 std::string bare_size(std::string_view name);  // without Standard_
 
 struct ListingColumn {
-    std::string key;   // in JSON
-    std::string head;  // above the column
+    std::string key;   // in JSON; empty: for people only
+    std::string head;  // above the column; empty: in JSON only
     Align align = Align::left;
 };
 struct Listing {
@@ -57,8 +57,11 @@ const Price* cheapest_price(const Catalog& catalog, int node_type, std::string_v
 // The one to quote when nobody names a region: East US, which most published figures use, else the cheapest.
 const Price* usual_price(const Catalog& catalog, int node_type, std::string_view region, std::string_view os,
                          Pricing pricing);
+std::string hourly_text(double dollars);        // 0.526, 4.352, 11.00: as price lists print them
 std::string price_line(const Price& price);     // "$98.32/h, eastus, linux, on-demand, as of 2026-06-18, source"
 const std::vector<std::string>& price_pages();  // where to verify
+// What to say of a catalogue older than catalogue_stale_days on this day; empty: nothing.
+std::string stale_warning(const Catalog& catalog, std::string_view today);
 std::string retirement_text(std::string_view date,
                             std::string_view today);  // "retired since 2023-09-06", "retires on ...", ""
 

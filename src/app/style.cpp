@@ -40,29 +40,40 @@ namespace {
 std::vector<std::size_t> column_widths(const Style& style, const std::vector<Column>& columns,
                                        const std::vector<std::vector<std::string>>& rows, std::size_t indent) {
     constexpr std::size_t kNarrowest = 12, kRoomForReasons = 22;
-    std::vector<std::size_t> widths;
+    constexpr std::size_t kLongestWord = 60;
+    std::vector<std::size_t> widths, floors;  // a word is never broken, so a column is as wide as its longest
     std::size_t sum = indent;
     for (std::size_t c = 0; c < columns.size(); ++c) {
-        std::size_t width = display_width(columns[c].head);
-        for (const auto& row : rows) width = std::max(width, c < row.size() ? display_width(row[c]) : std::size_t{0});
+        std::size_t width = display_width(columns[c].head), word = 0;
+        for (const auto& row : rows) {
+            if (c >= row.size()) continue;
+            width = std::max(width, display_width(row[c]));
+            for (const std::string_view each : split(row[c], ' ')) word = std::max(word, display_width(each));
+        }
         widths.push_back(width);
+        floors.push_back(std::min(word, kLongestWord));
         sum += width + (c > 0 ? 2 : 0);
     }
-    while (sum > static_cast<std::size_t>(style.width)) {
-        std::size_t widest = columns.size();
-        if (columns.back().align == Align::left && widths.back() > kRoomForReasons) {
-            --widths.back();
+    // First without cutting into words; where that is not enough, words stand over.
+    for (const bool whole_words : {true, false}) {
+        const auto least = [&](std::size_t c, std::size_t usual) {
+            return whole_words ? std::max(usual, floors[c]) : usual;
+        };
+        while (sum > static_cast<std::size_t>(style.width)) {
+            std::size_t chosen = columns.size();
+            if (columns.back().align == Align::left && widths.back() > least(columns.size() - 1, kRoomForReasons)) {
+                chosen = columns.size() - 1;
+            } else {
+                for (std::size_t c = 0; c < columns.size(); ++c) {
+                    if (columns[c].align != Align::left || widths[c] <= least(c, kNarrowest)) continue;
+                    if (chosen == columns.size() || widths[c] >= widths[chosen])
+                        chosen = c;  // of equals the last: names stay whole
+                }
+            }
+            if (chosen == columns.size()) break;
+            --widths[chosen];
             --sum;
-            continue;
         }
-        for (std::size_t c = 0; c < columns.size(); ++c) {
-            if (columns[c].align != Align::left || widths[c] <= kNarrowest) continue;
-            if (widest == columns.size() || widths[c] >= widths[widest])
-                widest = c;  // of equals the last: names stay whole
-        }
-        if (widest == columns.size()) break;
-        --widths[widest];
-        --sum;
     }
     return widths;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -98,6 +99,60 @@ Result<int> Catalog::find_model(std::string_view name) const {
     return not_found("model", name, names_of(models_));
 }
 
+Result<int> Catalog::find_image(std::string_view name) const {
+    for (std::size_t i = 0; i < images_.size(); ++i) {
+        if (fold_name(images_[i].name) == fold_name(name)) return static_cast<int>(i);
+    }
+    // One URN may stand in several rows, of which the one for most orchestrators is the general one.
+    int general = -1;
+    for (std::size_t i = 0; i < images_.size(); ++i) {
+        if (images_[i].urn.empty() || fold_name(images_[i].urn) != fold_name(name)) continue;
+        if (general < 0 ||
+            images_[i].orchestrators.size() > images_[static_cast<std::size_t>(general)].orchestrators.size())
+            general = static_cast<int>(i);
+    }
+    if (general >= 0) return general;
+    return not_found("image", name, names_of(images_));
+}
+
+Result<int> Catalog::find_disk(std::string_view name) const {
+    for (std::size_t i = 0; i < disks_.size(); ++i) {
+        if (fold_name(disks_[i].name) == fold_name(name)) return static_cast<int>(i);
+    }
+    return not_found("disk", name, names_of(disks_));
+}
+
+int Catalog::nvidia_alternative(int accelerator) const {
+    const Accelerator& wanted = accelerators_[static_cast<std::size_t>(accelerator)];
+    if (wanted.vendor == "NVIDIA") return -1;
+    // The precision it is bought for: the first of these that it has. A GPU without it is no alternative.
+    std::size_t rate = 0;
+    for (Precision p : {Precision::fp32, Precision::int8, Precision::fp16, Precision::bf16}) {
+        if (wanted.has(p)) rate = static_cast<std::size_t>(p);
+    }
+    const auto ratio = [](double a, double b) { return a > 0 && b > 0 ? a / b : 1.0; };
+    std::vector<bool> rented(accelerators_.size(), false);
+    for (const NodeType& node : node_types_) {
+        if (node.has_gpu() && node.retirement_date.empty()) rented[static_cast<std::size_t>(node.accelerator)] = true;
+    }
+    int best = -1;
+    double least = 0;
+    for (std::size_t i = 0; i < accelerators_.size(); ++i) {
+        const Accelerator& other = accelerators_[i];
+        if (!rented[i] || other.vendor != "NVIDIA" || !other.is_gpu() || !(other.peak[rate].v > 0)) continue;
+        double distance = 0;
+        for (const double r :
+             {ratio(other.memory.v, wanted.memory.v), ratio(other.memory_bandwidth.v, wanted.memory_bandwidth.v),
+              ratio(other.peak[rate].v, wanted.peak[rate].v)})
+            distance += std::abs(std::log(r));
+        if (best < 0 || distance < least) {
+            best = static_cast<int>(i);
+            least = distance;
+        }
+    }
+    return best;
+}
+
 Result<std::string> Catalog::find_region(std::string_view cloud, std::string_view name) const {
     const std::vector<std::string> known = regions_of(cloud);
     const std::string folded = fold_name(name);
@@ -134,9 +189,12 @@ const Constant* Catalog::constant(std::string_view name) const {
 double Catalog::constant_or_die(std::string_view name) const {
     const Constant* found = constant(name);
     if (found != nullptr) return found->value;
-    fmt::print(stderr, "the catalogue {} has no constant {} in defaults.tsv\n", version, name);
+    // In a folder of the user's it is his to add; in ours it is our bug.
+    const bool ours = origin.empty() || origin == "embedded";
+    fmt::print(stderr, "error: the catalogue {} has no constant {}\n  expected a row in {}catalog/defaults.tsv\n",
+               version, name, ours ? "" : origin + "/");
     std::fflush(stderr);
-    std::exit(exit_code(ErrorKind::internal));
+    std::exit(exit_code(ours ? ErrorKind::internal : ErrorKind::invalid));
 }
 
 std::vector<std::string> Catalog::regions_of(std::string_view cloud) const {

@@ -61,9 +61,14 @@ struct Accelerator {
     int sm_count = 0, cuda_cores = 0, tensor_cores = 0;
     std::uint32_t supports = 0;  // bit per Precision
     std::vector<std::string> aliases;
+    // Chips that are no GPU: the only clouds that rent them, what a program is built with, and what does not carry
+    // over. Empty for GPUs. Catalog::nvidia_alternative() says what to compare with.
+    std::vector<std::string> clouds;
+    std::string toolchain, lock_in;
     Provenance provenance;
     std::string note;
 
+    bool is_gpu() const { return kind == "gpu"; }  // else tpu, asic or fpga
     bool has(Precision p) const { return (supports >> static_cast<int>(p)) & 1u; }
 };
 
@@ -130,8 +135,20 @@ struct Retirement {
 };
 
 struct Image {
-    std::string name, publisher, urn, os, generation, good_for, note;
-    std::vector<std::string> contains;
+    std::string name, publisher, urn, os, generation, architecture, good_for, note;
+    std::vector<std::string> contains;       // in the words of images.tsv: ofed, nccl, mpi, nvidia-driver, ...
+    std::vector<std::string> orchestrators;  // that can start it: aks, vmss, cyclecloud-slurm, batch, azure-ml, local
+    std::vector<std::string> extend;         // how more software gets in: cloud-init, custom-image, container, ...
+    std::string terms;                       // yes: a plan whose terms have to be accepted; no; empty: not known
+    Provenance provenance;
+};
+
+// A size of a managed disk. IOPS and MB/s are limits, for Premium SSD what is provisioned.
+struct DiskTier {
+    std::string name, kind;  // P30, premium-ssd
+    double gib = 0, iops = 0, mb_s = 0;
+    double usd_per_month = 0;  // 0: no price was seen
+    std::string price_region, price_source, note;
     Provenance provenance;
 };
 
@@ -200,6 +217,7 @@ public:
     const std::vector<Price>& prices() const { return prices_; }  // sorted by (node_type, region, os, pricing)
     const std::vector<Retirement>& retirements() const { return retirements_; }
     const std::vector<Image>& images() const { return images_; }
+    const std::vector<DiskTier>& disks() const { return disks_; }
     const std::vector<ModelSpec>& models() const { return models_; }
     const std::vector<Constant>& constants() const { return constants_; }
     const std::vector<SpotRatio>& spot_ratios() const { return spot_ratios_; }
@@ -211,6 +229,10 @@ public:
     Result<int> find_accelerator(std::string_view name) const;
     Result<int> find_node_type(std::string_view name) const;
     Result<int> find_model(std::string_view name) const;
+    Result<int> find_image(std::string_view name) const;  // by name or URN
+    Result<int> find_disk(std::string_view name) const;
+    // The NVIDIA GPU that some size has and that is nearest in memory, bandwidth and rate; -1 for an NVIDIA GPU.
+    int nvidia_alternative(int accelerator) const;
     Result<std::string> find_region(std::string_view cloud, std::string_view name) const;
     std::span<const Price> prices_of(int node_type) const;
     const Price* price(int node_type, std::string_view region, std::string_view os, Pricing pricing) const;
@@ -239,6 +261,7 @@ private:
     std::vector<Price> prices_;
     std::vector<Retirement> retirements_;
     std::vector<Image> images_;
+    std::vector<DiskTier> disks_;
     std::vector<ModelSpec> models_;
     std::vector<Constant> constants_;
     std::vector<SpotRatio> spot_ratios_;

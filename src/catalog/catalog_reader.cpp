@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "catalog/embedded.h"
@@ -22,13 +23,24 @@ std::optional<Pricing> pricing_named(std::string_view text) {
     return std::nullopt;
 }
 
+bool is_day(std::string_view text) {
+    return text.size() == 10 && text[4] == '-' && text[7] == '-' &&
+           std::all_of(text.begin(), text.end(), [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
+}
+
 }  // namespace
 
 std::optional<std::string_view> CatalogReader::file(std::string_view path, bool required) {
     for (const CatalogFile& f : files_) {
         if (f.path == path) return f.bytes;
     }
-    if (required) problems_.push_back(Problem{fmt::format("the catalogue has no {}", path), {}, {}});
+    if (required) {
+        const bool too_deep = std::any_of(files_.begin(), files_.end(),
+                                          [&](const CatalogFile& f) { return path.ends_with("/" + f.path); });
+        problems_.push_back(Problem{fmt::format("the catalogue has no {}", path),
+                                    too_deep ? "this is the inside of a catalogue: give the folder above it" : "",
+                                    {}});
+    }
     return std::nullopt;
 }
 
@@ -49,6 +61,7 @@ Result<Catalog> CatalogReader::read() {
     read_links();
     read_cpus();
     read_accelerators();
+    read_toolchains();
     for (const CatalogFile* sizes : files_under("catalog/", "/sizes.tsv")) read_sizes(*sizes);
     share_memory_bandwidth();
     read_spot_ratios();
@@ -57,22 +70,29 @@ Result<Catalog> CatalogReader::read() {
     catalog_.replace_prices(std::move(prices_read_));
     read_retirements();
     read_images();
+    read_disks();
     read_models();
-    if (!problems_.empty()) return error_of(std::move(problems_)).while_doing("reading the catalogue");
+    if (!problems_.empty()) return error_of(std::move(problems_));  // the caller knows which folder
     drop_undiscounted_spot();
     catalog_.estimate_missing_spot_prices();
     return std::move(catalog_);
 }
 
 void CatalogReader::read_version() {
-    const auto bytes = file("catalog/VERSION");
+    auto bytes = file("catalog/VERSION");
     if (!bytes) return;
+    if (bytes->starts_with("\xEF\xBB\xBF")) bytes->remove_prefix(3);
     const auto lines = split_lines(*bytes);
     if (!lines.empty()) catalog_.version = std::string(trim(lines[0]));
     if (lines.size() > 1) catalog_.as_of = std::string(trim(lines[1]));
     if (catalog_.version.empty()) {
         problems_.push_back(Problem{
             "the first line of VERSION names the version, such as 2026-11", {}, SourcePos{"catalog/VERSION", 1, 1}});
+    }
+    // Its age is told by this day, and compared as text.
+    if (!is_day(catalog_.as_of)) {
+        problems_.push_back(Problem{
+            "the second line of VERSION is the day of its facts, such as 2026-11-20", {}, {"catalog/VERSION", 2, 1}});
     }
 }
 
@@ -89,6 +109,7 @@ void CatalogReader::read_constants() {
                    .unit = rows.text(unit),
                    .note = rows.text(note),
                    .provenance = provenance.of(rows)};
+        rows.check_unique(name);
         c.value = rows.number(value);
         c.low = rows.empty(low) ? c.value : rows.number(low);
         c.high = rows.empty(high) ? c.value : rows.number(high);
@@ -102,7 +123,7 @@ void CatalogReader::read_constants() {
 
 void CatalogReader::read_spot_ratios() {
     const auto bytes = file("catalog/azure/spot_ratios.tsv", false);
-    if (!bytes) return;
+    if (!bytes || catalog_.accelerators_.empty()) return;
     TsvRows rows("catalog/azure/spot_ratios.tsv", *bytes, problems_);
     const int accelerator = rows.required_column("accelerator"), low = rows.required_column("low_ratio"),
               high = rows.required_column("high_ratio");
@@ -139,7 +160,14 @@ void CatalogReader::read_prices(const CatalogFile& prices) {
     prices_read_.reserve(prices_read_.size() + prices.bytes.size() / 64);
     std::string_view last_size;
     int node_type = -1;
+    const int zone = rows.column("zone");
+    std::array<std::string_view, 5> key, last_key;
     while (rows.next()) {
+        key = {rows.cell(size), rows.cell(region), rows.cell(os), rows.cell(pricing), rows.cell(zone)};
+        if (key == last_key) rows.problem(size, "repeats the row above it");
+        last_key = key;
+        if (rows.empty(region)) rows.problem(region, "a price needs a region");
+        rows.check_one_of(os, {"linux", "windows"});
         if (rows.cell(size) != last_size) {
             last_size = rows.cell(size);
             const auto known = catalog_.node_type_index_.find(fold_vm_size(last_size));
@@ -189,6 +217,7 @@ void CatalogReader::read_retirements() {
               target = rows.column("target"), note = rows.column("note");
     const ProvenanceColumns provenance(rows);
     while (rows.next()) {
+        rows.check_date(date);
         catalog_.retirements_.push_back(Retirement{rows.text(what), rows.text(kind), rows.text(size), rows.text(date),
                                                    rows.text(status), rows.text(target), rows.text(note),
                                                    provenance.of(rows)});
@@ -203,12 +232,57 @@ void CatalogReader::read_images() {
               urn = rows.required_column("urn");
     const int os = rows.required_column("os"), generation = rows.column("generation"),
               contains = rows.column("contains");
+    const int architecture = rows.column("architecture"), orchestrators = rows.column("orchestrators");
+    const int extend = rows.column("extend"), terms = rows.column("terms");
     const int good_for = rows.column("good_for"), note = rows.column("note");
     const ProvenanceColumns provenance(rows);
     while (rows.next()) {
-        catalog_.images_.push_back(Image{rows.text(name), rows.text(publisher), rows.text(urn), rows.text(os),
-                                         rows.text(generation), rows.text(good_for), rows.text(note),
-                                         rows.list(contains), provenance.of(rows)});
+        rows.check_unique(name);
+        if (!rows.empty(terms) && rows.cell(terms) != "yes" && rows.cell(terms) != "no")
+            rows.problem(terms, "yes, no, or empty where it is not known");
+        if (!rows.empty(urn) && std::count(rows.cell(urn).begin(), rows.cell(urn).end(), ':') != 3)
+            rows.problem(urn, "expected publisher:offer:sku:version");
+        catalog_.images_.push_back(Image{.name = rows.text(name),
+                                         .publisher = rows.text(publisher),
+                                         .urn = rows.text(urn),
+                                         .os = rows.text(os),
+                                         .generation = rows.text(generation),
+                                         .architecture = rows.text(architecture),
+                                         .good_for = rows.text(good_for),
+                                         .note = rows.text(note),
+                                         .contains = rows.list(contains),
+                                         .orchestrators = rows.list(orchestrators),
+                                         .extend = rows.list(extend),
+                                         .terms = rows.text(terms),
+                                         .provenance = provenance.of(rows)});
+    }
+}
+
+void CatalogReader::read_disks() {
+    const auto bytes = file("catalog/azure/disks.tsv", false);
+    if (!bytes) return;
+    TsvRows rows("catalog/azure/disks.tsv", *bytes, problems_);
+    const int name = rows.required_column("name"), kind = rows.required_column("kind"),
+              gib = rows.required_column("gib");
+    const int iops = rows.required_column("iops"), mb_s = rows.required_column("mb_s");
+    const int usd = rows.column("usd_per_month"), region = rows.column("price_region"),
+              price_source = rows.column("price_source"), note = rows.column("note");
+    const ProvenanceColumns provenance(rows);
+    while (rows.next()) {
+        DiskTier disk{.name = rows.text(name),
+                      .kind = rows.text(kind),
+                      .gib = rows.number(gib),
+                      .iops = rows.number(iops),
+                      .mb_s = rows.number(mb_s),
+                      .usd_per_month = rows.number(usd),
+                      .price_region = rows.text(region),
+                      .price_source = rows.text(price_source),
+                      .note = rows.text(note),
+                      .provenance = provenance.of(rows)};
+        rows.check_unique(name);
+        if (disk.gib <= 0) rows.problem(gib, "a disk needs a size");
+        if (disk.usd_per_month > 0 && disk.price_source.empty()) rows.problem(usd, "a price needs its price_source");
+        catalog_.disks_.push_back(std::move(disk));
     }
 }
 

@@ -27,12 +27,14 @@ private:
     void read_links();
     void read_cpus();
     void read_accelerators();
+    void read_toolchains();
     void read_sizes(const CatalogFile& sizes);
     void read_spot_ratios();
     void read_regions();
     void read_prices(const CatalogFile& prices);
     void read_retirements();
     void read_images();
+    void read_disks();
     void read_models();
     void share_memory_bandwidth();
     void drop_undiscounted_spot();
@@ -53,7 +55,10 @@ private:
 // Where the facts of a table come from.
 struct ProvenanceColumns {
     explicit ProvenanceColumns(TsvRows& rows) : source(rows.required_column("source")), as_of(rows.column("as_of")) {}
-    Provenance of(const TsvRows& rows) const { return {rows.text(source), rows.text(as_of)}; }
+    Provenance of(TsvRows& rows) const {
+        rows.check_date(as_of, true);
+        return {rows.text(source), rows.text(as_of)};
+    }
     int source, as_of;
 };
 

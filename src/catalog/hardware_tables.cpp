@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "catalog/link_choice.h"
 #include "catalog/names.h"
 
@@ -23,6 +24,7 @@ void CatalogReader::read_links() {
                   .latency = Seconds(rows.number(latency) * 1e-6),
                   .half_size = Bytes(rows.number(half)),
                   .provenance = provenance.of(rows)};
+        rows.check_unique(name);
         if (link.bandwidth.v <= 0) rows.problem(bandwidth, "a link needs a bandwidth");
         catalog_.links_.push_back(std::move(link));
     }
@@ -38,6 +40,7 @@ void CatalogReader::read_cpus() {
     const int stream = rows.column("stream_gb_s_per_node"), socket = rows.column("memory_gb_s_per_socket");
     const ProvenanceColumns provenance(rows);
     while (rows.next()) {
+        rows.check_unique(name);
         catalog_.add_cpu(Cpu{.name = rows.text(name),
                              .vendor = rows.text(vendor),
                              .ghz = rows.number(ghz),
@@ -81,6 +84,8 @@ void CatalogReader::read_accelerators() {
         Accelerator a;
         a.name = rows.text(name), a.vendor = rows.text(vendor), a.kind = rows.text(kind),
         a.architecture = rows.text(architecture);
+        if (a.name.empty()) rows.problem(name, "is empty: every row needs a name of its own");
+        rows.check_one_of(kind, {"gpu", "tpu", "asic", "fpga"});
         a.year = rows.integer(year);
         a.memory = Bytes(rows.number(memory) * kGB);
         // Where no driver figure was read: 97 % of the nominal memory, which vendors give in units of 2^30 although
@@ -98,7 +103,12 @@ void CatalogReader::read_accelerators() {
         a.sm_count = rows.integer(sms), a.cuda_cores = rows.integer(cuda), a.tensor_cores = rows.integer(tensor);
         for (const std::string& word : rows.list(supports)) {
             // fp64 and fp6 stand in the table for people; nothing is computed with them.
-            if (const auto p = precision_from(word)) a.supports |= 1u << static_cast<int>(*p);
+            if (const auto p = precision_from(word)) {
+                a.supports |= 1u << static_cast<int>(*p);
+            } else if (word != "fp64" && word != "fp6") {
+                rows.problem(supports, fmt::format("no precision named {}{}", printable(word, 40),
+                                                   did_you_mean(word, precision_names())));
+            }
         }
         // Tensor cores of Turing and Ampere run 4-bit integers at twice the 8-bit rate; nobody tabulates it.
         if (a.has(Precision::int4))
@@ -115,6 +125,26 @@ void CatalogReader::read_accelerators() {
     }
     // After all names, so that an alias never hides a name.
     for (auto& [alias, index] : all_aliases) catalog_.accelerator_index_.emplace(std::move(alias), index);
+}
+
+// What is true of every chip of an architecture: who rents it, what it is programmed with, what ties to it.
+void CatalogReader::read_toolchains() {
+    const auto bytes = file("catalog/toolchains.tsv", false);
+    if (!bytes) return;
+    TsvRows rows("catalog/toolchains.tsv", *bytes, problems_);
+    const int architecture = rows.required_column("architecture"), clouds = rows.required_column("clouds"),
+              toolchain = rows.required_column("toolchain"), lock_in = rows.required_column("lock_in");
+    while (rows.next()) {
+        bool known = false;
+        for (Accelerator& a : catalog_.accelerators_) {
+            if (a.architecture != rows.cell(architecture)) continue;
+            known = true;
+            a.clouds = rows.list(clouds);
+            a.toolchain = rows.text(toolchain), a.lock_in = rows.text(lock_in);
+        }
+        if (!known && !catalog_.accelerators_.empty())
+            rows.problem(architecture, "no accelerator is of this architecture");
+    }
 }
 
 int CatalogReader::cpu_named(std::string_view name) const {
@@ -158,6 +188,10 @@ void CatalogReader::read_sizes(const CatalogFile& sizes) {
         n.scale_up_domain = std::max(1, rows.integer(domain));
         n.generations = rows.text(generations), n.trusted_launch = rows.text(trusted),
         n.accelerated_networking = rows.text(accelerated);
+        if (n.name.empty()) rows.problem(name, "is empty: every row needs a name of its own");
+        if (n.cloud.empty()) rows.problem(cloud, "a size belongs to a cloud");
+        rows.check_date(retires);
+        rows.check_one_of(rdma, {"infiniband", "efa", "roce", "none", ""});
         n.provenance = provenance.of(rows);
         n.note = rows.text(note);
         if (!rows.empty(accelerator)) {
@@ -171,13 +205,14 @@ void CatalogReader::read_sizes(const CatalogFile& sizes) {
                                            : catalog_.accelerators_[static_cast<std::size_t>(*index)].usable_memory;
                 if (n.accelerators > 0 && n.accelerators < 1 && rows.empty(part))
                     rows.problem(part, "a fraction of a GPU needs the memory of that part");
-            } else {
+            } else if (!catalog_.accelerators_.empty()) {  // without a table of them that is the problem
                 rows.problem(accelerator, index.error().message());
             }
         }
         if (!rows.empty(cpu)) {
             n.cpu = cpu_named(rows.cell(cpu));
-            if (n.cpu < 0) rows.problem(cpu, fmt::format("cpus.tsv has no {}", rows.cell(cpu)));
+            if (n.cpu < 0 && !catalog_.cpus_.empty())
+                rows.problem(cpu, fmt::format("cpus.tsv has no {}", rows.cell(cpu)));
         }
         choose_links(n, rows.cell(gpu_link), catalog_);
         if (catalog_.node_type_index_.contains(fold_vm_size(n.name)))

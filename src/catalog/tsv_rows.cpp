@@ -66,6 +66,39 @@ std::vector<std::string> TsvRows::list(int column) const {
     return items;
 }
 
+void TsvRows::check_unique(int column) {
+    if (column < 0) return;
+    if (empty(column)) {
+        problem(column, "is empty: every row needs a name of its own");
+    } else if (!seen_.insert(lower(cell(column))).second) {
+        problem(column, fmt::format("{} is listed twice", printable(cell(column), 60)));
+    }
+}
+
+void TsvRows::check_date(int column, bool coarse) {
+    const std::string_view text = cell(column);
+    if (text.empty()) return;
+    const auto digits = [&](std::size_t from, std::size_t count, int low, int high) {
+        int value = 0;
+        for (const char c : text.substr(from, count)) {
+            if (c < '0' || c > '9') return false;
+            value = 10 * value + (c - '0');
+        }
+        return value >= low && value <= high;
+    };
+    const bool whole = text.size() == 10 && text[4] == '-' && text[7] == '-' && digits(8, 2, 1, 31);
+    const bool month = text.size() == 7 && text[4] == '-';
+    if ((whole || (coarse && (month || text.size() == 4))) && digits(0, 4, 1900, 2999) &&
+        (text.size() == 4 || digits(5, 2, 1, 12)))
+        return;
+    problem(column, fmt::format("'{}' is no date: expected YYYY-MM-DD", printable(text, 40)));
+}
+
+void TsvRows::check_one_of(int column, std::initializer_list<std::string_view> words) {
+    if (column < 0 || std::find(words.begin(), words.end(), cell(column)) != words.end()) return;
+    problem(column, fmt::format("'{}' is none of {}", printable(cell(column), 40), fmt::join(words, ", ")));
+}
+
 void TsvRows::problem(int column, std::string_view message) {
     const auto at = static_cast<std::size_t>(std::max(column, 0));
     problems_.push_back(table_->error(row_, at, std::string(message)).problems().front());

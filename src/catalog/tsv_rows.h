@@ -2,6 +2,8 @@
 // over Tsv.
 #pragma once
 
+#include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,12 +31,18 @@ public:
     int integer(int column);
     bool flag(int column) const { return cell(column) == "yes"; }
     std::vector<std::string> list(int column) const;  // separated by commas
+    // A problem when the cell names a row that was there before, when it is no date (YYYY-MM-DD; with `coarse` also
+    // YYYY and YYYY-MM; empty is unknown), or when it is none of the words.
+    void check_unique(int column);
+    void check_date(int column, bool coarse = false);
+    void check_one_of(int column, std::initializer_list<std::string_view> words);
     void problem(int column, std::string_view message);
 
 private:
     Problems& problems_;
     std::optional<Tsv> table_;
     FileName path_;
+    std::set<std::string, std::less<>> seen_;  // cells of the column that must not repeat, in lower case
     std::size_t row_ = 0;
     bool started_ = false;
 };

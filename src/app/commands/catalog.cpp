@@ -3,41 +3,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
-#include "app/cards.h"
+#include "app/commands/catalog_view.h"
 #include "app/commands/commands.h"
 #include "base/text.h"
+#include "catalog/image_list.h"
 #include "catalog/model_count.h"
 #include "catalog/names.h"
 
 namespace stoker {
 
-namespace {
-
-struct View {
-    Session& session;
-    const Catalog& catalog;
-    std::string name, today, cloud, region;
-    std::vector<std::string> need;
-};
-
-CommandOutput list_output(const View& view, const Listing& listing, const std::string& note = {}) {
+CommandOutput list_output(const CatalogView& view, const Listing& listing, const std::string& note) {
     if (view.session.format != Format::text) return {dump(view.session, listing.json()), 0};
     std::string text = listing.text(view.session.style);
-    if (!note.empty()) text += "\n  " + view.session.style.dim(note) + "\n";
+    if (!note.empty()) text += "\n";
+    for (const std::string& line : wrap(note, static_cast<std::size_t>(view.session.style.width) - 2))
+        text += note.empty() ? "" : "  " + view.session.style.dim(line) + "\n";
     return {text, 0};
 }
 
-CommandOutput card_output(const View& view, const Card& card, const std::string& below = {},
-                          Json corrections = Json::array()) {
+CommandOutput card_output(const CatalogView& view, const Card& card, const std::string& below, Json corrections) {
     if (view.session.format == Format::text) return {card.text(view.session.style) + below, 0};
     Json json = card.json();
     json.set("corrections", std::move(corrections)).set("catalog", view.catalog.version);
     return {dump(view.session, json), 0};
 }
 
+namespace {
+
+using View = CatalogView;
+
+// Nothing fits, which is an answer: an empty list for programs, a sentence for people.
+CommandOutput nothing(const View& view, const std::string& sentence) {
+    return {view.session.format == Format::text ? sentence + "\n" : dump(view.session, Json::array()), 1};
+}
+
 bool wanted_cloud(const View& view, const std::string& cloud) {
-    return view.cloud.empty() || view.cloud == "any" || equals_ignore_case(view.cloud, cloud);
+    return view.cloud.empty() || view.cloud == "any" || view.cloud == cloud;
+}
+
+std::vector<std::string> clouds_renting(const Catalog& catalog, int accelerator) {
+    std::set<std::string> clouds;
+    for (const NodeType& node : catalog.node_types()) {
+        if (node.accelerator == accelerator) clouds.insert(node.cloud);
+    }
+    const auto& own = catalog.accelerators()[static_cast<std::size_t>(accelerator)].clouds;
+    clouds.insert(own.begin(), own.end());
+    return {clouds.begin(), clouds.end()};
 }
 
 Result<CommandOutput> gpus(const View& view) {
@@ -50,8 +64,12 @@ Result<CommandOutput> gpus(const View& view) {
                 sizes += (sizes.empty() ? "" : ", ") + bare_size(node.name);
         }
         std::string below;
-        for (const std::string& line : wrap(sizes.empty() ? "In no size of the catalogue." : "In: " + sizes, 96))
-            below += "  " + line + "\n";
+        if (sizes.empty())
+            sizes = wanted_cloud(view, "") ? "In no size of the catalogue, so no plan can use it."
+                                           : "In no size of " + view.cloud + ".";
+        else
+            sizes = "In: " + sizes;
+        for (const std::string& line : wrap(sizes, 96)) below += "  " + line + "\n";
         return card_output(view, card, below);
     }
     Listing listing{{{"name", "GPU"},
@@ -62,19 +80,30 @@ Result<CommandOutput> gpus(const View& view) {
                      {"fp32_tflops", "FP32", Align::right},
                      {"bf16_tflops", "BF16", Align::right},
                      {"fp8_tflops", "FP8", Align::right},
-                     {"tensor_to_fp32", "tensor:FP32", Align::right},
-                     {"power_w", "W", Align::right}},
+                     {"tensor_to_fp32", "ratio", Align::right},
+                     {"power_w", "W", Align::right},
+                     {"clouds", "rented on"}},
                     {}};
-    for (const Accelerator& gpu : view.catalog.accelerators()) {
+    for (std::size_t i = 0; i < view.catalog.accelerators().size(); ++i) {
+        const Accelerator& gpu = view.catalog.accelerators()[i];
+        const std::vector<std::string> clouds = clouds_renting(view.catalog, static_cast<int>(i));
+        if (std::none_of(clouds.begin(), clouds.end(), [&](const auto& c) { return wanted_cloud(view, c); }) &&
+            !view.cloud.empty())
+            continue;
         const auto peak = [&](Precision p) {
             return gpu.peak[static_cast<std::size_t>(p)].v > 0 ? Json(gpu.peak[static_cast<std::size_t>(p)].v / 1e12)
                                                                : Json();
         };
         listing.rows.push_back({gpu.name, gpu.architecture, gpu.year, gpu.memory.v / 1e9, gpu.memory_bandwidth.v / 1e9,
                                 peak(Precision::fp32), peak(Precision::bf16), peak(Precision::fp8),
-                                tensor_ratio(gpu) > 0 ? Json(tensor_ratio(gpu)) : Json(), gpu.power.v});
+                                tensor_ratio(gpu) > 0 ? Json(tensor_ratio(gpu)) : Json(),
+                                gpu.power.v > 0 ? Json(gpu.power.v) : Json(),
+                                clouds.empty() ? Json() : Json(join(clouds, ", "))});
     }
-    return list_output(view, listing, "TFLOPS, dense; stoker catalog gpus NAME shows sources");
+    return list_output(view, listing,
+                       "TFLOPS, dense; ratio: tensor FP16 or BF16 over FP32. TPU, Neuron, Gaudi and FPGA are no GPUs: "
+                       "their cards say what ties to them. "
+                       "stoker catalog gpus NAME shows sources");
 }
 
 const Retirement* find_retirement(const Catalog& catalog, const std::string& size) {
@@ -93,19 +122,26 @@ Result<CommandOutput> sizes(const View& view) {
             if (retirement == nullptr) return std::move(index).error();
             return card_output(view, retirement_card(*retirement, view.today));
         }
-        const std::string& name = view.catalog.node_types()[static_cast<std::size_t>(*index)].name;
+        const NodeType& node = view.catalog.node_types()[static_cast<std::size_t>(*index)];
+        if (!wanted_cloud(view, node.cloud))
+            return Error(ErrorKind::invalid,
+                         fmt::format("{} is a size of {}, not of {}", node.name, node.cloud, view.cloud));
+        const std::string& name = node.name;
         return card_output(view, size_card(view.catalog, *index, view.region, view.today),
                            correction_notes(name, view.session.style), correction_json(name));
     }
-    Listing listing{{{"name", "size"},
-                     {"cloud", "cloud"},
-                     {"purpose", "purpose"},
+    Listing listing{{{"name", ""},
+                     {"", "size"},
+                     {"cloud", ""},
+                     {"purpose", ""},
                      {"vcpus", "vCPU", Align::right},
                      {"memory_gib", "GiB", Align::right},
-                     {"accelerators", "GPUs", Align::right},
-                     {"accelerator", "GPU"},
-                     {"rdma_gbps_per_gpu", "RDMA Gb/s per GPU", Align::right},
-                     {"usd_per_hour", "$/h", Align::right},
+                     {"accelerators", ""},
+                     {"accelerator", ""},
+                     {"", "GPUs"},
+                     {"rdma_gbps_per_gpu", "RDMA", Align::right},
+                     {"usd_per_hour", ""},
+                     {"", "$/h", Align::right},
                      {"retirement_date", "retires"}},
                     {}};
     for (std::size_t i = 0; i < view.catalog.node_types().size(); ++i) {
@@ -114,27 +150,48 @@ Result<CommandOutput> sizes(const View& view) {
         const Price* price = usual_price(view.catalog, static_cast<int>(i), view.region, "linux", Pricing::on_demand);
         if (!view.region.empty() && price == nullptr) continue;
         const bool gpu = node.has_gpu();
-        listing.rows.push_back(
-            {node.name, node.cloud, node.purpose, node.vcpus, node.memory.v / kGiB,
-             gpu ? Json(node.accelerators) : Json(),
-             gpu ? Json(view.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name) : Json(),
-             node.rdma_gbps_per_gpu > 0 ? Json(node.rdma_gbps_per_gpu) : Json(),
-             price ? Json(price->per_hour.dollars()) : Json(),
-             node.retirement_date.empty() ? Json() : Json(node.retirement_date)});
+        const std::string chip =
+            gpu ? view.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name : std::string();
+        listing.rows.push_back({node.name, bare_size(node.name), node.cloud, node.purpose, node.vcpus,
+                                node.memory.v / kGiB, gpu ? Json(node.accelerators) : Json(), gpu ? Json(chip) : Json(),
+                                gpu ? Json(gpu_count_text(node.accelerators, chip)) : Json(),
+                                node.rdma_gbps_per_gpu > 0 ? Json(node.rdma_gbps_per_gpu) : Json(),
+                                price ? Json(price->per_hour.dollars()) : Json(),
+                                price ? Json(hourly_text(price->per_hour.dollars())) : Json(),
+                                node.retirement_date.empty() ? Json() : Json(node.retirement_date)});
     }
-    return list_output(view, listing, "Linux, on demand, eastus where it is sold there, else the cheapest region");
+    if (listing.rows.empty())
+        return nothing(view, fmt::format("No size of {} is priced in {}.", view.cloud.empty() ? "azure" : view.cloud,
+                                         view.region));
+    return list_output(
+        view, listing,
+        (view.region.empty() ? "Linux, on demand, eastus where it is sold there, else the cheapest region"
+                             : "Linux, on demand, " + view.region) +
+            "; RDMA: Gb/s per GPU");
+}
+
+// "azure-retail" of azure-retail-via-karpenter: what fits into a column.
+std::string short_source(const std::string& source) {
+    return source.substr(0, std::min(source.find("-via-"), source.find(',')));
 }
 
 Result<CommandOutput> prices(const View& view) {
-    Listing listing{{{"size", "size"},
-                     {"region", "region"},
-                     {"os", "OS"},
-                     {"pricing", "pricing"},
-                     {"usd_per_hour", "$/h", Align::right},
-                     {"estimate", "estimate"},
-                     {"as_of", "as of"},
-                     {"source", "source"}},
+    const bool many = view.name.empty();
+    // Over many sizes a line has no room for the system, the date and the whole source: they stand below.
+    Listing listing{{{"size", ""},
+                     {"", many ? "size" : ""},
+                     {"region", many && !view.region.empty() ? "" : "region"},
+                     {"os", many ? "" : "OS"},
+                     {"pricing", ""},
+                     {"", "pricing"},
+                     {"usd_per_hour", ""},
+                     {"", "$/h", Align::right},
+                     {"estimate", ""},
+                     {"as_of", many ? "" : "as of"},
+                     {"source", many ? "" : "source"},
+                     {"", many ? "source" : ""}},
                     {}};
+    std::set<std::string> legend;
     int only = -1;
     if (!view.name.empty()) {
         TRY(only, view.catalog.find_node_type(view.name));
@@ -142,19 +199,34 @@ Result<CommandOutput> prices(const View& view) {
     for (const Price& price : view.catalog.prices()) {
         const NodeType& node = view.catalog.node_types()[static_cast<std::size_t>(price.node_type)];
         if ((only >= 0 && price.node_type != only) || !wanted_cloud(view, node.cloud)) continue;
+        if (!view.os.empty() && price.os != view.os) continue;
         if (!view.region.empty() ? price.region != view.region
                                  : (only < 0 && node.cloud == "azure" && price.region != "eastus"))
             continue;
-        listing.rows.push_back({node.name, price.region, price.os, to_string(price.pricing), price.per_hour.dollars(),
-                                price.estimate, price.provenance.as_of, price.provenance.source});
+        const std::string pricing(to_string(price.pricing));
+        listing.rows.push_back({node.name, bare_size(node.name), price.region, price.os, pricing,
+                                pricing + (price.estimate ? ", estimate" : ""), price.per_hour.dollars(),
+                                hourly_text(price.per_hour.dollars()), price.estimate, price.provenance.as_of,
+                                price.provenance.source, short_source(price.provenance.source)});
+        legend.insert(fmt::format("{}: {}, {}, as of {}.", short_source(price.provenance.source),
+                                  price.provenance.source, price.os, price.provenance.as_of));
     }
     if (listing.rows.empty()) {
-        return CommandOutput{
-            fmt::format("No price{}{} in the catalogue. Verify at {}\n", view.name.empty() ? "" : " of " + view.name,
-                        view.region.empty() ? "" : " in " + view.region, price_pages()[0]),
-            1};
+        const std::string size =
+            only < 0 ? std::string() : " of " + view.catalog.node_types()[static_cast<std::size_t>(only)].name;
+        return nothing(view, fmt::format("No{} price{}{} in the catalogue: unpriced, which is not free. Verify at {}",
+                                         view.os.empty() ? "" : " " + view.os, size,
+                                         view.region.empty() ? "" : " in " + view.region,
+                                         price_pages()[view.os == "windows" ? 2 : 0]));
     }
-    CommandOutput output = list_output(view, listing, "verify: " + join(price_pages(), "  "));
+    std::string note = "verify: " + join(price_pages(), " ");
+    if (many) note = join({legend.begin(), legend.end()}, " ") + " " + note;
+    if (many && !view.region.empty()) note = "region " + view.region + ". " + note;
+    if (only < 0 && view.region.empty()) note = "Azure: eastus only; --region REGION for another. " + note;
+    const auto& all = view.catalog.prices();
+    if (view.os.empty() && std::none_of(all.begin(), all.end(), [](const Price& p) { return p.os == "windows"; }))
+        note = "Windows is priced apart, and no Windows price is in the catalogue. " + note;
+    CommandOutput output = list_output(view, listing, note);
     if (only >= 0 && view.session.format == Format::text)
         output.out +=
             correction_notes(view.catalog.node_types()[static_cast<std::size_t>(only)].name, view.session.style);
@@ -165,11 +237,14 @@ Result<CommandOutput> retirements(const View& view) {
     if (!view.name.empty()) {
         const Retirement* found = find_retirement(view.catalog, view.name);
         if (found != nullptr) return card_output(view, retirement_card(*found, view.today));
-        TRY(const int index, view.catalog.find_node_type(view.name));
-        return CommandOutput{
-            fmt::format("{}: no retirement announced as of {}\n",
-                        view.catalog.node_types()[static_cast<std::size_t>(index)].name, view.catalog.as_of),
-            0};
+        const auto index = view.catalog.find_node_type(view.name);
+        if (!index)
+            return Error(ErrorKind::not_found, index.error().message(), {}, "stoker catalog retirements lists them");
+        const std::string& name = view.catalog.node_types()[static_cast<std::size_t>(*index)].name;
+        Card card{name, {}};
+        card.add("size", "", name);
+        card.add("date", "retirement", Json(), fmt::format("none announced as of {}", view.catalog.as_of));
+        return card_output(view, card);
     }
     Listing listing{
         {{"name", "what"}, {"kind", "kind"}, {"date", "date"}, {"state", "on this day"}, {"target", "moves to"}}, {}};
@@ -213,104 +288,151 @@ Result<CommandOutput> models(const View& view) {
     return list_output(view, listing);
 }
 
-// Words people use for what an image must bring, in the catalogue's words.
-std::string content_word(std::string_view word) {
-    const std::string folded = fold_name(word);
-    if (folded == "ib" || folded == "infiniband" || folded == "rdma" || folded == "doca") return "ofed";
-    if (folded == "driver" || folded == "gpudriver" || folded == "gpu") return "nvidia-driver";
-    if (folded == "openmpi" || folded == "hpcx") return "mpi";
-    if (folded == "dcgm") return "monitoring";
-    if (folded == "docker") return "container-runtime";
-    return lower(trim(word));
+Result<CommandOutput> disks(const View& view) {
+    if (!view.name.empty()) {
+        TRY(const int index, view.catalog.find_disk(view.name));
+        return card_output(view, disk_card(view.catalog.disks()[static_cast<std::size_t>(index)]));
+    }
+    Listing listing{{{"name", "disk"},
+                     {"kind", "kind"},
+                     {"gib", "GiB", Align::right},
+                     {"iops", "IOPS", Align::right},
+                     {"mb_s", "MB/s", Align::right},
+                     {"usd_per_month", "$/month", Align::right},
+                     {"usd_per_gib_month", "$/GiB", Align::right},
+                     {"price_region", "price of"}},
+                    {}};
+    for (const DiskTier& disk : view.catalog.disks()) {
+        const bool priced = disk.usd_per_month > 0;
+        listing.rows.push_back(
+            {disk.name, disk.kind, disk.gib, disk.iops, disk.mb_s, priced ? Json(disk.usd_per_month) : Json(),
+             priced ? Json(disk.usd_per_month / disk.gib) : Json(), priced ? Json(disk.price_region) : Json()});
+    }
+    return list_output(view, listing,
+                       "locally redundant; - where no price was seen: unpriced, not free. "
+                       "Verify: https://azure.microsoft.com/pricing/details/managed-disks/");
 }
 
-Result<CommandOutput> images(const View& view) {
-    const auto& list = view.catalog.images();
-    if (!view.name.empty()) {
-        std::vector<std::string> names;
-        for (const Image& image : list) {
-            if (fold_name(image.name) == fold_name(view.name)) return card_output(view, image_card(image));
-            names.push_back(image.name);
+// A region belongs to the cloud that was named, else to that of the size that was named, else to Azure.
+Result<std::string> region_of(const View& view, const std::string& word) {
+    if (view.cloud == "any") {
+        for (const char* cloud : {"azure", "aws", "gcp"}) {
+            if (auto found = view.catalog.find_region(cloud, word)) return found;
         }
-        return Error(ErrorKind::invalid,
-                     fmt::format("no image named {}{}", printable(view.name, 60), did_you_mean(view.name, names)), {},
-                     "stoker catalog images lists them");
     }
-    const auto missing = [&](const Image& image) {
-        std::vector<std::string> absent;
-        for (const std::string& word : view.need) {
-            if (std::find(image.contains.begin(), image.contains.end(), word) == image.contains.end())
-                absent.push_back(word);
-        }
-        return absent;
-    };
-    std::vector<const Image*> ranked;
-    for (const Image& image : list) ranked.push_back(&image);
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [&](const Image* a, const Image* b) { return missing(*a).size() < missing(*b).size(); });
-    Listing listing{{{"name", "image"}, {"os", "system"}, {"lacks", "lacks"}, {"urn", "URN"}, {"contains", "contains"}},
-                    {}};
-    for (const Image* image : ranked) {
-        if (!view.need.empty() && missing(*image).size() == view.need.size()) continue;  // has nothing of it
-        listing.rows.push_back({image->name, image->os, view.need.empty() ? Json() : Json(join(missing(*image), ", ")),
-                                image->urn, join(image->contains, ", ")});
+    std::string cloud = view.cloud.empty() || view.cloud == "any" ? "azure" : view.cloud;
+    if (view.cloud.empty() && !view.name.empty()) {
+        if (const auto index = view.catalog.find_node_type(view.name))
+            cloud = view.catalog.node_types()[static_cast<std::size_t>(*index)].cloud;
     }
-    CommandOutput output = list_output(view, listing,
-                                       "a Marketplace image with a plan needs: az vm image terms accept --urn URN; "
-                                       "check a URN by: az vm image list --all --publisher PUBLISHER");
-    const bool complete = view.need.empty() || (!ranked.empty() && missing(*ranked.front()).empty());
-    output.exit = complete ? 0 : 1;
-    return output;
+    auto found = view.catalog.find_region(cloud, word);
+    if (found) return found;
+    return Error(ErrorKind::not_found, found.error().message(), {},
+                 fmt::format("stoker catalog regions --cloud {} lists them", cloud));
 }
 
 Result<CommandOutput> regions(const View& view) {
-    const std::string cloud = view.cloud.empty() ? "azure" : lower(view.cloud);
     if (!view.name.empty()) {
-        View of_region{view.session, view.catalog, "", view.today, cloud, "", {}};
-        TRY(of_region.region, view.catalog.find_region(cloud, view.name));
+        View of_region{.session = view.session, .catalog = view.catalog, .today = view.today, .cloud = view.cloud};
+        TRY(of_region.region, region_of(of_region, view.name));
+        if (of_region.cloud.empty()) of_region.cloud = "azure";
         return sizes(of_region);
     }
-    Listing listing{
-        {{"region", "region"}, {"sizes", "sizes priced", Align::right}, {"gpu_sizes", "with GPU", Align::right}}, {}};
-    for (const std::string& region : view.catalog.regions_of(cloud)) {
-        int priced = 0, gpu = 0;
-        for (const Price& price : view.catalog.prices()) {
-            const NodeType& node = view.catalog.node_types()[static_cast<std::size_t>(price.node_type)];
-            if (node.cloud != cloud || price.region != region || price.pricing != Pricing::on_demand) continue;
-            ++priced;
-            gpu += node.has_gpu() ? 1 : 0;
-        }
-        listing.rows.push_back({region, priced, gpu});
+    Listing listing{{{"region", "region"},
+                     {"cloud", "cloud"},
+                     {"sizes", "sizes priced", Align::right},
+                     {"gpu_sizes", "with GPU", Align::right}},
+                    {}};
+    std::map<std::pair<std::string, std::string>, std::pair<int, int>> counts;  // by cloud and region: all, with GPU
+    for (const NodeType& node : view.catalog.node_types()) {
+        const std::string& cloud = node.cloud;
+        if (counts.contains({cloud, ""}) || (view.cloud.empty() ? cloud != "azure" : !wanted_cloud(view, cloud)))
+            continue;
+        counts[{cloud, ""}] = {0, 0};  // seen; dropped below
+        for (const std::string& region : view.catalog.regions_of(cloud)) counts[{cloud, region}] = {0, 0};
     }
+    for (const Price& price : view.catalog.prices()) {
+        const NodeType& node = view.catalog.node_types()[static_cast<std::size_t>(price.node_type)];
+        const auto at = counts.find({node.cloud, price.region});
+        if (at == counts.end() || price.pricing != Pricing::on_demand || price.os != "linux") continue;
+        ++at->second.first;
+        at->second.second += node.has_gpu() ? 1 : 0;
+    }
+    for (const auto& [place, count] : counts) {
+        if (!place.second.empty()) listing.rows.push_back({place.second, place.first, count.first, count.second});
+    }
+    if (listing.rows.empty()) return nothing(view, fmt::format("No region of {} is known.", view.cloud));
     return list_output(view, listing, "stoker catalog regions NAME lists what is sold there");
 }
 
+// Which option says something to which part; --as-of, which dates all of them, to each.
+struct OptionScope {
+    std::string_view option;
+    std::vector<std::string_view> parts;
+};
+Status check_scope(const Args& args) {
+    static const std::vector<OptionScope> scopes = {{"cloud", {"gpus", "sizes", "prices", "regions"}},
+                                                    {"region", {"sizes", "prices"}},
+                                                    {"os", {"prices"}},
+                                                    {"need", {"images"}},
+                                                    {"orchestrator", {"images"}},
+                                                    {"from", {"images"}}};
+    for (const OptionScope& scope : scopes) {
+        if (!args.has(scope.option)) continue;
+        if (std::find(scope.parts.begin(), scope.parts.end(), args.positional[0]) != scope.parts.end()) continue;
+        return Error(ErrorKind::invalid,
+                     fmt::format("--{} means nothing to stoker catalog {}", scope.option, args.positional[0]), {},
+                     fmt::format("it belongs to {}", fmt::join(scope.parts, ", ")));
+    }
+    return done();
+}
+
+Result<std::string> known_cloud(const Catalog& catalog, const std::string& word) {
+    std::set<std::string> known = {"any"};
+    for (const NodeType& node : catalog.node_types()) known.insert(node.cloud);
+    for (const Accelerator& chip : catalog.accelerators()) known.insert(chip.clouds.begin(), chip.clouds.end());
+    if (known.contains(lower(word))) return lower(word);
+    const std::vector<std::string> names(known.begin(), known.end());
+    return Error(ErrorKind::invalid, fmt::format("no cloud named {}{}", printable(word, 40), did_you_mean(word, names)),
+                 {}, "one of " + join(names, ", "));
+}
+
 Result<CommandOutput> run(Session& session, const Args& args) {
+    TRY_VOID(check_scope(args));
     TRY(const PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
-    View view{session,
-              *catalog,
-              args.positional.size() > 1 ? args.positional[1] : "",
-              options.today,
-              args.get_or("cloud", ""),
-              "",
-              {}};
+    View view{.session = session,
+              .catalog = *catalog,
+              .name = args.positional.size() > 1 ? args.positional[1] : "",
+              .today = options.today,
+              .os = args.get_or("os", ""),
+              .from = args.get_or("from", ""),
+              .orchestrator = args.get_or("orchestrator", "")};
+    if (const auto cloud = args.get("cloud")) {
+        TRY(view.cloud, known_cloud(*catalog, *cloud));
+    }
+    const std::string& what = args.positional[0];
     if (const auto region = args.get("region")) {
-        TRY(view.region, catalog->find_region(view.cloud.empty() ? "azure" : lower(view.cloud), *region));
-        if (view.cloud.empty()) view.cloud = "azure";
+        TRY(view.region, region_of(view, *region));
+        if (view.cloud.empty() && view.name.empty()) view.cloud = "azure";
     }
     if (const auto need = args.get("need")) {
         for (const std::string_view word : split(*need, ',')) {
-            if (!trim(word).empty()) view.need.push_back(content_word(word));
+            if (trim(word).empty()) continue;
+            TRY(const std::string content, image_content(trim(word), *catalog));
+            if (std::find(view.need.begin(), view.need.end(), content) == view.need.end()) view.need.push_back(content);
         }
+        if (view.need.empty())
+            return Error(ErrorKind::invalid, "--need names nothing", {}, "such as --need ib,nccl,mpi");
     }
-    const std::string& what = args.positional[0];
     if (what == "gpus") return gpus(view);
     if (what == "sizes") return sizes(view);
     if (what == "prices") return prices(view);
     if (what == "retirements") return retirements(view);
     if (what == "models") return models(view);
-    if (what == "images") return images(view);
+    if (what == "images") return catalog_images(view);
+    if (what == "disks") return disks(view);
+    if (what == "templates") return show_templates(session, view.name);
     return regions(view);
 }
 
@@ -320,23 +442,32 @@ Command catalog_command() {
     return {
         .name = "catalog",
         .summary = "what hardware, sizes, prices, images and models are known, with sources",
-        .usage = "stoker catalog gpus|sizes|prices|retirements|models|images|regions [NAME] [options]",
+        .usage = "stoker catalog gpus|sizes|prices|retirements|models|images|disks|regions [NAME] [options]",
         .description =
             "Lists one part of the catalogue, or with NAME shows every fact of one entry with its source and date.\n"
             "Names are forgiving: NC4as_T4_v3, nd96isr-h100-v5, H100. Where a figure is often quoted wrongly, the card "
             "says so.",
         .examples = {"stoker catalog gpus H100-SXM", "stoker catalog sizes NC4as_T4_v3",
-                     "stoker catalog retirements --as-of 2023-10-01", "stoker catalog images --need ib,nccl,mpi"},
-        .options = {{.name = "as-of", .value = "DATE", .help = "as seen on this day, YYYY-MM-DD: retired or not"},
-                    {.name = "cloud", .value = "CLOUD", .help = "only of this cloud; any: all"},
-                    {.name = "region", .value = "REGION", .help = "prices of this region"},
-                    {.name = "need",
-                     .value = "LIST",
-                     .help = "images: what must be inside, such as ib,nccl,mpi; best first"}},
+                     "stoker catalog retirements --as-of 2023-10-01", "stoker catalog images --need ib,nccl,mpi",
+                     "stoker catalog images --need ib --from images.json"},
+        .options =
+            {{.name = "as-of", .value = "DATE", .help = "as seen on this day, YYYY-MM-DD: retired or not"},
+             {.name = "cloud", .value = "CLOUD", .help = "only of this cloud; any: all"},
+             {.name = "region", .value = "REGION", .help = "prices of this region"},
+             {.name = "os", .value = "OS", .help = "prices for linux or windows", .choices = {"linux", "windows"}},
+             {.name = "need", .value = "LIST", .help = "images: what must be inside, such as ib,nccl,mpi; best first"},
+             {.name = "orchestrator",
+              .value = "NAME",
+              .help = "images that it can start: aks, vmss, cyclecloud-slurm, batch, azure-ml, local"},
+             {.name = "from",
+              .value = "FILE",
+              .help = "images: a saved answer of az vm image list --all -o json",
+              .completes = "file"}},
         .min_positional = 1,
         .max_positional = 2,
-        .subcommands = {"gpus", "sizes", "prices", "retirements", "models", "images", "regions"},
-        .run = run};
+        .subcommands = {"gpus", "sizes", "prices", "retirements", "models", "images", "disks", "regions", "templates"},
+        .run = run,
+        .warns_stale = true};
 }
 
 }  // namespace stoker

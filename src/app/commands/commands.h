@@ -17,4 +17,7 @@ Command simulate_command();
 Command schema_command();
 Command completion_command();
 
+// What `stoker template list` prints, or with a name `stoker template show NAME`.
+Result<CommandOutput> show_templates(Session& session, const std::string& name);
+
 }  // namespace stoker

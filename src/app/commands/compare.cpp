@@ -441,7 +441,8 @@ Command compare_command() {
         .min_positional = 2,
         .max_positional = 8,
         .run = run,
-        .completes = "file"};
+        .completes = "file",
+        .warns_stale = true};
     command.options.insert(command.options.end(), planning_options().begin(), planning_options().end());
     return command;
 }

@@ -7,8 +7,6 @@
 #include "app/commands/commands.h"
 #include "app/render/plan_text.h"
 #include "base/text.h"
-#include "base/tsv.h"
-#include "catalog/embedded.h"
 #include "catalog/names.h"
 #include "io/files.h"
 #include "sizing/economics.h"
@@ -59,33 +57,6 @@ Result<OwnSpec> read_own(Session& session, const std::string& path) {
 
 Result<double> number_option(const Args& args, std::string_view name, double otherwise, double low, double high) {
     return args.number(name, otherwise, low, high);
-}
-
-// A data disk from azure/disks.tsv; what it costs is in no list that ships, so a price is the user's to give.
-struct Disk {
-    std::string name, kind;
-    double gib = 0, mb_s = 0, usd_per_month = 0;
-};
-Result<Disk> find_disk(const std::string& name) {
-    std::vector<std::string> names;
-    for (const EmbeddedFile& file : embedded_files()) {
-        if (file.path != "catalog/azure/disks.tsv") continue;
-        TRY(const Tsv table, Tsv::read(file.bytes, "catalog/azure/disks.tsv"));
-        for (std::size_t row = 0; row < table.rows(); ++row) {
-            const auto cell = [&](std::string_view column) {
-                return table.has_column(column) ? table.at(row, table.column(column).value()) : std::string_view();
-            };
-            const auto value = [&](std::string_view column) {
-                return cell(column).empty() ? 0.0 : std::strtod(std::string(cell(column)).c_str(), nullptr);
-            };
-            names.emplace_back(cell("name"));
-            if (equals_ignore_case(names.back(), name))
-                return Disk{names.back(), std::string(cell("kind")), value("gib"), value("mb_s"),
-                            value("usd_per_month")};
-        }
-    }
-    return Error(ErrorKind::invalid, fmt::format("no disk named {}{}", printable(name, 40), did_you_mean(name, names)),
-                 {}, "one of " + join(names, ", "));
 }
 
 struct Question {
@@ -140,8 +111,8 @@ CommandOutput unpriced(Session& session, const Catalog& catalog, const Question&
     return {text, 1};
 }
 
-std::string cost_text(const Catalog& catalog, const Question& q, const std::optional<Disk>& disk, const Style& style,
-                      std::string_view today) {
+std::string cost_text(const Catalog& catalog, const Question& q, const std::optional<DiskTier>& disk,
+                      const Style& style, std::string_view today) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(q.node_type)];
     const Usd hourly = q.price->per_hour * q.nodes;
     const Usd total = hourly * q.hours;
@@ -183,7 +154,10 @@ std::string cost_text(const Catalog& catalog, const Question& q, const std::opti
             fmt::format("{} {}, {:g} GiB, {:g} MB/s", disk->name, disk->kind, disk->gib, disk->mb_s);
         rows.push_back(
             {"storage apart", q.disk_month > 0
-                                  ? fmt::format("{}: {} a month each, {} for {:g} h", shape, money_text(q.disk_month),
+                                  ? fmt::format("{}: {} a month each{}, {} for {:g} h", shape, money_text(q.disk_month),
+                                                q.disk_month == disk->usd_per_month
+                                                    ? fmt::format(" ({}, {})", disk->price_region, disk->price_source)
+                                                    : "",
                                                 money_text(q.disk_month * q.nodes * q.hours / kHoursPerMonth), q.hours)
                                   : shape + ": unpriced here; --disk-usd-per-month X, from "
                                             "https://azure.microsoft.com/pricing/details/managed-disks/"});
@@ -294,9 +268,10 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     if (const auto region = args.get("region")) {
         TRY(q.region, catalog->find_region(node.cloud, *region));
     }
-    std::optional<Disk> disk;
+    std::optional<DiskTier> disk;
     if (const auto name = args.get("disk")) {
-        TRY(disk, find_disk(*name));
+        TRY(const int index, catalog->find_disk(*name));
+        disk = catalog->disks()[static_cast<std::size_t>(index)];
         if (q.disk_month == 0) q.disk_month = disk->usd_per_month;
     }
     std::optional<OwnSpec> own;
@@ -356,7 +331,8 @@ Command cost_command() {
         .min_positional = 1,
         .max_positional = 1,
         .run = run,
-        .completes = "size"};
+        .completes = "size",
+        .warns_stale = true};
 }
 
 }  // namespace stoker

@@ -33,7 +33,8 @@ Command estimate_command() {
             .min_positional = 1,
             .max_positional = 1,
             .run = run,
-            .completes = "file"};
+            .completes = "file",
+            .warns_stale = true};
 }
 
 }  // namespace stoker

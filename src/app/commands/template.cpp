@@ -97,6 +97,12 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
+Result<CommandOutput> show_templates(Session& session, const std::string& name) {
+    Args args;
+    args.positional = name.empty() ? std::vector<std::string>{"list"} : std::vector<std::string>{"show", name};
+    return run(session, args);
+}
+
 Command template_command() {
     return {.name = "template",
             .summary = "workload files to start from",

@@ -40,23 +40,31 @@ namespace {
 std::vector<std::size_t> column_widths(const Style& style, const std::vector<Column>& columns,
                                        const std::vector<std::vector<std::string>>& rows, std::size_t indent) {
     constexpr std::size_t kNarrowest = 12, kRoomForReasons = 22;
-    std::vector<std::size_t> widths;
+    std::vector<std::size_t> widths, least;  // no narrower than the longest word, which is not broken
     std::size_t sum = indent;
+    const auto longest_word = [](std::string_view text) {
+        std::size_t longest = 0;
+        for (const std::string_view word : split_words(text)) longest = std::max(longest, display_width(word));
+        return longest;
+    };
     for (std::size_t c = 0; c < columns.size(); ++c) {
         std::size_t width = display_width(columns[c].head);
         for (const auto& row : rows) width = std::max(width, c < row.size() ? display_width(row[c]) : std::size_t{0});
+        std::size_t narrowest = std::max(kNarrowest, longest_word(columns[c].head));
+        for (const auto& row : rows) narrowest = std::max(narrowest, c < row.size() ? longest_word(row[c]) : 0);
+        least.push_back(narrowest);
         widths.push_back(width);
         sum += width + (c > 0 ? 2 : 0);
     }
     while (sum > static_cast<std::size_t>(style.width)) {
         std::size_t widest = columns.size();
-        if (columns.back().align == Align::left && widths.back() > kRoomForReasons) {
+        if (columns.back().align == Align::left && widths.back() > std::max(kRoomForReasons, least.back())) {
             --widths.back();
             --sum;
             continue;
         }
         for (std::size_t c = 0; c < columns.size(); ++c) {
-            if (columns[c].align != Align::left || widths[c] <= kNarrowest) continue;
+            if (columns[c].align != Align::left || widths[c] <= least[c]) continue;
             if (widest == columns.size() || widths[c] >= widths[widest])
                 widest = c;  // of equals the last: names stay whole
         }

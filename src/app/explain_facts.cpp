@@ -75,7 +75,7 @@ std::string cpu_gpu_facts(const Catalog& catalog, const Style& style) {
 std::string link_facts(const Catalog& catalog, const Style& style) {
     std::vector<std::vector<std::string>> rows;
     for (const Link& link : catalog.links()) {
-        if (link.bandwidth.v <= 0) continue;
+        if (link.bandwidth.v <= 0 || link.provenance.source.starts_with("nominal rate")) continue;  // derived, per size
         rows.push_back({link.name, number_text(link.bandwidth.v / 1e9), number_text(link.latency.v * 1e6),
                         number_text(link.half_size.v / 1e6), link.provenance.source});
     }

@@ -9,6 +9,7 @@
 #include "base/tsv.h"
 #include "catalog/embedded.h"
 #include "catalog/names.h"
+#include "sizing/terms.h"
 
 namespace stoker {
 
@@ -101,13 +102,19 @@ const std::vector<ExplainPage>& explain_pages() {
 Result<const ExplainPage*> find_page(std::string_view topic) {
     const std::string wanted = fold_name(topic);
     std::vector<std::string> known;
+    const ExplainPage* reasons = nullptr;
     for (const ExplainPage& page : explain_pages()) {
+        if (page.name == "reasons") reasons = &page;
         if (fold_name(page.name) == wanted || fold_name(page.title) == wanted) return &page;
         known.push_back(page.name);
         for (const std::string& alias : page.aliases) {
             if (fold_name(alias) == wanted) return &page;
             known.push_back(alias);
         }
+    }
+    for (int i = 1; reasons != nullptr && i < static_cast<int>(Reason::count); ++i) {  // codes of refusals
+        if (fold_name(code(static_cast<Reason>(i))) == wanted) return reasons;
+        known.emplace_back(code(static_cast<Reason>(i)));
     }
     return Error(ErrorKind::invalid, fmt::format("no page on '{}'{}", printable(topic, 60), did_you_mean(topic, known)),
                  {}, "stoker explain lists all topics");

@@ -43,9 +43,9 @@ TEST_F(Html, EscapesWhatComesFromOutside) {
 
 TEST_F(Html, FetchesNothing) {
     const std::string page = plan_html(plan, catalog);
-    for (const char* fetch : {"src=\"", "<link", "@import", "url(", "xlink:href"})
+    for (const char* fetch : {"src=\"", "<link", "@import", "url(", "xlink:href", "http:"})
         EXPECT_EQ(page.find(fetch), std::string::npos) << fetch;
-    for (std::size_t at = page.find("http"); at != std::string::npos; at = page.find("http", at + 1)) {
+    for (std::size_t at = page.find("https:"); at != std::string::npos; at = page.find("https:", at + 1)) {
         EXPECT_EQ(page.substr(at - 9, 9), "<a href=\"") << page.substr(at, 60);  // links may lead out, nothing else
     }
 }
@@ -60,11 +60,49 @@ TEST_F(Html, DrawsTheParetoPictureAndTheBars) {
     EXPECT_EQ(page.find("inf,"), std::string::npos);
 }
 
+// A phone shows the picture drawn for a phone; a reader without eyes or mouse gets the same facts as words.
+TEST_F(Html, IsReadableOnAPhoneAndWithoutThePicture) {
+    const std::string page = plan_html(plan, catalog);
+    for (const char* part : {"<svg class=\"wide\"", "<svg class=\"narrow\"", "role=\"img\" aria-label=\"",
+                             "<html lang=\"en\"", "as a table</summary>", "name=\"viewport\"", "@media print",
+                             "prefers-color-scheme:dark", "data-label=\"why not first\""})
+        EXPECT_NE(page.find(part), std::string::npos) << part;
+}
+
+// Even markup that slipped through could fetch and run nothing.
+TEST_F(Html, ForbidsScriptsAndRequests) {
+    EXPECT_NE(plan_html(plan, catalog).find("default-src 'none'; style-src 'unsafe-inline'"), std::string::npos);
+}
+
+// Plans of one length, such as notebooks, have nothing to trade: a picture of one column says less than the table.
+TEST_F(Html, DrawsNothingWhereAllTakeAsLong) {
+    for (auto* list : {&plan.candidates, &plan.pareto}) {
+        for (Candidate& c : *list) c.prediction.hours = {8, 8, 8};
+    }
+    EXPECT_EQ(plan_html(plan, catalog).find("<svg"), std::string::npos);
+}
+
+// All services run for one hour: against time they would stand in one column.
+TEST_F(Html, DrawsAServiceOverItsLatency) {
+    for (auto* list : {&plan.candidates, &plan.pareto}) {
+        double latency = 1;
+        for (Candidate& c : *list) {
+            c.prediction.hours = {1, 1, 1};
+            c.prediction.latency.requests_per_s = 3;
+            c.prediction.latency.e2e_p95 = latency *= 2;
+        }
+    }
+    const std::string page = plan_html(plan, catalog);
+    EXPECT_NE(page.find("Latency against cost"), std::string::npos);
+    EXPECT_NE(page.find("cost per hour"), std::string::npos);
+    EXPECT_EQ(page.find("80 % between 1 h and 1 h"), std::string::npos);
+}
+
 TEST_F(Html, AnInfeasiblePlanSaysWhy) {
     plan.candidates.clear();
     plan.pareto.clear();
     plan.infeasible_because = "7 d are too short by a factor of 2";
-    EXPECT_NE(plan_html(plan, catalog).find("No plan: 7 d are too short"), std::string::npos);
+    EXPECT_NE(plan_html(plan, catalog).find("No plan:</strong> 7 d are too short"), std::string::npos);
 }
 
 }  // namespace

@@ -40,40 +40,37 @@ namespace {
 std::vector<std::size_t> column_widths(const Style& style, const std::vector<Column>& columns,
                                        const std::vector<std::vector<std::string>>& rows, std::size_t indent) {
     constexpr std::size_t kNarrowest = 12, kRoomForReasons = 22;
-    constexpr std::size_t kLongestWord = 60;
-    std::vector<std::size_t> widths, floors;  // a word is never broken, so a column is as wide as its longest
+    std::vector<std::size_t> widths, least;  // no narrower than the longest word, which is not broken
     std::size_t sum = indent;
+    const auto longest_word = [](std::string_view text) {
+        std::size_t longest = 0;
+        for (const std::string_view word : split_words(text)) longest = std::max(longest, display_width(word));
+        return longest;
+    };
     for (std::size_t c = 0; c < columns.size(); ++c) {
-        std::size_t width = display_width(columns[c].head), word = 0;
-        for (const auto& row : rows) {
-            if (c >= row.size()) continue;
-            width = std::max(width, display_width(row[c]));
-            for (const std::string_view each : split(row[c], ' ')) word = std::max(word, display_width(each));
-        }
+        std::size_t width = display_width(columns[c].head);
+        for (const auto& row : rows) width = std::max(width, c < row.size() ? display_width(row[c]) : std::size_t{0});
+        std::size_t narrowest = std::max(kNarrowest, longest_word(columns[c].head));
+        for (const auto& row : rows) narrowest = std::max(narrowest, c < row.size() ? longest_word(row[c]) : 0);
+        least.push_back(narrowest);
         widths.push_back(width);
-        floors.push_back(std::min(word, kLongestWord));
         sum += width + (c > 0 ? 2 : 0);
     }
-    // First without cutting into words; where that is not enough, words stand over.
-    for (const bool whole_words : {true, false}) {
-        const auto least = [&](std::size_t c, std::size_t usual) {
-            return whole_words ? std::max(usual, floors[c]) : usual;
-        };
-        while (sum > static_cast<std::size_t>(style.width)) {
-            std::size_t chosen = columns.size();
-            if (columns.back().align == Align::left && widths.back() > least(columns.size() - 1, kRoomForReasons)) {
-                chosen = columns.size() - 1;
-            } else {
-                for (std::size_t c = 0; c < columns.size(); ++c) {
-                    if (columns[c].align != Align::left || widths[c] <= least(c, kNarrowest)) continue;
-                    if (chosen == columns.size() || widths[c] >= widths[chosen])
-                        chosen = c;  // of equals the last: names stay whole
-                }
-            }
-            if (chosen == columns.size()) break;
-            --widths[chosen];
+    while (sum > static_cast<std::size_t>(style.width)) {
+        std::size_t widest = columns.size();
+        if (columns.back().align == Align::left && widths.back() > std::max(kRoomForReasons, least.back())) {
+            --widths.back();
             --sum;
+            continue;
         }
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            if (columns[c].align != Align::left || widths[c] <= least[c]) continue;
+            if (widest == columns.size() || widths[c] >= widths[widest])
+                widest = c;  // of equals the last: names stay whole
+        }
+        if (widest == columns.size()) break;
+        --widths[widest];
+        --sum;
     }
     return widths;
 }

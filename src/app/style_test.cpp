@@ -52,5 +52,16 @@ TEST(Listing, RetirementIsJudgedOnTheDay) {
     EXPECT_EQ(retirement_text("", "2023-09-06"), "");
 }
 
+// On a narrow terminal a long name was left whole in a column too narrow for it, and pushed its row out of line.
+TEST(Table, AColumnIsNeverNarrowerThanItsLongestWord) {
+    Style style;
+    style.width = 40;
+    const std::string text = table_text(
+        style, {{"size"}, {"nodes", Align::right}, {"why"}},
+        {{"Standard_ND96amsr_A100_v4 eastus", "12345", "more nodes, less from each"}, {"T4", "1", "chosen"}});
+    const std::vector<std::string_view> lines = split_lines(text);
+    EXPECT_EQ(lines[1].find("12345") + 5, lines[0].find("nodes") + 5) << text;
+}
+
 }  // namespace
 }  // namespace stoker

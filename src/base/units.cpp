@@ -338,14 +338,16 @@ std::string format_seconds(Seconds seconds) {
     if (s < 999.5e-6) return three_digits(s * 1e6) + " us";
     if (s < 0.9995) return s < 9.995e-3 ? three_digits(s * 1e3) + " ms" : fmt::format("{:.0f} ms", s * 1e3);
     if (s < 59.95) return three_digits(s) + " s";
-    if (s < 3599.5) {
-        const double whole = std::round(s);
-        return two_parts(std::floor(whole / 60), "min", std::fmod(whole, 60), "s");
-    }
-    if (s < 86400 - 30) {
-        const double minutes = std::round(s / 60);
-        return two_parts(std::floor(minutes / 60), "h", std::fmod(minutes, 60), "min");
-    }
+    // What two parts say exactly (a deadline of 2 h 15 min) is said so; a prediction gets the digits it deserves.
+    const double whole = std::round(s);
+    const bool exact = std::fabs(s - whole) <= 1e-9 * s;
+    if (exact && s < 3600) return two_parts(std::floor(whole / 60), "min", std::fmod(whole, 60), "s");
+    if (exact && s < 172800 && std::fmod(whole, 60) == 0 && std::fmod(whole, 86400) != 0)
+        return two_parts(std::floor(whole / 3600), "h", std::fmod(whole, 3600) / 60, "min");
+    if (s < 597) return trim_zeros(fmt::format("{:.1f}", s / 60)) + " min";
+    if (s < 5970 && std::round(s / 60) != 60) return fmt::format("{:.0f} min", s / 60);
+    if (s < 35820) return trim_zeros(fmt::format("{:.1f}", s / 3600)) + " h";
+    if (s < 171000 && !(exact && std::fmod(whole, 86400) == 0)) return fmt::format("{:.0f} h", s / 3600);
     const double days = s / 86400;
     return days < 99.95 ? trim_zeros(fmt::format("{:.1f}", days)) + " d" : format_thousands(days) + " d";
 }
@@ -354,8 +356,8 @@ std::string format_usd(Usd usd) {
     const double dollars = std::fabs(usd.dollars());
     const std::string sign = usd.micro() < 0 ? "-$" : "$";
     if (usd.micro() == 0) return "$0";
-    if (dollars < 0.0095) return sign + trim_zeros(fmt::format("{:.6f}", dollars));
-    return sign + format_thousands(dollars, dollars < 9999.995 ? 2 : 0);
+    if (dollars < 0.0995) return sign + trim_zeros(fmt::format("{:.{}f}", dollars, dollars < 0.00995 ? 6 : 4));
+    return sign + format_thousands(dollars, dollars < 999.995 ? 2 : 0);
 }
 
 }  // namespace stoker

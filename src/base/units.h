@@ -60,7 +60,7 @@ public:
     }
     static Usd from_double(double dollars);  // rounds half away from zero; saturates
     constexpr std::int64_t micro() const { return micro_; }
-    constexpr double dollars() const { return static_cast<double>(micro_) * 1e-6; }
+    constexpr double dollars() const { return static_cast<double>(micro_) / 1e6; }  // exact where 4.775 is
     friend constexpr Usd operator+(Usd a, Usd b) { return micro(a.micro_ + b.micro_); }
     friend constexpr Usd operator-(Usd a, Usd b) { return micro(a.micro_ - b.micro_); }
     friend Usd operator*(Usd a, double k) { return from_double(a.dollars() * k); }
@@ -84,10 +84,11 @@ Result<Seconds> parse_seconds(std::string_view text);  // 90m, 7d, 500ms, 1h30m,
 Result<Usd> parse_usd(std::string_view text);          // $20k, 200 USD, 1.5M, $0.53
 
 // Writers: short, for people; the same input always gives the same text.
-std::string format_count(double count);                        // 70B, 1.5T, 8,192
-std::string format_bytes_gib(Bytes bytes);                     // 18.9 GiB
-std::string format_seconds(Seconds seconds);                   // 9.8 d, 3 h 12 min, 5.31 s, 212 ms
-std::string format_usd(Usd usd);                               // $81,400   $0.53   $4,719.36 below 10,000 with cents
+std::string format_count(double count);     // 70B, 1.5T, 8,192
+std::string format_bytes_gib(Bytes bytes);  // 18.9 GiB
+std::string format_seconds(
+    Seconds seconds);  // 9.8 d, 25 h, 44 min, 5.31 s, 212 ms; what two parts say exactly is said so: 3 h 12 min
+std::string format_usd(Usd usd);                               // $81,400   $98.32   $0.0084: with cents below 1,000
 std::string format_thousands(double value, int decimals = 0);  // 12,900
 
 }  // namespace stoker

@@ -80,7 +80,9 @@ std::string why_not_first(const Context& context, const Option& winner, const Op
     } else if (other.choice == winner.choice && winner.pricing == Pricing::spot && other.pricing != Pricing::spot)
         cause = "no eviction risk, full price";
     else if (other.preference > winner.preference)
-        cause = a.accelerator != nullptr && b.accelerator == nullptr   ? "a GPU answers surer within the limit"
+        cause = a.accelerator != nullptr && b.accelerator == nullptr
+                    ? (context.workload.kind == WorkloadKind::notebook ? "no GPU in it"
+                                                                       : "a GPU answers surer within the limit")
                 : a.accelerator == nullptr && b.accelerator == nullptr ? "F series first for small models"
                                                                        : "policy: the plainer device first";
     else if (other.nodes > winner.nodes)
@@ -96,6 +98,11 @@ std::string why_not_first(const Context& context, const Option& winner, const Op
     const double time =
         winner.latency_s > 0 ? percent(other.latency_s, winner.latency_s) : percent(other.hours.mid, winner.hours.mid);
     auto signed_text = [](double value, std::string_view up, std::string_view down) {
+        if (value >= 300)  // nobody reads "9,609 % dearer"
+            return fmt::format("{:.0f} times {}", 1 + value / 100,
+                               up == "dearer"   ? "the cost"
+                               : up == "slower" ? "the time"
+                                                : "the energy");
         return std::abs(value) < 0.5 ? fmt::format("as {}", up == "dearer"   ? "dear"
                                                             : up == "slower" ? "fast"
                                                                              : "hungry")

@@ -8,9 +8,8 @@
 namespace stoker {
 namespace {
 
-// Whole dollars where cents would only be noise beside an interval.
 std::string sum(double usd) {
-    return usd >= 1000 ? "$" + format_thousands(usd) : format_usd(Usd::from_double(usd));
+    return format_usd(Usd::from_double(usd));
 }
 
 std::string objective_text(const Workload& workload) {
@@ -114,7 +113,7 @@ std::string verdict_of(const Context& context, const Plan& plan) {
     const bool service = p.latency.requests_per_s > 0 || context.workload.kind == WorkloadKind::notebook;
     if (service) {
         const double per_hour = p.usd.mid / std::max(p.hours.mid, 1e-9);
-        if (c.replicas > 0) text += fmt::format(", {} replicas", c.replicas);
+        if (c.replicas > 0) text += fmt::format(", {} replica{}", c.replicas, c.replicas == 1 ? "" : "s");
         text += c.priced ? fmt::format(", {} per hour", format_usd(Usd::from_double(per_hour))) : ", unpriced";
         if (p.hours.mid > 1.001 && c.priced)
             text += fmt::format(", {} for {}", format_usd(Usd::from_double(p.usd.mid)),
@@ -143,7 +142,7 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
                                           context.node(other->node_type).name, other->why_not_first));
     }
     if (std::string text = why_distributed(context, plan); !text.empty()) reasons.push_back(text);
-    reasons.push_back(bound_text(context, c));
+    if (context.workload.kind != WorkloadKind::notebook) reasons.push_back(bound_text(context, c));
     if (is_rdma(node) && is_training(context.workload.kind))
         reasons.push_back(fmt::format("{} {:.0f} Gb/s per GPU, {:.1f} Tb/s per VM",
                                       node.rdma_generation.empty() ? node.rdma : node.rdma_generation,

@@ -38,10 +38,11 @@ Card machine_card(const Machine& machine, const MachineSpeed& speed) {
         machine.last_level_cache.v > 0 ? Json(machine.last_level_cache.v) : Json(),
         machine.last_level_cache.v > 0 ? fmt::format("{} MiB", number_text(machine.last_level_cache.v / kMiB)) : "");
     card.add("speed", "", speed_json(speed));
-    card.add("matmul", "fp32 matmul, all cores", speed.matmul_flops.max,
+    card.add("best_matmul_flops_per_second", "fp32 matmul, all cores", speed.matmul_flops.max,
              spread_text(speed.matmul_flops, 1e9, "GFLOP/s") +
                  fmt::format(", {} on {} threads", speed.kernel, speed.threads));
-    card.add("triad", "memory, triad", speed.triad_bytes.max, spread_text(speed.triad_bytes, 1e9, "GB/s"));
+    card.add("best_triad_bytes_per_second", "memory, triad", speed.triad_bytes.max,
+             spread_text(speed.triad_bytes, 1e9, "GB/s"));
     return card;
 }
 

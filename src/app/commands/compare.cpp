@@ -1,4 +1,5 @@
-// stoker compare: sizes or GPUs side by side, or two workload files planned and their ratio explained.
+// stoker compare: sizes or GPUs side by side; workload files, saved plans, or one workload under several restrictions,
+// planned and their ratio explained.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,9 +7,11 @@
 
 #include "app/cards.h"
 #include "app/commands/commands.h"
-#include "app/render/plan_json.h"
+#include "app/compare_sides.h"
 #include "app/render/plan_text.h"
 #include "base/text.h"
+#include "catalog/names.h"
+#include "io/files.h"
 
 namespace stoker {
 
@@ -33,7 +36,9 @@ double best_half(const NodeType& node, const Catalog& catalog) {
 
 void add_ratio(Card& card, std::string key, std::string label, double value, std::string_view unit) {
     card.add(std::move(key), std::move(label), value > 0 ? Json(value) : Json(),
-             value > 0 ? fmt::format("{}{}", unit == "$" ? "$" : "", number_text(value)) : "-");
+             value <= 0    ? "-"
+             : unit == "$" ? money_text(value)
+                           : number_text(value));
 }
 
 Card compare_card_of_size(const Catalog& catalog, int index, const std::string& region) {
@@ -80,35 +85,70 @@ double value_of(const Card& card, std::string_view key) {
     return 0;
 }
 
+// "1.6x", or "as much" where the difference is not worth a figure.
+std::string more_or_less(double ratio, std::string_view noun) {
+    if (ratio > 0.995 && ratio < 1.005) return fmt::format("the same {}", noun);
+    return fmt::format("{:.2f}x the {}", ratio, noun);
+}
+
 // Each later card against the first, in the figures that decide.
 std::string verdicts(const std::vector<Card>& cards, const Style& style) {
     std::string text;
     const Card& a = cards.front();
     for (std::size_t i = 1; i < cards.size(); ++i) {
         std::vector<std::string> parts;
-        for (const auto& [key, what] : {std::pair{"usd_per_hour", "of the price"},
-                                        {"half_tflops", "of the FP16/BF16 peak"},
-                                        {"device_memory_gib", "of the device memory"},
-                                        {"memory_gb", "of the memory"},
-                                        {"bandwidth_gb_s", "of the bandwidth"},
-                                        {"usd_per_pflop_hour", "of the $ per PFLOPS and hour"}}) {
+        for (const auto& [key, what] : {std::pair{"usd_per_hour", "price"},
+                                        {"half_tflops", "FP16/BF16 peak"},
+                                        {"device_memory_gib", "device memory"},
+                                        {"memory_gb", "memory"},
+                                        {"bandwidth_gb_s", "bandwidth"},
+                                        {"usd_per_unit", "cost per unit of work"}}) {
             const double x = value_of(a, key), y = value_of(cards[i], key);
-            if (x > 0 && y > 0) parts.push_back(fmt::format("{:.2f}x {}", y / x, what));
+            if (x > 0 && y > 0) parts.push_back(more_or_less(y / x, what));
         }
         if (!parts.empty())
-            text += bullet(fmt::format("{} has {} of {}.", cards[i].title, join(parts, ", "), a.title), style);
-        const double price_a = value_of(a, "usd_per_hour"), price_b = value_of(cards[i], "usd_per_hour");
-        const double memory_a = value_of(a, "device_memory_gib"), memory_b = value_of(cards[i], "device_memory_gib");
-        if (price_a > 0 && price_b > 0 && price_b < price_a && memory_b > memory_a)
-            text += bullet(fmt::format("{} is cheaper and has {:.0f} % more memory.", cards[i].title,
-                                       100 * (memory_b / memory_a - 1)),
-                           style);
-        if (price_a > 0 && price_b > 0 && price_a < price_b && memory_a > memory_b)
-            text += bullet(
-                fmt::format("{} is cheaper and has {:.0f} % more memory.", a.title, 100 * (memory_a / memory_b - 1)),
-                style);
+            text += bullet(fmt::format("{} against {}: {}.", cards[i].title, a.title, join(parts, ", ")), style);
+        for (const auto& [cheap, dear] : {std::pair{&a, &cards[i]}, {&cards[i], &a}}) {
+            const double price_cheap = value_of(*cheap, "usd_per_hour"), price_dear = value_of(*dear, "usd_per_hour");
+            const double more = value_of(*cheap, "device_memory_gib") / value_of(*dear, "device_memory_gib") - 1;
+            if (price_cheap > 0 && price_cheap < price_dear && more > 0.005)
+                text +=
+                    bullet(fmt::format("{} is cheaper and has {:.0f} % more memory.", cheap->title, 100 * more), style);
+        }
     }
     return text;
+}
+
+// What a unit of real work costs on each: the cheapest plan of one reference workload under that restriction. Peaks
+// and prices alone say little of it.
+constexpr std::string_view kReference =
+    "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 10B, sequence: 8192}\nprecision: bf16\n"
+    "objective: {minimize: cost}\nwhere: {cloud: any}\n";
+
+void add_unit_of_work(Card& card, const std::string& word, const Catalog& catalog, const PlanOptions& options,
+                      const std::string& region) {
+    Json usd, on;
+    const auto document = Document::parse(kReference, "the reference workload");
+    if (document) {
+        const FileLoader none = [](const std::string&) { return Error(ErrorKind::internal, "no files here"); };
+        const auto workload = read_workload(*document, catalog, none);
+        std::optional<Workload> under;
+        if (workload) {
+            if (auto found = restricted(*workload, word, catalog)) under = std::move(found).value();
+        }
+        if (under) {
+            if (!region.empty()) under->where.regions = {region};
+            const auto side = side_of_workload(word, *std::move(under), catalog, options);
+            if (side && side->usd_per_unit > 0) {
+                usd = side->usd_per_unit;
+                on = fmt::format("{} x {}", side->candidate->nodes,
+                                 bare_size(node_of(catalog, side->candidate->node_type).name));
+            }
+        }
+    }
+    card.add("usd_per_unit", "$ per B tokens trained (1)", usd,
+             usd.is_null() ? "-" : "$" + figure_text(std::get<double>(usd.value())));
+    card.add("unit_on", "  on", on);
 }
 
 Card compare_card_of_gpu(const Catalog& catalog, int index, const std::string& region) {
@@ -155,12 +195,13 @@ CommandOutput cards_output(Session& session, const std::vector<Card>& cards, std
         for (const Card& card : cards) array.push(card.json());
         return {dump(session, Json::object().set("compared", kind).set("items", array)), 0};
     }
-    std::string text = side_by_side(cards, session.style) + "\n" + verdicts(cards, session.style);
-    return {text + "  " +
-                session.style.dim("Linux, on demand; peaks are dense and never reached: a plan of your workload tells "
-                                  "more (stoker plan)") +
-                "\n",
-            0};
+    std::string text = side_by_side(cards, session.style) + "\n" + verdicts(cards, session.style) + "\n";
+    for (const std::string& line :
+         wrap("Linux, on demand; peaks are dense and never reached. (1) The cheapest plan that trains llama-3-8b in "
+              "bf16, sequences of 8,192, with these machines only. For your own work: --workload FILE.",
+              static_cast<std::size_t>(session.style.width) - 2))
+        text += "  " + session.style.dim(line) + "\n";
+    return {text, 0};
 }
 
 // ---- cloud and on-prem ----
@@ -184,203 +225,80 @@ CommandOutput cloud_on_prem(Session& session) {
         return {dump(session, array), 0};
     }
     return {table_text(session.style, {{""}, {"cloud"}, {"on-prem"}}, rows) +
-                "\n  Numbers for a machine of yours: stoker cost SIZE --own FILE --utilisation U (break-even month, "
-                "table of utilisations).\n",
+                "\n  Numbers for machines of yours: stoker cost SIZE --own FILE (break-even month and utilisation);\n"
+                "  for a workload on both: stoker compare azure on-prem --workload FILE.\n",
             0};
 }
 
-// ---- workloads ----
-
-struct Side {
-    std::string path;
-    Workload workload;
-    Candidate candidate;
-};
-
-bool pinned(const Workload& w) {
-    return w.where.nodes.has_value() && w.where.sizes.size() == 1;
+CommandOutput sides_output(Session& session, const std::vector<Side>& sides, const Catalog& catalog,
+                           const PlanOptions& options) {
+    const bool any = std::any_of(sides.begin(), sides.end(), [](const Side& side) { return side.no_plan.empty(); });
+    const int exit = any ? 0 : 1;
+    if (session.format != Format::text) return {dump(session, sides_json(sides, catalog)), exit};
+    return {sides_text(sides, catalog, options, session.style), exit};
 }
 
-Result<Candidate> evaluate(const Workload& workload, const Catalog& catalog, const PlanOptions& options,
-                           const std::string& path) {
-    if (pinned(workload)) return estimate(workload, catalog, options).while_doing("estimating " + path);
-    auto plan = make_plan(workload, catalog, options);
-    if (!plan) return std::move(plan).while_doing("planning " + path).error();
-    if (!plan->feasible())
-        return Error(ErrorKind::infeasible, fmt::format("{} has no plan: {}", path, plan->infeasible_because));
-    return plan->candidates.front();
-}
-
-// The rate of multiplication that the chosen precision can use at best, all devices together.
-double peak_of(const Side& side, const Catalog& catalog) {
-    const NodeType& node = node_of(catalog, side.candidate.node_type);
-    double peak = peak_of_node(node, catalog, side.workload.precision);
-    if (peak <= 0) peak = peak_of_node(node, catalog, Precision::fp32);
-    return peak * side.candidate.nodes;
-}
-
-double share_of(const Candidate& c, TimeTerm term) {
-    return c.prediction.step_s.mid > 0 ? c.prediction.seconds[static_cast<std::size_t>(term)] / c.prediction.step_s.mid
-                                       : 0;
-}
-
-Card side_card(const Side& side, const Catalog& catalog) {
-    const Candidate& c = side.candidate;
-    const Prediction& p = c.prediction;
-    const NodeType& node = node_of(catalog, c.node_type);
-    Card card{std::filesystem::path(side.path).filename().string(), {}};
-    card.add("size", "machines", node.name, fmt::format("{} x {}", c.nodes, bare_size(node.name)));
-    card.add("nodes", "", c.nodes);
-    card.add("vcpus", "vCPU in all", c.nodes * node.vcpus);
-    card.add("devices", "GPUs", node.has_gpu() ? Json(c.nodes * node.accelerators) : Json());
-    card.add("precision", "precision", to_string(side.workload.precision));
-    card.add("hours", "time", p.hours.mid,
-             fmt::format("{} ({} - {})", hours_text(p.hours.mid), hours_text(p.hours.low), hours_text(p.hours.high)));
-    card.add("usd", "cost", c.priced ? Json(p.usd.mid) : Json(),
-             c.priced
-                 ? fmt::format("{} ({} - {})", money_text(p.usd.mid), money_text(p.usd.low), money_text(p.usd.high))
-                 : "unpriced");
-    card.add("usd_per_node_hour", "price per node and hour", c.priced ? Json(c.node_per_hour.dollars()) : Json(),
-             c.priced ? fmt::format("{}{}, as of {}", format_usd(c.node_per_hour),
-                                    c.region.empty() ? "" : " " + c.region, c.price_provenance.as_of)
-                      : "");
-    card.add("usd_per_unit", "$ per " + (p.unit_name.empty() ? std::string("unit") : p.unit_name),
-             c.priced ? Json(p.usd_per_unit.mid) : Json());
-    card.add("peak_tflops", "peak TFLOPS", peak_of(side, catalog) / 1e12);
-    card.add("mfu_percent", "MFU %", p.mfu > 0 ? Json(100 * p.mfu) : Json());
-    card.add("data_stall_percent", "waiting for data %",
-             p.step_s.mid > 0 ? Json(100 * share_of(c, TimeTerm::data_stall)) : Json());
-    card.add("bottleneck", "bound by", to_string(p.bottleneck));
-    card.add("memory_gib", "memory GiB, fullest device",
-             p.memory_bytes.mid > 0 ? Json(p.memory_bytes.mid / kGiB) : Json(),
-             p.memory_bytes.mid > 0 ? fmt::format("{} of {}", number_text(p.memory_bytes.mid / kGiB),
-                                                  number_text(p.memory_capacity_bytes / kGiB))
-                                    : "-");
-    card.add("kwh", "kWh", p.kwh.mid > 0 ? Json(p.kwh.mid) : Json());
-    return card;
-}
-
-// Time ratio = peak ratio x share of the peak that is reached x what is lost waiting for data.
-std::string why_text(const Side& slow, const Side& fast, const Catalog& catalog, const Style& style) {
-    const double ratio = slow.candidate.prediction.hours.mid / fast.candidate.prediction.hours.mid;
-    const double peaks = peak_of(fast, catalog) / std::max(1.0, peak_of(slow, catalog));
-    const double busy_slow = 1 - share_of(slow.candidate, TimeTerm::data_stall),
-                 busy_fast = 1 - share_of(fast.candidate, TimeTerm::data_stall);
-    const double waiting = busy_fast / std::max(1e-9, busy_slow);
-    const double reach = ratio / peaks / waiting;
-    std::string text = "\n  " + style.bold(fmt::format("Why {:.3g}x", ratio)) + "\n";
-    text += bullet(fmt::format("peak: {} TFLOPS in {} against {} TFLOPS in {}: {:.3g}x",
-                               number_text(peak_of(fast, catalog) / 1e12), to_string(fast.workload.precision),
-                               number_text(peak_of(slow, catalog) / 1e12),
-                               node_of(catalog, slow.candidate.node_type).has_gpu() ? to_string(slow.workload.precision)
-                                                                                    : std::string_view("fp32"),
-                               peaks),
-                   style);
-    text += bullet(
-        fmt::format(
-            "share of that peak reached while computing, memory traffic, launches and communication counted: {:.2g}x",
-            reach),
-        style);
-    text += bullet(fmt::format("waiting for data: {:.0f} % of a step against {:.0f} %: {:.2g}x", 100 * (1 - busy_fast),
-                               100 * (1 - busy_slow), waiting),
-                   style);
-    return text + fmt::format("     {:.3g} x {:.2g} x {:.2g} = {:.3g}\n", peaks, reach, waiting, ratio);
-}
-
-// The fast side again with BF16 tensor cores and an input pipeline that keeps up.
-std::optional<Side> tuned(const Side& fast, const Catalog& catalog, const PlanOptions& options) {
-    const NodeType& node = node_of(catalog, fast.candidate.node_type);
-    if (!node.has_gpu() || !is_training(fast.workload.kind) || peak_of_node(node, catalog, Precision::bf16) <= 0)
-        return std::nullopt;
-    const bool starved = share_of(fast.candidate, TimeTerm::data_stall) > 0.01;
-    const bool wide = fast.workload.precision == Precision::fp32 || fast.workload.precision == Precision::tf32;
-    if (!starved && !wide) return std::nullopt;
-    Side better = fast;
-    better.workload.precision = Precision::bf16;
-    better.workload.data.decode_per_example = Seconds(0);
-    better.workload.data.storage_bandwidth_per_second = Bytes(1e15);
-    better.workload.compiled = true;
-    better.workload.where.sizes = {node.name};
-    better.workload.where.nodes = fast.candidate.nodes;
-    auto candidate = estimate(better.workload, catalog, options);
-    if (!candidate) return std::nullopt;
-    better.candidate = std::move(candidate).value();
-    return better;
-}
-
-std::string tuned_text(const Side& slow, const Side& fast, const Side& better, const Style& style) {
-    const double before = slow.candidate.prediction.hours.mid / fast.candidate.prediction.hours.mid;
-    const double after = slow.candidate.prediction.hours.mid / better.candidate.prediction.hours.mid;
-    std::string text = "\n  " + style.bold("What it leaves on the table") + "\n";
-    text += bullet(
-        fmt::format("{:.3g}x holds for {} with an input pipeline that makes the GPUs wait {:.0f} % of the time.",
-                    before, to_string(fast.workload.precision), 100 * share_of(fast.candidate, TimeTerm::data_stall)),
-        style);
-    return text +
-           bullet(fmt::format("Tuned, with BF16 on the tensor cores, compiled, and data that arrives in time (decoded "
-                              "beforehand or on the GPU): {} and {}, {:.3g}x.",
-                              hours_text(better.candidate.prediction.hours.mid),
-                              better.candidate.priced ? money_text(better.candidate.prediction.usd.mid) : "unpriced",
-                              after),
-                  style);
-}
-
-std::string workloads_text(const std::vector<Side>& sides, const Catalog& catalog, const PlanOptions& options,
-                           const Style& style) {
-    std::vector<Card> cards;
-    for (const Side& side : sides) cards.push_back(side_card(side, catalog));
-    std::string text = side_by_side(cards, style);
-    for (std::size_t i = 1; i < sides.size(); ++i) {
-        const bool faster = sides[i].candidate.prediction.hours.mid <= sides[0].candidate.prediction.hours.mid;
-        const Side& slow = faster ? sides[0] : sides[i];
-        const Side& fast = faster ? sides[i] : sides[0];
-        const Prediction &s = slow.candidate.prediction, &f = fast.candidate.prediction;
-        if (!(s.hours.mid > 0) || !(f.hours.mid > 0)) continue;
-        if (slow.workload.kind == WorkloadKind::inference ||
-            fast.workload.kind == WorkloadKind::inference) {  // both for one hour: only the cost says something
-            if (slow.candidate.priced && fast.candidate.priced && f.usd.mid > 0)
-                text += fmt::format("\n  {} costs {:.3g}x per hour of {}.\n", sides[0].path,
-                                    sides[0].candidate.prediction.usd.mid / sides[i].candidate.prediction.usd.mid,
-                                    sides[i].path);
-            continue;
-        }
-        text += fmt::format("\n  {} is {:.3g}x faster", fast.path, s.hours.mid / f.hours.mid);
-        if (slow.candidate.priced && fast.candidate.priced && f.usd.mid > 0)
-            text += f.usd.mid <= s.usd.mid ? fmt::format(" and {:.3g}x cheaper", s.usd.mid / f.usd.mid)
-                                           : fmt::format(" and costs {:.3g}x as much", f.usd.mid / s.usd.mid);
-        text += ".\n";
-        if (!is_training(slow.workload.kind) || !is_training(fast.workload.kind)) continue;
-        text += why_text(slow, fast, catalog, style);
-        if (const auto better = tuned(fast, catalog, options)) text += tuned_text(slow, fast, *better, style);
-    }
-    return text;
-}
-
-Result<CommandOutput> compare_workloads(Session& session, const Args& args) {
+// Workload files and saved plans, in any mixture. All files are read before the catalogue is used, since a workload
+// may add nodes of its own to it.
+Result<CommandOutput> compare_files(Session& session, const Args& args) {
     TRY(const PlanOptions options, plan_options(session, args));
-    std::vector<Side> sides;
+    struct Input {
+        std::string title;
+        std::optional<Workload> workload;
+        std::optional<Document> saved;
+    };
+    std::vector<Input> inputs;
     for (const std::string& path : args.positional) {
-        TRY(Workload workload, load_workload(session, path));
-        sides.push_back({path, std::move(workload), {}});
+        Input input{.title = std::filesystem::path(path).filename().string()};
+        for (const std::string& other : args.positional) {  // two files of one name keep their folders
+            if (&other != &path && std::filesystem::path(other).filename() == input.title) input.title = path;
+        }
+        if (lower(path).ends_with(".json")) {
+            TRY(const std::string text, read_file(path, ReadLimits{}.max_bytes));
+            TRY(Document document, Document::parse(text, path));
+            if (is_saved_plan(document)) input.saved = std::move(document);
+        }
+        if (!input.saved) {
+            TRY(input.workload, load_workload(session, path));
+        }
+        inputs.push_back(std::move(input));
     }
-    TRY(const Catalog* catalog, session.catalog());  // after the files, which may add nodes of their own
-    for (Side& side : sides) {
-        TRY(side.candidate, evaluate(side.workload, *catalog, options, side.path));
+    TRY(const Catalog* catalog, session.catalog());
+    std::vector<Side> sides;
+    for (Input& input : inputs) {
+        if (input.saved) {
+            TRY(Side side, side_of_saved_plan(input.title, *input.saved));
+            sides.push_back(std::move(side));
+        } else {
+            TRY(Side side, side_of_workload(input.title, std::move(*input.workload), *catalog, options));
+            sides.push_back(std::move(side));
+        }
     }
-    if (session.format == Format::text)
-        return CommandOutput{workloads_text(sides, *catalog, options, session.style), 0};
-    Json array = Json::array();
-    for (const Side& side : sides)
-        array.push(Json::object()
-                       .set("file", side.path)
-                       .set("summary", side_card(side, *catalog).json())
-                       .set("candidate", candidate_json(side.candidate, side.workload, *catalog)));
-    const double first = sides[0].candidate.prediction.hours.mid, last = sides.back().candidate.prediction.hours.mid;
-    return CommandOutput{dump(session, Json::object()
-                                           .set("compared", "workloads")
-                                           .set("items", array)
-                                           .set("time_ratio", last > 0 ? Json(first / last) : Json())),
-                         0};
+    return sides_output(session, sides, *catalog, options);
+}
+
+// One workload, planned once under each of the restrictions.
+Result<CommandOutput> compare_restricted(Session& session, const Args& args, const std::string& file) {
+    TRY(const PlanOptions options, plan_options(session, args));
+    TRY(const Workload workload, load_workload(session, file));
+    TRY(const Catalog* catalog, session.catalog());
+    std::vector<Side> sides;
+    for (const std::string& word : args.positional) {
+        TRY(auto under, restricted(workload, word, *catalog));
+        if (!under) {
+            std::vector<std::string> known = {"azure", "aws", "gcp", "on-prem", "spot", "on-demand"};
+            for (const Accelerator& gpu : catalog->accelerators()) known.push_back(gpu.name);
+            for (const NodeType& node : catalog->node_types()) known.push_back(node.name);
+            for (const std::string& precision : precision_names()) known.push_back(precision);
+            return Error(ErrorKind::invalid,
+                         fmt::format("'{}' is no size, GPU, cloud, region, precision, spot or on-demand{}",
+                                     printable(word, 60), did_you_mean(word, known)),
+                         {}, "stoker compare --help shows what can be compared");
+        }
+        TRY(Side side, side_of_workload(word, std::move(*under), *catalog, options));
+        sides.push_back(std::move(side));
+    }
+    return sides_output(session, sides, *catalog, options);
 }
 
 bool is_file(const std::string& word) {
@@ -389,15 +307,30 @@ bool is_file(const std::string& word) {
            std::filesystem::is_regular_file(word, error);
 }
 
+// Clouds, regions and the like mean something only for a workload.
+bool needs_workload(const std::string& word, const Catalog& catalog) {
+    const std::string folded = fold_name(word);
+    if (folded == "spot" || folded == "ondemand" || folded == "onprem" || precision_from(lower(word))) return true;
+    for (const NodeType& node : catalog.node_types()) {
+        if (fold_name(node.cloud) == folded) return true;
+    }
+    for (const char* cloud : {"azure", "aws", "gcp"}) {
+        if (catalog.find_region(cloud, word)) return true;
+    }
+    return false;
+}
+
 Result<CommandOutput> run(Session& session, const Args& args) {
     const auto& words = args.positional;
+    if (const auto file = args.get("workload")) return compare_restricted(session, args, *file);
     const auto files = std::count_if(words.begin(), words.end(), is_file);
-    if (files == static_cast<std::ptrdiff_t>(words.size())) return compare_workloads(session, args);
+    if (files == static_cast<std::ptrdiff_t>(words.size())) return compare_files(session, args);
     if (files > 0)
-        return Error(ErrorKind::invalid,
-                     "workload files compare with workload files, sizes with sizes, GPUs with GPUs");
-    if (words.size() == 2 && lower(words[0]) == "cloud" && lower(words[1]).starts_with("on-prem"))
+        return Error(ErrorKind::invalid, "workload files compare with workload files, sizes with sizes, GPUs with GPUs",
+                     {}, "to plan one workload on each of several: stoker compare A B --workload FILE");
+    if (words.size() == 2 && fold_name(words[0]) == "cloud" && fold_name(words[1]) == "onprem")
         return cloud_on_prem(session);
+    TRY(const PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
     std::string region;
     if (const auto wanted = args.get("region")) {
@@ -407,17 +340,31 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     for (const std::string& word : words) {
         auto size = catalog->find_node_type(word);
         auto gpu = catalog->find_accelerator(word);
-        if (size)
+        if (size) {
             sizes.push_back(compare_card_of_size(*catalog, *size, region));
-        else if (gpu)
+            add_unit_of_work(sizes.back(), word, *catalog, options, region);
+        } else if (gpu) {
             gpus.push_back(compare_card_of_gpu(*catalog, *gpu, region));
-        else
-            return std::move(word.find('_') != std::string::npos || word.find('.') != std::string::npos ? size.error()
-                                                                                                        : gpu.error());
+            add_unit_of_work(gpus.back(), gpus.back().title, *catalog, options, region);
+        } else if (needs_workload(word, *catalog)) {
+            return Error(
+                ErrorKind::invalid,
+                fmt::format("what '{}' costs depends on the work: say for which workload", printable(word, 60)), {},
+                fmt::format("stoker compare {} --workload FILE", join(words, " ")));
+        } else {
+            std::vector<std::string> known;
+            for (const Accelerator& each : catalog->accelerators()) known.push_back(each.name);
+            for (const NodeType& each : catalog->node_types()) known.push_back(each.name);
+            return Error(ErrorKind::invalid,
+                         fmt::format("'{}' is no file, size or GPU{}", printable(word, 60), did_you_mean(word, known)),
+                         {}, "stoker catalog sizes, stoker catalog gpus; stoker compare --help");
+        }
     }
     if (!gpus.empty() && !sizes.empty())
-        return Error(ErrorKind::invalid, "sizes compare with sizes, GPUs with GPUs", {},
-                     fmt::format("{} is a GPU, {} is a size", gpus[0].title, sizes[0].title));
+        return Error(ErrorKind::invalid,
+                     fmt::format("sizes compare with sizes, GPUs with GPUs: {} is a GPU, {} is a size", gpus[0].title,
+                                 sizes[0].title),
+                     {}, "with --workload FILE they compare: the workload is planned on each");
     return gpus.empty() ? cards_output(session, sizes, "sizes") : cards_output(session, gpus, "gpus");
 }
 
@@ -426,22 +373,34 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 Command compare_command() {
     Command command{
         .name = "compare",
-        .summary = "sizes, GPUs or workloads side by side, and why they differ",
-        .usage = "stoker compare A B [C...]",
+        .summary = "sizes, GPUs, workloads, saved plans, clouds side by side, and why they differ",
+        .usage = "stoker compare A B [C...] [--workload FILE]",
         .description =
-            "Sizes and GPUs: facts, price per PFLOPS, per GiB, bandwidth per dollar. Workload files: both are planned "
-            "(or estimated, where\n"
-            "the file pins one size and its nodes), and the ratio of their times is taken apart. `cloud on-prem`: the "
-            "two ways to own compute.",
+            "A, B, ... can be:\n"
+            "  sizes or GPUs      facts, prices, and what training a reference model costs on each\n"
+            "  workload files     each is planned (or estimated, where it pins one size and its nodes)\n"
+            "  saved plans        written by: stoker plan FILE -o json > plan.json; mixes with workload files\n"
+            "  cloud on-prem      the two ways to own compute, in words\n"
+            "With --workload FILE, one workload is planned under each restriction: sizes, GPUs, clouds (azure, aws,\n"
+            "gcp, on-prem), regions, precisions (bf16, fp8, ...), spot or on-demand.\n"
+            "The ratio of two training times is taken apart: peak, share of it that is reached, waiting for data.\n"
+            "Exit 1 when no side has a plan.",
         .examples = {"stoker compare A100-SXM-80GB H100-SXM H200-SXM", "stoker compare ND96isr_H100_v5 ND96isr_H200_v5",
-                     "stoker compare examples/story/cpu.yaml examples/story/gpu.yaml"},
-        .options = {{.name = "region",
+                     "stoker compare examples/story/cpu.yaml examples/story/gpu.yaml",
+                     "stoker compare azure aws gcp --workload examples/llama-3-8b.yaml",
+                     "stoker compare A100-SXM-80GB H100-SXM H200-SXM --workload examples/llama-3-8b.yaml",
+                     "stoker compare bf16 fp8 --workload examples/llama-3-70b-serve.yaml"},
+        .options = {{.name = "workload",
+                     .value = "FILE",
+                     .help = "plan this workload on each of A, B, ...",
+                     .completes = "file"},
+                    {.name = "region",
                      .value = "REGION",
-                     .help = "prices of this region; default: eastus, or the cheapest"}},
+                     .help = "sizes and GPUs: prices of this Azure region; default: eastus, or the cheapest"}},
         .min_positional = 2,
         .max_positional = 8,
         .run = run,
-        .completes = "file",
+        .completes = "compare",
         .warns_stale = true};
     command.options.insert(command.options.end(), planning_options().begin(), planning_options().end());
     return command;

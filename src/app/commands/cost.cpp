@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "app/cards.h"
 #include "app/commands/commands.h"
@@ -69,6 +70,14 @@ struct Question {
 
 constexpr double kHoursPerMonth = 730;
 
+// A price list's figure, which a person multiplies to check: never rounded to whole dollars.
+std::string exact_usd(Usd usd) {
+    std::string text = format_thousands(std::fabs(usd.dollars()), 4);
+    for (std::size_t decimals = text.size() - text.find('.') - 1; decimals > 2 && text.back() == '0'; --decimals)
+        text.pop_back();
+    return (usd.micro() < 0 ? "-$" : "$") + text;
+}
+
 std::string lines_of(const std::vector<std::pair<std::string, std::string>>& pairs, const Style& style) {
     std::vector<std::vector<std::string>> rows;
     for (const auto& [label, value] : pairs) rows.push_back({label, value});
@@ -86,10 +95,31 @@ Result<Pricing> pricing_of(const std::string& word) {
 // Says where the size is priced, so that "unpriced" is not the end of the way.
 CommandOutput unpriced(Session& session, const Catalog& catalog, const Question& q) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(q.node_type)];
-    std::string elsewhere;
+    // Per system and way of buying: the cheapest region, and in how many it is priced.
+    struct Sold {
+        const Price* cheapest = nullptr;
+        int regions = 0;
+    };
+    std::map<std::string, Sold> sold;
     for (const Price& price : catalog.prices_of(q.node_type)) {
-        elsewhere += fmt::format("{}{} {} {} {}", elsewhere.empty() ? "" : "; ", price.region, price.os,
-                                 to_string(price.pricing), format_usd(price.per_hour));
+        Sold& each = sold[fmt::format("{} {}", price.os, to_string(price.pricing))];
+        if (each.cheapest == nullptr || price.per_hour < each.cheapest->per_hour) each.cheapest = &price;
+        if (q.region.empty() || price.region == q.region) ++each.regions;
+    }
+    std::string elsewhere;
+    Json list = Json::array();
+    for (const auto& [kind, each] : sold) {
+        const std::string where =
+            each.regions > 0 && !q.region.empty()
+                ? fmt::format("also in {}", q.region)
+                : fmt::format("from {} in {}", format_usd(each.cheapest->per_hour),
+                              each.cheapest->region.empty() ? "no region" : each.cheapest->region);
+        elsewhere += fmt::format("{}{} {}", elsewhere.empty() ? "" : "; ", kind, where);
+        list.push(Json::object()
+                      .set("os", each.cheapest->os)
+                      .set("pricing", to_string(each.cheapest->pricing))
+                      .set("cheapest_region", each.cheapest->region)
+                      .set("usd_per_node_hour", each.cheapest->per_hour.dollars()));
     }
     const std::string what = fmt::format("{} is unpriced: {}, {}, {}", node.name,
                                          q.region.empty() ? "every region" : q.region, q.os, to_string(q.pricing));
@@ -99,15 +129,16 @@ CommandOutput unpriced(Session& session, const Catalog& catalog, const Question&
                                   .set("priced", false)
                                   .set("os", q.os)
                                   .set("pricing", to_string(q.pricing))
-                                  .set("priced_elsewhere", elsewhere)),
+                                  .set("priced_elsewhere", list)),
                 1};
     std::string text = what + "\n";
     for (const std::string& line :
          wrap(elsewhere.empty() ? "The catalogue has no price of it." : "Priced: " + elsewhere,
               static_cast<std::size_t>(session.style.width) - 2))
         text += "  " + line + "\n";
-    text += "  look it up at " + price_pages()[q.os == "windows" ? 2 : 1] +
-            ", or give a page of the Retail Prices API with --prices\n";
+    text += node.cloud == "azure" ? "  look it up at " + price_pages()[q.os == "windows" ? 2 : 1] +
+                                        "\n  or give a page of the Retail Prices API with --prices\n"
+                                  : "  look it up on the price page of " + node.cloud + "\n";
     return {text, 1};
 }
 
@@ -120,8 +151,8 @@ std::string cost_text(const Catalog& catalog, const Question& q, const std::opti
     std::string text =
         style.bold(fmt::format("{}{}: {:g} h cost {}", node.name, count, q.hours, money_text(total.dollars()))) + "\n";
     std::vector<std::pair<std::string, std::string>> rows = {
-        {"compute", fmt::format("{} x {:g} h{} = {}", format_usd(q.price->per_hour), q.hours,
-                                q.nodes == 1 ? "" : fmt::format(" x {:g} nodes", q.nodes), format_usd(total))},
+        {"compute", fmt::format("{} x {:g} h{} = {}", exact_usd(q.price->per_hour), q.hours,
+                                q.nodes == 1 ? "" : fmt::format(" x {:g} nodes", q.nodes), exact_usd(total))},
         {"price", price_line(*q.price)}};
     if (q.price->estimate)
         rows.push_back({"", fmt::format("estimate: {:.3f} to {:.3f} $/h", q.price->low, q.price->high)});
@@ -171,7 +202,7 @@ std::string cost_text(const Catalog& catalog, const Question& q, const std::opti
     if (node.cloud == "azure")
         rows.push_back({"not in use",
                         fmt::format("shut down but still allocated: {} per hour as before; deallocated: only its disks",
-                                    format_usd(hourly))});
+                                    exact_usd(hourly))});
     rows.push_back(
         {"verify",
          join(node.cloud == "azure" ? price_pages() : std::vector<std::string>{"the cloud's own price page"}, " ")});
@@ -211,7 +242,8 @@ std::string own_text(const OwnSpec& own, Usd rent, double utilisation, const Sty
                        {"renting", Align::right},
                        {"owning per used node-hour", Align::right}},
                       rows) +
-           "  Renting counts used hours only; owning costs the same whether it works or idles, but for electricity.\n";
+           "  Renting counts used hours only; owning costs the same whether it works or idles, but for\n  "
+           "electricity.\n";
 }
 
 Json cost_json(const Catalog& catalog, const Question& q, const std::optional<OwnSpec>& own) {
@@ -237,6 +269,8 @@ Json cost_json(const Catalog& catalog, const Question& q, const std::optional<Ow
     json.set("usd_per_request", q.requests_per_s > 0 ? Json(per_second / q.requests_per_s) : Json())
         .set("usd_per_million_tokens", q.tokens_per_s > 0 ? Json(1e6 * per_second / q.tokens_per_s) : Json());
     json.set("storage_usd", q.disk_month > 0 ? Json(q.disk_month * q.nodes * q.hours / kHoursPerMonth) : Json())
+        .set("usd_per_hour_stopped_but_allocated", node.cloud == "azure" ? Json(hourly.dollars()) : Json())
+        .set("usd_per_hour_deallocated_besides_disks", node.cloud == "azure" ? Json(0.0) : Json())
         .set("corrections", correction_json(node.name));
     if (own) {
         const OwnVerdict v = own_or_rent(*own, q.price->per_hour, q.utilisation);
@@ -257,7 +291,9 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     TRY(q.node_type, catalog->find_node_type(args.positional[0]));
     const NodeType& node = catalog->node_types()[static_cast<std::size_t>(q.node_type)];
     q.os = args.get_or("os", "linux");
-    TRY(q.pricing, pricing_of(args.get_or("pricing", "on-demand")));
+    if (args.has("spot") && args.get_or("pricing", "spot") != "spot")
+        return Error(ErrorKind::invalid, "--spot and --pricing " + args.get_or("pricing", "") + " exclude each other");
+    TRY(q.pricing, pricing_of(args.has("spot") ? "spot" : args.get_or("pricing", "on-demand")));
     TRY(q.hours, number_option(args, "hours", 1, 1e-6, 1e7));
     TRY(q.nodes, number_option(args, "nodes", 1, 1, 1e6));
     TRY(q.requests_per_s, number_option(args, "requests-per-second", 0, 1e-9, 1e12));
@@ -300,6 +336,7 @@ Command cost_command() {
             "price per second / tokens per second.",
         .examples = {"stoker cost Standard_ND96isr_H100_v5 --hours 48",
                      "stoker cost NC4as_T4_v3 --requests-per-second 40",
+                     "stoker cost NC24ads_A100_v4 --spot --hours 8 --disk P30",
                      "stoker cost ND96isr_H100_v5 --own own.yaml --utilisation 65"},
         .options = {{.name = "hours", .value = "N", .help = "how long (1)"},
                     {.name = "nodes", .value = "N", .help = "how many (1)"},
@@ -311,6 +348,7 @@ Command cost_command() {
                      .value = "KIND",
                      .help = "how it is bought",
                      .choices = {"on-demand", "spot", "reserved-1y", "reserved-3y"}},
+                    {.name = "spot", .help = "the same as --pricing spot"},
                     {.name = "utilisation", .value = "U", .help = "share of the paid hours that is used: 0.65 or 65"},
                     {.name = "requests-per-second",
                      .value = "X",

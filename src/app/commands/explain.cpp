@@ -44,8 +44,19 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     if (args.positional.empty())
         return CommandOutput{session.format == Format::text ? index_text(session.style) : dump(session, index_json()),
                              0};
-    TRY(const ExplainPage* page, find_page(join(args.positional, " ")));
+    const std::string topic = join(args.positional, " ");
     TRY(const Catalog* catalog, session.catalog());
+    auto found = find_page(topic);
+    if (!found) {  // not a term but a thing of the catalogue: say where its card is
+        const char* table = catalog->find_node_type(topic)     ? "sizes"
+                            : catalog->find_accelerator(topic) ? "gpus"
+                                                               : nullptr;
+        if (table != nullptr)
+            return Error(ErrorKind::invalid, fmt::format("no page on '{}', which is in the catalogue", topic), {},
+                         fmt::format("stoker catalog {} {}", table, topic));
+        return std::move(found).error();
+    }
+    const ExplainPage* page = *found;
     if (session.format != Format::text) {
         const Style plain;
         return CommandOutput{dump(session, Json::object()

@@ -59,16 +59,19 @@ Result<CommandOutput> list(Session& session) {
     for (const Template& each : all_templates()) listing.rows.push_back({each.name, each.group, each.title});
     if (session.format != Format::text) return CommandOutput{dump(session, listing.json()), 0};
     return CommandOutput{listing.text(session.style) + "\n  " +
-                             session.style.dim("stoker template new NAME --save FILE, then stoker plan FILE") + "\n",
+                             session.style.dim("stoker template new NAME FILE, then stoker plan FILE") + "\n",
                          0};
 }
 
 Result<CommandOutput> create(Session& session, const Args& args, const Template& chosen) {
-    const std::string path = args.get_or("save", chosen.name + ".yaml");
+    if (args.positional.size() > 2 && args.has("save"))
+        return Error(ErrorKind::invalid, "the file is named twice, by its place and by --save");
+    const std::string path =
+        args.positional.size() > 2 ? args.positional[2] : args.get_or("save", chosen.name + ".yaml");
     std::error_code error;
     if (std::filesystem::exists(path, error) && !args.has("force")) {
         return Error(ErrorKind::invalid, fmt::format("{} is there already", path), {},
-                     "--save ANOTHER, or --force to replace it");
+                     "name another file, or --force to replace it");
     }
     TRY_VOID(write_file_atomic(path, chosen.text));
     if (session.format != Format::text)
@@ -82,6 +85,9 @@ Result<CommandOutput> run(Session& session, const Args& args) {
         return Error(ErrorKind::invalid,
                      fmt::format("stoker template {} needs the NAME of a template", args.positional[0]), {},
                      "stoker template list shows them");
+    if (args.positional.size() > 2 && args.positional[0] != "new")
+        return Error(ErrorKind::invalid, fmt::format("stoker template {} takes one NAME", args.positional[0]), {},
+                     "stoker template new NAME FILE writes a file");
     TRY(const Template chosen, find_template(args.positional[1]));
     if (args.positional[0] == "new") return create(session, args, chosen);
     if (session.format != Format::text) {
@@ -104,18 +110,19 @@ Result<CommandOutput> show_templates(Session& session, const std::string& name) 
 }
 
 Command template_command() {
-    return {.name = "template",
-            .summary = "workload files to start from",
-            .usage = "stoker template list | show NAME | new NAME [--save FILE]",
-            .description = "A template is a complete workload file for a common job, with its choices commented.",
-            .examples = {"stoker template list", "stoker template new chatbot --save job.yaml"},
-            .options =
-                {{.name = "save", .value = "FILE", .help = "new: where to write it (NAME.yaml)", .completes = "file"},
-                 {.name = "force", .help = "new: replace a file that is there"}},
-            .min_positional = 1,
-            .max_positional = 2,
-            .subcommands = {"list", "show", "new"},
-            .run = run};
+    return {
+        .name = "template",
+        .summary = "workload files to start from",
+        .usage = "stoker template list | show NAME | new NAME [FILE]",
+        .description = "A template is a complete workload file for a common job, with its choices commented.",
+        .examples = {"stoker template list", "stoker template show medical-imaging",
+                     "stoker template new chatbot job.yaml"},
+        .options = {{.name = "save", .value = "FILE", .help = "new: the same as FILE (NAME.yaml)", .completes = "file"},
+                    {.name = "force", .help = "new: replace a file that is there"}},
+        .min_positional = 1,
+        .max_positional = 3,
+        .subcommands = {"list", "show", "new"},
+        .run = run};
 }
 
 }  // namespace stoker

@@ -11,17 +11,6 @@ namespace stoker {
 
 namespace {
 
-std::string significant(double value) {
-    const double magnitude = std::fabs(value);
-    if (magnitude >= 100) return format_thousands(value);
-    if (magnitude >= 10) return fmt::format("{:.1f}", value);
-    return fmt::format("{:.2f}", value);
-}
-
-std::string interval(const Range& range, std::string (*text)(double)) {
-    return fmt::format("{} ({} - {})", text(range.mid), text(range.low), text(range.high));
-}
-
 std::string node_name(const Candidate& candidate, const Catalog& catalog) {
     return candidate.node_type < 0 ? "?" : catalog.node_types()[static_cast<std::size_t>(candidate.node_type)].name;
 }
@@ -36,11 +25,11 @@ std::vector<BarPart> bar_parts(const std::array<double, N>& values, double total
         if (values[i] < 0.02 * total) {
             rest += values[i];
         } else {
-            parts.push_back({std::string(info(static_cast<Term>(i)).name), values[i], significant(values[i] / unit)});
+            parts.push_back({std::string(info(static_cast<Term>(i)).name), values[i], figure_text(values[i] / unit)});
         }
     }
     std::stable_sort(parts.begin(), parts.end(), [](const BarPart& a, const BarPart& b) { return a.value > b.value; });
-    if (rest > 0.002 * total) parts.push_back({"rest", rest, significant(rest / unit)});
+    if (rest > 0.002 * total) parts.push_back({"rest", rest, figure_text(rest / unit)});
     return parts;
 }
 
@@ -58,7 +47,8 @@ std::string fitting_bar(const Style& style, const std::vector<BarPart>& parts, s
         bare.push_back({"", part.value, ""});
         names.push_back(fmt::format("{} {}", part.name, part.label));
     }
-    std::string text = stacked_bar(style, bare, 56);
+    const int cells = std::clamp(static_cast<int>(room) - 2 * static_cast<int>(parts.size()), 8, 56);
+    std::string text = stacked_bar(style, bare, cells);
     for (const std::string& line : wrap(fmt::format("{}", fmt::join(names, " · ")), room))
         text += "\n" + std::string(indent, ' ') + line;
     return text;
@@ -72,62 +62,96 @@ std::string indented(std::string_view text, const Style& style, std::string_view
     return out;
 }
 
+std::string seconds_text(double seconds) {
+    return format_seconds(Seconds(seconds));
+}
+
+std::string list_block(std::string_view title, const std::vector<std::string>& items, const Style& style) {
+    if (items.empty()) return {};
+    std::string text = "\n  " + style.bold(title) + "\n";
+    for (const std::string& item : items) text += indented(item, style, "   - ", 5);
+    return text;
+}
+
+// What `tokens_per_s` counts: requests where a request is one example, else the model's samples.
+std::string sample_name(const Workload& workload, const Prediction& p) {
+    return runs_by_the_hour(p) ? "requests" : workload.model.sample_unit + "s";
+}
+
+// The machines, the time and the money on one line where there is room, else one below the other.
+std::string chosen_line(const Candidate& best, const Catalog& catalog, const Style& style) {
+    const Prediction& p = best.prediction;
+    const std::string money = best.priced ? range_text(p.usd, money_text) : "unpriced";
+    const std::string time = runs_by_the_hour(p) ? std::string() : range_text(p.hours, hours_text);
+    const std::string cost = money + (runs_by_the_hour(p) ? " per hour" : "");
+    const std::string title = candidate_title(best, catalog);
+    const bool fits =
+        display_width(title) + display_width(time) + display_width(cost) + 8 <= static_cast<std::size_t>(style.width);
+    std::string text = fits ? "  " + style.bold(title) : indented(style.bold(title), style, "  ", 2);
+    if (!fits) text.pop_back();
+    if (!time.empty()) text += (fits ? "   " : "\n  ") + time;
+    return text + (fits ? "   " : "\n  ") + style.bold(cost) + "\n";
+}
+
 std::string unit_price(const Candidate& candidate) {
-    return significant(candidate.prediction.usd_per_unit.mid);
+    return figure_text(candidate.prediction.usd_per_unit.mid);
+}
+
+std::string latency_line(const Prediction& p, const Style& style) {
+    if (!(p.ttft_p95_s.mid > 0)) return {};
+    return indented(fmt::format("TTFT p95 {} · TPOT p95 {} · one replica holds {} requests/s",
+                                range_text(p.ttft_p95_s, seconds_text), range_text(p.tpot_p95_s, seconds_text),
+                                figure_text(p.knee_requests_per_s)),
+                    style, "  ", 2);
 }
 
 std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& style) {
     const Candidate& best = plan.candidates.front();
     const Prediction& p = best.prediction;
     const bool service = best.replicas > 0 && plan.workload.kind == WorkloadKind::inference;
-    std::string text;
-    const std::string money = best.priced ? interval(p.usd, money_text) : "unpriced";
-    const std::string time = service ? std::string("per hour") : interval(p.hours, hours_text);
-    text += fmt::format("  {}   {}   {}\n", style.bold(candidate_title(best, catalog)), time, style.bold(money));
+    std::string text = chosen_line(best, catalog, style);
     text += indented(layout_line(best, plan.workload, catalog), style, "  ", 2);
     text += "\n";
-    constexpr std::size_t indent = 21;
+    const auto bar_line = [&](std::string_view what, const std::string& figure, const std::vector<BarPart>& parts) {
+        if (style.width >= 64)
+            text += fmt::format("  {} {:<13} {}\n", what, figure, fitting_bar(style, parts, 21));
+        else
+            text += fmt::format("  {} {}\n  {}\n", trim(what), figure, fitting_bar(style, parts, 2));
+    };
     if (p.step_s.mid > 0) {
-        const double unit = p.step_s.mid >= 1 ? 1.0 : 1e-3;
-        text +=
-            fmt::format("  step {:<13} {}\n",
-                        p.step_s.mid >= 1 ? significant(p.step_s.mid) + " s" : significant(p.step_s.mid * 1e3) + " ms",
-                        fitting_bar(style, bar_parts(p.seconds, p.step_s.mid, unit, TimeTerm::count), indent));
+        const bool long_step = p.step_s.mid >= 1;
+        bar_line("step", long_step ? figure_text(p.step_s.mid) + " s" : figure_text(p.step_s.mid * 1e3) + " ms",
+                 bar_parts(p.seconds, p.step_s.mid, long_step ? 1.0 : 1e-3, TimeTerm::count));
     }
-    if (p.memory_bytes.mid > 0) {
-        text +=
-            fmt::format("  {} {:<13} {}\n",
-                        catalog.node_types()[static_cast<std::size_t>(best.node_type)].has_gpu() ? "GPU " : "RAM ",
-                        fmt::format("{}/{} GiB", significant(p.memory_bytes.mid / kGiB),
-                                    significant(p.memory_capacity_bytes / kGiB)),
-                        fitting_bar(style, bar_parts(p.bytes, p.memory_bytes.mid, kGiB, MemoryTerm::count), indent));
+    const bool has_memory_terms = std::any_of(p.bytes.begin(), p.bytes.end(), [](double v) { return v > 0; });
+    if (p.memory_bytes.mid > 0 && has_memory_terms) {
+        bar_line(catalog.node_types()[static_cast<std::size_t>(best.node_type)].has_gpu() ? "GPU " : "RAM ",
+                 fmt::format("{}/{} GiB", figure_text(p.memory_bytes.mid / kGiB),
+                             figure_text(p.memory_capacity_bytes / kGiB)),
+                 bar_parts(p.bytes, p.memory_bytes.mid, kGiB, MemoryTerm::count));
     }
     std::vector<std::string> facts;
     if (p.mfu > 0) facts.push_back(fmt::format("MFU {:.0f} %", p.mfu * 100));
     if (p.tokens_per_s > 0)
         facts.push_back(fmt::format("{} {}/s", format_thousands(p.tokens_per_s),
-                                    service ? "output tokens" : plan.workload.model.sample_unit + "s"));
-    facts.push_back(fmt::format("bound by {}", to_string(p.bottleneck)));
+                                    service ? "output tokens" : sample_name(plan.workload, p)));
+    if (plan.workload.kind != WorkloadKind::notebook)
+        facts.push_back(fmt::format("{}bound by {}", service ? "decode " : "", to_string(p.bottleneck)));
     if (service) facts.push_back(fmt::format("prefill bound by {}", to_string(p.prefill_bound)));
     if (p.fit_probability < 0.98 && p.memory_bytes.mid > 0)
         facts.push_back(fmt::format("{:.0f} % likely to fit", p.fit_probability * 100));
-    if (p.kwh.mid > 0) facts.push_back(fmt::format("{} kWh", significant(p.kwh.mid)));
+    if (p.kwh.mid > 0)
+        facts.push_back(fmt::format("{} {}", figure_text(p.kwh.mid), runs_by_the_hour(p) ? "kW" : "kWh"));
     if (p.checkpoint.interval_s > 0)
         facts.push_back(fmt::format("checkpoint every {}", format_seconds(Seconds(p.checkpoint.interval_s))));
     text += indented(fmt::format("{}", fmt::join(facts, " · ")), style, "  ", 2);
-    if (service && p.ttft_p95_s.mid > 0) {
-        text += fmt::format(
-            "  TTFT p95 {:.0f} ms ({:.0f} - {:.0f}) · TPOT p95 {:.1f} ms ({:.1f} - {:.1f}) · one replica holds {} "
-            "requests/s\n",
-            p.ttft_p95_s.mid * 1e3, p.ttft_p95_s.low * 1e3, p.ttft_p95_s.high * 1e3, p.tpot_p95_s.mid * 1e3,
-            p.tpot_p95_s.low * 1e3, p.tpot_p95_s.high * 1e3, significant(p.knee_requests_per_s));
-    }
+    if (service) text += latency_line(p, style);
     return text;
 }
 
-std::string candidate_table(const Plan& plan, const std::vector<Candidate>& list, const Catalog& catalog,
-                            const Style& style, bool chosen_first) {
-    const bool service = plan.workload.kind == WorkloadKind::inference;
+std::string candidate_table(const std::vector<Candidate>& list, const Catalog& catalog, const Style& style,
+                            bool chosen_first) {
+    const bool service = !list.empty() && runs_by_the_hour(list[0].prediction);
     const std::string unit =
         list.empty() || list[0].prediction.unit_name.empty() ? "unit" : list[0].prediction.unit_name;
     std::vector<Column> columns = {{"", Align::left},
@@ -135,8 +159,8 @@ std::string candidate_table(const Plan& plan, const std::vector<Candidate>& list
                                    {service ? "replicas" : "time", Align::right},
                                    {service ? "$/h" : "cost", Align::right},
                                    {"$/" + unit, Align::right},
-                                   {"kWh", Align::right},
-                                   {"why not first", Align::left}};
+                                   {service ? "kW" : "kWh", Align::right},
+                                   {chosen_first ? "why not first" : "what would have to give", Align::left}};
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < list.size(); ++i) {
         const Candidate& c = list[i];
@@ -144,12 +168,21 @@ std::string candidate_table(const Plan& plan, const std::vector<Candidate>& list
         if (name.starts_with("Standard_")) name = name.substr(9);
         if (c.pricing != Pricing::on_demand) name += " " + std::string(to_string(c.pricing));
         if (!c.region.empty()) name += " " + c.region;
-        rows.push_back({name, std::to_string(c.nodes),
-                        service ? std::to_string(c.replicas) : hours_text(c.prediction.hours.mid),
-                        c.priced ? money_text(c.prediction.usd.mid) : "unpriced", c.priced ? unit_price(c) : "-",
-                        c.prediction.kwh.mid > 0 ? significant(c.prediction.kwh.mid) : "-",
-                        chosen_first && i == 0 ? "chosen" : c.why_not_first});
+        rows.push_back(
+            {name, std::to_string(c.nodes), service ? std::to_string(c.replicas) : hours_text(c.prediction.hours.mid),
+             c.priced ? money_text(c.prediction.usd.mid) : "unpriced", c.priced ? unit_price(c) : "-",
+             c.prediction.kwh.mid > 0 ? figure_text(c.prediction.kwh.mid) : "-",
+             chosen_first && i == 0 ? "chosen" : replace_all(c.why_not_first, "->", style.unicode ? "→" : "->")});
     }
+    // A narrow terminal keeps what decides: the machines, the time and the money.
+    constexpr int kRoomForAll = 72, kRoomForReasons = 60;
+    const std::size_t kept = style.width >= kRoomForAll ? columns.size() : style.width >= kRoomForReasons ? 5 : 4;
+    const auto keep = [&](auto& cells) {
+        if (kept == 5) cells[4] = cells.back();
+        cells.resize(kept);
+    };
+    keep(columns);
+    for (auto& row : rows) keep(row);
     return table_text(style, columns, rows);
 }
 
@@ -161,7 +194,11 @@ std::string advice_block(const Plan& plan, const Style& style) {
                                  : advice.severity == Severity::warning ? style.warn("!")
                                                                         : style.dim("i");
         std::string line = advice.text;
-        if (!advice.remedy.empty()) line += (line.ends_with('.') ? " " : ". ") + advice.remedy;
+        if (!advice.remedy.empty()) {
+            if (line.ends_with('.')) line.pop_back();
+            const std::string_view arrow = style.unicode ? "→" : "->";
+            line += fmt::format(" {} {}", arrow, replace_all(advice.remedy, "->", arrow));
+        }
         text += indented(line, style, "   " + mark + " ", 5);
     }
     return text;
@@ -195,11 +232,7 @@ std::string footer(const Plan& plan, const Style& style, const RenderOptions& op
     if (plan.feasible()) {
         const Candidate& best = plan.candidates.front();
         if (best.priced) {
-            line = fmt::format("price: {}, {}, {} {}{} as of {}, {} · ", best.region.empty() ? "-" : best.region,
-                               plan.workload.where.os, money_text(best.node_per_hour.dollars()), "per node and hour",
-                               best.price_is_estimate ? " (estimate)" : "", best.price_provenance.as_of,
-                               best.price_provenance.source) +
-                   line;
+            line = price_source(best, plan.workload) + " · " + line;
         }
     }
     if (options.elapsed_s >= 0) line += fmt::format(" · {:.2f} s", options.elapsed_s);
@@ -224,17 +257,58 @@ std::string platform_block(const Plan& plan, const Style& style) {
 
 }  // namespace
 
+std::string figure_text(double value) {
+    const double magnitude = std::fabs(value);
+    if (magnitude >= 100) return format_thousands(value);
+    if (magnitude >= 10) return fmt::format("{:.1f}", value);
+    if (magnitude >= 0.1 || value == 0) return fmt::format("{:.2f}", value);
+    return fmt::format("{:.2g}", value);
+}
+
 std::string hours_text(double hours) {
-    if (hours >= 48) return fmt::format("{:.1f} d", hours / 24);
-    if (hours >= 10) return fmt::format("{:.0f} h", hours);
-    if (hours >= 2) return fmt::format("{:.1f} h", hours);
-    if (hours * 60 >= 10) return fmt::format("{:.0f} min", hours * 60);
-    return fmt::format("{:.1f} min", hours * 60);
+    return format_seconds(Seconds(hours * 3600));
 }
 
 std::string money_text(double usd) {
-    if (std::fabs(usd) >= 100) return "$" + format_thousands(usd);
-    return std::fabs(usd) >= 0.1 || usd == 0 ? fmt::format("${:.2f}", usd) : fmt::format("${:.4f}", usd);
+    return format_usd(Usd::from_double(usd));
+}
+
+std::string range_text(const Range& range, std::string (*text)(double)) {
+    const std::string low = text(range.low), high = text(range.high);
+    return low == high ? text(range.mid) : fmt::format("{} ({} - {})", text(range.mid), low, high);
+}
+
+bool runs_by_the_hour(const Prediction& prediction) {
+    return prediction.latency.requests_per_s > 0;
+}
+
+std::string task_of(const Plan& plan, const Catalog& catalog) {
+    const std::string cut = plan.feasible() ? fmt::format(": {} x {}", plan.candidates.front().nodes,
+                                                          node_name(plan.candidates.front(), catalog))
+                                            : ". " + plan.infeasible_because;
+    return plan.verdict.substr(0, std::min(plan.verdict.find(cut), plan.verdict.size()));
+}
+
+std::vector<std::string> what_changes(const Plan& plan, bool changes_choice, std::string_view arrow) {
+    constexpr std::string_view kSame = "the same choice, ";
+    std::vector<std::string> lines;
+    for (const WhatIf& what : plan.what_if) {
+        if (what.changes_choice != changes_choice) continue;
+        std::string_view outcome = what.outcome;
+        if (outcome.starts_with(kSame)) outcome.remove_prefix(kSame.size());
+        lines.push_back(fmt::format("{}: {}", replace_all(what.change, "->", arrow), outcome));
+    }
+    return lines;
+}
+
+std::string price_source(const Candidate& candidate, const Workload& workload) {
+    std::string text =
+        fmt::format("price: {}{}, {} per node and hour{}", candidate.region.empty() ? "" : candidate.region + ", ",
+                    workload.where.os, money_text(candidate.node_per_hour.dollars()),
+                    candidate.price_is_estimate ? " (estimate)" : "");
+    if (!candidate.price_provenance.as_of.empty()) text += ", as of " + candidate.price_provenance.as_of;
+    if (!candidate.price_provenance.source.empty()) text += ", " + candidate.price_provenance.source;
+    return text;
 }
 
 std::string candidate_title(const Candidate& candidate, const Catalog& catalog) {
@@ -269,34 +343,23 @@ std::string layout_line(const Candidate& candidate, const Workload& workload, co
 }
 
 std::string render_plan(const Plan& plan, const Catalog& catalog, const Style& style, const RenderOptions& options) {
-    std::string text = indented(plan.verdict, style, "", 0) + "\n";
+    std::string text = indented(task_of(plan, catalog) + (plan.feasible() ? ":" : "."), style, "", 0) + "\n";
     if (!plan.feasible()) {
         text += indented("No plan: " + plan.infeasible_because, style, "  ", 4);
         if (!plan.nearest.empty())
-            text += "\n  " + style.bold("What comes nearest") + "\n" +
-                    candidate_table(plan, plan.nearest, catalog, style, false);
+            text +=
+                "\n  " + style.bold("What comes nearest") + "\n" + candidate_table(plan.nearest, catalog, style, false);
     } else {
         text += chosen_block(plan, catalog, style);
-        text += "\n" + candidate_table(plan, plan.candidates, catalog, style, true);
-        if (!plan.reasons.empty()) {
-            text += "\n  " + style.bold("Why") + "\n";
-            for (const std::string& reason : plan.reasons) text += indented(reason, style, "   - ", 5);
-        }
+        text += "\n" + candidate_table(plan.candidates, catalog, style, true);
+        text += list_block("Why", plan.reasons, style);
         text += platform_block(plan, style);
     }
     text += advice_block(plan, style);
-    if (!plan.workload.assumptions.empty()) {
-        text += "\n  " + style.bold("Taken for granted") + "\n";
-        for (const std::string& assumption : plan.workload.assumptions) text += indented(assumption, style, "   - ", 5);
-    }
-    if (!plan.what_if.empty()) {
-        text += "\n  " + style.bold("It would change if") + "\n";
-        for (const WhatIf& what : plan.what_if) {
-            text += indented(
-                fmt::format("{} -> {}", what.change, what.changes_choice ? what.outcome : "the same: " + what.outcome),
-                style, "   - ", 5);
-        }
-    }
+    text += list_block("Taken for granted", plan.workload.assumptions, style);
+    const std::string_view arrow = style.unicode ? "→" : "->";
+    text += list_block("It would change if", what_changes(plan, true, arrow), style);
+    text += list_block("It stays the same if", what_changes(plan, false, arrow), style);
     if (options.show == "rejected" || options.show == "all") text += rejected_block(plan, catalog, style);
     return text + footer(plan, style, options);
 }
@@ -305,9 +368,9 @@ std::string render_estimate(const Workload& workload, const Candidate& candidate
                             const Style& style) {
     const Prediction& p = candidate.prediction;
     std::string text = indented(workload.title(), style, "", 0);
-    text += fmt::format("\n  {}   {}   {}\n", style.bold(candidate_title(candidate, catalog)),
-                        interval(p.hours, hours_text), candidate.priced ? interval(p.usd, money_text) : "unpriced");
+    text += "\n" + chosen_line(candidate, catalog, style);
     text += indented(layout_line(candidate, workload, catalog), style, "  ", 2);
+    if (runs_by_the_hour(p)) text += latency_line(p, style);
     std::vector<std::vector<std::string>> rows;
     for (int i = 0; i < kTimeTerms; ++i) {
         const double value = p.seconds[static_cast<std::size_t>(i)];
@@ -349,18 +412,21 @@ std::string render_estimate(const Workload& workload, const Candidate& candidate
                                    {"formula [source]", Align::left}},
                                   rows);
     }
-    if (p.gradient_bytes + p.tensor_bytes + p.pipeline_bytes > 0) {
-        text += fmt::format(
-            "\n  sent by each GPU in a step: gradients and parameters {:.2f} GB, tensor parallel {:.2f} GB, pipeline "
-            "{:.2f} GB\n",
-            p.gradient_bytes / 1e9, p.tensor_bytes / 1e9, p.pipeline_bytes / 1e9);
+    std::vector<std::string> sent;
+    for (const auto& [what, bytes] : {std::pair{"gradients and parameters", p.gradient_bytes},
+                                      {"tensor parallel", p.tensor_bytes},
+                                      {"pipeline", p.pipeline_bytes}}) {
+        if (bytes > 0) sent.push_back(fmt::format("{} {} GB", what, figure_text(bytes / 1e9)));
     }
+    if (!sent.empty()) text += "\n" + indented("sent by each GPU in a step: " + join(sent, ", "), style, "  ", 4);
     if (p.checkpoint.interval_s > 0) {
-        text += fmt::format(
-            "  checkpoint {:.1f} GB every {} (Daly 2006), goodput {:.2f} %, {:.2f} failures and {:.2f} evictions "
-            "expected\n",
-            p.checkpoint.bytes / 1e9, format_seconds(Seconds(p.checkpoint.interval_s)), 100 * p.checkpoint.goodput,
-            p.checkpoint.expected_failures, p.checkpoint.expected_evictions);
+        text += indented(
+            fmt::format("checkpoint {} GB every {} (Daly 2006), goodput {:.2f} %, {} failures and {} "
+                        "evictions expected",
+                        figure_text(p.checkpoint.bytes / 1e9), format_seconds(Seconds(p.checkpoint.interval_s)),
+                        100 * p.checkpoint.goodput, figure_text(p.checkpoint.expected_failures),
+                        figure_text(p.checkpoint.expected_evictions)),
+            style, "  ", 4);
     }
     for (const std::string& assumption : workload.assumptions) text += indented(assumption, style, "  - ", 4);
     for (const std::string& note : candidate.notes) text += indented(note, style, "  - ", 4);

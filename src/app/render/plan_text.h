@@ -22,7 +22,15 @@ std::string render_estimate(const Workload& workload, const Candidate& candidate
 std::string candidate_title(const Candidate& candidate,
                             const Catalog& catalog);  // "6 x Standard_ND96isr_H100_v5, eastus, spot"
 std::string layout_line(const Candidate& candidate, const Workload& workload, const Catalog& catalog);
-std::string hours_text(double hours);  // "9.8 d", "90 min"
-std::string money_text(double usd);    // "$81,400", "$0.53"
+std::string hours_text(double hours);   // "9.8 d", "88 min"
+std::string money_text(double usd);     // "$81,400", "$0.53"
+std::string figure_text(double value);  // three digits or so: 9,084  36.0  0.0024
+// "12.8 d (10.9 d - 16.6 d)"; without the interval where both ends read the same.
+std::string range_text(const Range& range, std::string (*text)(double));
+bool runs_by_the_hour(const Prediction& prediction);  // a service: figures are of one hour, latency counts
+// The verdict without what a rendering shows with more room below it: the machines, or why nothing is feasible.
+std::string task_of(const Plan& plan, const Catalog& catalog);
+std::vector<std::string> what_changes(const Plan& plan, bool changes_choice, std::string_view arrow);
+std::string price_source(const Candidate& candidate, const Workload& workload);
 
 }  // namespace stoker

@@ -150,6 +150,25 @@ def parameters(m):
     return total + extra, used + extra
 
 
+def check_hf_types(root):
+    """What a model_type of Hugging Face implies: either a shape that can be read, or why it cannot."""
+    rows = read(root, "models/hf_types.tsv")
+    unique_sorted(rows, ["model_type"])
+    for t in rows:
+        date(t, "as_of", need=True)
+        if not t["source"]:
+            fault(t["_at"], "has no source")
+        if t["unsupported"]:
+            if t["kind"] or t["defaults"]:
+                fault(t["_at"], "is unsupported, and has a kind or defaults")
+            continue
+        if t["kind"] not in ("decoder", "encoder", "encoder-decoder", "vit"):
+            fault(t["_at"], "kind", t["kind"])
+        for pair in t["defaults"].split():
+            if not re.fullmatch(r"[a-z_]+=(\d{1,9}|yes|no)", pair):
+                fault(t["_at"], "default", pair)
+
+
 def check_models(root, verbose):
     rows = read(root, "models/models.tsv")
     unique_sorted(rows, ["name"])
@@ -449,6 +468,7 @@ def main():
             or not re.match(r"^\d{4}-\d\d-\d\d$", version[1]):
         fault("VERSION needs two lines: release and date")
     check_models(root, args.verbose)
+    check_hf_types(root)
     gpus = check_accelerators(root)
     cpus = read(root, "catalog/cpus.tsv")
     sizes = check_sizes(root, ("azure", "aws", "gcp", "other"), gpus, cpus)

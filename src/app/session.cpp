@@ -6,8 +6,14 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
+#include <map>
+#include <set>
 
 #include "app/this_machine.h"
+#include "base/text.h"
+#include "base/utf16.h"
+#include "catalog/names.h"
 #include "io/files.h"
 #include "io/terminal.h"
 
@@ -46,6 +52,74 @@ Result<Catalog> catalog_from_folder(Session& session, const std::string& dir) {
     return catalog;
 }
 
+// The file's text; az on Windows, redirected by PowerShell, writes UTF-16.
+Result<std::string> read_text(const std::string& path, std::size_t max_bytes) {
+    TRY(std::string text, read_file(path, max_bytes));
+    if (auto converted = utf8_from_utf16(text)) return std::move(*converted);
+    return text;
+}
+
+// The files an option names: a folder stands for the .json files in it, such as the pages of a price list.
+Result<std::vector<std::string>> files_named(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (path == "-" || !fs::is_directory(path, error)) return std::vector{path};
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(path, error)) {
+        if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+    }
+    if (files.empty())
+        return Error(ErrorKind::not_found, fmt::format("no .json file in the folder {}", printable(path)),
+                     {path, 0, 0});
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+// What az or the price list answered, however it was saved: one JSON value, or several one after another.
+Result<std::vector<Document>> read_answers(Session& session, const std::string& path, AzureAnswer wanted) {
+    TRY(const std::vector<std::string> files, files_named(path));
+    std::vector<Document> documents;
+    for (const std::string& file : files) {
+        const std::string name = file == "-" ? "stdin" : file;
+        TRY(std::string text, read_text(file, kMaxAnswer));
+        TRY(const std::vector<std::string_view> values, json_values(text, wanted, name));
+        ReadLimits limits;
+        limits.max_bytes = kMaxAnswer;
+        limits.max_nodes = kMaxValues;
+        for (std::string_view value : values) {
+            TRY(Document document, Document::parse_json(value, name, limits));
+            documents.push_back(std::move(document));
+        }
+        if (text.size() <= ReadLimits{}.max_bytes) session.sources[name] = std::move(text);
+    }
+    return documents;
+}
+
+// GPU sizes that Azure offers and the catalogue has not heard of: nobody should think that they were considered.
+std::string unknown_gpu_sizes(const std::vector<SkuOffer>& offers, const Catalog& catalog) {
+    std::set<std::string, std::less<>> known;  // find_node_type looks for the nearest name when it finds none
+    for (const NodeType& node : catalog.node_types()) known.insert(fold_vm_size(node.name));
+    std::map<std::string, const SkuOffer*> unknown;
+    for (const SkuOffer& offer : offers) {
+        if (offer.gpus > 0 && !offer.location_restricted && !known.contains(fold_vm_size(offer.size)))
+            unknown.emplace(offer.size, &offer);
+    }
+    std::vector<std::string> words;
+    for (const auto& [size, offer] : unknown) {
+        if (words.size() == 5) {
+            words.push_back(fmt::format("and {} more", unknown.size() - 5));
+            break;
+        }
+        words.push_back(fmt::format("{} ({:.0f} GPUs, {:.0f} vCPUs, {:.0f} GB)", printable(size, 60), offer->gpus,
+                                    offer->vcpus, offer->memory_gb));
+    }
+    return join(words, ", ");
+}
+
+void tell(const Session& session, const std::string& note) {
+    if (!session.quiet) fmt::print(stderr, "note: {}\n", note);
+}
+
 // A real calendar day in the form that sorts as text.
 Result<std::string> parse_day(const std::string& text) {
     int year = 0, month = 0, day = 0, used = 0;
@@ -62,7 +136,7 @@ Result<std::string> parse_day(const std::string& text) {
 }  // namespace
 
 Result<Document> Session::read_document(const std::string& path, std::size_t max_bytes) {
-    TRY(std::string text, read_file(path, max_bytes));
+    TRY(std::string text, read_text(path, max_bytes));
     ReadLimits limits;
     limits.max_bytes = max_bytes;
     if (max_bytes > ReadLimits{}.max_bytes) limits.max_nodes = kMaxValues;
@@ -87,7 +161,9 @@ Result<Workload> load_workload(Session& session, const std::string& path) {
     TRY(const Document document, session.read_document(path));
     const fs::path folder = path == "-" ? fs::path(".") : fs::path(path).parent_path();
     const FileLoader load = [&](const std::string& name) {
-        const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : folder / name;
+        fs::path file = fs::path(name).is_absolute() ? fs::path(name) : folder / name;
+        std::error_code error;
+        if (fs::is_directory(file, error)) file /= "config.json";  // a model's folder, as Hugging Face tools take it
         return session.read_document(file.lexically_normal().string());
     };
     TRY_VOID(add_this_machine_if_named(document, *catalog));
@@ -135,13 +211,20 @@ Result<PlanOptions> plan_options(Session& session, const Args& args) {
         TRY(options.today, parse_day(*day));
     }
     for (const std::string& path : args.all("skus")) {
-        TRY(const Document document, session.read_document(path, kMaxAnswer));
-        TRY(const std::vector<SkuOffer> offers, read_list_skus(document));
-        options.offers.insert(options.offers.end(), offers.begin(), offers.end());
+        TRY(const std::vector<Document> answers, read_answers(session, path, AzureAnswer::skus));
+        for (const Document& answer : answers) {
+            TRY(std::vector<SkuOffer> offers, read_list_skus(answer));
+            std::move(offers.begin(), offers.end(), std::back_inserter(options.offers));
+        }
     }
+    if (const std::string unknown = unknown_gpu_sizes(options.offers, *catalog); !unknown.empty())
+        tell(session, fmt::format("not planned with, because the catalogue has no row for them: {}", unknown));
     if (const auto path = args.get("usage")) {
-        TRY(const Document document, session.read_document(*path, kMaxAnswer));
-        TRY(options.usages, read_list_usage(document));
+        TRY(const std::vector<Document> answers, read_answers(session, *path, AzureAnswer::usage));
+        for (const Document& answer : answers) {
+            TRY(const std::vector<QuotaUsage> usages, read_list_usage(answer));
+            options.usages.insert(options.usages.end(), usages.begin(), usages.end());
+        }
     }
     if (const auto region = args.get("usage-region")) {
         if (!args.has("usage")) {
@@ -153,9 +236,26 @@ Result<PlanOptions> plan_options(Session& session, const Args& args) {
         if (!known) return std::move(known).while_doing("reading --usage-region").error();
         options.usages_region = *known;
     }
+    PricePageReport prices;
+    int pages = 0, followed = 0;
     for (const std::string& path : args.all("prices")) {
-        TRY(const Document document, session.read_document(path, kMaxAnswer));
-        TRY_VOID(apply_retail_prices(document, options.today, *catalog));
+        TRY(const std::vector<Document> answers, read_answers(session, path, AzureAnswer::prices));
+        for (const Document& answer : answers) {
+            TRY(const PricePageReport page, apply_retail_prices(answer, options.today, *catalog));
+            prices.taken += page.taken, prices.skipped += page.skipped;
+            prices.unknown_sizes.insert(prices.unknown_sizes.end(), page.unknown_sizes.begin(),
+                                        page.unknown_sizes.end());
+            pages += 1, followed += page.more_pages;
+        }
+    }
+    if (pages > 0) {
+        tell(session,
+             fmt::format(
+                 "{} prices taken from {} page{}, {} left out (Windows, low priority, not by the hour, not in force), "
+                 "{} of sizes the catalogue does not have",
+                 prices.taken, pages, pages == 1 ? "" : "s", prices.skipped, prices.unknown_sizes.size()));
+        if (followed == pages)
+            tell(session, "each price page names a next one (NextPageLink): the list is not complete");
     }
     TRY(options.threads, args.whole_number("threads", options.threads, 1, 1024));
     return options;

@@ -1,9 +1,11 @@
+// Longer than 500 lines because the three answers share how they are recognised; the price pages are the next to move.
 #include "catalog/azure_answers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <charconv>
+#include <map>
 
 #include "base/text.h"
 #include "catalog/field_reader.h"
@@ -109,6 +111,13 @@ std::string iso_date(std::string_view written) {
     return american ? fmt::format("{}-{}-{}", day.substr(6, 4), day.substr(0, 2), day.substr(3, 2)) : std::string(day);
 }
 
+double number_capability(const Node& sku, std::string_view name) {
+    const std::string text = capability(sku, name);
+    double value = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return failure == std::errc() && end == text.data() + text.size() && value > 0 && value < 1e9 ? value : 0;
+}
+
 void read_sku(const Node& sku, Problems& problems, std::vector<SkuOffer>& offers) {
     FieldReader in(sku, problems);
     const std::string size = in.required_text({"name"});
@@ -125,12 +134,15 @@ void read_sku(const Node& sku, Problems& problems, std::vector<SkuOffer>& offers
             if (item->is_mapping()) restrictions.push_back(read_restriction(*item));
         }
     }
+    const double gpus = number_capability(sku, "GPUs"), vcpus = number_capability(sku, "vCPUs"),
+                 memory = number_capability(sku, "MemoryGB");
     for (const std::string& region : regions) {
         SkuOffer offer;
         offer.size = size;
         offer.region = region;
         offer.family = in.text({"family"}).value_or(std::string());
         offer.retirement_date = iso_date(capability(sku, "RetirementDateUtc"));
+        offer.gpus = gpus, offer.vcpus = vcpus, offer.memory_gb = memory;
         offer.pos = sku.pos;
         for (const Restriction& restriction : restrictions) apply_restriction(restriction, offer);
         sort_unique(offer.restricted_zones);
@@ -167,15 +179,22 @@ void read_usage(const Node& row, Problems& problems, std::vector<QuotaUsage>& us
 class PageReader {
 public:
     PageReader(std::string_view as_of, const Catalog& catalog, Problems& problems)
-        : as_of_(as_of), catalog_(catalog), problems_(problems) {}
+        : as_of_(as_of), problems_(problems) {
+        // Catalog::find_node_type looks for the nearest name when it finds none, and most rows of a page have none.
+        for (std::size_t i = 0; i < catalog.node_types().size(); ++i)
+            sizes_.emplace(fold_vm_size(catalog.node_types()[i].name), static_cast<int>(i));
+    }
 
     void read(const Node& item) {
         FieldReader in(item, problems_);
         const std::string currency = in.text({"currencyCode"}).value_or("USD");
         if (currency != "USD") {
-            in.problem(
-                fmt::format("the price is in {}, and everything here is counted in USD", printable(currency, 20)),
-                in.find({"currencyCode"}), "ask for the page without currencyCode, or with currencyCode='USD'");
+            if (!foreign_) {  // one line for the page, not one for each of its thousand rows
+                in.problem(
+                    fmt::format("the price is in {}, and everything here is counted in USD", printable(currency, 20)),
+                    in.find({"currencyCode"}), "ask for the page without currencyCode, or with currencyCode='USD'");
+            }
+            foreign_ = true;
             return;
         }
         const std::optional<Pricing> pricing = pricing_of(in);
@@ -185,9 +204,9 @@ public:
         }
         const std::string size = in.required_text({"armSkuName"});
         const std::string region = region_name(in.required_text({"armRegionName"}));
-        const double dollars = in.required_number({"retailPrice", "unitPrice"}, 0, 1e9);
-        const auto node_type = catalog_.find_node_type(size);
-        if (!node_type) {
+        const double dollars = in.required_number({"retailPrice", "unitPrice"}, 0, 1e9) / hours_of(in);
+        const auto known = sizes_.find(fold_vm_size(size));
+        if (known == sizes_.end()) {
             report.unknown_sizes.push_back(size);
             return;
         }
@@ -199,7 +218,7 @@ public:
         const double years = *pricing == Pricing::reserved_1y ? 1 : *pricing == Pricing::reserved_3y ? 3 : 0;
         const double hourly = years > 0 ? dollars / (8760 * years) : dollars;
         Price price;
-        price.node_type = *node_type;
+        price.node_type = known->second;
         price.region = region;
         price.os = "linux";
         price.pricing = *pricing;
@@ -214,18 +233,37 @@ public:
     std::vector<Price> prices;
 
 private:
-    static std::optional<Pricing> pricing_of(FieldReader& in) {
+    // "1 Hour", "100 Hours"; 0 for what is not sold by the hour.
+    static double hours_of(FieldReader& in) {
+        const std::string unit = in.text({"unitOfMeasure"}).value_or("1 Hour");
+        double count = 0;
+        const auto [end, failure] = std::from_chars(unit.data(), unit.data() + unit.size(), count);
+        const std::string_view rest =
+            trim(std::string_view(end, static_cast<std::size_t>(unit.data() + unit.size() - end)));
+        const bool hours = equals_ignore_case(rest, "Hour") || equals_ignore_case(rest, "Hours");
+        return failure == std::errc() && hours && count >= 1 && count <= 1e6 ? count : 0;
+    }
+
+    static std::string day_of(FieldReader& in, std::string_view key) {
+        const std::string text = in.text({key}).value_or("");
+        return text.size() >= 10 && text[4] == '-' && text[7] == '-' ? text.substr(0, 10) : std::string();
+    }
+
+    std::optional<Pricing> pricing_of(FieldReader& in) const {
         const std::string service = in.text({"serviceName"}).value_or("Virtual Machines");
         const std::string product = in.text({"productName"}).value_or(""), meter = in.text({"meterName"}).value_or(""),
                           sku = in.text({"skuName"}).value_or("");
-        const std::string type = in.text({"type", "priceType"}).value_or("Consumption"),
-                          unit = in.text({"unitOfMeasure"}).value_or("1 Hour");
-        if (service != "Virtual Machines" || unit != "1 Hour") return std::nullopt;
+        const std::string type = in.text({"type", "priceType"}).value_or("Consumption");
+        if (service != "Virtual Machines" || hours_of(in) <= 0) return std::nullopt;
+        // Days compare as text. A price that ended, or that is announced for later, is none of today's.
+        if (const std::string end = day_of(in, "effectiveEndDate"); !end.empty() && end < as_of_) return std::nullopt;
+        if (const std::string start = day_of(in, "effectiveStartDate"); start > as_of_) return std::nullopt;
         if (in.number({"tierMinimumUnits"}, 0, 1e15).value_or(0) > 0) return std::nullopt;
         for (std::string_view other : {"Windows", "Dedicated", "CloudServices", "Cloud Services"}) {
             if (contains_word(product, other)) return std::nullopt;
         }
         if (contains_word(meter, "Low Priority") || contains_word(sku, "Low Priority")) return std::nullopt;
+        if (contains_word(meter, "Expired")) return std::nullopt;
         if (type == "Reservation") {
             const std::string term = in.text({"reservationTerm"}).value_or("");
             if (term == "1 Year") return Pricing::reserved_1y;
@@ -237,8 +275,9 @@ private:
     }
 
     std::string_view as_of_;
-    const Catalog& catalog_;
+    std::map<std::string, int> sizes_;
     Problems& problems_;
+    bool foreign_ = false;
 };
 
 // A spot price that is no lower than the list price means that no discount is listed, whichever of the two came from
@@ -257,10 +296,163 @@ void drop_undiscounted_spot(std::vector<Price>& fresh, const Catalog& catalog) {
     });
 }
 
+struct AnswerWords {
+    std::string_view what, option, command;
+};
+AnswerWords words_of(AzureAnswer answer) {
+    switch (answer) {
+        case AzureAnswer::skus:
+            return {"the answer of az vm list-skus", "--skus",
+                    "az vm list-skus --location REGION --resource-type virtualMachines --all -o json"};
+        case AzureAnswer::usage:
+            return {"the answer of az vm list-usage", "--usage", "az vm list-usage --location REGION -o json"};
+        case AzureAnswer::prices: break;
+    }
+    return {"a page of the Retail Prices API", "--prices",
+            "curl \"https://prices.azure.com/api/retail/prices?$filter=serviceName eq 'Virtual Machines'\""};
+}
+
+std::optional<AzureAnswer> answer_in(const Node& row) {
+    const auto has = [&](std::string_view key) { return row.find(key) != nullptr; };
+    if (has("currentValue") && has("limit")) return AzureAnswer::usage;
+    if (has("retailPrice") || has("meterName") || has("armSkuName")) return AzureAnswer::prices;
+    if (has("resourceType") || has("locationInfo") || (has("locations") && has("name"))) return AzureAnswer::skus;
+    return std::nullopt;
+}
+
+// The rows of an answer, or what the file is instead: another answer, an error of Azure's, the columns that a --query
+// left over.
+Result<const Node*> rows_of(const Node& root, std::string_view member, AzureAnswer wanted) {
+    const AnswerWords words = words_of(wanted);
+    const std::string remedy = fmt::format("save it with: {}", words.command);
+    if (const Node* failure = root.is_mapping() ? root.find("error") : nullptr; failure != nullptr) {
+        const Node* message = failure->is_mapping() ? text_member(*failure, "message") : nullptr;
+        return Error(ErrorKind::invalid,
+                     fmt::format("this is not {} but an error of Azure's: {}", words.what,
+                                 printable(message != nullptr ? message->text : "without a message", 200)),
+                     failure->pos, remedy);
+    }
+    const Node* list = &root;
+    if (root.is_mapping()) {
+        for (std::string_view key : {member, std::string_view("value"), std::string_view("Items")}) {
+            if (const Node* found = root.find(key); found != nullptr && found->is_sequence()) {
+                list = found;
+                break;
+            }
+        }
+    }
+    if (list->is_sequence() && !list->items.empty() && list->items.front()->is_mapping()) {
+        const Node& row = *list->items.front();
+        const auto found = answer_in(row);
+        if (found && *found != wanted) {
+            return Error(ErrorKind::invalid, fmt::format("this is {}, not {}", words_of(*found).what, words.what),
+                         row.pos, fmt::format("give it with {}", words_of(*found).option));
+        }
+        const bool incomplete_usage = row.find("limit") != nullptr || row.find("currentValue") != nullptr;
+        if (!found && wanted != AzureAnswer::prices && !(wanted == AzureAnswer::usage && incomplete_usage)) {
+            std::string columns;
+            for (const Member& column : row.members) {
+                if (columns.size() > 120) break;
+                columns += (columns.empty() ? "" : ", ") + printable(column.key, 40);
+            }
+            return Error(ErrorKind::invalid,
+                         fmt::format("these are columns that a --query left over ({}), not {}: {}", columns, words.what,
+                                     wanted == AzureAnswer::skus
+                                         ? "the regions are gone, and restrictions[0] is only the first of several"
+                                         : "the names of the quotas or their limits are gone"),
+                         row.pos, remedy + ", without --query");
+        }
+    }
+    auto read = list_of(root, member, words.what);
+    if (!read) {
+        Problems problems = read.error().problems();
+        for (Problem& problem : problems) problem.remedy = remedy;
+        return Error(ErrorKind::invalid, std::move(problems));
+    }
+    return *read;
+}
+
+// Where the value that begins at `from` ends, by counting brackets outside of strings; npos when it does not.
+std::size_t end_of_value(std::string_view text, std::size_t from) {
+    std::size_t depth = 0;
+    for (std::size_t i = from; i < text.size(); ++i) {
+        switch (text[i]) {
+            case '"':
+                for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\';
+                break;
+            case '[':
+            case '{': ++depth; break;
+            case ']':
+            case '}':
+                if (depth <= 1) return i + 1;
+                --depth;
+                break;
+            default: break;
+        }
+    }
+    return std::string_view::npos;
+}
+
+std::string folded(std::string_view text) {
+    return lower(text);
+}
+
+auto key_of(const SkuOffer& offer) {
+    return std::pair(std::string_view(offer.region), folded(offer.size));
+}
+
 }  // namespace
 
+Result<std::vector<std::string_view>> json_values(std::string_view text, AzureAnswer wanted, const std::string& file) {
+    constexpr std::string_view space = " \t\r\n";
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    const AnswerWords words = words_of(wanted);
+    std::vector<std::string_view> values;
+    std::size_t at = text.find_first_not_of(space);
+    if (at == std::string_view::npos || (text[at] != '[' && text[at] != '{')) {
+        const std::string_view line =
+            at == std::string_view::npos
+                ? ""
+                : text.substr(at, std::min(text.find_first_of("\r\n", at) - at, std::size_t{60}));
+        return Error(ErrorKind::invalid,
+                     at == std::string_view::npos ? fmt::format("the file is empty; {} was expected", words.what)
+                                                  : fmt::format("this is not JSON, as {} is: it begins with \"{}\"",
+                                                                words.what, printable(line, 60)),
+                     SourcePos{file, 1, 1},
+                     fmt::format("save it with: {}{}", words.command,
+                                 wanted == AzureAnswer::prices ? "" : " (a table leaves restrictions and names out)"));
+    }
+    while (at != std::string_view::npos) {
+        const std::size_t end = end_of_value(text, at);
+        values.push_back(text.substr(at, end == std::string_view::npos ? end : end - at));
+        at = end == std::string_view::npos ? end : text.find_first_not_of(space, end);
+    }
+    return values;
+}
+
+void order_offers(std::vector<SkuOffer>& offers) {
+    const auto before = [](const SkuOffer& a, const SkuOffer& b) { return key_of(a) < key_of(b); };
+    if (!std::is_sorted(offers.begin(), offers.end(), before)) std::stable_sort(offers.begin(), offers.end(), before);
+}
+
+const SkuOffer* find_offer(const std::vector<SkuOffer>& ordered, std::string_view size, std::string_view region) {
+    const std::string where = region_name(region), what = folded(size);
+    const std::pair key(std::string_view(where), what);
+    const auto at = std::lower_bound(ordered.begin(), ordered.end(), key,
+                                     [](const SkuOffer& offer, const auto& wanted) { return key_of(offer) < wanted; });
+    return at != ordered.end() && key_of(*at) == key ? &*at : nullptr;
+}
+
+bool lists_region(const std::vector<SkuOffer>& ordered, std::string_view region) {
+    const std::string where = region_name(region);
+    const auto at =
+        std::lower_bound(ordered.begin(), ordered.end(), where,
+                         [](const SkuOffer& offer, const std::string& wanted) { return offer.region < wanted; });
+    return at != ordered.end() && at->region == where;
+}
+
 Result<std::vector<SkuOffer>> read_list_skus(const Document& document) {
-    TRY(const Node* list, list_of(document.root(), "value", "the answer of az vm list-skus"));
+    TRY(const Node* list, rows_of(document.root(), "value", AzureAnswer::skus));
     Problems problems;
     std::vector<SkuOffer> offers;
     for (const auto& item : list->items) {
@@ -274,14 +466,16 @@ Result<std::vector<SkuOffer>> read_list_skus(const Document& document) {
         read_sku(*item, problems, offers);
     }
     if (!problems.empty()) return error_of(std::move(problems)).while_doing("reading the answer of az vm list-skus");
-    std::stable_sort(offers.begin(), offers.end(), [](const SkuOffer& a, const SkuOffer& b) {
-        return std::tie(a.size, a.region) < std::tie(b.size, b.region);
-    });
+    if (offers.empty()) {
+        return Error(ErrorKind::invalid, "the answer of az vm list-skus lists no VM size", document.root().pos,
+                     fmt::format("is the region spelled right? save it with: {}", words_of(AzureAnswer::skus).command));
+    }
+    order_offers(offers);
     return offers;
 }
 
 Result<std::vector<QuotaUsage>> read_list_usage(const Document& document) {
-    TRY(const Node* list, list_of(document.root(), "value", "the answer of az vm list-usage"));
+    TRY(const Node* list, rows_of(document.root(), "value", AzureAnswer::usage));
     Problems problems;
     std::vector<QuotaUsage> usages;
     for (const auto& item : list->items) {
@@ -293,6 +487,11 @@ Result<std::vector<QuotaUsage>> read_list_usage(const Document& document) {
         }
     }
     if (!problems.empty()) return error_of(std::move(problems)).while_doing("reading the answer of az vm list-usage");
+    if (usages.empty()) {
+        return Error(
+            ErrorKind::invalid, "the answer of az vm list-usage lists no quota", document.root().pos,
+            fmt::format("is the region spelled right? save it with: {}", words_of(AzureAnswer::usage).command));
+    }
     return usages;
 }
 
@@ -303,7 +502,7 @@ std::string normalize_quota_family(std::string_view family) {
 }
 
 Result<PricePageReport> apply_retail_prices(const Document& document, std::string_view as_of, Catalog& catalog) {
-    TRY(const Node* items, list_of(document.root(), "Items", "a page of the Retail Prices API"));
+    TRY(const Node* items, rows_of(document.root(), "Items", AzureAnswer::prices));
     Problems problems;
     PageReader page(as_of, catalog, problems);
     for (const auto& item : items->items) {
@@ -315,6 +514,8 @@ Result<PricePageReport> apply_retail_prices(const Document& document, std::strin
         }
     }
     if (!problems.empty()) return error_of(std::move(problems)).while_doing("reading a page of the Retail Prices API");
+    const Node* next = document.root().is_mapping() ? text_member(document.root(), "NextPageLink") : nullptr;
+    page.report.more_pages = next != nullptr && !next->text.empty();
     const std::size_t read = page.prices.size();
     drop_undiscounted_spot(page.prices, catalog);
     const int undiscounted = static_cast<int>(read - page.prices.size());

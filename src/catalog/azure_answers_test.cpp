@@ -76,6 +76,78 @@ TEST(ListSkus, RefusesWhatIsNotAnAnswer) {
     }
 }
 
+// Names and regions are found whatever their case, and a listing of one region is silent about the others.
+TEST(ListSkus, FindsAnOfferInAnyCase) {
+    const auto offers = read_list_skus(json(kSkus));
+    ASSERT_TRUE(offers.ok());
+    EXPECT_NE(find_offer(*offers, "STANDARD_NC4AS_T4_V3", "East US"), nullptr);
+    EXPECT_EQ(find_offer(*offers, "Standard_NC4as_T4_v3", "eastus2"), nullptr);
+    EXPECT_EQ(find_offer(*offers, "Standard_NC8as_T4_v3", "eastus"), nullptr);
+    EXPECT_TRUE(lists_region(*offers, "WESTUS2"));
+    EXPECT_FALSE(lists_region(*offers, "westus"));
+    EXPECT_EQ(find_offer(*offers, "Standard_NC4as_T4_v3", "eastus")->vcpus, 4);
+}
+
+// A size newer than the catalogue says itself what it is.
+TEST(ListSkus, KeepsWhatASizeSaysOfItself) {
+    const auto offers = read_list_skus(json(R"([{"name": "Standard_ND999", "locations": ["eastus"], "capabilities":
+        [{"name": "GPUs", "value": "8"}, {"name": "vCPUs", "value": "128"}, {"name": "MemoryGB", "value": "1900.5"},
+         {"name": "ACUs", "value": null}]}])"));
+    ASSERT_TRUE(offers.ok());
+    EXPECT_EQ(offers->front().gpus, 8);
+    EXPECT_EQ(offers->front().vcpus, 128);
+    EXPECT_EQ(offers->front().memory_gb, 1900.5);
+}
+
+// The columns of a --query, another answer, an error of Azure's: one line that says what it is and what to run.
+TEST(AzureAnswers, SayWhatElseTheFileIs) {
+    const auto skus = [](std::string_view text) {
+        const auto offers = read_list_skus(json(text));
+        return offers ? std::string("read") : offers.error().text();
+    };
+    const std::string columns = skus(
+        R"([{"Name": "Standard_NC4as_T4_v3", "Zones": ["1"], "Restrictions": "NotAvailableForSubscription"},
+            {"Name": "Standard_NC8as_T4_v3", "Zones": ["1"], "Restrictions": null}])");
+    EXPECT_NE(columns.find("Name, Zones, Restrictions"), std::string::npos) << columns;
+    EXPECT_NE(columns.find("--all"), std::string::npos) << columns;
+    EXPECT_EQ(columns.find("is missing"), std::string::npos) << columns;
+    EXPECT_NE(skus(R"([{"currentValue": 1, "limit": 2, "name": {"value": "cores"}}])").find("--usage"),
+              std::string::npos);
+    EXPECT_NE(skus(R"({"Items": [{"retailPrice": 1, "armSkuName": "x"}]})").find("--prices"), std::string::npos);
+    EXPECT_NE(skus(R"({"error": {"code": "AuthorizationFailed", "message": "no access"}})").find("no access"),
+              std::string::npos);
+    const auto usage = read_list_usage(json(kSkus));
+    ASSERT_FALSE(usage.ok());
+    EXPECT_NE(usage.error().text().find("--skus"), std::string::npos) << usage.error().text();
+    const auto nothing = read_list_usage(json(R"({"a": 1})"));
+    ASSERT_FALSE(nothing.ok());
+    EXPECT_NE(nothing.error().text().find("az vm list-usage --location"), std::string::npos) << nothing.error().text();
+}
+
+// az prints [] for a region it does not know: a plan that took it for "nothing is restricted" would be wrong.
+TEST(AzureAnswers, RefuseAnEmptyList) {
+    EXPECT_FALSE(read_list_skus(json("[]")).ok());
+    EXPECT_FALSE(
+        read_list_skus(json(R"([{"resourceType": "disks", "name": "Premium_LRS", "locations": ["eastus"]}])")).ok());
+    EXPECT_FALSE(read_list_usage(json(R"({"value": []})")).ok());
+}
+
+// Pages appended to one file are all read; a table pasted for JSON is told as such, with the command that gives JSON.
+TEST(AzureAnswers, SplitsWhatWasAppended) {
+    const auto split = [](std::string_view text) { return json_values(text, AzureAnswer::skus, "x"); };
+    const auto two = split("\xEF\xBB\xBF [{\"a\": \"]}\\\"\"}]\r\n{\"b\": [[]]}\n");
+    ASSERT_TRUE(two.ok()) << two.error().text();
+    ASSERT_EQ(two->size(), 2u);
+    EXPECT_EQ((*two)[0], "[{\"a\": \"]}\\\"\"}]");
+    EXPECT_EQ((*two)[1], "{\"b\": [[]]}");
+    EXPECT_EQ(split("[1, 2")->size(), 1u);  // the reader tells where it breaks off
+    for (std::string_view text : {"ResourceType     Locations    Name\n-----\n", "", "  \n", "<html>", "null"}) {
+        const auto none = split(text);
+        ASSERT_FALSE(none.ok()) << text;
+        EXPECT_NE(none.error().text().find("-o json"), std::string::npos) << none.error().text();
+    }
+}
+
 // Numbers come as text or as numbers, names as a mapping or as text; all mean the same.
 TEST(ListUsage, ReadsBothSpellings) {
     const auto usages = read_list_usage(json(R"([
@@ -130,6 +202,32 @@ TEST(RetailPrices, TakesWhatPlansAreMadeWith) {
     EXPECT_EQ(catalog.price(*catalog.find_node_type("Standard_NC64as_T4_v3"), "eastus", "linux", Pricing::reserved_1y)
                   ->per_hour,
               Usd::from_double(1));
+}
+
+// A hundred hours are not one, and what ended, is announced or has expired is no price of today.
+TEST(RetailPrices, CountsHoursAndDays) {
+    Catalog catalog = shipped();
+    const auto row = [](std::string_view more, std::string_view price) {
+        return "{\"currencyCode\": \"USD\", \"retailPrice\": " + std::string(price) +
+               ", \"armRegionName\": \"eastus\", \"productName\": \"NCasT4\", \"skuName\": \"NC4as T4 v3\", "
+               "\"serviceName\": \"Virtual Machines\", \"type\": \"Consumption\", \"armSkuName\": "
+               "\"Standard_NC4as_T4_v3\", " +
+               std::string(more) + "}";
+    };
+    const std::string page =
+        "{\"Items\": [" + row(R"("meterName": "NC4as T4 v3", "unitOfMeasure": "100 Hours")", "61") + "," +
+        row(R"("meterName": "NC4as T4 v3", "unitOfMeasure": "1 GB/Month")", "5") + "," +
+        row(R"("meterName": "NC4as T4 v3", "effectiveEndDate": "2024-01-31T00:00:00Z")", "6") + "," +
+        row(R"("meterName": "NC4as T4 v3", "effectiveStartDate": "2027-01-01T00:00:00Z")", "7") + "," +
+        row(R"("meterName": "NC4as T4 v3 - Expired")", "8") +
+        "], \"NextPageLink\": \"https://prices.azure.com/api/retail/prices?$skip=1000\"}";
+    const auto report = apply_retail_prices(json(page), "2026-11-21", catalog);
+    ASSERT_TRUE(report.ok()) << report.error().text();
+    EXPECT_EQ(report->taken, 1);
+    EXPECT_EQ(report->skipped, 4);
+    EXPECT_TRUE(report->more_pages);
+    const int t4 = *catalog.find_node_type("Standard_NC4as_T4_v3");
+    EXPECT_EQ(catalog.price(t4, "eastus", "linux", Pricing::on_demand)->per_hour, Usd::from_double(0.61));
 }
 
 // Euros are not dollars, and a page of them changes nothing.

@@ -169,6 +169,7 @@ struct ModelSpec {
     int experts = 0, active_experts = 0, expert_ffn = 0, shared_expert_ffn = 0, dense_layers = 0;  // experts 0: dense
     int q_lora_rank = 0, kv_lora_rank = 0, rope_head_dim = 0, nope_head_dim = 0, v_head_dim = 0;   // MLA
     int sliding_window = 0, learned_positions = 0;
+    int embedding_width = 0;      // of the token table, where a projection widens it to `hidden`; 0: hidden
     double extra_parameters = 0;  // pooler, token types, convolutional front end: what the shape above does not have
     double forward_flops_per_sample = 0, activation_bytes_per_sample = 0;  // cnn, vit, diffusion
     std::string sample_unit = "token";

@@ -125,8 +125,9 @@ TEST(HfConfig, ReadsTheNestedTextModel) {
     EXPECT_EQ(m.head_dim, 256);
     EXPECT_EQ(m.sliding_window, 0);
     EXPECT_NEAR(total(m) / 3.88e9, 1, 0.01);
-    EXPECT_TRUE(m.assumed);
-    EXPECT_NE(m.assumption.find("vision"), std::string::npos);
+    EXPECT_FALSE(m.assumed);
+    EXPECT_NE(m.assumption.find("vision tower is not counted"), std::string::npos) << m.assumption;
+    EXPECT_NE(m.assumption.find("num_attention_heads 8"), std::string::npos) << m.assumption;
 }
 
 // A type nobody has heard of is read by its fields, and says so.
@@ -142,7 +143,7 @@ TEST(HfConfig, GuessesAnUnknownTypeAndSaysSo) {
 // Everything that is wrong is told in one go, each at its place.
 TEST(HfConfig, TellsAllProblemsTogether) {
     const auto bad = read(
-        "{\"model_type\": \"llama\",\n \"hidden_size\": -5,\n \"num_hidden_layers\": 100000,\n "
+        "{\"model_type\": \"internlm2\",\n \"hidden_size\": -5,\n \"num_hidden_layers\": 100000,\n "
         "\"num_attention_heads\": 32,\n"
         " \"num_key_value_heads\": 7,\n \"vocab_size\": \"many\"}");
     ASSERT_FALSE(bad.ok());
@@ -160,6 +161,43 @@ TEST(HfConfig, WantsHeadsThatDivideTheHiddenSize) {
         R"({"model_type": "llama", "hidden_size": 1000, "intermediate_size": 4000, "num_hidden_layers": 2, "num_attention_heads": 7, "vocab_size": 100)";
     EXPECT_FALSE(read(odd + "}").ok());
     EXPECT_TRUE(read(odd + ", \"head_dim\": 128}").ok());
+}
+
+// A key that is absent takes the default of the model's class; null means that it follows from the rest.
+TEST(HfConfig, TakesTheDefaultsOfTheClass) {
+    const ModelSpec absent = spec(
+        R"({"model_type": "mistral", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2, "vocab_size": 100})");
+    EXPECT_EQ(absent.kv_heads, 8);
+    EXPECT_EQ(absent.ffn, 14336);
+    EXPECT_NE(absent.assumption.find("num_key_value_heads 8"), std::string::npos) << absent.assumption;
+    const ModelSpec null = spec(
+        R"({"model_type": "mistral", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+        "num_key_value_heads": null, "num_hidden_layers": 2, "vocab_size": 100})");
+    EXPECT_EQ(null.kv_heads, 32);
+    EXPECT_TRUE(null.assumption.empty()) << null.assumption;
+}
+
+// A list that says the same for each layer is a number; one that differs cannot be counted, and says so.
+TEST(HfConfig, ReadsListsPerLayer) {
+    const std::string head =
+        R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 100, )";
+    EXPECT_EQ(spec(head + R"("intermediate_size": [128, 128]})").ffn, 128);
+    const auto differs = read(head + R"("intermediate_size": [128, 256]})");
+    ASSERT_FALSE(differs.ok());
+    EXPECT_NE(differs.error().text().find("different shapes"), std::string::npos) << differs.error().text();
+    for (std::string_view list : {"[]", "[[1]]", "[null]", "[1e99, 1e99]", "[-1, -1]", "[1.5]", "[\"128\"]"})
+        EXPECT_FALSE(read(head + "\"intermediate_size\": " + std::string(list) + "}").ok()) << list;
+}
+
+// Layers that predict further tokens and weights that are stored quantised are told: neither changes the count.
+TEST(HfConfig, TellsWhatItLeavesOut) {
+    const ModelSpec m = spec(
+        R"({"model_type": "qwen2", "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "num_hidden_layers": 2, "vocab_size": 100, "num_nextn_predict_layers": 1,
+        "quantization_config": {"quant_method": "gptq", "bits": 4}})");
+    EXPECT_NE(m.assumption.find("gptq, 4 bits"), std::string::npos) << m.assumption;
+    EXPECT_NE(m.assumption.find("multi-token"), std::string::npos) << m.assumption;
+    EXPECT_FALSE(m.assumed);
 }
 
 // What is not a config at all is refused without a guess.

@@ -57,9 +57,10 @@ ParameterCount count_parameters(const ModelSpec& m) {
     }
 
     // The output head of an encoder-decoder is one, and the token table is shared by both stacks.
-    count.output_head = v * h;
-    count.embedding = v * h * (m.tied_embeddings || m.kind == ModelKind::encoder ? 1 : 2) +
-                      static_cast<double>(m.learned_positions) * h;
+    const double e = m.embedding_width > 0 ? m.embedding_width : h;
+    const double tables = m.tied_embeddings || m.kind == ModelKind::encoder ? 1 : 2;
+    count.output_head = v * e;
+    count.embedding = tables * v * e + (e == h ? 0 : tables * e * h) + static_cast<double>(m.learned_positions) * h;
     // One norm behind each stack; BERT's encoders have theirs behind the embedding instead.
     const int stacks = m.kind == ModelKind::encoder_decoder ? 2 : 1;
     count.rest = m.extra_parameters + stacks * norm;

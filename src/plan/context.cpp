@@ -121,7 +121,7 @@ std::vector<Offer> offers_of(Context& context, int type) {
     const NodeType& node = context.node(type);
     const auto& where = context.workload.where;
     std::vector<Offer> offers;
-    bool other_os = false, other_region = false;
+    bool other_os = false, other_region = false, refused = false;
     for (const Price& price : context.catalog.prices_of(type)) {
         if (price.os != where.os && !price.os.empty()) {
             other_os = true;
@@ -145,6 +145,7 @@ std::vector<Offer> offers_of(Context& context, int type) {
         if (offer.high <= 0) offer.high = offer.usd_per_hour;
         if (auto refusal = refuse_offer(context, type, offer)) {
             context.rejected.add(line(type, offer.region, std::move(*refusal)));
+            refused = true;  // which says more than that other regions have prices
             continue;
         }
         offers.push_back(std::move(offer));
@@ -156,7 +157,7 @@ std::vector<Offer> offers_of(Context& context, int type) {
         ++context.considered;
         context.rejected.add(
             line(type, "", {Reason::unpriced, 0, 1, "no price in the catalogue: unpriced, which is not free"}));
-    } else if (offers.empty() && (other_os || other_region)) {
+    } else if (offers.empty() && !refused && (other_os || other_region)) {
         ++context.considered;
         const std::string what = other_region ? "no price in the regions asked for" : "no price for " + where.os;
         context.rejected.add(line(type, "", {other_region ? Reason::region : Reason::unpriced, 0, 1, what}));

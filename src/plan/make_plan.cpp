@@ -90,9 +90,16 @@ void fill_candidates(Context& context, const Search& search, const Ranking& rank
     }
 }
 
+// Several listings put one behind the other are in no order.
+PlanOptions with_ordered_offers(PlanOptions options) {
+    order_offers(options.offers);
+    return options;
+}
+
 }  // namespace
 
-Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const PlanOptions& options) {
+Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const PlanOptions& given) {
+    const PlanOptions options = with_ordered_offers(given);
     Plan plan;
     plan.workload = workload;
     plan.catalog_version = catalog.version;
@@ -137,7 +144,8 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     return plan;
 }
 
-Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, const PlanOptions& options) {
+Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, const PlanOptions& given) {
+    const PlanOptions options = with_ordered_offers(given);
     if (workload.where.sizes.size() != 1)
         return Error(ErrorKind::invalid,
                      fmt::format("an estimate needs exactly one size, {} are named", workload.where.sizes.size()),

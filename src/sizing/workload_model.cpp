@@ -265,23 +265,20 @@ private:
             }
             return {};
         }
-        const std::string path = form_.config;
-        const std::size_t slash = path.rfind('/');
-        // .../llama-3-8b/config.json is called after its folder.
-        std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
-        if (name == "config.json" && slash != std::string::npos && slash > 0) {
-            const std::string folder = path.substr(0, slash);
-            name = folder.substr(folder.rfind('/') + 1);
-        } else if (name.size() > 5) {
-            name = name.substr(0, name.size() - 5);
-        }
+        // .../llama-3-8b/config.json is called after its folder, as is the folder itself.
+        std::string path = form_.config;
+        while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+        if (path.ends_with("/config.json")) path.resize(path.size() - std::string_view("/config.json").size());
+        std::string name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0: all of it
+        if (name.size() > 5 && name.ends_with(".json")) name.resize(name.size() - 5);
         auto model = read_hf_config(*document, std::move(name));
         if (!model) {
             add(problems_, form_.place("config"), model.error());
             return {};
         }
         if (form_.any_shape()) change(*model);
-        if (model->assumed) assumptions_.push_back(fmt::format("model {}: {}", model->name, model->assumption));
+        if (!model->assumption.empty())
+            assumptions_.push_back(fmt::format("model {}: {}", model->name, model->assumption));
         compare(counted(*model), path);
         return std::move(*model);
     }

@@ -17,10 +17,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         REQUIRE(catalog.ok());
         return std::move(catalog).value();
     }();
-    const auto document = Document::parse_json({reinterpret_cast<const char*>(data), size}, "answer.json");
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    if (const auto values = json_values(text, AzureAnswer::skus, "answer.json")) {
+        for (std::string_view value : *values)
+            REQUIRE(!value.empty() && (value.front() == '[' || value.size() <= size));
+    }
+    const auto document = Document::parse_json(text, "answer.json");
     if (!document) return 0;
     if (const auto offers = read_list_skus(*document)) {
         for (const SkuOffer& offer : *offers) {
+            const SkuOffer* found = find_offer(*offers, offer.size, offer.region);
+            REQUIRE(found != nullptr && found->region == offer.region && lists_region(*offers, offer.region));
             for (const std::string& zone : offer.zones) {
                 for (const std::string& closed : offer.restricted_zones) REQUIRE(zone != closed);
             }

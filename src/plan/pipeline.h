@@ -13,6 +13,7 @@ struct SearchMode {
     bool exhaustive = false;
     std::shared_ptr<LayoutCache> cache;
 };
+bool serves(const Workload& workload);  // answers requests, behind an endpoint or from a pile
 Result<Search> run_search(const Context& context, const SearchMode& mode);
 
 // Ranked groups, best first. When quota refuses everything it is lifted, and quota_lifted says so.

@@ -231,6 +231,9 @@ RecordTable<ObjectiveSpec> objective_table() {
                   100 * kYear);
     table.usd("budget", &ObjectiveSpec::budget, "What it may cost: in all, or a month of a service.", "$20k", 0.01,
               1e12);
+    table.count("confidence", &ObjectiveSpec::confidence,
+                "Probability with which deadline and budget are to be kept; 0.9 when nothing is said.", "0.9", 0.01,
+                0.999);
     table.record("latency", &ObjectiveSpec::latency, latency_table(), "How fast answers must be.");
     table.flag("survive_one_replica_lost", &ObjectiveSpec::survive_one_replica_lost,
                "The limits hold also while one replica is down.", "true");
@@ -246,6 +249,9 @@ RecordTable<WhereSpec> where_table() {
           "[eastus, westeurope]");
     names(table, "sizes", &WhereSpec::sizes, "VM sizes that may be used; all when nothing is said.",
           "[Standard_ND96isr_H100_v5]");
+    names(table, "accelerators", &WhereSpec::accelerators,
+          "Accelerators that may be used, by name, start of a name or vendor; all when nothing is said.",
+          "[h100, h200]");
     names(table, "residency", &WhereSpec::residency,
           "Geographies that the data may not leave, such as eu, us, uk, switzerland.", "eu");
     table.choice("spot", &WhereSpec::spot,

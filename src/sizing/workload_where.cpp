@@ -72,6 +72,7 @@ public:
         const Names own = own_nodes(load);
         clouds();
         sizes(own);
+        accelerators();
         regions();
         residency();
     }
@@ -82,6 +83,25 @@ private:
     }
     void add(SourcePos pos, std::string message, std::string remedy = {}) {
         problems_.push_back({std::move(message), std::move(remedy), pos});
+    }
+
+    // FPGAs are known as a kind, though no size of the catalogue has one: the plan says what to take in their place.
+    void accelerators() {
+        Names known = {"fpga", "nvidia", "amd"};
+        for (const Accelerator& one : catalog_.accelerators()) known.push_back(lower(one.name));
+        for (std::size_t i = 0; i < where_.accelerators.size(); ++i) {
+            std::string& word = where_.accelerators[i];
+            word = lower(trim(word));
+            const auto& all = catalog_.accelerators();
+            const bool found = word == "fpga" || std::any_of(all.begin(), all.end(), [&](const Accelerator& one) {
+                                   return matches_accelerator(word, one);
+                               });
+            if (found) continue;
+            const auto close = nearest(word, known);
+            add(item("accelerators", i),
+                fmt::format("no accelerator named {}{}", word, close ? fmt::format(" (did you mean {}?)", *close) : ""),
+                "stoker catalog gpus lists them; a vendor (nvidia, amd) or the start of a name (h100, tpu) will do");
+        }
     }
 
     // Names of the nodes that the user describes; they join the catalogue only later.
@@ -253,6 +273,20 @@ private:
 };
 
 }  // namespace
+
+bool matches_accelerator(std::string_view word, const Accelerator& accelerator) {
+    auto folded = [](std::string_view text) {
+        std::string out;
+        for (char c : lower(text))
+            if (c != '-' && c != '_' && c != ' ') out += c;
+        return out;
+    };
+    const std::string wanted = folded(word);
+    if (wanted.empty()) return false;
+    if (folded(accelerator.name).starts_with(wanted) || folded(accelerator.vendor) == wanted) return true;
+    return std::any_of(accelerator.aliases.begin(), accelerator.aliases.end(),
+                       [&](const std::string& alias) { return folded(alias) == wanted; });
+}
 
 void resolve_where(WorkloadForm& workload, const Catalog& catalog, const FileLoader& load, Problems& problems) {
     Places(workload, catalog, problems).resolve(load);

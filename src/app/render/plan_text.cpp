@@ -81,9 +81,12 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
     const Prediction& p = best.prediction;
     const bool service = best.replicas > 0 && plan.workload.kind == WorkloadKind::inference;
     std::string text;
-    const std::string money = best.priced ? interval(p.usd, money_text) : "unpriced";
+    const Range usd = service && p.hours.mid > 0 ? p.usd * (1 / p.hours.mid) : p.usd;  // of a service: per hour
+    const std::string money = best.priced ? interval(usd, money_text) : "unpriced";
     const std::string time = service ? std::string("per hour") : interval(p.hours, hours_text);
-    text += fmt::format("  {}   {}   {}\n", style.bold(candidate_title(best, catalog)), time, style.bold(money));
+    const std::string title = candidate_title(best, catalog);
+    const bool fits = title.size() + time.size() + money.size() + 8 <= static_cast<std::size_t>(style.width);
+    text += fmt::format("  {}{}{}   {}\n", style.bold(title), fits ? "   " : "\n  ", time, style.bold(money));
     text += indented(layout_line(best, plan.workload, catalog), style, "  ", 2);
     text += "\n";
     constexpr std::size_t indent = 21;
@@ -116,11 +119,13 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
         facts.push_back(fmt::format("checkpoint every {}", format_seconds(Seconds(p.checkpoint.interval_s))));
     text += indented(fmt::format("{}", fmt::join(facts, " · ")), style, "  ", 2);
     if (service && p.ttft_p95_s.mid > 0) {
-        text += fmt::format(
-            "  TTFT p95 {:.0f} ms ({:.0f} - {:.0f}) · TPOT p95 {:.1f} ms ({:.1f} - {:.1f}) · one replica holds {} "
-            "requests/s\n",
-            p.ttft_p95_s.mid * 1e3, p.ttft_p95_s.low * 1e3, p.ttft_p95_s.high * 1e3, p.tpot_p95_s.mid * 1e3,
-            p.tpot_p95_s.low * 1e3, p.tpot_p95_s.high * 1e3, significant(p.knee_requests_per_s));
+        text += indented(
+            fmt::format(
+                "TTFT p95 {:.0f} ms ({:.0f} - {:.0f}) · TPOT p95 {:.1f} ms ({:.1f} - {:.1f}) · one replica holds {} "
+                "requests/s",
+                p.ttft_p95_s.mid * 1e3, p.ttft_p95_s.low * 1e3, p.ttft_p95_s.high * 1e3, p.tpot_p95_s.mid * 1e3,
+                p.tpot_p95_s.low * 1e3, p.tpot_p95_s.high * 1e3, significant(p.knee_requests_per_s)),
+            style, "  ", 2);
     }
     return text;
 }
@@ -144,19 +149,25 @@ std::string candidate_table(const Plan& plan, const std::vector<Candidate>& list
         if (name.starts_with("Standard_")) name = name.substr(9);
         if (c.pricing != Pricing::on_demand) name += " " + std::string(to_string(c.pricing));
         if (!c.region.empty()) name += " " + c.region;
-        rows.push_back({name, std::to_string(c.nodes),
-                        service ? std::to_string(c.replicas) : hours_text(c.prediction.hours.mid),
-                        c.priced ? money_text(c.prediction.usd.mid) : "unpriced", c.priced ? unit_price(c) : "-",
-                        c.prediction.kwh.mid > 0 ? significant(c.prediction.kwh.mid) : "-",
-                        chosen_first && i == 0 ? "chosen" : c.why_not_first});
+        rows.push_back(
+            {name, std::to_string(c.nodes), service ? std::to_string(c.replicas) : hours_text(c.prediction.hours.mid),
+             c.priced ? money_text(c.prediction.usd.mid / (service ? std::max(c.prediction.hours.mid, 1e-9) : 1))
+                      : "unpriced",
+             c.priced ? unit_price(c) : "-", c.prediction.kwh.mid > 0 ? significant(c.prediction.kwh.mid) : "-",
+             chosen_first && i == 0 ? "chosen" : c.why_not_first});
     }
     return table_text(style, columns, rows);
 }
 
-std::string advice_block(const Plan& plan, const Style& style) {
+// The most important first; background and what exceeds a page only on request.
+std::string advice_block(const Plan& plan, const Style& style, bool all) {
+    constexpr std::size_t kShown = 12;
     if (plan.advice.empty()) return {};
     std::string text = "\n  " + style.bold("Watch out") + "\n";
+    std::size_t shown = 0;
     for (const Advice& advice : plan.advice) {
+        if (!all && (advice.background || shown >= kShown)) continue;
+        ++shown;
         const std::string mark = advice.severity == Severity::error     ? style.bad("x")
                                  : advice.severity == Severity::warning ? style.warn("!")
                                                                         : style.dim("i");
@@ -164,6 +175,9 @@ std::string advice_block(const Plan& plan, const Style& style) {
         if (!advice.remedy.empty()) line += (line.ends_with('.') ? " " : ". ") + advice.remedy;
         text += indented(line, style, "   " + mark + " ", 5);
     }
+    if (shown == 0) text.clear();
+    if (const std::size_t more = plan.advice.size() - shown; more > 0)
+        text += style.dim(fmt::format("{}     {} more: --show advice", shown == 0 ? "\n" : "", more)) + "\n";
     return text;
 }
 
@@ -284,7 +298,7 @@ std::string render_plan(const Plan& plan, const Catalog& catalog, const Style& s
         }
         text += platform_block(plan, style);
     }
-    text += advice_block(plan, style);
+    text += advice_block(plan, style, options.show == "advice" || options.show == "all");
     if (!plan.workload.assumptions.empty()) {
         text += "\n  " + style.bold("Taken for granted") + "\n";
         for (const std::string& assumption : plan.workload.assumptions) text += indented(assumption, style, "   - ", 5);
@@ -308,6 +322,9 @@ std::string render_estimate(const Workload& workload, const Candidate& candidate
     text += fmt::format("\n  {}   {}   {}\n", style.bold(candidate_title(candidate, catalog)),
                         interval(p.hours, hours_text), candidate.priced ? interval(p.usd, money_text) : "unpriced");
     text += indented(layout_line(candidate, workload, catalog), style, "  ", 2);
+    if (candidate.refused != Reason::none)
+        text += indented(fmt::format("cannot run ({}): {}", code(candidate.refused), candidate.refusal), style,
+                         "  " + style.bad("x") + " ", 4);
     std::vector<std::vector<std::string>> rows;
     for (int i = 0; i < kTimeTerms; ++i) {
         const double value = p.seconds[static_cast<std::size_t>(i)];

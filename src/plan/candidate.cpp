@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "plan/option.h"
+#include "sizing/disk.h"
 
 namespace stoker {
 
@@ -20,9 +21,32 @@ std::string refusal_text(Reason reason, double have, double need) {
         case Reason::precision_unsupported: return "the device has no units for this precision";
         case Reason::dominated:
             return fmt::format("even at its matmul ceiling {} and still beaten", format_seconds(Seconds(need)));
+        case Reason::latency:
+            return fmt::format("a lone request takes {}, {} allowed", format_seconds(Seconds(need)),
+                               format_seconds(Seconds(have)));
         case Reason::cpu_too_slow: return fmt::format("at best {} on CPU cores", format_seconds(Seconds(need)));
         default: return std::string(sentence(reason));
     }
+}
+
+std::string disks_text(const Context& context, const Candidate& candidate) {
+    constexpr double kHoursPerMonth = 730;
+    const Disk disk = disk_of(context.workload.disk, context.catalog);
+    std::string text = fmt::format("disks: {} x {}", candidate.nodes, disk.text());
+    if (disk.usd_per_month > 0)
+        text += fmt::format(", {} on top of the VMs",
+                            format_usd(Usd::from_double(candidate.prediction.hours.mid * candidate.nodes *
+                                                        disk.usd_per_month / kHoursPerMonth)));
+    else
+        text += ", price not known";
+    const auto& example = context.workload.data.bytes_per_example;
+    if (!is_training(context.workload.kind) || !example || !(candidate.prediction.step_s.mid > 0)) return text;
+    const double wanted = candidate.layout.global_batch() * example->v / candidate.prediction.step_s.mid;
+    const double there = disk.bytes_per_s * candidate.nodes;
+    if (!(there > 0)) return text;
+    const bool waits = candidate.prediction.seconds[static_cast<std::size_t>(TimeTerm::data_stall)] > 0;
+    return text + fmt::format("; the input reads {:.0f} of {:.0f} MB/s, so they are {}the bottleneck", wanted / 1e6,
+                              there / 1e6, waits && wanted > 0.95 * there ? "" : "not ");
 }
 
 Candidate make_candidate(const Context& context, const Search& search, const Option& option) {
@@ -44,12 +68,17 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     candidate.devices_used = point.devices;
     candidate.framework = point.framework;
     candidate.notes = point.notes;
+    candidate.refused = point.refused;
+    candidate.have = point.have;
+    candidate.need = point.need;
+    if (point.refused != Reason::none) candidate.refusal = refusal_text(point.refused, point.have, point.need);
 
     Prediction& prediction = candidate.prediction = point.prediction;
     prediction.hours = option.hours;
     prediction.usd = option.usd;
     prediction.kwh = option.kwh;
-    if (point.work_s > 0) prediction.checkpoint = checkpoints_of(context, point, offer.pricing);
+    if (point.work_s > 0)
+        prediction.checkpoint = checkpoints_of(context, point, offer.pricing, context.settings.evictions_per_hour.mid);
     if (point.units > 0) {
         // A job divides by its work; a service makes `units` in each of its hours.
         const double units = point.work_s > 0 ? point.units : point.units * std::max(point.service_hours, 1e-9);
@@ -59,63 +88,56 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
             prediction.usd_per_unit.high *= point.speed.high;
         }
     }
-    if (choice.node->cloud == "azure" && offer.priced)
-        candidate.notes.push_back(fmt::format(
-            "storage apart: {} x premium SSD P10 (128 GiB, 100 MB/s): {}", point.nodes,
-            format_usd(Usd::from_double(option.hours.mid * point.nodes * context.settings.disk_usd_per_month / 730))));
+    if (choice.node->cloud == "azure" && offer.priced) candidate.notes.push_back(disks_text(context, candidate));
     if (!offer.zones.empty()) candidate.notes.push_back("zones open to this subscription: " + join(offer.zones, ", "));
     if (!offer.priced) candidate.notes.push_back("unpriced: no price is known, which is not zero");
     return candidate;
 }
 
-std::string why_not_first(const Context& context, const Option& winner, const Option& other, Minimize minimize) {
+std::string why_not_first(const Context& context, const std::vector<Point>& points, const Option& winner,
+                          const Option& other, Minimize minimize) {
     const NodeChoice& a = context.choices[static_cast<std::size_t>(winner.choice)];
     const NodeChoice& b = context.choices[static_cast<std::size_t>(other.choice)];
     if (!other.priced) return "unpriced";
     auto percent = [](double x, double y) { return y > 0 ? 100 * (x / y - 1) : 0; };
+    const bool dearer = score_cost(other) > score_cost(winner), slower = score_time(other) > score_time(winner);
     std::string cause;
-    if (other.choice == winner.choice && other.pricing == winner.pricing && other.region != winner.region) {
-        if (score_cost(other) == score_cost(winner)) return "same machines at the same price, in another region";
+    if (other.choice == winner.choice && other.pricing == winner.pricing && other.region != winner.region)
         cause = "dearer region";
-    } else if (other.choice == winner.choice && winner.pricing == Pricing::spot && other.pricing != Pricing::spot)
+    else if (other.choice == winner.choice && winner.pricing == Pricing::spot && other.pricing != Pricing::spot)
         cause = "no eviction risk, full price";
     else if (other.preference > winner.preference)
-        cause = a.accelerator != nullptr && b.accelerator == nullptr
-                    ? (context.workload.kind == WorkloadKind::notebook ? "no GPU in it"
-                                                                       : "a GPU answers surer within the limit")
-                : a.accelerator == nullptr && b.accelerator == nullptr ? "F series first for small models"
-                                                                       : "policy: the plainer device first";
+        cause = points[static_cast<std::size_t>(winner.point)].rule;
+    else if (a.accelerator != nullptr && b.accelerator == a.accelerator && other.pricing == winner.pricing)
+        cause = dearer ? "same GPUs in a dearer size" : "same GPUs";
+    else if (dearer && slower)
+        cause = "slower for the money";
     else if (other.nodes > winner.nodes)
         cause = "more nodes, less from each";
-    else if (a.accelerator != nullptr && b.accelerator == a.accelerator)
-        cause = "same GPUs in a dearer size";
-    else if (score_time(other) > score_time(winner) && score_cost(other) > score_cost(winner))
-        cause = "slower for the money";
     else
-        cause = "price per hour";
+        cause = minimize == Minimize::cost ? "dearer by the hour" : slower ? "slower" : "dearer";
 
     const double cost = percent(other.usd.mid, winner.usd.mid), energy = percent(other.kwh.mid, winner.kwh.mid);
     const double time =
         winner.latency_s > 0 ? percent(other.latency_s, winner.latency_s) : percent(other.hours.mid, winner.hours.mid);
-    auto signed_text = [](double value, std::string_view up, std::string_view down) {
-        if (value >= 300)  // nobody reads "9,609 % dearer"
-            return fmt::format("{:.0f} times {}", 1 + value / 100,
-                               up == "dearer"   ? "the cost"
-                               : up == "slower" ? "the time"
-                                                : "the energy");
-        return std::abs(value) < 0.5 ? fmt::format("as {}", up == "dearer"   ? "dear"
-                                                            : up == "slower" ? "fast"
-                                                                             : "hungry")
-                                     : fmt::format("{:.0f} % {}", std::abs(value), value > 0 ? up : down);
+    auto by = [](double value, std::string_view up, std::string_view down, std::string_view same) {
+        if (std::abs(value) < 0.5) return std::string(same);
+        if (value >= 200)
+            return fmt::format("{:.1f} times as {}", 1 + value / 100,
+                               up == "dearer"   ? "dear"
+                               : up == "slower" ? "slow"
+                                                : "much energy");
+        return fmt::format("{:.0f} % {}", std::abs(value), value > 0 ? up : down);
     };
+    std::string numbers;
     switch (minimize) {
-        case Minimize::cost: return fmt::format("{}: {}", cause, signed_text(cost, "dearer", "cheaper"));
+        case Minimize::cost: numbers = by(cost, "dearer", "cheaper", "same cost"); break;
         case Minimize::time:
-            return fmt::format("{}: {}, {}", cause, signed_text(time, "slower", "faster"),
-                               signed_text(cost, "dearer", "cheaper"));
-        case Minimize::energy: return fmt::format("{}: {}", cause, signed_text(energy, "more energy", "less energy"));
+            numbers = by(time, "slower", "faster", "as fast") + ", " + by(cost, "dearer", "cheaper", "same cost");
+            break;
+        case Minimize::energy: numbers = by(energy, "more energy", "less energy", "same energy"); break;
     }
-    return cause;
+    return cause.empty() ? numbers : cause + ": " + numbers;
 }
 
 }  // namespace stoker

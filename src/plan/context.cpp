@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "plan/chance.h"
 #include "plan/constraints/constraint.h"
 
 namespace stoker {
@@ -52,24 +53,39 @@ std::int64_t RejectionLog::total() const {
     return sum;
 }
 
-PlanSettings read_settings(const Catalog& catalog) {
+PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
+    auto value = [&](std::string_view name) { return catalog.constant_or_die(name); };
     PlanSettings settings;
-    auto take = [&](std::string_view name, double& value) {
-        const Constant* constant = catalog.constant(name);
-        if (constant != nullptr) value = constant->value;
-        return constant != nullptr;
-    };
-    take("provision_seconds", settings.provision_s);
-    settings.eviction_rate_known = take("spot_evictions_per_node_hour", settings.evictions_per_hour);
-    take("failure_rate_per_gpu_hour", settings.failures_per_gpu_hour);
-    if (take("restart_minutes", settings.restart_s)) settings.restart_s *= 60;
-    take("checkpoint_write_bytes_per_second", settings.checkpoint_bytes_per_s);
-    take("checkpoint_bytes_per_parameter", settings.checkpoint_bytes_per_parameter);
-    take("pue", settings.pue);
-    take("host_power_w_per_gpu", settings.host_w_per_gpu);
-    take("idle_power_fraction", settings.idle_power_fraction);
-    take("premium_disk_usd_per_month", settings.disk_usd_per_month);
-    take("price_stale_days", settings.price_stale_days);
+    settings.provision_s = value("provision_seconds");
+    const Constant* evictions = catalog.constant("spot_evictions_per_node_hour");
+    settings.evictions_per_hour.mid = value("spot_evictions_per_node_hour");
+    settings.evictions_per_hour.low = evictions->low;
+    settings.evictions_per_hour.high = std::max(evictions->high, evictions->value);
+    settings.failures_per_gpu_hour = value("failure_rate_per_gpu_hour");
+    settings.restart_s = 60 * value("restart_minutes");
+    settings.least_checkpoint_interval_s = value("checkpoint_least_interval_s");
+    settings.snapshot_bytes_per_s = 1e9 * value("checkpoint_snapshot_gb_s");
+    settings.checkpoint_bytes_per_s = 1e9 * value("checkpoint_write_gb_s");
+    settings.checkpoint_bytes_per_parameter = value("checkpoint_bytes_per_parameter");
+    settings.pue = value("pue");
+    settings.host_w_per_gpu = value("host_power_w_per_gpu");
+    settings.host_w_per_vcpu = value("host_power_w_per_vcpu");
+    settings.idle_power_fraction = value("idle_power_fraction");
+    settings.cpu_w_per_core = value("cpu_power_w_per_core");
+    settings.cpu_idle_power_fraction = value("cpu_idle_power_fraction");
+    settings.cpu_host_w = value("cpu_node_host_power_w");
+    settings.price_stale_days = value("price_stale_days");
+    settings.catalogue_stale_days = value("catalogue_stale_days");
+    settings.fit_wanted = value("fit_probability_wanted");
+    settings.network_bound_share = value("network_bound_share");
+    settings.placement_group = value("placement_group_vms");
+    settings.placement_group_on_request = value("placement_group_vms_on_request");
+    settings.role_price_factor = value("role_price_factor");
+    settings.role_price_slack_usd = value("role_price_slack_usd");
+    settings.comfortable_ram = value("cpu_comfortable_memory_fraction");
+    settings.busy_limit = value("batch_engine_busy_limit");
+    settings.confidence = workload.objective.confidence.value_or(value("objective_confidence"));
+    settings.confidence_deviations = normal_quantile(settings.confidence);
     return settings;
 }
 
@@ -162,6 +178,16 @@ std::vector<Offer> offers_of(Context& context, int type) {
         const std::string what = other_region ? "no price in the regions asked for" : "no price for " + where.os;
         context.rejected.add(line(type, "", {other_region ? Reason::region : Reason::unpriced, 0, 1, what}));
     }
+    if (offers.empty() && where.spot == SpotUse::only && !context.catalog.prices_of(type).empty()) {
+        const auto prices = context.catalog.prices_of(type);
+        const bool any = std::any_of(prices.begin(), prices.end(),
+                                     [](const Price& price) { return price.pricing == Pricing::spot; });
+        if (!any) {
+            ++context.considered;
+            context.rejected.add(
+                line(type, "", {Reason::unpriced, 0, 1, "only spot was asked for, and no spot price of it is known"}));
+        }
+    }
     sort_offers(offers);
     return offers;
 }
@@ -202,16 +228,36 @@ std::string retirement_of(const Context& context, int type) {
     return node.retirement_date;
 }
 
+namespace {
+
+// Sizes of one kind differ in how many devices a VM has, not in what the devices are.
+std::string kind_of(const Context& context, int type) {
+    const NodeType& node = context.node(type);
+    if (node.cloud == "on-prem" || node.cloud == "this-machine" || context.size_was_named(type)) return node.name;
+    if (node.has_gpu())
+        return node.cloud + "/" + context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name;
+    return node.cloud + "/" + (node.cloud == "azure" ? short_size(node.name).substr(0, 1) : node.purpose);
+}
+
+}  // namespace
+
 Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options,
                      bool rdma_for_inference) {
     Context context{.workload = workload,
                     .catalog = catalog,
                     .options = options,
-                    .settings = read_settings(catalog),
+                    .settings = read_settings(workload, catalog),
                     .choices = {},
                     .rejected = {},
                     .image = {}};
     context.rdma_allowed_for_inference = rdma_for_inference;
+    std::map<std::string, int> kinds;
+    auto any = [&] {
+        for (std::size_t i = 0; i < catalog.node_types().size(); ++i)
+            if (is_asked_for(context, static_cast<int>(i))) return true;
+        return false;
+    };
+    context.accelerator_missing = !workload.where.accelerators.empty() && !any();
     for (std::size_t i = 0; i < catalog.node_types().size(); ++i) {
         const int type = static_cast<int>(i);
         if (!is_asked_for(context, type))
@@ -226,7 +272,9 @@ Context make_context(const Workload& workload, const Catalog& catalog, const Pla
             choice.accelerator = &catalog.accelerators()[static_cast<std::size_t>(choice.node->accelerator)];
         choice.retires = retirement_of(context, type);
         choice.offers = offers_of(context, type);
-        if (!choice.offers.empty()) context.choices.push_back(std::move(choice));
+        if (choice.offers.empty()) continue;
+        choice.kind = kinds.try_emplace(kind_of(context, type), static_cast<int>(kinds.size())).first->second;
+        context.choices.push_back(std::move(choice));
     }
     return context;
 }

@@ -30,27 +30,30 @@ struct NodeChoice {
     const NodeType* node = nullptr;
     const Accelerator* accelerator = nullptr;  // nullptr: CPU only
     std::vector<Offer> offers = {};
+    int kind = -1;  // same GPU, or same series of CPU sizes: neighbours of one kind say little about each other
     std::string retires = {};  // announced retirement, YYYY-MM-DD
     double cheapest() const;   // dollars per hour; infinity when nothing is priced
     int year() const { return accelerator != nullptr ? accelerator->year : 0; }
     int devices() const;  // whole devices a job sees on one node; a fraction of a GPU counts as one
 };
 
-// Numbers of the catalogue that only planning needs, with the defaults used when the catalogue does not hold them.
+// Numbers of data/catalog/defaults.tsv that only planning needs.
 struct PlanSettings {
-    double provision_s = 600;          // VM creation, image, driver check
-    double evictions_per_hour = 0.02;  // spot, one node
-    bool eviction_rate_known = false;
-    double failures_per_gpu_hour = 2.0e-5;
-    double restart_s = 600;
-    double checkpoint_bytes_per_s = 2e9;
-    double checkpoint_bytes_per_parameter = 14;
-    double pue = 1.2;
-    double host_w_per_gpu = 375, idle_power_fraction = 0.15;
-    double price_stale_days = 30, catalogue_stale_days = 90;
-    double disk_usd_per_month = 19.71;  // Premium SSD P10 (128 GiB), list price East US
-    double fit_wanted = 0.8;            // a layout that probably runs out of memory is a last resort
-    double network_bound_share = 0.5;   // more of the step than this waiting on a network without RDMA: refused
+    double provision_s = 0;    // VM creation, image, driver check
+    Range evictions_per_hour;  // spot, one node
+    double failures_per_gpu_hour = 0, restart_s = 0, snapshot_bytes_per_s = 0, least_checkpoint_interval_s = 1;
+    double checkpoint_bytes_per_s = 0, checkpoint_bytes_per_parameter = 0;
+    double pue = 1, host_w_per_gpu = 0, idle_power_fraction = 0;
+    double cpu_w_per_core = 0, cpu_idle_power_fraction = 0, cpu_host_w = 0, host_w_per_vcpu = 0;
+    double price_stale_days = 0, catalogue_stale_days = 0;
+    double fit_wanted = 0;           // a layout that probably runs out of memory is a last resort
+    double network_bound_share = 0;  // more of the step than this waiting on a network without RDMA: refused
+    double placement_group = 0, placement_group_on_request = 0;  // VMs that one InfiniBand network of Azure joins
+    double role_price_factor = 1, role_price_slack_usd = 0;      // how much dearer the size of a published role may be
+    double comfortable_ram = 0;                                  // share of RAM that a model on a CPU may fill
+    double busy_limit = 0;                                       // of the time of an engine that batches what waits
+    double confidence = 0.9;                                     // with which deadline and budget are kept
+    double confidence_deviations = 0;                            // the same in standard deviations
 };
 
 // One line per (node type, reason): the numbers nearest to fitting, and how many candidates the line stands for.
@@ -76,13 +79,14 @@ struct Context {
     std::int64_t considered = 0;
     bool quota_enforced = true;
     bool rdma_allowed_for_inference = false;
+    bool accelerator_missing = false;  // none of where.accelerators can be had: NVIDIA is planned instead, and said
     std::string image;
 
     const NodeType& node(int type) const { return catalog.node_types()[static_cast<std::size_t>(type)]; }
     bool size_was_named(int type) const;
 };
 
-PlanSettings read_settings(const Catalog& catalog);
+PlanSettings read_settings(const Workload& workload, const Catalog& catalog);
 // Runs the constraints on every node type and every offer; what is left is in choices.
 Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options,
                      bool rdma_for_inference = false);

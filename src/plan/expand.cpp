@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/chance.h"
 #include "plan/constraints/constraint.h"
 #include "plan/option.h"
 
@@ -17,14 +18,16 @@ double share_busy(const Prediction& prediction) {
 
 }  // namespace
 
-CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing) {
+CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing, double evictions_per_hour) {
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
     const CheckpointSpec& spec = context.workload.checkpoint;
     // Jobs whose nodes work alone lose one node's work at a time: each behaves like a job of one node.
     const double nodes = point.gang ? point.nodes : 1;
     FailureModel failures{.failures_per_gpu_hour = context.settings.failures_per_gpu_hour,
-                          .evictions_per_node_hour = pricing == Pricing::spot ? context.settings.evictions_per_hour : 0,
-                          .restart_s = context.settings.restart_s};
+                          .evictions_per_node_hour = pricing == Pricing::spot ? evictions_per_hour : 0,
+                          .restart_s = context.settings.restart_s,
+                          .least_interval_s = context.settings.least_checkpoint_interval_s,
+                          .snapshot_bytes_per_s = context.settings.snapshot_bytes_per_s};
     const double write =
         spec.write_bandwidth_per_second ? spec.write_bandwidth_per_second->v : context.settings.checkpoint_bytes_per_s;
     return plan_checkpoints(failures, std::max(1.0, nodes * choice.devices()), nodes, point.checkpoint_bytes, write,
@@ -38,20 +41,29 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
     Option option{.point = index,
                   .choice = point.choice,
                   .offer = offer_index,
+                  .kind = choice.kind,
                   .nodes = point.nodes,
                   .year = choice.year(),
                   .preference = point.preference + (offer.priced ? 0 : 100),
                   .priced = offer.priced,
+                  .gpu = choice.accelerator != nullptr,
+                  .named = context.size_was_named(choice.type),
                   .latency_s = point.latency_s,
                   .pricing = offer.pricing,
                   .name = choice.node->name,
                   .region = offer.region};
     if (point.work_s > 0) {
-        option.goodput = checkpoints_of(context, point, offer.pricing).goodput;
-        const Range& factor = point.speed;
-        const double goodput = std::max(option.goodput, 1e-6), base = context.settings.provision_s / 3600;
-        const double work_h = point.work_s / goodput / 3600;
-        option.hours = {base + work_h * factor.low, base + work_h, base + work_h * factor.high};
+        const Range& evictions = context.settings.evictions_per_hour;
+        auto stretch = [&](double rate) {
+            return 1 / std::max(checkpoints_of(context, point, offer.pricing, rate).goodput, 1e-6);
+        };
+        // Step time and evictions err independently; on machines that nobody takes away only the first does.
+        Range factor = point.speed * stretch(evictions.mid);
+        if (offer.pricing == Pricing::spot)
+            factor = combined(point.speed, {stretch(evictions.low), factor.mid, stretch(evictions.high)});
+        option.goodput = 1 / factor.mid;
+        const double base = context.settings.provision_s / 3600, work_h = point.work_s / 3600;
+        option.hours = {base + work_h * factor.low, base + work_h * factor.mid, base + work_h * factor.high};
     } else {
         option.hours = {point.service_hours, point.service_hours, point.service_hours};
     }
@@ -66,15 +78,17 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
 
     const Accelerator* accelerator = choice.accelerator;
     const double count = accelerator != nullptr ? choice.node->accelerators * point.nodes : point.nodes;
-    const double full = accelerator != nullptr ? accelerator->power.v : 6.0 * choice.node->cores;
+    const double full =
+        accelerator != nullptr ? accelerator->power.v : context.settings.cpu_w_per_core * choice.node->cores;
     const double idle =
         accelerator != nullptr
             ? (accelerator->idle_power.v > 0 ? accelerator->idle_power.v : context.settings.idle_power_fraction * full)
-            : 0.4 * full;
-    const double host = accelerator != nullptr
-                            ? std::min(context.settings.host_w_per_gpu,
-                                       20.0 * choice.node->vcpus / std::max(1.0, choice.node->accelerators))
-                            : 30.0;
+            : context.settings.cpu_idle_power_fraction * full;
+    const double host =
+        accelerator != nullptr
+            ? std::min(context.settings.host_w_per_gpu,
+                       context.settings.host_w_per_vcpu * choice.node->vcpus / std::max(1.0, choice.node->accelerators))
+            : context.settings.cpu_host_w;
     auto energy = [&](double hours) {
         return energy_kwh(count, full, idle, share_busy(point.prediction), host, hours * 3600, context.settings.pue);
     };
@@ -110,8 +124,10 @@ Expansion expand(const Context& context, const std::vector<Point>& points) {
             }
             ++so_far;
             Option option = price_point(context, points, static_cast<int>(p), static_cast<int>(o));
-            auto late = points[p].work_s > 0 ? refuse_deadline(context, option.hours.mid) : std::nullopt;
-            auto dear = option.priced ? refuse_budget(context, option.usd.mid) : std::nullopt;
+            auto late = points[p].work_s > 0 ? refuse_deadline(context, option.hours) : std::nullopt;
+            const double service = points[p].work_s > 0 ? 0 : points[p].service_hours;
+            auto dear =
+                option.priced ? refuse_budget(context, budgeted_usd(context, option.usd, service)) : std::nullopt;
             if (late)
                 say_no(*late);
             else if (dear)

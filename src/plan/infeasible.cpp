@@ -1,9 +1,13 @@
 // When nothing is possible: which constraint says so, by how much, and what comes nearest once it is relaxed.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+#include "plan/chance.h"
+#include "plan/constraints/constraint.h"
 #include "plan/pipeline.h"
 
 namespace stoker {
@@ -23,61 +27,190 @@ std::string usd_text(double usd) {
     return format_usd(Usd::from_double(usd));
 }
 
+// Deadline and budget, with what an option needs of each: both at the confidence asked for, as the constraints count.
+class Limits {
+public:
+    Limits(const Context& context, const Search& search)
+        : context_(context),
+          search_(search),
+          deadline_h(context.workload.objective.deadline ? context.workload.objective.deadline->v / 3600 : kInfinity),
+          budget(context.workload.objective.budget ? context.workload.objective.budget->dollars() : kInfinity) {}
+
+    double hours(const Option& o) const { return at_quantile(o.hours, context_.settings.confidence_deviations); }
+    double usd(const Option& o) const {
+        return o.priced ? at_quantile(money(o), context_.settings.confidence_deviations) : 0;
+    }
+    Range money(const Option& o) const {
+        const Point& point = search_.points[static_cast<std::size_t>(o.point)];
+        return budgeted_usd(context_, o.usd, point.work_s > 0 ? 0 : point.service_hours);
+    }
+    bool a_service(const Option& o) const { return search_.points[static_cast<std::size_t>(o.point)].work_s <= 0; }
+    bool in_time(const Option& o) const { return a_service(o) || hours(o) <= deadline_h; }
+    bool affordable(const Option& o) const { return usd(o) <= budget; }
+
+    std::string late_text(const Option& o) const {
+        const double need = hours(o), chance = chance_below(o.hours, deadline_h);
+        const std::string within = budget < kInfinity ? " within the budget" : "";
+        if (o.hours.mid <= deadline_h)
+            return fmt::format(
+                "the deadline of {} is kept with {} at best, {} is asked (objective.confidence): the "
+                "surest{} needs {}, with {} confidence {}",
+                hours_text(deadline_h), percent(chance), asked(), within, hours_text(o.hours.mid), asked(),
+                hours_text(need));
+        return fmt::format("the deadline of {} is missed by {}: the fastest{} needs {}, with {} confidence {}",
+                           hours_text(deadline_h), hours_text(o.hours.mid - deadline_h), within,
+                           hours_text(o.hours.mid), asked(), hours_text(need));
+    }
+    std::string late_relaxation(const Option& o) const {
+        std::string text = fmt::format("deadline {} -> {}", hours_text(deadline_h), hours_text(hours(o)));
+        if (o.hours.mid <= deadline_h)
+            text += fmt::format(", or confidence {:.2g}", 0.01 * std::floor(100 * chance_below(o.hours, deadline_h)));
+        return text;
+    }
+    std::string dear_text(const Option& o) const {
+        const Range cost = money(o);
+        const std::string within = deadline_h < kInfinity && !a_service(o) ? " within the deadline" : "";
+        const std::string month = a_service(o) && !context_.workload.period ? " a month" : "";
+        if (cost.mid <= budget)
+            return fmt::format(
+                "the budget of {} is kept with {} at best, {} is asked (objective.confidence): the "
+                "cheapest{} costs {}, with {} confidence {}",
+                usd_text(budget), percent(chance_below(cost, budget)), asked(), within, usd_text(cost.mid), asked(),
+                usd_text(usd(o)));
+        return fmt::format("the budget of {}{} is missed by {}: the cheapest{} costs {}{}", usd_text(budget), month,
+                           usd_text(cost.mid - budget), within, usd_text(cost.mid), month) +
+               (usd(o) > 1.005 * cost.mid ? fmt::format(", with {} confidence {}", asked(), usd_text(usd(o))) : "");
+    }
+    std::string dear_relaxation(const Option& o) const {
+        return fmt::format("budget {} -> {}", usd_text(budget), usd_text(usd(o)));
+    }
+
+private:
+    std::string percent(double chance) const { return fmt::format("{:.0f} %", std::floor(100 * chance + 1e-9)); }
+    std::string asked() const { return percent(context_.settings.confidence); }
+
+    const Context& context_;
+    const Search& search_;
+
+public:
+    const double deadline_h, budget;
+};
+
 // Deadline or budget: fastest at any price, cheapest at any time, and what meets one of the two.
 void nearest_over_limit(const Context& context, const Search& search, const std::vector<Option>& over, Plan& plan) {
-    const ObjectiveSpec& objective = context.workload.objective;
-    const double deadline_h = objective.deadline ? objective.deadline->v / 3600 : INFINITY;
-    const double budget = objective.budget ? objective.budget->dollars() : INFINITY;
-    const Option* soonest = nullptr;   // within the budget
-    const Option* cheapest = nullptr;  // within the deadline
-    for (const Option& o : over) {
-        if ((!o.priced || o.usd.mid <= budget) && (soonest == nullptr || ranks_before(o, *soonest, Minimize::time)))
-            soonest = &o;
-        if (o.hours.mid <= deadline_h && (cheapest == nullptr || ranks_before(o, *cheapest, Minimize::cost)))
-            cheapest = &o;
-    }
+    const Limits limits(context, search);
+    auto best = [&](auto&& allowed, auto&& value) {
+        const Option* found = nullptr;
+        for (const Option& o : over)
+            if (allowed(o) &&
+                (found == nullptr || std::pair(value(o), score_cost(o)) < std::pair(value(*found), score_cost(*found))))
+                found = &o;
+        return found;
+    };
+    auto hours = [&](const Option& o) { return limits.hours(o); };
+    auto usd = [&](const Option& o) { return limits.usd(o); };
+    const Option* soonest = best([&](const Option& o) { return limits.affordable(o); }, hours);
+    const Option* cheapest = best([&](const Option& o) { return o.priced && limits.in_time(o); }, usd);
     std::vector<std::string> why;
-    if (soonest != nullptr && objective.deadline) {
-        why.push_back(fmt::format("the deadline of {} is missed by {}: the fastest{} needs {}", hours_text(deadline_h),
-                                  hours_text(soonest->hours.mid - deadline_h),
-                                  objective.budget ? " within the budget" : "", hours_text(soonest->hours.mid)));
-        add_nearest(context, search, *soonest,
-                    fmt::format("deadline {} -> {}", hours_text(deadline_h), hours_text(soonest->hours.mid)), plan);
+    if (soonest != nullptr && limits.deadline_h < kInfinity) {
+        why.push_back(limits.late_text(*soonest));
+        add_nearest(context, search, *soonest, limits.late_relaxation(*soonest), plan);
     }
-    if (cheapest != nullptr && objective.budget) {
-        why.push_back(fmt::format("the budget of {} is missed by {}: the cheapest{} costs {}", usd_text(budget),
-                                  usd_text(cheapest->usd.mid - budget),
-                                  objective.deadline ? " within the deadline" : "", usd_text(cheapest->usd.mid)));
-        add_nearest(context, search, *cheapest,
-                    fmt::format("budget {} -> {}", usd_text(budget), usd_text(cheapest->usd.mid)), plan);
+    if (cheapest != nullptr && limits.budget < kInfinity) {
+        why.push_back(limits.dear_text(*cheapest));
+        add_nearest(context, search, *cheapest, limits.dear_relaxation(*cheapest), plan);
     }
     if (why.empty() && !over.empty()) {  // each limit alone excludes everything
-        const Option *best = &over.front(), *frugal = &over.front();
-        for (const Option& o : over) {
-            if (ranks_before(o, *best, Minimize::time)) best = &o;
-            if (ranks_before(o, *frugal, Minimize::cost)) frugal = &o;
-        }
+        auto any = [](const Option&) { return true; };
+        const Option *fast = best(any, hours), *frugal = best([](const Option&o) { return o.priced; }, usd);
+        if (frugal == nullptr) frugal = fast;
         why.push_back(
             fmt::format("deadline and budget are both missed: the fastest needs {} and costs {}, the cheapest needs {} "
                         "and costs {}",
-                        hours_text(best->hours.mid), usd_text(best->usd.mid), hours_text(frugal->hours.mid),
+                        hours_text(fast->hours.mid), usd_text(fast->usd.mid), hours_text(frugal->hours.mid),
                         usd_text(frugal->usd.mid)));
-        add_nearest(context, search, *best,
-                    fmt::format("deadline {} -> {}, budget {} -> {}", hours_text(deadline_h),
-                                hours_text(best->hours.mid), usd_text(budget), usd_text(best->usd.mid)),
-                    plan);
-        add_nearest(context, search, *frugal,
-                    fmt::format("deadline {} -> {}, budget {} -> {}", hours_text(deadline_h),
-                                hours_text(frugal->hours.mid), usd_text(budget), usd_text(frugal->usd.mid)),
-                    plan);
+        for (const Option* o : {fast, frugal})
+            add_nearest(context, search, *o, limits.late_relaxation(*o) + ", " + limits.dear_relaxation(*o), plan);
     }
-    for (const std::string& line : why) plan.infeasible_because += (plan.infeasible_because.empty() ? "" : "; ") + line;
+    for (const Rejection& r : plan.rejected)
+        if (r.reason == Reason::gang_too_large && limits.deadline_h < kInfinity) {
+            why.push_back(fmt::format("larger gangs are no way out: {}", r.text));
+            break;
+        }
+    plan.infeasible_because = join(why, "; ");
 }
 
-// The refusal that most candidates met, and among those of memory the nearest miss.
-const Rejection* main_refusal(const Plan& plan) {
-    const Rejection* best = nullptr;
-    auto weight = [](const Rejection& r) {
+// One thing that was asked for and could be taken back, and the refusals that it causes.
+struct Relaxation {
+    std::string text;
+    std::function<bool(Workload&)> apply;  // false: it was not asked for
+    std::vector<Reason> reasons;           // empty: any
+};
+
+std::vector<Relaxation> relaxations(const Context& context) {
+    auto clears = [](auto member, std::string text, std::vector<Reason> reasons) {
+        return Relaxation{std::move(text),
+                          [member](Workload& w) {
+                              auto& value = member(w);
+                              const bool had = !value.empty();
+                              value.clear();
+                              return had;
+                          },
+                          std::move(reasons)};
+    };
+    const Precision wide = context.workload.precision == Precision::bf16 ? Precision::fp16 : Precision::bf16;
+    return {
+        {"without the latency objective",
+         [](Workload& w) {
+             const bool had = w.objective.latency.any();
+             w.objective.latency = {};
+             return had;
+         },
+         {Reason::latency, Reason::throughput, Reason::cpu_too_slow}},
+        {"without the number of nodes",
+         [](Workload& w) {
+             const bool had = w.where.nodes || w.where.max_nodes || w.where.gpus;
+             w.where.nodes.reset();
+             w.where.gpus.reset();
+             w.where.max_nodes.reset();
+             return had;
+         },
+         {}},
+        {"without the pinned layout",
+         [](Workload& w) {
+             const LayoutSpec& l = w.layout;
+             const bool had = l.tensor || l.pipeline || l.virtual_stages || l.context || l.expert || l.data || l.zero ||
+                              l.micro_batch || l.shard_group || l.recompute;
+             w.layout = {};
+             return had;
+         },
+         {}},
+        {"with spot and list prices",
+         [](Workload& w) {
+             const bool had = w.where.spot == SpotUse::only;
+             w.where.spot = SpotUse::allowed;
+             return had;
+         },
+         {Reason::unpriced, Reason::spot_not_allowed}},
+        {fmt::format("precision {} -> {}", to_string(context.workload.precision), to_string(wide)),
+         [wide](Workload& w) {
+             w.precision = wide;
+             return w.model_known;
+         },
+         {Reason::precision_unsupported}},
+        clears([](Workload & w) -> auto& { return w.where.regions; }, "without the list of regions",
+               {Reason::residency, Reason::restricted, Reason::zone, Reason::region}),
+        clears([](Workload & w) -> auto& { return w.where.residency; }, "without the residency", {Reason::residency}),
+        clears([](Workload & w) -> auto& { return w.where.accelerators; }, "without the list of accelerators", {}),
+        clears([](Workload & w) -> auto& { return w.where.sizes; }, "without the list of sizes", {}),
+    };
+}
+
+// Of the refusals with these reasons the nearest miss; what concerns GPUs before CPUs, whose misses say little.
+const Rejection* main_refusal(const Context& context, const Plan& plan, const std::vector<Reason>& reasons) {
+    auto rank = [&](const Rejection& r) {
+        const auto at = std::find(reasons.begin(), reasons.end(), r.reason);
+        if (!reasons.empty() && at != reasons.end()) return static_cast<int>(at - reasons.begin());
         switch (r.reason) {
             case Reason::retired:
             case Reason::policy_notebook:
@@ -85,105 +218,72 @@ const Rejection* main_refusal(const Plan& plan) {
             case Reason::policy_inference_rdma:
             case Reason::spot_not_allowed:
             case Reason::dominated:
-            case Reason::unpriced: return 0;
+            case Reason::unpriced: return 102;
+            case Reason::host_memory:  // the last resort, told only when the device is not the matter
             case Reason::shape_indivisible:
-            case Reason::batch_too_large: return 1;
-            default: return 2;
+            case Reason::batch_too_large: return 101;
+            default: return 100;
         }
     };
-    auto gap = [](const Rejection& r) {
-        return r.have > 0 && r.need > 0 ? std::max(r.need / r.have, r.have / r.need) : 1e9;
+    auto key = [&](const Rejection& r) {
+        const double gap = r.have > 0 && r.need > 0 ? std::max(r.need / r.have, r.have / r.need) : 1e9;
+        return std::tuple(rank(r), !context.node(r.node_type).has_gpu(), gap, -r.count);
     };
-    for (const Rejection& r : plan.rejected) {
-        if (best == nullptr ||
-            std::tuple(-weight(r), gap(r), -r.count) < std::tuple(-weight(*best), gap(*best), -best->count))
-            best = &r;
-    }
+    const Rejection* best = nullptr;
+    for (const Rejection& r : plan.rejected)
+        if (best == nullptr || key(r) < key(*best)) best = &r;
     return best;
 }
 
-// Asks again with one limit lifted; the first that helps is told.
-void nearest_relaxed(const Context& context, Plan& plan) {
-    struct Relaxation {
-        std::string_view text;
-        bool (*apply)(Workload&);
-    };
-    const Relaxation relaxations[] = {
-        {"latency objective",
-         [](Workload& w) {
-             const bool had = w.objective.latency.any();
-             w.objective.latency = {};
-             return had;
-         }},
-        {"number of nodes",
-         [](Workload& w) {
-             const bool had = w.where.nodes || w.where.max_nodes || w.where.gpus;
-             w.where.nodes.reset();
-             w.where.gpus.reset();
-             w.where.max_nodes.reset();
-             return had;
-         }},
-        {"pinned layout",
-         [](Workload& w) {
-             w.layout = {};
-             return true;
-         }},
-        {"pricing (spot only)",
-         [](Workload& w) {
-             const bool had = w.where.spot == SpotUse::only;
-             w.where.spot = SpotUse::allowed;
-             return had;
-         }},
-        {"list of regions",
-         [](Workload& w) {
-             const bool had = !w.where.regions.empty();
-             w.where.regions.clear();
-             return had;
-         }},
-        {"list of accelerators",
-         [](Workload& w) {
-             const bool had = !w.where.accelerators.empty();
-             w.where.accelerators.clear();
-             return had;
-         }},
-        {"list of sizes",
-         [](Workload& w) {
-             const bool had = !w.where.sizes.empty();
-             w.where.sizes.clear();
-             return had;
-         }},
-    };
-    for (const Relaxation& relaxation : relaxations) {
+// Asks again with one thing taken back; the first that helps is told, and returned.
+std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limits, Plan& plan) {
+    for (Relaxation& relaxation : relaxations(context)) {
         Workload relaxed = context.workload;
         if (!relaxation.apply(relaxed)) continue;
-        relaxed.objective.deadline.reset();
-        relaxed.objective.budget.reset();
-        Context changed = make_context(relaxed, context.catalog, context.options, true);
+        if (!keep_limits) {
+            relaxed.objective.deadline.reset();
+            relaxed.objective.budget.reset();
+        }
+        PlanOptions quiet = context.options;
+        quiet.progress = {};
+        Context changed = make_context(relaxed, context.catalog, quiet, true);
         auto search = run_search(changed, {.quick = true});
         if (!search || search->points.empty()) continue;
         const Ranking ranking = rank(changed, search->points);
         if (ranking.groups.empty()) continue;
-        std::string text = fmt::format("without the {}", relaxation.text);
-        const Point& point = search->points[static_cast<std::size_t>(ranking.groups.front().point)];
-        if (relaxation.text == "latency objective")
-            text += fmt::format(": TTFT p95 {}, TPOT p95 {}", format_seconds(Seconds(point.prediction.ttft_p95_s.mid)),
-                                format_seconds(Seconds(point.prediction.tpot_p95_s.mid)));
+        std::string text = relaxation.text;
+        const Prediction& p = search->points[static_cast<std::size_t>(ranking.groups.front().point)].prediction;
+        if (context.workload.objective.latency.any() && !relaxed.objective.latency.any())
+            text += fmt::format(": TTFT p95 {}, TPOT p95 {}", format_seconds(Seconds(p.ttft_p95_s.mid)),
+                                format_seconds(Seconds(p.tpot_p95_s.mid)));
         add_nearest(changed, *search, ranking.groups.front(), std::move(text), plan);
-        return;
+        return std::move(relaxation);
     }
+    return std::nullopt;
+}
+
+bool is_about_the_place(Reason reason) {
+    return reason == Reason::residency || reason == Reason::restricted || reason == Reason::zone;
 }
 
 }  // namespace
 
 void explain_infeasible(const Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
-    if (!ranking.expansion.over_limit.empty())
-        return nearest_over_limit(context, search, ranking.expansion.over_limit, plan);
-    const Rejection* refusal = main_refusal(plan);
-    if (refusal != nullptr)
-        plan.infeasible_because = fmt::format("{}: {}", context.node(refusal->node_type).name, refusal->text);
-    else
+    if (!ranking.expansion.over_limit.empty()) {
+        nearest_over_limit(context, search, ranking.expansion.over_limit, plan);
+        nearest_relaxed(context, true, plan);
+        return;
+    }
+    const auto relaxation = nearest_relaxed(context, false, plan);
+    const Rejection* refusal = main_refusal(context, plan, relaxation ? relaxation->reasons : std::vector<Reason>{});
+    if (refusal == nullptr)
         plan.infeasible_because = "no machine of the catalogue is in the clouds, regions and sizes asked for";
-    nearest_relaxed(context, plan);
+    else if (is_about_the_place(refusal->reason))
+        plan.infeasible_because = refusal->text;
+    else
+        plan.infeasible_because =
+            fmt::format("{}{}: {}", refusal->nodes > 1 ? fmt::format("{} x ", refusal->nodes) : "",
+                        context.node(refusal->node_type).name, refusal->text);
 }
 
 }  // namespace stoker

@@ -16,6 +16,11 @@
 
 namespace stoker {
 
+bool serves(const Workload& workload) {
+    return workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference ||
+           workload.kind == WorkloadKind::embedding;
+}
+
 Result<Search> run_search(const Context& context, const SearchMode& mode) {
     switch (context.workload.kind) {
         case WorkloadKind::training:
@@ -61,24 +66,38 @@ Ranking rank(Context& context, const std::vector<Point>& points) {
 
 namespace {
 
-bool serves(const Workload& workload) {
-    return workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference ||
-           workload.kind == WorkloadKind::embedding;
+// The best NC, within the limits or else what comes nearest to them.
+void add_ethernet_alternative(const Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
+    const Minimize minimize = context.workload.objective.minimize;
+    auto best_of = [&](const std::vector<Option>& options) {
+        const Option* best = nullptr;
+        for (const Option& option : options) {
+            const NodeType& node = *context.choices[static_cast<std::size_t>(option.choice)].node;
+            if (node.cloud == "azure" && node.has_gpu() && !is_rdma(node) && short_size(node.name).starts_with("NC") &&
+                (best == nullptr || ranks_before(option, *best, minimize)))
+                best = &option;
+        }
+        return best;
+    };
+    const Option* within = best_of(ranking.expansion.options);
+    const Option* over = within == nullptr ? best_of(ranking.expansion.over_limit) : nullptr;
+    if (within == nullptr && over == nullptr) return;
+    plan.ethernet.push_back(make_candidate(context, search, within != nullptr ? *within : *over));
+    if (over != nullptr) plan.ethernet.back().why_not_first = "which misses the limits";
 }
 
 void fill_candidates(Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
     const Minimize minimize = context.workload.objective.minimize;
-    std::vector<Option> shown;
-    const auto top = static_cast<std::size_t>(std::max(1, context.options.top));
-    for (const Option& option : ranking.groups)
-        if (shown.size() < top) shown.push_back(option);
+    const std::vector<Option> shown = worth_showing(ranking.groups, ranking.expansion.options, minimize,
+                                                    static_cast<std::size_t>(std::max(1, context.options.top)));
     for (const Option& option : shown) {
         Candidate candidate = make_candidate(context, search, option);
         candidate.orchestrator = choose_platform(context.workload, context, candidate).orchestrator;
         if (&option != &shown.front())
-            candidate.why_not_first = why_not_first(context, shown.front(), option, minimize);
+            candidate.why_not_first = why_not_first(context, search.points, shown.front(), option, minimize);
         plan.candidates.push_back(std::move(candidate));
     }
+    if (is_training(context.workload.kind)) add_ethernet_alternative(context, search, ranking, plan);
     std::vector<Option> all = ranking.expansion.options;
     all.insert(all.end(), ranking.expansion.over_limit.begin(), ranking.expansion.over_limit.end());
     std::vector<Option> front = pareto_front(std::move(all));
@@ -90,13 +109,12 @@ void fill_candidates(Context& context, const Search& search, const Ranking& rank
     }
 }
 
-// Several listings put one behind the other are in no order.
+}  // namespace
+
 PlanOptions with_ordered_offers(PlanOptions options) {
     order_offers(options.offers);
     return options;
 }
-
-}  // namespace
 
 Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const PlanOptions& given) {
     const PlanOptions options = with_ordered_offers(given);
@@ -142,48 +160,6 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     plan.verdict = verdict_of(*context, plan);
     if (options.progress) options.progress(1, "done");
     return plan;
-}
-
-Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, const PlanOptions& given) {
-    const PlanOptions options = with_ordered_offers(given);
-    if (workload.where.sizes.size() != 1)
-        return Error(ErrorKind::invalid,
-                     fmt::format("an estimate needs exactly one size, {} are named", workload.where.sizes.size()),
-                     workload.pos, "add where: {sizes: [Standard_ND96isr_H100_v5], nodes: 2}");
-    Context context = make_context(workload, catalog, options);
-    if (context.choices.empty()) {
-        const auto lines = context.rejected.sorted();
-        return Error(ErrorKind::infeasible,
-                     fmt::format("{}: {}", workload.where.sizes.front(),
-                                 lines.empty() ? "not in the catalogue" : lines.front().text),
-                     workload.pos);
-    }
-    context.quota_enforced = false;
-    Search search;
-    if (is_training(workload.kind)) {
-        if (!(training_examples(workload) > 0))
-            return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing",
-                         workload.pos);
-        const int nodes = workload.where.pinned_nodes(*context.choices.front().node).value_or(1);
-        TRY(Point point, training_point(context, 0, nodes));
-        search.points.push_back(std::move(point));
-    } else {
-        TRY(search, run_search(context, {}));
-    }
-    Ranking ranking = rank(context, search.points);
-    std::vector<Option> options_found = std::move(ranking.expansion.options);
-    options_found.insert(options_found.end(), ranking.expansion.over_limit.begin(), ranking.expansion.over_limit.end());
-    const std::vector<Option> groups = best_of_groups(std::move(options_found), workload.objective.minimize);
-    if (groups.empty()) {
-        const auto lines = search.rejected.sorted();
-        return Error(ErrorKind::infeasible,
-                     fmt::format("{}: {}", workload.where.sizes.front(),
-                                 lines.empty() ? "no configuration runs" : lines.front().text),
-                     workload.pos);
-    }
-    Candidate candidate = make_candidate(context, search, groups.front());
-    candidate.orchestrator = choose_platform(workload, context, candidate).orchestrator;
-    return candidate;
 }
 
 }  // namespace stoker

@@ -1,5 +1,6 @@
 // The whole path from a workload to a plan, on the embedded catalogue.
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -195,6 +196,61 @@ TEST(Estimate, EvaluatesOnePinnedConfiguration) {
     EXPECT_EQ(one->layout.zero, 1);
     EXPECT_GT(one->prediction.step_s.mid, 0);
     EXPECT_DOUBLE_EQ(one->prediction.hours.mid, plan(asked).candidates.front().prediction.hours.mid);
+}
+
+// A plan that met its deadline with a coin's chance was called feasible: the confidence asked for decides.
+TEST(MakePlan, KeepsTheDeadlineWithTheConfidenceAskedFor) {
+    const Plan sure = plan(kLlama8b);
+    EXPECT_LE(sure.candidates.front().prediction.hours.high, 14 * 24 * 1.001);
+    Workload asked = workload(kLlama8b);
+    asked.objective.confidence = 0.5;
+    const Plan even = plan(asked);
+    EXPECT_LE(even.candidates.front().prediction.hours.mid, 14 * 24);
+    EXPECT_GT(even.candidates.front().prediction.hours.high, 14 * 24);
+    EXPECT_LT(even.candidates.front().nodes, sure.candidates.front().nodes);
+    EXPECT_NE(advice(even, "deadline-tight"), nullptr);
+    EXPECT_EQ(advice(sure, "deadline-tight"), nullptr);
+}
+
+// An estimate that cannot run was an error without terms: who pins a configuration wants to see what it lacks.
+TEST(Estimate, ShowsTheTermsOfWhatCannotRun) {
+    const auto made =
+        estimate(workload("kind: training\nmodel: llama-3-70b\ndata: {tokens: 10B, sequence: 8192}\nlayout: "
+                          "{tensor: 8, data: 2, zero: 0, micro_batch: 1}\nwhere: {regions: [eastus], sizes: "
+                          "[Standard_ND96isr_H100_v5], nodes: 2}\n"),
+                 testing::catalog(), quick());
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(made->refused, Reason::memory);
+    EXPECT_GT(made->need, made->have);
+    EXPECT_NE(made->refusal, "");
+    EXPECT_GT(made->prediction.step_s.mid, 0);
+    double sum = 0;
+    for (double bytes : made->prediction.bytes) sum += bytes;
+    EXPECT_NEAR(sum, made->need, 1e-6 * sum);
+    const auto serving = estimate(workload("kind: inference\nmodel: llama-3-70b\nprecision: fp16\ntraffic: "
+                                           "{requests_per_second: 1, prompt_tokens: 500, output_tokens: 100}\nwhere: "
+                                           "{sizes: [Standard_NC24ads_A100_v4]}\n"),
+                                  testing::catalog(), quick());
+    ASSERT_TRUE(serving.ok());
+    EXPECT_EQ(serving->refused, Reason::memory);
+}
+
+// Five sizes of one series say the same five times: rows differ in kind, and none is out of the question.
+TEST(MakePlan, ShowsAlternativesOfDifferentKinds) {
+    const Plan made = plan(
+        "kind: inference\nmodel: llama-3-8b\ntraffic: {requests_per_second: 2, prompt_tokens: 300, output_tokens: "
+        "100}\nwhere: {regions: [eastus]}\n");
+    // An 8B model that a GPU serves for less is no case for CPUs, though they would be fast enough.
+    EXPECT_TRUE(node(made.candidates.front().node_type).has_gpu());
+    std::set<int> accelerators;
+    int cpus = 0;
+    for (const Candidate& c : made.candidates) {
+        accelerators.insert(node(c.node_type).accelerator);
+        cpus += !node(c.node_type).has_gpu();
+        EXPECT_LT(c.prediction.usd.mid, 10 * made.candidates.front().prediction.usd.mid);
+    }
+    EXPECT_GE(accelerators.size(), 3u);
+    EXPECT_LE(cpus, 1);
 }
 
 }  // namespace

@@ -23,15 +23,18 @@ struct Point {
     Range speed{1, 1, 1};   // interval factors of its working time
     bool gang = false;      // all nodes are lost when one is
     int preference = 0;     // policy before money: CPU first, T4 first, one VM for several models; lower is first
+    std::string_view rule;  // the policy in words, where this point comes before others for it
     double latency_s = 0;   // what "minimise time" means for a service
     Prediction prediction;  // without hours, money and energy
     std::string framework;
     std::vector<std::string> notes;
+    Reason refused = Reason::none;  // only a point made for an estimate may be refused
+    double have = 0, need = 0;
 };
 
 struct Option {
-    int point = -1, choice = -1, offer = -1, nodes = 1, year = 0, preference = 0;
-    bool priced = true;
+    int point = -1, choice = -1, offer = -1, kind = -1, nodes = 1, year = 0, preference = 0;
+    bool priced = true, gpu = false, named = false;  // named: the user listed this size
     Range hours, usd, kwh;
     double latency_s = 0, goodput = 1;
     Pricing pricing = Pricing::on_demand;
@@ -46,7 +49,7 @@ struct Search {
 };
 
 Option price_point(const Context& context, const std::vector<Point>& points, int point, int offer);
-CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing);
+CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing, double evictions_per_hour);
 
 // Every point at the best allowed offer of each pricing, and at the next best region of it. Refusals go to the log.
 struct Expansion {
@@ -67,13 +70,19 @@ std::int64_t score(const Option& option, Minimize minimize);
 // The written order of ties: objective, cost, time, newer accelerator, fewer nodes, name, region, pricing.
 bool ranks_before(const Option& a, const Option& b, Minimize minimize);
 
-// The best of every (node type, pricing), best first; and the winner's next region right where it belongs.
+// The best of every (kind of machine, pricing), best first; and the winner's next dearer region where it belongs.
 std::vector<Option> best_of_groups(std::vector<Option> options, Minimize minimize);
+// What a person gets to see: groups that are worth a thought beside the winner, then the winner's sister sizes.
+std::vector<Option> worth_showing(const std::vector<Option>& groups, std::vector<Option> options, Minimize minimize,
+                                  std::size_t top);
 // Nothing is both faster and cheaper: fastest first.
 std::vector<Option> pareto_front(std::vector<Option> options);
 
+// The data disks of the chosen nodes: what, how fast, what they cost beside the VMs.
+std::string disks_text(const Context& context, const Candidate& candidate);
 Candidate make_candidate(const Context& context, const Search& search, const Option& option);
-std::string why_not_first(const Context& context, const Option& winner, const Option& other, Minimize minimize);
+std::string why_not_first(const Context& context, const std::vector<Point>& points, const Option& winner,
+                          const Option& other, Minimize minimize);
 std::string refusal_text(Reason reason, double have, double need);
 
 }  // namespace stoker

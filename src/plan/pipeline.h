@@ -13,6 +13,7 @@ struct SearchMode {
     bool exhaustive = false;
     std::shared_ptr<LayoutCache> cache;
 };
+bool serves(const Workload& workload);  // answers requests, behind an endpoint or from a pile
 Result<Search> run_search(const Context& context, const SearchMode& mode);
 
 // Ranked groups, best first. When quota refuses everything it is lifted, and quota_lifted says so.
@@ -26,6 +27,9 @@ Ranking rank(Context& context, const std::vector<Point>& points);
 std::vector<WhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
                              std::shared_ptr<LayoutCache> cache);
 std::string outcome_text(const Context& context, const Option& option);  // "6 x Standard_ND96isr_H100_v5, spot"
+
+// Several listings put one behind the other are in no order; offers are searched by halving.
+PlanOptions with_ordered_offers(PlanOptions options);
 
 // Fills infeasible_because and nearest.
 void explain_infeasible(const Context& context, const Search& search, const Ranking& ranking, Plan& plan);

@@ -73,6 +73,10 @@ struct Candidate {
     Prediction prediction;
     std::string why_not_first;  // for runners-up, with numbers
     std::vector<std::string> notes;
+    // Of an estimate that cannot run: why, by how much. A candidate of a plan always runs.
+    Reason refused = Reason::none;
+    double have = 0, need = 0;
+    std::string refusal;
 };
 
 struct Rejection {
@@ -91,6 +95,7 @@ struct Advice {
     std::string id;  // stable: quota-short, spot-risk, ib-scale-set, cpu-first, ...
     std::string text;
     std::string remedy, source;
+    bool background = false;  // true of every such plan: for who asks (--show advice), and always in JSON
 };
 
 struct WhatIf {
@@ -112,6 +117,7 @@ struct Plan {
     std::string verdict;
     std::vector<Candidate> candidates;  // best first; [0] is chosen
     std::vector<Candidate> pareto;      // time against cost
+    std::vector<Candidate> ethernet;    // none or one: the NC that Azure's table names as alternative to ND
     std::vector<Rejection> rejected;
     std::int64_t considered = 0, refused = 0;
     std::vector<Advice> advice;

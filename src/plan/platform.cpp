@@ -38,6 +38,32 @@ bool needs(const Workload& workload, std::string_view what) {
                        [&](const std::string& need) { return equals_ignore_case(need, what); });
 }
 
+// What a workload may say it needs of its scheduler, containers or scaling, and who gives it. In this order.
+struct NeedRule {
+    std::string_view need;
+    Orchestrator orchestrator;
+    std::string_view reason;
+};
+constexpr std::array<NeedRule, 16> kNeedRules{{
+    {"ray", Orchestrator::ray, "elastic Python actors"},
+    {"slurm", Orchestrator::cyclecloud_slurm, "a Slurm queue; nodes come and go with it"},
+    {"pbs", Orchestrator::cyclecloud_slurm, "CycleCloud runs PBS (Torque) as well as Slurm"},
+    {"torque", Orchestrator::cyclecloud_slurm, "CycleCloud runs PBS (Torque) as well as Slurm"},
+    {"grid-engine", Orchestrator::cyclecloud_slurm, "CycleCloud runs Grid Engine as well as Slurm"},
+    {"mpi-queue", Orchestrator::cyclecloud_slurm, "MPI jobs wait in a queue until all their nodes are there"},
+    {"kubernetes", Orchestrator::aks, "the team lives in Kubernetes"},
+    {"microservices", Orchestrator::aks, "services of several containers that scale apart"},
+    {"pod-autoscaling", Orchestrator::aks, "pods and nodes scale apart"},
+    {"mlflow", Orchestrator::azure_ml, "experiment tracking is built in"},
+    {"experiment-tracking", Orchestrator::azure_ml, "experiment tracking is built in"},
+    {"model-registry", Orchestrator::azure_ml, "model management is built in"},
+    {"custom-image", Orchestrator::vmss, "equal VMs from an image of your own, driver inside"},
+    {"instance-autoscaling", Orchestrator::vmss, "VMs are added and removed by a metric"},
+    {"task-queue", Orchestrator::batch, "independent tasks: queue, retry and scale-down without a cluster to install"},
+    {"batch-service", Orchestrator::batch,
+     "independent tasks: queue, retry and scale-down without a cluster to install"},
+}};
+
 struct Decision {
     Orchestrator orchestrator;
     std::string reason;
@@ -54,10 +80,13 @@ Decision decide(const Workload& workload, const NodeType& node, const Candidate&
                    ? Decision{Orchestrator::kubernetes, "replicas behind a service on machines of your own"}
                    : Decision{Orchestrator::slurm, "gangs on machines of your own: all ranks start together or none"};
     const bool azure = node.cloud == "azure";
+    for (const NeedRule& rule : kNeedRules)
+        if (azure && needs(workload, rule.need))
+            return {rule.orchestrator, fmt::format("{} is among the needs: {}", rule.need, rule.reason)};
     switch (workload.kind) {
         case WorkloadKind::training:
         case WorkloadKind::fine_tuning:
-            if (needs(workload, "ray")) return {Orchestrator::ray, "ray is among the needs"};
+            if (needs(workload, "ray")) return {Orchestrator::ray, "ray is among the needs: elastic Python actors"};
             if (!azure)
                 return {candidate.nodes > 1 ? Orchestrator::slurm : Orchestrator::local,
                         "no managed Azure service on this cloud"};

@@ -1,5 +1,3 @@
-// Longer than 500 lines because bounds, simulation and packing of replicas read the same private tables; splitting the
-// packing out is the next step.
 #include "plan/search_serving.h"
 
 #include <algorithm>
@@ -11,103 +9,22 @@
 
 #include "catalog/model_count.h"
 #include "plan/parallel.h"
+#include "plan/replicas.h"
+#include "plan/roles.h"
 #include "plan/search_training.h"
 
 namespace stoker {
 namespace {
 
-// A model fits comfortably in RAM when this share of it is enough: the rest is for the OS, the runtime and copies.
-constexpr double kComfortableRam = 0.6;
-// Non-generative engines batch what waits; beyond this share of their time busy, waiting dominates.
-constexpr double kBusyLimit = 0.7;
-
-// One replica shape on one node type.
-struct Replica {
-    int choice = -1;
-    const ServingSetup* setup = nullptr;
-    ReplicaShape shape;
-    ServingMemory memory;
-    double idle_ttft = 0, idle_tpot = 0;
-    double most_rate = 0;  // requests/s it could serve with no latency limit
-    double bound_usd = 0;  // per hour, no fleet of it can be cheaper
-    int key = -1;          // same device and shape: same simulation
-    bool cpu = false;
-};
-
 // What the simulation said of a device and shape.
 struct Simulated {
     double sustained = 0;  // requests/s within the latency objective
-    int replicas = 0;
-    double load = 0;  // requests/s on each when one is lost
+    int carrying = 0;      // replicas of one model that the traffic needs
+    double load = 0;       // requests/s on each of those
     ServingOutcome outcome;
     Range ttft_p95, tpot_p95;
     bool done = false;
 };
-
-double limit_of(const std::optional<Seconds>& limit) {
-    return limit ? limit->v : kInfinity;
-}
-double ttft_limit(const LatencySpec& l) {
-    return std::min(
-        {limit_of(l.ttft_p50), limit_of(l.ttft_p95), limit_of(l.ttft_p99), limit_of(l.e2e_p95), limit_of(l.p95)});
-}
-double tpot_limit(const LatencySpec& l) {
-    return std::min({limit_of(l.tpot_p50), limit_of(l.tpot_p95), limit_of(l.tpot_p99)});
-}
-double whole_limit(const LatencySpec& l) {
-    return std::min(limit_of(l.e2e_p95), limit_of(l.p95));
-}
-
-std::vector<ReplicaShape> shapes_of(const Context& context, const NodeChoice& choice, const ServingSetup& setup) {
-    std::vector<ReplicaShape> shapes;
-    const LayoutSpec& pinned = context.workload.layout;
-    if (pinned.tensor || pinned.pipeline)
-        return {{static_cast<int>(pinned.tensor.value_or(1)), static_cast<int>(pinned.pipeline.value_or(1))}};
-    shapes.push_back({1, 1});
-    if (choice.accelerator == nullptr || !setup.decoder) return shapes;
-    const int devices = choice.devices();
-    const bool links = setup.device.scale_up_domain > 1 && !setup.device.pairs_only;
-    const int most = links ? std::min(devices, std::max(setup.device.scale_up_domain, 1))
-                           : std::min(devices, setup.device.pairs_only ? 2 : 4);
-    for (int t = 2; t <= std::min(most, 8); t *= 2)
-        if (setup.heads <= 0 || std::fmod(setup.heads, t) == 0) shapes.push_back({t, 1});
-    const int widest = shapes.back().tensor;
-    // Stages beyond the fast links: the rest of the node, then further nodes where RDMA joins them.
-    for (int p : {2, 3, 4, 8})
-        if (p <= setup.layers && (widest * p <= devices || (widest == devices && is_rdma(*choice.node))))
-            shapes.push_back({widest, p});
-    return shapes;
-}
-
-std::string predicted(const Replica& replica) {
-    return replica.idle_tpot > 0
-               ? fmt::format("predicted {} per output token", format_seconds(Seconds(replica.idle_tpot)))
-               : fmt::format("predicted {} per request", format_seconds(Seconds(replica.idle_ttft)));
-}
-
-void predict_idle(Replica& replica) {
-    const ServingSetup& s = *replica.setup;
-    if (s.decoder) {
-        replica.idle_ttft = step_seconds(s, replica.shape, 0, 0, s.prompt_tokens, 0);
-        replica.idle_tpot = step_seconds(s, replica.shape, 1, s.prompt_tokens + s.output_tokens / 2, 0, 0);
-    } else {
-        replica.idle_ttft = batch_seconds(s, 1);
-    }
-}
-
-// Non-generative models: the largest batch whose filling and running stays within the limit.
-double batch_rate(const ServingSetup& setup, double limit, double max_batch, double& batch_used, double& latency) {
-    double best = 0;
-    for (double batch = 1; batch <= std::min(256.0, std::max(1.0, max_batch)); batch *= 2) {
-        const double seconds = batch_seconds(setup, batch);
-        // A request waits for the batch before its own, and then runs with its own.
-        const double needed = batch > 1 ? 2 * seconds : seconds;
-        if (needed > limit) break;
-        const double rate = kBusyLimit * batch / seconds;
-        if (rate > best) best = rate, batch_used = batch, latency = needed;
-    }
-    return best;
-}
 
 class ServingSearch {
 public:
@@ -121,14 +38,15 @@ private:
     bool admit(Replica& replica);
     void simulate(const std::vector<Replica>& list, std::size_t limit);
     void simulate_one(const Replica& r, Simulated& out) const;
-    int nodes_for(const Replica& r, int replicas) const;
+    Fleet fleet_of(const Replica& r, int carrying) const;
+    void set_bound(Replica& r) const;
     Point point_of(const Replica& r, const Simulated& s) const;
     void set_preferences();
 
     const Context& context_;
     ServingSearchOptions options_;
     double rate_ = 1, models_ = 1;
-    int spare_ = 1;
+    bool survive_loss_ = true;
     std::vector<std::unique_ptr<ServingSetup>> setups_;
     std::vector<std::tuple<int, double, int, int, double, int, int>> keys_;
     std::vector<Replica> gpus_, cpus_;
@@ -147,12 +65,14 @@ void ServingSearch::refuse(const Replica& r, Reason reason, double have, double 
                           .count = count});
 }
 
-int ServingSearch::nodes_for(const Replica& r, int replicas) const {
-    const int held = replicas_per_node(choice(r), r.shape);
-    const int all = replicas * static_cast<int>(models_);
-    if (held > 0) return (all + held - 1) / held;
-    const int devices = choice(r).devices();
-    return all * ((r.shape.gpus() + devices - 1) / devices);
+Fleet ServingSearch::fleet_of(const Replica& r, int carrying) const {
+    return place_fleet(choice(r), r.shape, carrying, static_cast<int>(models_), survive_loss_);
+}
+
+// The simulated engine may do a little better than the closed form, so the bound leaves a quarter.
+void ServingSearch::set_bound(Replica& r) const {
+    const int least = std::max(1, static_cast<int>(std::ceil(rate_ / models_ / (r.most_rate * 1.25))));
+    r.bound_usd = fleet_of(r, least).nodes * choice(r).cheapest();
 }
 
 // Closed forms first: memory, then the latency of a lone request, then the throughput without any limit.
@@ -170,14 +90,14 @@ bool ServingSearch::admit(Replica& r) {
                             to_string(context_.workload.precision));
         if (r.cpu)
             text = fmt::format("weights of {} and {} of RAM; {}", format_bytes_gib(Bytes(r.setup->weight_bytes)),
-                               format_bytes_gib(one.node->memory), predicted(r));
+                               format_bytes_gib(one.node->memory), predicted_text(r));
         return refuse(r, r.memory.refused, r.memory.have, r.memory.need, text), false;
     }
-    if (r.cpu && r.setup->weight_bytes > kComfortableRam * one.node->memory.v)
-        return refuse(r, Reason::memory, kComfortableRam * one.node->memory.v, r.setup->weight_bytes,
+    if (r.cpu && r.setup->weight_bytes > context_.settings.comfortable_ram * one.node->memory.v)
+        return refuse(r, Reason::memory, context_.settings.comfortable_ram * one.node->memory.v, r.setup->weight_bytes,
                       fmt::format("weights of {} do not fit comfortably in {} of RAM; {}",
                                   format_bytes_gib(Bytes(r.setup->weight_bytes)), format_bytes_gib(one.node->memory),
-                                  predicted(r))),
+                                  predicted_text(r))),
                false;
     const double ttft = ttft_limit(latency), tpot = tpot_limit(latency);
     if (r.idle_ttft > ttft || r.idle_tpot > tpot) {
@@ -186,7 +106,7 @@ bool ServingSearch::admit(Replica& r) {
                       first ? r.idle_ttft : r.idle_tpot,
                       fmt::format(
                           "{}{} for a lone request, {} allowed{}", first ? "answer starts after " : "",
-                          first ? format_seconds(Seconds(r.idle_ttft)) : predicted(r),
+                          first ? format_seconds(Seconds(r.idle_ttft)) : predicted_text(r),
                           format_seconds(Seconds(first ? ttft : tpot)),
                           r.cpu ? fmt::format("; weights of {}", format_bytes_gib(Bytes(r.setup->weight_bytes))) : "")),
                false;
@@ -195,12 +115,11 @@ bool ServingSearch::admit(Replica& r) {
         r.most_rate = offline_throughput(*r.setup, r.shape).requests_per_s;
     } else {
         double batch = 1, wait = 0;
-        r.most_rate = batch_rate(*r.setup, kInfinity, r.memory.max_batch > 0 ? r.memory.max_batch : 256, batch, wait);
+        r.most_rate = batched_rate(*r.setup, kInfinity, r.memory.max_batch > 0 ? r.memory.max_batch : 256,
+                                   context_.settings.busy_limit, batch, wait);
     }
     if (!(r.most_rate > 0)) return refuse(r, Reason::throughput, 0, rate_, "cannot serve a request at all"), false;
-    // The simulated engine may do a little better than the closed form, so the bound leaves a quarter.
-    const int least = static_cast<int>(std::ceil(rate_ / models_ / (r.most_rate * 1.25))) + spare_;
-    r.bound_usd = nodes_for(r, std::max(1, least)) * one.cheapest();
+    set_bound(r);
     return true;
 }
 
@@ -215,7 +134,7 @@ Status ServingSearch::collect() {
             continue;
         }
         setups_.push_back(std::make_unique<ServingSetup>(std::move(made).value()));
-        for (ReplicaShape shape : shapes_of(context_, one, *setups_.back())) {
+        for (ReplicaShape shape : replica_shapes(context_, one, *setups_.back())) {
             Replica r{.choice = static_cast<int>(i), .setup = setups_.back().get(), .shape = shape, .cpu = cpu};
             if (!admit(r)) continue;
             const NodeType& node = *one.node;
@@ -243,9 +162,8 @@ void ServingSearch::simulate_one(const Replica& r, Simulated& out) const {
     if (setup.decoder) {
         out.sustained = sustained_rate(setup, r.shape, latency);
         if (!(out.sustained > 0)) return;
-        const int carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
-        out.replicas = carrying + spare_;
-        out.load = per_model / carrying;
+        out.carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
+        out.load = per_model / out.carrying;
         ServingLoad load{.requests_per_second = out.load, .requests = 1500};
         out.outcome = simulate_serving(setup, r.shape, load);
         load.requests = 800;
@@ -259,15 +177,14 @@ void ServingSearch::simulate_one(const Replica& r, Simulated& out) const {
                         std::max(slow.tpot_p95, out.outcome.tpot_p95)};
     } else {
         double batch = 1, wait = 0;
-        out.sustained =
-            batch_rate(setup, whole_limit(latency), r.memory.max_batch > 0 ? r.memory.max_batch : 256, batch, wait);
+        out.sustained = batched_rate(setup, whole_limit(latency), r.memory.max_batch > 0 ? r.memory.max_batch : 256,
+                                     context_.settings.busy_limit, batch, wait);
         if (!(out.sustained > 0)) return;
-        const int carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
-        out.replicas = carrying + spare_;
-        out.load = per_model / carrying;
+        out.carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
+        out.load = per_model / out.carrying;
         ServingOutcome& o = out.outcome;
         o.requests_per_s = out.load;
-        o.busy = out.load / out.sustained * kBusyLimit;
+        o.busy = out.load / out.sustained * context_.settings.busy_limit;
         o.mean_batch = std::max(1.0, batch * out.load / out.sustained);
         o.e2e_p50 = batch_seconds(setup, std::max(1.0, o.mean_batch));
         o.e2e_p95 = o.e2e_p99 = std::min(wait, 2 * o.e2e_p50);
@@ -289,8 +206,8 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
                std::tuple(bound(*b), b->bound_usd, b->shape.gpus(), choice(*b).node->name);
     });
     constexpr std::size_t kWave = 4;
-    std::vector<double> best;  // costs of the node types found so far, ascending
-    std::vector<int> types;
+    std::vector<double> best;  // costs of the kinds of machine found so far, ascending
+    std::vector<int> kinds;
     std::size_t at = 0, count = 0;
     while (at < order.size()) {
         std::vector<const Replica*> wave;
@@ -319,15 +236,15 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
                 continue;
             }
             const Simulated& s = found->second;
-            if (s.replicas == 0) {
+            if (s.carrying == 0) {
                 refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, rate_,
-                       "meets the latency objective at no load worth having; " + predicted(r));
+                       "meets the latency objective at no load worth having; " + predicted_text(r));
                 continue;
             }
             search_.points.push_back(point_of(r, s));
-            const double value = by_time ? s.outcome.e2e_p95 : nodes_for(r, s.replicas) * choice(r).cheapest();
-            if (std::find(types.begin(), types.end(), r.choice) == types.end()) {
-                types.push_back(r.choice);
+            const double value = by_time ? s.outcome.e2e_p95 : fleet_of(r, s.carrying).nodes * choice(r).cheapest();
+            if (std::find(kinds.begin(), kinds.end(), choice(r).kind) == kinds.end()) {
+                kinds.push_back(choice(r).kind);
                 best.insert(std::upper_bound(best.begin(), best.end(), value), value);
             }
         }
@@ -340,8 +257,9 @@ Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
     Point point;
     point.choice = r.choice;
     point.replica = r.shape;
-    point.replicas = s.replicas * static_cast<int>(models_);
-    point.nodes = nodes_for(r, s.replicas);
+    const Fleet fleet = fleet_of(r, s.carrying);
+    point.replicas = fleet.replicas;
+    point.nodes = fleet.nodes;
     const double part = choice(r).accelerator != nullptr ? std::min(1.0, choice(r).node->accelerators) : 1;
     point.devices = point.replicas * r.shape.gpus() * part;
     point.service_hours = workload.period ? workload.period->v / 3600 : 1;
@@ -361,7 +279,7 @@ Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
     p.ttft_p95_s = s.ttft_p95;
     p.tpot_p95_s = s.tpot_p95;
     p.knee_requests_per_s = s.sustained;
-    p.utilisation = std::clamp(rate_ / models_ / (s.sustained * s.replicas), 0.001, 1.0);
+    p.utilisation = std::clamp(rate_ / (s.sustained * fleet.replicas), 0.001, 1.0);
     p.tokens_per_s = rate_ * (setup.decoder ? setup.output_tokens : 1);
     if (setup.decoder) {
         const double batch = std::max(1.0, s.outcome.mean_batch);
@@ -376,9 +294,11 @@ Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
     p.unit_name = setup.decoder ? "M output tokens" : "1k requests";
 
     if (models_ > 1) {
-        const int held = replicas_per_node(choice(r), r.shape);
-        point.notes.push_back(fmt::format("packing: {:.0f} models x {} replicas x {} GPUs, {} on each VM", models_,
-                                          s.replicas, r.shape.gpus(), std::max(1, std::min(held, point.replicas))));
+        const int on_each = fleet.per_node > 0 ? (fleet.replicas + fleet.nodes - 1) / fleet.nodes : 1;
+        point.notes.push_back(
+            fmt::format("packing: {:.0f} models x {:.0f} replicas of {} device{}, {} on each VM of {}", models_,
+                        fleet.replicas / models_, r.shape.gpus(), r.shape.gpus() == 1 ? "" : "s", on_each,
+                        std::max(1, fleet.per_node)));
     }
     point.notes.push_back(fmt::format("asked rate {} requests/s: {:.0f} % of what {} replicas sustain",
                                       format_thousands(rate_, rate_ < 10 ? 1 : 0), 100 * p.utilisation,
@@ -405,25 +325,36 @@ void ServingSearch::set_preferences() {
         slot = std::min(slot, usd);
         if (is_t4(one_of(p)) && p.replica.gpus() == 1) cheapest_t4 = std::min(cheapest_t4, usd);
     }
-    const bool small = workload.model.kind != ModelKind::decoder || parameters_of(workload.model) < 1e9;
-    const bool cpu_first = latency_allows_cpu(workload.objective.latency) && cheapest_cpu <= 1.5 * cheapest_gpu;
+    const double factor = context_.settings.role_price_factor;
+    const bool small = role_of(workload).small;
+    const bool cpu_first = latency_allows_cpu(workload.objective.latency) && cheapest_cpu <= factor * cheapest_gpu;
     for (Point& p : search_.points) {
         const NodeChoice& c = one_of(p);
         p.preference = 10;
         if (c.accelerator == nullptr) {
             const bool f = c.node->purpose == "compute";
-            p.preference = cpu_first ? (small && f ? 4 : 5) + (c.retires.empty() ? 0 : 1) : 20;
-        } else if (is_t4(c) && p.replica.gpus() == 1 && cheapest_t4 <= 1.5 * cheapest_gpu) {
+            // A small model is not worth a GPU for a few cents; a large one goes where it is cheapest.
+            p.preference = !cpu_first ? 20 : !small ? 10 : (f ? 4 : 5) + (c.retires.empty() ? 0 : 1);
+            p.rule = small && f ? "F series first for small models" : "CPU first where it is fast enough";
+        } else if (is_t4(c) && p.replica.gpus() == 1 && cheapest_t4 <= factor * cheapest_gpu) {
             p.preference = 8;
+            p.rule = "T4 first where the model fits it";
+        } else {
+            p.rule = "a GPU answers surer within the limit";
         }
-        if (models_ > 1 && c.accelerator != nullptr && replicas_per_node(c, p.replica) < models_) p.preference += 3;
+        if (models_ > 1 && c.accelerator != nullptr) {
+            if (replicas_per_node(c, p.replica) < models_)
+                p.preference += 3;
+            else
+                p.rule = "several models share one VM";
+        }
     }
 }
 
 Result<Search> ServingSearch::run() {
     const Workload& workload = context_.workload;
     models_ = std::max(1.0, std::round(workload.models_served));
-    spare_ = workload.objective.survive_one_replica_lost ? 1 : 0;
+    survive_loss_ = workload.objective.survive_one_replica_lost;
     rate_ = workload.traffic.requests_per_second.value_or(0);
     TRY_VOID(collect());
     if (!(rate_ > 0)) {
@@ -433,10 +364,7 @@ Result<Search> ServingSearch::run() {
         for (const Replica& r : gpus_) alone = std::max(alone, r.idle_ttft + r.idle_tpot * r.setup->output_tokens);
         rate_ = workload.traffic.concurrency && alone > 0 ? *workload.traffic.concurrency / alone : 1;
         for (auto* list : {&gpus_, &cpus_})
-            for (Replica& r : *list) {
-                const int least = static_cast<int>(std::ceil(rate_ / models_ / (r.most_rate * 1.25))) + spare_;
-                r.bound_usd = nodes_for(r, std::max(1, least)) * choice(r).cheapest();
-            }
+            for (Replica& r : *list) set_bound(r);
     }
     const auto& progress = context_.options.progress;
     if (progress) progress(0.2, "simulating the engine");
@@ -459,14 +387,6 @@ bool latency_allows_cpu(const LatencySpec& latency) {
     return !limit || *limit > kCpuLatencyLimit + 1e-9;
 }
 
-bool is_cpu_machine(const NodeChoice& choice) {
-    return choice.accelerator == nullptr;
-}
-
-int replicas_per_node(const NodeChoice& choice, ReplicaShape shape) {
-    return choice.devices() / std::max(1, shape.gpus());
-}
-
 std::string serving_framework(const Workload& workload, const NodeChoice& choice) {
     if (!workload.framework.empty()) return workload.framework;
     const bool generates =
@@ -478,87 +398,6 @@ std::string serving_framework(const Workload& workload, const NodeChoice& choice
 
 Result<Search> search_serving(const Context& context, const ServingSearchOptions& options) {
     return ServingSearch(context, options).run();
-}
-
-Result<Search> search_batch(const Context& context) {
-    const Workload& workload = context.workload;
-    const double total = workload.total_examples();
-    if (!(total > 0))
-        return Error(ErrorKind::invalid,
-                     "how many requests are in the pile? traffic.requests (or data.examples) is missing", workload.pos,
-                     "add traffic: {requests: 1M, prompt_tokens: 1000, output_tokens: 200}");
-    Search search;
-    for (std::size_t i = 0; i < context.choices.size(); ++i) {
-        const NodeChoice& choice = context.choices[i];
-        auto made = make_serving_setup(workload, context.catalog, make_device(context.catalog, choice.type));
-        if (!made) return std::move(made).error();
-        const ServingSetup& setup = *made;
-        double best_rate = 0;
-        ReplicaShape best_shape;
-        ServingMemory best_memory;
-        int span = 1;
-        for (ReplicaShape shape : shapes_of(context, choice, setup)) {
-            ++search.considered;
-            const ServingMemory memory = serving_memory(setup, shape);
-            if (memory.refused != Reason::none) {
-                ++search.refused;
-                search.rejected.add({.node_type = choice.type,
-                                     .reason = memory.refused,
-                                     .have = memory.have,
-                                     .need = memory.need,
-                                     .text = refusal_text(memory.refused, memory.have, memory.need)});
-                continue;
-            }
-            const int held = replicas_per_node(choice, shape);
-            const int nodes = held > 0 ? 1 : (shape.gpus() + choice.devices() - 1) / choice.devices();
-            double rate = 0;
-            if (setup.decoder) {
-                rate = offline_throughput(setup, shape).requests_per_s * std::max(1, held) / nodes;
-            } else {
-                for (double batch = 1; batch <= std::min(256.0, std::max(1.0, memory.max_batch)); batch *= 2)
-                    rate = std::max(rate, batch / batch_seconds(setup, batch) * std::max(1, held));
-            }
-            if (rate > best_rate) best_rate = rate, best_shape = shape, best_memory = memory, span = nodes;
-        }
-        if (!(best_rate > 0)) continue;
-        for (int nodes : node_counts(workload.where, *choice.node)) {
-            if (nodes % span != 0 || nodes > 64) continue;
-            const double work_s = total / (best_rate * nodes);
-            if (nodes > span && work_s < 300 && !workload.where.nodes) break;  // provisioning would be most of it
-            ++search.considered;
-            Point point;
-            point.choice = static_cast<int>(i);
-            point.nodes = nodes;
-            point.replica = best_shape;
-            const int held = replicas_per_node(choice, best_shape);
-            point.replicas = held > 0 ? held * nodes : nodes / span;
-            point.devices = choice.accelerator != nullptr ? choice.node->accelerators * nodes : nodes;
-            point.work_s = work_s;
-            point.checkpoint_bytes = 1e6;  // the list of finished requests
-            const double spread = std::exp(1.2816 * setup.device.sigma);
-            point.speed = {1 / spread, 1, spread};
-            point.units = setup.decoder ? total * setup.output_tokens / 1e6 : total / 1000;
-            point.framework = serving_framework(workload, choice);
-            Prediction& p = point.prediction;
-            p.bytes = best_memory.bytes;
-            double bytes = 0;
-            for (double b : p.bytes) bytes += b;
-            p.memory_bytes = {bytes, bytes, bytes};
-            p.memory_capacity_bytes = setup.device.memory_bytes;
-            p.unit_name = setup.decoder ? "M output tokens" : "1k requests";
-            p.tokens_per_s = best_rate * nodes * (setup.decoder ? setup.output_tokens : 1);
-            p.knee_requests_per_s = best_rate * nodes / std::max(1, point.replicas);
-            p.utilisation = 0.95;
-            p.bottleneck = setup.decoder
-                               ? decode_bound(setup, best_shape, best_memory.max_batch,
-                                              best_memory.max_batch * (setup.prompt_tokens + setup.output_tokens / 2))
-                           : choice.accelerator == nullptr ? Bottleneck::cpu
-                                                           : Bottleneck::compute;
-            p.prefill_bound = setup.decoder ? prefill_bound(setup, best_shape, setup.token_budget) : p.bottleneck;
-            search.points.push_back(std::move(point));
-        }
-    }
-    return search;
 }
 
 }  // namespace stoker

@@ -21,9 +21,6 @@ std::optional<double> tightest_limit(const LatencySpec& latency);
 bool latency_allows_cpu(const LatencySpec& latency);
 inline constexpr double kCpuLatencyLimit = 0.050;
 
-bool is_cpu_machine(const NodeChoice& choice);
-// Replicas one node holds; 0 when one replica needs several nodes.
-int replicas_per_node(const NodeChoice& choice, ReplicaShape shape);
 std::string serving_framework(const Workload& workload, const NodeChoice& choice);
 
 }  // namespace stoker

@@ -62,6 +62,7 @@ Search search_notebook(const Context& context) {
         const bool a10 = choice.accelerator != nullptr && choice.node->purpose == "visualisation" &&
                          choice.accelerator->vendor == "NVIDIA";
         point.preference = a10 ? 0 : choice.accelerator == nullptr ? 1 : 2;
+        point.rule = "a piece of an A10 first for notebooks";
         point.framework = "jupyter";
         point.prediction.utilisation = 0.1;
         fill_common(point, choice, need);

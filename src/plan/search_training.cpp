@@ -1,5 +1,3 @@
-// Longer than 500 lines because the search, its bounds and its cache of evaluated layouts stand or fall together; the
-// cache could move out.
 #include "plan/search_training.h"
 
 #include <algorithm>
@@ -10,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "catalog/model_count.h"
-#include "plan/layouts.h"
+#include "plan/chance.h"
+#include "plan/constraints/constraint.h"
 #include "plan/parallel.h"
+#include "plan/roles.h"
 
 namespace stoker {
 
@@ -48,108 +48,6 @@ struct Frontier {
     std::int64_t objective_to_beat = std::numeric_limits<std::int64_t>::max();
 };
 
-LayoutSpace make_space(const Workload& workload, const TrainingSetup& setup, const NodeChoice& choice) {
-    LayoutSpace space;
-    space.devices_per_node = choice.devices();
-    space.gpu = choice.accelerator != nullptr;
-    space.domain = std::max(1, setup.device.scale_up_domain);
-    space.pairs_only = setup.device.pairs_only;
-    space.layers = std::max(1, static_cast<int>(setup.layers));
-    space.heads = std::max(1, static_cast<int>(setup.heads));
-    space.kv_heads = std::max(1, static_cast<int>(setup.kv_heads));
-    space.experts = static_cast<int>(setup.experts);
-    space.sequence = setup.sequence;
-    space.global_batch = global_batch_of(workload);
-    space.transformer = setup.transformer;
-    space.mla = workload.model.attention == AttentionKind::mla;
-    space.flash = setup.flash;
-    space.adapters_only = workload.method != Method::full;
-    space.pinned = workload.layout;
-    return space;
-}
-
-std::vector<Recompute> recomputes(const LayoutSpace& space) {
-    if (space.pinned.recompute) {
-        if (*space.pinned.recompute == "none") return {Recompute::none};
-        return {*space.pinned.recompute == "full" ? Recompute::full : Recompute::selective};
-    }
-    // FlashAttention recomputes the attention core by itself, which leaves nothing to the selective kind.
-    if (space.flash || !space.transformer) return {Recompute::none, Recompute::full};
-    return {Recompute::none, Recompute::selective, Recompute::full};
-}
-
-Range absolute(Range range, double value) {
-    return range.mid > 0 && std::abs(range.mid - 1) < 1e-9 ? range * value : range;
-}
-
-// The best micro-batch and recompute of every division. Recomputing never makes a step faster, so a size that surely
-// fits without it is not tried again with it.
-void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
-                      LayoutResult& out) {
-    out.done = true;
-    const Divisions all = divisions(space);
-    out.too_many_ranks = all.too_many_ranks;
-    out.considered = out.refused = all.too_many_ranks;
-    double best_unsure = kInfinity, best_fit = 0;
-    TrainingEstimate estimate;
-    auto refuse = [&](const TrainingEstimate& e) {
-        ++out.refused;
-        auto& worst = out.refusals[static_cast<std::size_t>(e.refused)];
-        if (worst.count++ == 0 || e.need < worst.need) worst.have = e.have, worst.need = e.need;
-    };
-    auto consider = [&](const ParallelLayout& layout) {  // 0: does not run, 1: may, 2: surely does
-        ++out.considered;
-        evaluate(setup, layout, nodes, estimate);
-        if (estimate.refused != Reason::none) return refuse(estimate), 0;
-        const double seconds = estimate.step_s / layout.global_batch();
-        const double fit =
-            fit_probability(setup, absolute(memory_interval(setup, layout, estimate), estimate.memory_bytes));
-        const bool sure = fit >= fit_wanted;
-        const bool better = sure ? (!(best_fit >= fit_wanted) || seconds < out.seconds_per_example)
-                                 : (best_fit < fit_wanted && seconds < best_unsure);
-        if (better) {
-            out.found = true;
-            out.layout = layout;
-            out.estimate = estimate;
-            out.seconds_per_example = seconds;
-            out.fit_probability = best_fit = fit;
-            if (!sure) best_unsure = seconds;
-        }
-        return sure ? 2 : 1;
-    };
-    const std::vector<Recompute> kinds = recomputes(space);
-    for (const ParallelLayout& division : all.layouts) {
-        const std::vector<int> sizes = micro_batches(space, division);
-        std::size_t surely = 0;  // sizes[0 .. surely) fit without (or with less) recompute
-        for (Recompute recompute : kinds) {
-            ParallelLayout layout = division;
-            layout.recompute = recompute;
-            for (std::size_t i = surely; i < sizes.size(); ++i) {
-                if (!fit_batch(layout, sizes[i], space.global_batch)) continue;
-                const int runs = consider(layout);
-                if (runs == 0) break;  // larger ones need more memory still
-                if (runs == 2 && i == surely) surely = i + 1;
-            }
-        }
-    }
-    // Host memory is the last resort: it is bound by PCIe, many times slower than the device's own memory.
-    if (!out.found && !space.pinned.offload && space.gpu) {
-        for (ParallelLayout layout : all.layouts) {
-            layout.offload = true;
-            layout.recompute = kinds.back();
-            if (fit_batch(layout, 1, space.global_batch)) consider(layout);
-        }
-    }
-}
-
-double network_share(const TrainingEstimate& estimate) {
-    double waiting = 0;
-    for (TimeTerm term : {TimeTerm::tensor_comm, TimeTerm::context_comm, TimeTerm::expert_comm, TimeTerm::pipeline_comm,
-                          TimeTerm::gradient_comm, TimeTerm::gather_comm})
-        waiting += estimate.seconds[static_cast<std::size_t>(term)];
-    return estimate.step_s > 0 ? waiting / estimate.step_s : 0;
-}
-
 std::string precision_text(Precision precision, const NodeChoice& choice) {
     const std::string name = choice.accelerator != nullptr ? choice.accelerator->name : "this CPU";
     std::string text = fmt::format("{} has no {} matrix units", name, to_string(precision));
@@ -159,13 +57,28 @@ std::string precision_text(Precision precision, const NodeChoice& choice) {
     return text;
 }
 
+double pinned_devices(const LayoutSpec& pinned) {
+    return pinned.tensor.value_or(1) * pinned.pipeline.value_or(1) * pinned.context.value_or(1) *
+           pinned.data.value_or(1);
+}
+
+std::string no_division_text(const LayoutSpace& space, double devices) {
+    const double pinned = pinned_devices(space.pinned);
+    if (pinned > 1)
+        return fmt::format("the pinned layout needs {}{:.0f} devices, {:.0f} are there",
+                           space.pinned.data ? "" : "a multiple of ", pinned, devices);
+    return fmt::format("no way to divide {} layers and {} heads over {:.0f} devices", space.layers, space.heads,
+                       devices);
+}
+
 class TrainingSearch {
 public:
     TrainingSearch(const Context& context, const TrainingSearchOptions& options)
         : context_(context),
           options_(options),
           cache_(options.cache ? options.cache : make_layout_cache()),
-          examples_(training_examples(context.workload)) {}
+          examples_(training_examples(context.workload)),
+          role_(role_of(context.workload)) {}
 
     Status prepare();
     Search run();
@@ -179,6 +92,10 @@ private:
                step_lower_bound(*lane.setup, lane.space.global_batch, lane.gpus_per_node * nodes) / 3600;
     }
     const LayoutResult& layouts(Lane& lane, int nodes);
+    bool comes_first(const Lane& lane) const {
+        return context_.workload.objective.minimize == Minimize::cost && fills_role(role_, *choice(lane).node);
+    }
+    void set_preferences(std::vector<Point>& points) const;
     bool can_be_left_out(const Lane& lane, int nodes, const Frontier& frontier) const;
     bool runs(const Lane& lane, int nodes, const LayoutResult& result) const;
     std::vector<int> seeds(const Lane& lane) const;
@@ -189,6 +106,7 @@ private:
     TrainingSearchOptions options_;
     std::shared_ptr<LayoutCache> cache_;
     double examples_;
+    Role role_;
     std::vector<std::unique_ptr<TrainingSetup>> setups_;
     std::vector<Lane> lanes_;
 };
@@ -207,7 +125,7 @@ Status TrainingSearch::prepare() {
         Lane lane;
         lane.choice = static_cast<int>(i);
         lane.setup = setups_.back().get();
-        lane.space = make_space(context_.workload, *lane.setup, one);
+        lane.space = layout_space(context_.workload, *lane.setup, one);
         lane.gpus_per_node = one.devices();
         lane.counts = node_counts(context_.workload.where, *one.node);
         // A part of a GPU has no fast neighbours, and a CPU gang beyond a rack is slower than one GPU.
@@ -241,13 +159,8 @@ Status TrainingSearch::prepare() {
 const LayoutResult& TrainingSearch::layouts(Lane& lane, int nodes) {
     LayoutResult& result = (*lane.results)[nodes];
     if (!result.done) {
-        LayoutSpace space = lane.space;
-        space.devices = static_cast<int>(lane.gpus_per_node) * nodes;
-        if (lane.setup->device.scale_up_crosses_nodes)
-            space.domain = std::min(space.domain, space.devices);
-        else
-            space.domain = std::min(space.domain, space.devices_per_node);
-        evaluate_layouts(*lane.setup, space, nodes, context_.settings.fit_wanted, result);
+        evaluate_layouts(*lane.setup, layout_space(lane.space, *lane.setup, nodes), nodes, context_.settings.fit_wanted,
+                         result);
     }
     if (std::find(lane.evaluated.begin(), lane.evaluated.end(), nodes) == lane.evaluated.end())
         lane.evaluated.push_back(nodes);
@@ -266,10 +179,16 @@ bool TrainingSearch::runs(const Lane& lane, int nodes, const LayoutResult& resul
 // on the front.
 bool TrainingSearch::can_be_left_out(const Lane& lane, int nodes, const Frontier& frontier) const {
     if (options_.exhaustive) return false;
+    // Who names a few sizes wants a figure of each, also of the hopeless.
+    constexpr std::size_t kFewSizes = 8;
+    if (!options_.quick && context_.workload.where.sizes.size() <= kFewSizes &&
+        context_.size_was_named(choice(lane).type))
+        return false;
     const double hours = lower_bound_hours(lane, nodes);
     const double price = choice(lane).cheapest();
     if (!(price < kInfinity)) return false;
-    const double usd = hours * nodes * price;
+    double usd = hours * nodes * price;
+    if (comes_first(lane)) usd = (usd - context_.settings.role_price_slack_usd) / context_.settings.role_price_factor;
     bool objective_beaten = frontier.objective_to_beat < std::numeric_limits<std::int64_t>::max();
     switch (context_.workload.objective.minimize) {
         case Minimize::cost: objective_beaten &= usd * 1e6 > static_cast<double>(frontier.objective_to_beat); break;
@@ -310,6 +229,7 @@ Frontier TrainingSearch::frontier() const {
             const LayoutResult& result = lane.results->at(nodes);
             if (runs(lane, nodes, result)) points.push_back(point_of(lane, nodes, result));
         }
+    set_preferences(points);
     Expansion expansion = expand(context_, points);
     Frontier out;
     const Minimize minimize = context_.workload.objective.minimize;
@@ -352,7 +272,9 @@ void TrainingSearch::sweep(Lane& lane, const Frontier& frontier) {
         // A what-if follows the winner only: once in time, more nodes cost more, give or take how they divide the
         // batch.
         const auto& deadline = context_.workload.objective.deadline;
-        if (deadline && result.seconds_per_example * examples_ * 1.05 > deadline->v) continue;
+        const double slow = at_quantile(step_interval(*lane.setup, result.layout, result.estimate),
+                                        context_.settings.confidence_deviations);
+        if (deadline && result.seconds_per_example * examples_ * slow * 1.05 > deadline->v) continue;
         const double cost = nodes * result.seconds_per_example;
         dearer = cost < cheapest ? 0 : dearer + 1;
         cheapest = std::min(cheapest, cost);
@@ -376,6 +298,16 @@ void TrainingSearch::sweep(Lane& lane, const Frontier& frontier) {
         for (std::size_t r = 1; r < result.refusals.size(); ++r) {
             const auto& worst = result.refusals[r];
             if (worst.count > 0) add(static_cast<Reason>(r), worst.have, worst.need, worst.count, nodes);
+        }
+        if (result.considered == 0) {
+            lane.considered += 1;
+            lane.refused += 1;
+            lane.rejected.add({.node_type = one.type,
+                               .nodes = nodes,
+                               .reason = Reason::shape_indivisible,
+                               .have = lane.gpus_per_node * nodes,
+                               .need = pinned_devices(lane.space.pinned),
+                               .text = no_division_text(lane.space, lane.gpus_per_node * nodes)});
         }
         if (result.too_many_ranks > 0)
             add(Reason::batch_too_large, lane.space.global_batch, lane.gpus_per_node * nodes, result.too_many_ranks,
@@ -438,6 +370,27 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     return point;
 }
 
+// The series that the table of sizes by role names comes first where it costs little more than the cheapest.
+void TrainingSearch::set_preferences(std::vector<Point>& points) const {
+    if (role_.series == 0 || context_.workload.objective.minimize != Minimize::cost) return;
+    double cheapest = kInfinity;
+    std::vector<Option> priced;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        priced.push_back(price_point(context_, points, static_cast<int>(i), 0));
+        if (priced.back().priced && !refuse_deadline(context_, priced.back().hours))
+            cheapest = std::min(cheapest, priced.back().usd.mid);
+    }
+    const double most =
+        std::max(context_.settings.role_price_factor * cheapest, cheapest + context_.settings.role_price_slack_usd);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const NodeChoice& one = context_.choices[static_cast<std::size_t>(points[i].choice)];
+        points[i].preference = 1;
+        if (!fills_role(role_, *one.node) || !priced[i].priced || priced[i].usd.mid > most) continue;
+        points[i].preference = 0;
+        points[i].rule = "M series first for small models";
+    }
+}
+
 Search TrainingSearch::run() {
     const int threads = context_.options.threads;
     const auto& progress = context_.options.progress;
@@ -472,57 +425,11 @@ Search TrainingSearch::run() {
             if (runs(lane, nodes, result)) search.points.push_back(point_of(lane, nodes, result));
         }
     }
+    set_preferences(search.points);
     return search;
 }
 
 }  // namespace
-
-double training_examples(const Workload& workload) {
-    return workload.total_examples();
-}
-
-double global_batch_of(const Workload& workload) {
-    const double sequence = std::max(1.0, workload.sequence());
-    double batch = 0;
-    if (workload.batch.global_examples)
-        batch = *workload.batch.global_examples;
-    else if (workload.batch.global_tokens)
-        batch = *workload.batch.global_tokens / sequence;
-    else if (!workload.model.transformer())
-        batch = 1024;
-    else if (workload.kind == WorkloadKind::training && parameters_of(workload.model) > 2e8)
-        batch = 4'194'304 / sequence;  // 4 M tokens, as Llama 2
-    else if (workload.kind == WorkloadKind::training)
-        batch = 524'288 / sequence;  // GPT-2 and GPT-3 Small
-    else
-        batch = 64;
-    const double examples = training_examples(workload);
-    if (examples > 0) batch = std::min(batch, examples);
-    return std::max(1.0, std::round(batch));
-}
-
-std::vector<int> node_counts(const WhereSpec& where, const NodeType& type) {
-    if (const auto pinned = where.pinned_nodes(type)) return {*pinned};
-    int most = where.max_nodes ? static_cast<int>(std::min(*where.max_nodes, 1024.0)) : 1024;
-    if (type.available > 0) most = std::min(most, type.available);
-    std::vector<int> counts;
-    for (int n = 1; n <= std::min(16, most); ++n) counts.push_back(n);
-    // Then counts with many divisors, about an eighth to a quarter apart.
-    for (int base = 16; base < most; base *= 2)
-        for (int n : {base * 5 / 4, base * 3 / 2, base * 7 / 4, base * 2})
-            if (n <= most) counts.push_back(n);
-    if (most > 16 && counts.back() != most) counts.push_back(most);
-    return counts;
-}
-
-std::string training_framework(const Workload& workload, const ParallelLayout& layout) {
-    if (!workload.framework.empty()) return workload.framework;
-    if (layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1 || layout.expert > 1) return "megatron";
-    if (layout.offload) return "deepspeed";
-    if (layout.zero >= 2) return "fsdp";
-    if (layout.zero == 1) return "deepspeed";
-    return "pytorch";
-}
 
 Result<Search> search_training(const Context& context, const TrainingSearchOptions& options) {
     if (!(training_examples(context.workload) > 0))
@@ -537,12 +444,14 @@ Result<Point> training_point(const Context& context, int choice_index, int nodes
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(choice_index)];
     const Device device = make_device(context.catalog, choice.type);
     TRY(TrainingSetup setup, make_training_setup(context.workload, context.catalog, device));
-    LayoutSpace space = make_space(context.workload, setup, choice);
-    space.devices = choice.devices() * nodes;
-    if (!setup.device.scale_up_crosses_nodes) space.domain = std::min(space.domain, space.devices_per_node);
+    const LayoutSpace space = layout_space(layout_space(context.workload, setup, choice), setup, nodes);
     LayoutResult result;
     evaluate_layouts(setup, space, nodes, context.settings.fit_wanted, result);
-    if (!result.found) {
+    if (!result.found && result.nearly) {
+        result.layout = result.nearest;
+        result.estimate = result.nearest_estimate;
+        result.seconds_per_example = result.estimate.step_s / result.layout.global_batch();
+    } else if (!result.found) {
         std::string why = "no layout of this shape exists";
         Reason reason = Reason::shape_indivisible;
         for (std::size_t r = 1; r < result.refusals.size(); ++r)
@@ -561,7 +470,15 @@ Result<Point> training_point(const Context& context, int choice_index, int nodes
     lane.setup = &setup;
     lane.space = space;
     lane.gpus_per_node = choice.devices();
-    return search.point_of(lane, nodes, result);
+    Point point = search.point_of(lane, nodes, result);
+    if (!result.found) {
+        point.refused = result.estimate.refused;
+        point.have = result.estimate.have;
+        point.need = result.estimate.need;
+        const Prediction& p = point.prediction;
+        point.prediction.fit_probability = fit_probability(setup, p.memory_bytes);
+    }
+    return point;
 }
 
 }  // namespace stoker

@@ -4,23 +4,10 @@
 
 #include <memory>
 
+#include "plan/layout_search.h"
 #include "plan/option.h"
 
 namespace stoker {
-
-// The best layout for one (node type, number of nodes). Independent of price and region, so what-ifs share it.
-struct LayoutResult {
-    bool done = false, found = false;
-    ParallelLayout layout;
-    TrainingEstimate estimate;
-    double seconds_per_example = 0, fit_probability = 0;
-    std::int64_t considered = 0, refused = 0, too_many_ranks = 0;
-    struct Worst {
-        std::int64_t count = 0;
-        double have = 0, need = 0;
-    };
-    std::array<Worst, static_cast<std::size_t>(Reason::count)> refusals{};
-};
 
 struct LayoutCache;  // by node type and number of nodes; valid for one workload as far as layouts depend on it
 std::shared_ptr<LayoutCache> make_layout_cache();

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+#include "plan/chance.h"
+#include "plan/constraints/constraint.h"
 #include "plan/pipeline.h"
+#include "sizing/disk.h"
 
 namespace stoker {
 namespace {
@@ -53,9 +57,10 @@ std::string why_distributed(const Context& context, const Plan& plan) {
                       : "its states are sharded over all GPUs (FSDP/ZeRO)");
         }
         const double flops_s = step_lower_bound(*setup, global_batch_of(workload), 1) * c.prediction.steps;
+        const std::string_view device = context.node(c.node_type).has_gpu() ? "GPU" : "machine";
         return fmt::format(
-            "distributed because one GPU is too slow (too-slow): at least {} on one; so data parallelism over {} GPUs",
-            format_seconds(Seconds(flops_s)), c.layout.gpus());
+            "distributed because one {} is too slow (too-slow): at least {} on one; so data parallelism over {} {}s",
+            device, format_seconds(Seconds(flops_s)), c.layout.gpus(), device);
     }
     if (c.replicas > 1) {
         std::string text = fmt::format(
@@ -63,7 +68,7 @@ std::string why_distributed(const Context& context, const Plan& plan) {
             "within the limits",
             c.prediction.knee_requests_per_s);
         if (workload.objective.survive_one_replica_lost && workload.kind == WorkloadKind::inference)
-            text += ", and one may be lost";
+            text += ", and one node may be lost";
         if (c.replica.gpus() > 1)
             text +=
                 fmt::format("; each spans {} GPUs because the model is too big for one (too-big)", c.replica.gpus());
@@ -86,7 +91,7 @@ std::string bound_text(const Context& context, const Candidate& c) {
         std::string text = fmt::format("bound by {}: {:.0f} % of the step waits for the network",
                                        to_string(p.bottleneck), p.step_s.mid > 0 ? 100 * network / p.step_s.mid : 0);
         if (p.gradient_bytes > 0)
-            text += fmt::format("; each GPU sends {} of gradients and weights a step",
+            text += fmt::format("; each rank sends {} of gradients and weights a step",
                                 format_bytes_gib(Bytes(p.gradient_bytes)));
         if (p.tensor_bytes > 0)
             text += fmt::format(", {} for tensor parallelism", format_bytes_gib(Bytes(p.tensor_bytes)));
@@ -102,11 +107,48 @@ std::string bound_text(const Context& context, const Candidate& c) {
     return fmt::format("bound by {}", to_string(p.bottleneck));
 }
 
+// How surely the limits are kept.
+std::string limits_text(const Context& context, const Candidate& c) {
+    const ObjectiveSpec& objective = context.workload.objective;
+    const Prediction& p = c.prediction;
+    std::string text;
+    auto add = [&](std::string_view what, std::string limit, double chance) {
+        text += fmt::format("{}the {} of {} is kept with {:.0f} %", text.empty() ? "" : ", ", what, limit,
+                            std::floor(100 * chance + 1e-9));
+    };
+    const bool service = p.latency.requests_per_s > 0;
+    if (objective.deadline && !service)
+        add("deadline", format_seconds(*objective.deadline), chance_below(p.hours, objective.deadline->v / 3600));
+    if (objective.budget && c.priced)
+        add("budget", format_usd(*objective.budget),
+            chance_below(budgeted_usd(context, p.usd, service ? p.hours.mid : 0), objective.budget->dollars()));
+    if (!text.empty())
+        text += fmt::format(" ({:.0f} % asked: objective.confidence)", 100 * context.settings.confidence);
+    return text;
+}
+
+// Regions that are as good, so that a full one is no obstacle.
+std::string same_price_text(const Context& context, const Candidate& c) {
+    constexpr std::size_t kNamed = 4;
+    std::vector<std::string> regions;
+    for (const NodeChoice& choice : context.choices)
+        if (choice.type == c.node_type)
+            for (const Offer& offer : choice.offers)
+                if (offer.priced && offer.pricing == c.pricing && offer.region != c.region &&
+                    std::abs(offer.usd_per_hour - c.node_per_hour.dollars()) < 1e-6)
+                    regions.push_back(offer.region);
+    if (regions.empty()) return "";
+    const std::size_t more = regions.size() > kNamed ? regions.size() - kNamed : 0;
+    regions.resize(regions.size() - more);
+    return fmt::format("at the same price in {}{}", join(regions, ", "),
+                       more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 std::string verdict_of(const Context& context, const Plan& plan) {
     const std::string task = context.workload.title() + objective_text(context.workload);
-    if (plan.candidates.empty()) return fmt::format("{}: not possible. {}", task, plan.infeasible_because);
+    if (plan.candidates.empty()) return task + ": not possible as asked.";
     const Candidate& c = plan.candidates.front();
     const Prediction& p = c.prediction;
     std::string text = fmt::format("{}: {}", task, nodes_text(context, c));
@@ -141,13 +183,28 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
             reasons.push_back(fmt::format("chosen before {} x {} ({})", other->nodes,
                                           context.node(other->node_type).name, other->why_not_first));
     }
+    if (std::string text = limits_text(context, c); !text.empty()) reasons.push_back(text);
+    if (std::string text = same_price_text(context, c); !text.empty()) reasons.push_back(text);
     if (std::string text = why_distributed(context, plan); !text.empty()) reasons.push_back(text);
     if (context.workload.kind != WorkloadKind::notebook) reasons.push_back(bound_text(context, c));
+    if (context.workload.models_served > 1)
+        for (const std::string& note : c.notes)
+            if (note.starts_with("packing")) reasons.push_back(note);
     if (is_rdma(node) && is_training(context.workload.kind))
-        reasons.push_back(fmt::format("{} {:.0f} Gb/s per GPU, {:.1f} Tb/s per VM",
+        reasons.push_back(fmt::format("{} {:.0f} Gb/s per GPU{}, {:.1f} Tb/s per node",
                                       node.rdma_generation.empty() ? node.rdma : node.rdma_generation,
-                                      node.rdma_gbps_per_gpu, node.rdma_gbps_per_node / 1000));
-    if (node.has_gpu() && node.vcpus > 0)
+                                      node.rdma_gbps_per_gpu, node.nics > 1 ? fmt::format(", {} NICs", node.nics) : "",
+                                      node.rdma_gbps_per_node / 1000));
+    if (const double used = c.prediction.utilisation;
+        used > 0 && c.priced && (is_training(context.workload.kind) || serves(context.workload))) {
+        const double price = c.node_per_hour.dollars() / std::max(node.has_gpu() ? node.accelerators : 1.0, 1e-9);
+        reasons.push_back(
+            fmt::format("utilisation {:.0f} %: an hour of useful work of one {} costs {}, its price is {}", 100 * used,
+                        node.has_gpu() ? "GPU" : "node", format_usd(Usd::from_double(price / used)),
+                        format_usd(Usd::from_double(price))));
+    }
+    if (disk_was_asked_for(context.workload.disk) && node.cloud == "azure") reasons.push_back(disks_text(context, c));
+    if (node.accelerators >= 1 && node.vcpus > 0)
         reasons.push_back(fmt::format("{:.0f} vCPUs and {} of RAM for each GPU",
                                       node.vcpus / std::max(node.accelerators, 1e-9),
                                       format_bytes_gib(node.memory * (1 / std::max(node.accelerators, 1.0)))));

@@ -99,6 +99,11 @@ std::vector<WhatIf> what_ifs(const Context& context, const Search& search, const
         with(
             "no spot", [](Workload& w) { w.where.spot = SpotUse::never; }, cache);
 
+    const Accelerator* chosen = context.choices[static_cast<std::size_t>(winner.choice)].accelerator;
+    if (!workload.where.accelerators.empty() && chosen != nullptr && chosen->vendor != "NVIDIA")
+        with(
+            "accelerators: NVIDIA, the portable choice", [](Workload& w) { w.where.accelerators = {"nvidia"}; }, cache);
+
     const bool has_precision = is_training(workload.kind) || workload.kind == WorkloadKind::inference;
     auto precision = [&](Precision to) {
         if (to == workload.precision) return;

@@ -9,9 +9,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSecondsPerHour = 3600, kHoursPerMonth = 730.5, kHoursPerYear = 8766;
-// GPU memory to host memory while the step is halted: PCIe 4 x16 at somewhat less than half of its 25 GB/s, since
-// shards are many small tensors.
-constexpr double kSnapshotBytesPerSecond = 10e9;
 // An assumption: a GPU server that waits draws about 30 % of its full power (70 of 700 W per GPU, but fans and host go
 // on).
 constexpr double kIdlePowerShare = 0.3;
@@ -51,7 +48,7 @@ CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, doubl
     CheckpointPlan plan;
     plan.bytes = checkpoint_bytes;
     plan.write_s = write_bytes_per_s > 0 ? checkpoint_bytes / write_bytes_per_s : 0;
-    const double snapshot_s = checkpoint_bytes / std::max(gpus, 1.0) / kSnapshotBytesPerSecond;
+    const double snapshot_s = checkpoint_bytes / std::max(gpus, 1.0) / failures.snapshot_bytes_per_s;
     plan.stall_s = asynchronous ? std::min(snapshot_s, plan.write_s) : plan.write_s;
 
     const double failures_per_s = failures.failures_per_gpu_hour * gpus / kSecondsPerHour;
@@ -63,8 +60,8 @@ CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, doubl
     if (interval_s > 0) {
         plan.interval_s = interval_s;
     } else {
-        // No shorter than a second: with free checkpoints the formula would say to do nothing else.
-        plan.interval_s = std::max(1.0, daly_interval_s(plan.stall_s, plan.mtbf_s));
+        // With free checkpoints the formula would say to do nothing else.
+        plan.interval_s = std::max(failures.least_interval_s, daly_interval_s(plan.stall_s, plan.mtbf_s));
         if (asynchronous) plan.interval_s = std::max(plan.interval_s, plan.write_s);
     }
     plan.interval_s = std::min(plan.interval_s, work_s);

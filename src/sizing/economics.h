@@ -9,6 +9,8 @@ struct FailureModel {
     double failures_per_gpu_hour = 2.0e-5;  // Llama 3, arXiv 2407.21783: 419 in 54 days on 16,384 GPUs
     double evictions_per_node_hour = 0;     // spot
     double restart_s = 600;                 // detect, reschedule, load, warm up
+    double least_interval_s = 1;            // between checkpoints: small ones are cheap, and a queue of them is not
+    double snapshot_bytes_per_s = 10e9;     // device to host memory while the step is halted, each device
 };
 
 struct CheckpointPlan {
@@ -19,7 +21,7 @@ struct CheckpointPlan {
     double expected_evictions = 0;
     double lost_s_per_failure = 0;
 };
-// An asynchronous checkpoint stalls only for the copy into host memory, at 10 GB/s a device; what was computed while it
+// An asynchronous checkpoint stalls only for the copy into host memory; what was computed while it
 // is written is lost as well when a failure comes, and the next one waits until it is written. Daly 2006, eq. 37:
 // optimal interval; exact goodput with exponential failures. interval_s > 0 pins the interval.
 CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, double nodes, double checkpoint_bytes,

@@ -68,7 +68,9 @@ struct TrainingSetup {
     double host_memory_share = 0.9;       // of a node's memory that offloaded states may fill
     double checkpoint_stall_s = 0;        // per step, where the caller knows it
     // Input
-    double bytes_per_example = 0, storage_bytes_per_s = 0, decode_s_per_example = 0;
+    double bytes_per_example = 0, decode_s_per_example = 0;
+    double storage_bytes_per_s = 0;  // of all nodes together
+    double disk_bytes_per_s = 0;     // of each node's own disk
     // Constants of the cost model that were looked up once
     double k0 = 350, attention_efficiency = 0.68, vector_passes = 1, logit_bytes = 10, moe_imbalance = 1.2;
     double gemm_efficiency = 0.95, gemm_tile_half = 16, gemm_aligned = 8, gemm_misaligned_rate = 0.5,

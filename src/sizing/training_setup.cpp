@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "catalog/model_count.h"
+#include "sizing/disk.h"
 
 namespace stoker {
 namespace {
@@ -336,6 +337,7 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     if (workload.data.bytes_per_example) setup.bytes_per_example = workload.data.bytes_per_example->v;
     if (workload.data.storage_bandwidth_per_second)
         setup.storage_bytes_per_s = workload.data.storage_bandwidth_per_second->v;
+    if (disk_was_asked_for(workload.disk)) setup.disk_bytes_per_s = disk_of(workload.disk, catalog).bytes_per_s;
     if (workload.data.decode_per_example) setup.decode_s_per_example = workload.data.decode_per_example->v;
     fill_gemm_table(setup);
     return setup;

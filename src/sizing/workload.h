@@ -80,6 +80,7 @@ struct ObjectiveSpec {
     std::optional<Seconds> deadline;
     std::optional<Usd> budget;
     LatencySpec latency;
+    std::optional<double> confidence;  // with which deadline and budget are to be kept; absent: the catalogue's default
     bool survive_one_replica_lost = true;
     std::map<std::string, SourcePos> at;
 };
@@ -88,7 +89,7 @@ struct WhereSpec {
     std::vector<std::string> clouds;        // canonical names; empty: azure. "any": all
     std::vector<std::string> regions;       // canonical; empty: all
     std::vector<std::string> sizes;         // canonical names; empty: all
-    std::vector<std::string> accelerators;  // canonical names; empty: all, and CPU machines
+    std::vector<std::string> accelerators;  // words such as h100, amd, tpu; empty: all. See matches_accelerator
     std::vector<std::string> residency;     // geographies that data may not leave
     SpotUse spot = SpotUse::never;
     std::string os = "linux";
@@ -98,8 +99,8 @@ struct WhereSpec {
     std::optional<Seconds> commitment;       // reserved prices may be used when the work lasts this long
     std::map<std::string, SourcePos> at;
 
-    // Whether `accelerators` and `gpus` leave a machine in the running.
-    bool takes(const NodeType& type, const Catalog& catalog) const;
+    // Whether a number of these machines makes up `gpus`.
+    bool takes(const NodeType& type) const;
     // How many of these machines are asked for, by `nodes` or by `gpus`; absent: that is the planner's to find out.
     std::optional<int> pinned_nodes(const NodeType& type) const;
 };
@@ -180,6 +181,9 @@ using FileLoader = std::function<Result<Document>(const std::string& path)>;
 
 // All that is wrong is reported together, each with its place and remedy. Unanswered questions are asked by name.
 Result<Workload> read_workload(const Document& document, const Catalog& catalog, const FileLoader& load);
+
+// A word of where.accelerators names an accelerator, the start of its name (tpu, trainium, a100) or its vendor.
+bool matches_accelerator(std::string_view word, const Accelerator& accelerator);
 
 // Words of use_case. Each has a file data/templates/NAME.yaml.
 const std::vector<std::string>& use_case_names();

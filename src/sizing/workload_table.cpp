@@ -289,6 +289,9 @@ RecordTable<ObjectiveSpec> objective_table() {
     table.other_names({"max_time", "max_duration", "time_limit", "finish_within", "max_hours"});
     table.usd("budget", &ObjectiveSpec::budget, "What it may cost: in all, or a month of a service.", "$20k", 0.01,
               1e12);
+    table.count("confidence", &ObjectiveSpec::confidence,
+                "Probability with which deadline and budget are to be kept; 0.9 when nothing is said.", "0.9", 0.01,
+                0.999);
     table.record("latency", &ObjectiveSpec::latency, latency_table(), "How fast answers must be.");
     table.flag("survive_one_replica_lost", &ObjectiveSpec::survive_one_replica_lost,
                "The limits hold also while one replica is down.", "true");
@@ -319,7 +322,8 @@ RecordTable<WhereSpec> where_table() {
                     "Operating system, which changes the price.", "linux",
                     "ubuntu:linux debian:linux rhel:linux win:windows");
     names(table, "accelerators", &WhereSpec::accelerators,
-          "GPUs that may be used, as stoker catalog gpus names them; all when nothing is said.", "[H100-SXM, H200]");
+          "Accelerators that may be used, by name, start of a name or vendor; all when nothing is said.",
+          "[h100, h200]");
     table.other_names({"accelerator", "gpu", "gpu_type", "gpu_model"});
     table.count("max_nodes", &WhereSpec::max_nodes, "At most so many nodes.", "64", 1, 1e6);
     table.other_names({"max_vms", "max_instances"});

@@ -87,6 +87,26 @@ private:
         problems_.push_back({std::move(message), std::move(remedy), pos});
     }
 
+    // FPGAs are known as a kind, though no size of the catalogue has one: the plan says what to take in their place.
+    void accelerators() {
+        Names known = {"fpga", "nvidia", "amd"};
+        for (const Accelerator& one : catalog_.accelerators()) known.push_back(lower(one.name));
+        for (std::size_t i = 0; i < where_.accelerators.size(); ++i) {
+            std::string& word = where_.accelerators[i];
+            word = lower(trim(word));
+            const auto& all = catalog_.accelerators();
+            const bool found = word == "fpga" || std::any_of(all.begin(), all.end(), [&](const Accelerator& one) {
+                                   return matches_accelerator(word, one);
+                               });
+            if (found) continue;
+            unknown_accelerator_ = true;
+            const auto close = nearest(word, known);
+            add(item("accelerators", i),
+                fmt::format("no accelerator named {}{}", word, close ? fmt::format(" (did you mean {}?)", *close) : ""),
+                "stoker catalog gpus lists them; a vendor (nvidia, amd) or the start of a name (h100, tpu) will do");
+        }
+    }
+
     // Names of the nodes that the user describes; they join the catalogue only later.
     Names own_nodes(const FileLoader& load) {
         Names names;
@@ -148,55 +168,38 @@ private:
         if (where_.clouds.empty() && !where_.nodes_file.empty()) where_.clouds = {"on-prem"};
     }
 
-    void accelerators() {
-        Names found;
-        for (std::size_t i = 0; i < where_.accelerators.size(); ++i) {
-            const auto index = catalog_.find_accelerator(where_.accelerators[i]);
-            if (!index) {
-                const Problem& problem = index.error().problems().front();
-                add(item("accelerators", i), "accelerators: " + problem.message,
-                    problem.remedy.empty() ? "stoker catalog gpus lists what is known" : problem.remedy);
-                continue;
-            }
-            const std::string& name = catalog_.accelerators()[static_cast<std::size_t>(*index)].name;
-            if (!contains(found, name)) found.push_back(name);
-        }
-        unknown_accelerator_ = found.size() < where_.accelerators.size();
-        where_.accelerators = std::move(found);
-    }
-
     bool in_reach(const NodeType& type) const {
         if (!where_.sizes.empty()) return contains(where_.sizes, type.name);
         return contains(searched(), type.cloud);
     }
 
-    // Whether any machine of the clouds has these GPUs, and a number of them that makes up the sum.
+    bool is_wanted(const NodeType& type) const {
+        if (!type.has_gpu()) return false;
+        const Accelerator& one = catalog_.accelerators()[static_cast<std::size_t>(type.accelerator)];
+        return where_.accelerators.empty() ||
+               std::any_of(where_.accelerators.begin(), where_.accelerators.end(),
+                           [&](const std::string& word) { return matches_accelerator(word, one); });
+    }
+
+    // Whether some number of machines makes up the sum. That a cloud has no such accelerator at all is the plan's to
+    // say.
     void gpus() {
-        if (unknown_cloud_ || unknown_accelerator_ || !where_.nodes_file.empty()) return;
-        if (where_.accelerators.empty() && !where_.gpus) return;
-        WhereSpec any_number = where_;
-        any_number.gpus.reset();
+        if (!where_.gpus || unknown_cloud_ || unknown_accelerator_ || !where_.nodes_file.empty()) return;
         std::vector<int> per_node;
-        bool fits = false;
         for (const NodeType& type : catalog_.node_types()) {
-            if (!in_reach(type) || !any_number.takes(type, catalog_)) continue;
-            fits = fits || where_.takes(type, catalog_);
+            if (!in_reach(type) || !is_wanted(type)) continue;
+            if (where_.takes(type)) return;
             if (std::find(per_node.begin(), per_node.end(), type.whole_gpus()) == per_node.end())
                 per_node.push_back(type.whole_gpus());
         }
+        if (per_node.empty()) return;
+        std::sort(per_node.begin(), per_node.end());
+        Names counts;
+        for (const int count : per_node) counts.push_back(std::to_string(count));
         const std::string kinds = where_.accelerators.empty() ? "GPUs" : join_or(where_.accelerators);
-        if (per_node.empty()) {
-            add(place_of(where_.at, "accelerators", place_of(where_.at, "gpus", {})),
-                fmt::format("accelerators: no machine that may be used has {}", kinds),
-                "stoker catalog sizes lists the machines and their GPUs; cloud: any looks everywhere");
-        } else if (!fits) {
-            std::sort(per_node.begin(), per_node.end());
-            Names counts;
-            for (const int count : per_node) counts.push_back(std::to_string(count));
-            add(place_of(where_.at, "gpus", {}),
-                fmt::format("gpus: {:.0f} is no multiple of the GPUs of one machine: those with {} have {}",
-                            where_.gpus.value_or(0), kinds, join_or(counts)));
-        }
+        add(place_of(where_.at, "gpus", {}),
+            fmt::format("gpus: {:.0f} is no multiple of the GPUs of one machine: those with {} have {}", *where_.gpus,
+                        kinds, join_or(counts)));
     }
 
     void sizes(const Names& own) {
@@ -345,11 +348,7 @@ private:
 
 }  // namespace
 
-bool WhereSpec::takes(const NodeType& type, const Catalog& catalog) const {
-    if (!accelerators.empty() &&
-        !(type.has_gpu() &&
-          contains(accelerators, catalog.accelerators()[static_cast<std::size_t>(type.accelerator)].name)))
-        return false;
+bool WhereSpec::takes(const NodeType& type) const {
     return !gpus || (type.whole_gpus() > 0 && std::fmod(*gpus, type.whole_gpus()) == 0);
 }
 
@@ -357,6 +356,20 @@ std::optional<int> WhereSpec::pinned_nodes(const NodeType& type) const {
     if (nodes) return static_cast<int>(std::lround(*nodes));
     if (gpus && type.whole_gpus() > 0) return static_cast<int>(std::lround(*gpus / type.whole_gpus()));
     return std::nullopt;
+}
+
+bool matches_accelerator(std::string_view word, const Accelerator& accelerator) {
+    auto folded = [](std::string_view text) {
+        std::string out;
+        for (char c : lower(text))
+            if (c != '-' && c != '_' && c != ' ') out += c;
+        return out;
+    };
+    const std::string wanted = folded(word);
+    if (wanted.empty()) return false;
+    if (folded(accelerator.name).starts_with(wanted) || folded(accelerator.vendor) == wanted) return true;
+    return std::any_of(accelerator.aliases.begin(), accelerator.aliases.end(),
+                       [&](const std::string& alias) { return folded(alias) == wanted; });
 }
 
 void resolve_where(WorkloadForm& workload, const Catalog& catalog, const FileLoader& load, Problems& problems) {

@@ -13,9 +13,18 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     TRY(const PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
     TRY(const Candidate candidate, estimate(workload, *catalog, options));
-    if (session.format != Format::text)
-        return CommandOutput{dump(session, candidate_json(candidate, workload, *catalog)), 0};
-    return CommandOutput{render_estimate(workload, candidate, *catalog, session.style), 0};
+    const int exit = candidate.refused == Reason::none ? 0 : 1;
+    if (session.format != Format::text) {
+        Json out = candidate_json(candidate, workload, *catalog);
+        if (exit != 0)
+            out.set("refused", Json::object()
+                                   .set("reason", code(candidate.refused))
+                                   .set("have", candidate.have)
+                                   .set("need", candidate.need)
+                                   .set("text", candidate.refusal));
+        return CommandOutput{dump(session, out), exit};
+    }
+    return CommandOutput{render_estimate(workload, candidate, *catalog, session.style), exit};
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ Command plan_command() {
         .options =
             {{.name = "show",
               .value = "WHAT",
-              .help = "also show: rejected candidates, or all",
-              .choices = {"rejected", "all"}},
+              .help = "also show: rejected candidates, all advice, or all",
+              .choices = {"rejected", "advice", "all"}},
              {.name = "html", .value = "FILE", .help = "also write one self-contained page", .completes = "file"},
              {.name = "top", .value = "N", .help = "how many candidates to list (5)"},
              {.name = "save",

@@ -186,10 +186,15 @@ std::string candidate_table(const std::vector<Candidate>& list, const Catalog& c
     return table_text(style, columns, rows);
 }
 
-std::string advice_block(const Plan& plan, const Style& style) {
+// The most important first; background and what exceeds a page only on request.
+std::string advice_block(const Plan& plan, const Style& style, bool all) {
+    constexpr std::size_t kShown = 12;
     if (plan.advice.empty()) return {};
     std::string text = "\n  " + style.bold("Watch out") + "\n";
+    std::size_t shown = 0;
     for (const Advice& advice : plan.advice) {
+        if (!all && (advice.background || shown >= kShown)) continue;
+        ++shown;
         const std::string mark = advice.severity == Severity::error     ? style.bad("x")
                                  : advice.severity == Severity::warning ? style.warn("!")
                                                                         : style.dim("i");
@@ -201,6 +206,9 @@ std::string advice_block(const Plan& plan, const Style& style) {
         }
         text += indented(line, style, "   " + mark + " ", 5);
     }
+    if (shown == 0) text.clear();
+    if (const std::size_t more = plan.advice.size() - shown; more > 0)
+        text += style.dim(fmt::format("{}     {} more: --show advice", shown == 0 ? "\n" : "", more)) + "\n";
     return text;
 }
 
@@ -355,7 +363,7 @@ std::string render_plan(const Plan& plan, const Catalog& catalog, const Style& s
         text += list_block("Why", plan.reasons, style);
         text += platform_block(plan, style);
     }
-    text += advice_block(plan, style);
+    text += advice_block(plan, style, options.show == "advice" || options.show == "all");
     text += list_block("Taken for granted", plan.workload.assumptions, style);
     const std::string_view arrow = style.unicode ? "→" : "->";
     text += list_block("It would change if", what_changes(plan, true, arrow), style);
@@ -371,6 +379,9 @@ std::string render_estimate(const Workload& workload, const Candidate& candidate
     text += "\n" + chosen_line(candidate, catalog, style);
     text += indented(layout_line(candidate, workload, catalog), style, "  ", 2);
     if (runs_by_the_hour(p)) text += latency_line(p, style);
+    if (candidate.refused != Reason::none)
+        text += indented(fmt::format("cannot run ({}): {}", code(candidate.refused), candidate.refusal), style,
+                         "  " + style.bad("x") + " ", 4);
     std::vector<std::vector<std::string>> rows;
     for (int i = 0; i < kTimeTerms; ++i) {
         const double value = p.seconds[static_cast<std::size_t>(i)];

@@ -45,20 +45,23 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
         if (is_t4(rejection.node_type) && rejection.reason == Reason::memory) t4 = &rejection;
     for (const Candidate& candidate : input.plan.candidates)
         if (is_t4(candidate.node_type) && candidate.replica.gpus() == 1 && on_t4 == nullptr) on_t4 = &candidate;
-    if (on_t4 != nullptr) {
-        std::string text = fmt::format(
+    if (on_t4 != nullptr && node.has_gpu()) {
+        std::string text =
             "the model fits a T4 (about 15 of its 16 GiB are usable; INT8, FP16 and Tensor Cores, no BF16): start at "
-            "{}",
-            context.node(on_t4->node_type).name);
+            "NC4as_T4_v3";
+        auto t4_size = context.catalog.find_node_type("Standard_NC4as_T4_v3");
         auto a100 = context.catalog.find_node_type("Standard_NC24ads_A100_v4");
-        if (a100) {
-            const Price* price = context.catalog.price(*a100, on_t4->region, workload.where.os, on_t4->pricing);
-            if (price != nullptr && price->per_hour.dollars() > 0)
+        if (t4_size && a100) {
+            auto price = [&](int type) {
+                return context.catalog.price(type, on_t4->region, workload.where.os, Pricing::on_demand);
+            };
+            if (const Price* small = price(*t4_size), *large = price(*a100);
+                small != nullptr && large != nullptr && large->per_hour.dollars() > 0)
                 text += fmt::format("; an hour costs {:.0f} % of an A100's",
-                                    100 * on_t4->node_per_hour.dollars() / price->per_hour.dollars());
+                                    100 * small->per_hour.dollars() / large->per_hour.dollars());
         }
         out.push_back({Severity::info, "t4-first", text, "", ""});
-    } else if (t4 != nullptr && kind == WorkloadKind::inference) {
+    } else if (on_t4 == nullptr && t4 != nullptr && kind == WorkloadKind::inference) {
         out.push_back({Severity::info, "t4-too-small", fmt::format("does not fit one T4: {}", t4->text), "", ""});
     }
 
@@ -67,6 +70,10 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
             twin_without_rdma(context.catalog, rejection.node_type) < 0)
             continue;
         if (rejection.text.find("against") == std::string::npos) continue;
+        const int twin = twin_without_rdma(context.catalog, rejection.node_type);
+        const bool shown = std::any_of(input.plan.candidates.begin(), input.plan.candidates.end(),
+                                       [&](const Candidate& c) { return c.node_type == twin; });
+        if (!shown) continue;
         out.push_back({Severity::info, "no-infiniband-for-inference",
                        fmt::format("{}: {}", context.node(rejection.node_type).name, rejection.text), "",
                        node.provenance.source});
@@ -87,11 +94,11 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
                          to_string(winner->prediction.prefill_bound), to_string(winner->prediction.bottleneck)),
              "", ""});
     if (workload.models_served > 1)
-        out.push_back({Severity::info, "several-models",
-                       fmt::format("{:.0f} models: one VM with several GPUs (NC64as_T4_v3 has four T4) holds them "
-                                   "together; each model has its own GPU",
-                                   workload.models_served),
-                       "", ""});
+        out.push_back(
+            {Severity::info, "several-models",
+             "each model has a GPU of its own on the shared VM; on one GPU for all they would share its memory "
+             "and wait for each other",
+             "", ""});
     if (kind == WorkloadKind::batch_inference)
         out.push_back({Severity::info, "real-time-variant",
                        "the same model behind an endpoint is a different plan: set kind: inference with "

@@ -2,8 +2,27 @@
 #include <fmt/format.h>
 
 #include "plan/advice/advice.h"
+#include "plan/pipeline.h"
 
 namespace stoker {
+
+namespace {
+
+std::string nvidia_alternative(const AdviceInput& input) {
+    for (const auto* list : {&input.plan.candidates, &input.plan.pareto})
+        for (const Candidate& other : *list) {
+            const NodeType& machine = input.node(other);
+            if (machine.has_gpu() &&
+                input.context.catalog.accelerators()[static_cast<std::size_t>(machine.accelerator)].vendor == "NVIDIA")
+                return fmt::format(". First with NVIDIA: {} x {}, {}", other.nodes, machine.name,
+                                   format_usd(Usd::from_double(other.prediction.usd.mid)));
+        }
+    return input.context.workload.where.accelerators.empty()
+               ? ". No NVIDIA size is among the answers: where: {accelerators: [nvidia]} tells why"
+               : ". What NVIDIA would take stands under what would change";
+}
+
+}  // namespace
 
 void advise_knowledge(const AdviceInput& input, AdviceList& out) {
     const Candidate* winner = input.winner();
@@ -11,8 +30,27 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
     const Workload& workload = input.context.workload;
     const NodeType& node = input.node(*winner);
     if (workload.model.assumed)
-        out.push_back({Severity::warning, "assumed-model", workload.model.assumption,
+        out.push_back({Severity::warning, "assumed-model",
+                       "the shape of the model is assumed (see what was taken for granted)",
                        "give layers, hidden, heads, kv_heads, ffn and vocab, or a config.json", ""});
+    if (input.context.accelerator_missing) {
+        for (const std::string& word : workload.where.accelerators) {
+            std::string why = "no size of it is in the clouds asked for";
+            if (word.starts_with("tpu") || word == "google")
+                why = "TPUs are had from Google Cloud only and run through XLA (JAX, PyTorch/XLA)";
+            else if (word.starts_with("trainium") || word.starts_with("inferentia"))
+                why = "Trainium and Inferentia are had from AWS only and need the Neuron SDK";
+            else if (word == "fpga")
+                why =
+                    "FPGAs give deterministic latency to a fixed circuit; training frameworks and LLM engines do not "
+                    "run on them";
+            out.push_back({Severity::warning, "lock-in",
+                           fmt::format("{} was asked for: {}. Code written for it is locked in to one vendor and its "
+                                       "toolchain; this plan is the NVIDIA alternative",
+                                       word, why),
+                           "where: {cloud: any} weighs what other clouds have", ""});
+        }
+    }
     if (!node.has_gpu()) return;
     const Accelerator& gpu = input.context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)];
     const bool training = is_training(workload.kind);
@@ -22,36 +60,30 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
              "no published training run on a T4 is known: this figure is bounded from V100 runs and the data sheet",
              "time a few steps first", ""});
     else if (gpu.name == "T4" || gpu.name == "A10") {
-        if (!training && workload.model.kind == ModelKind::decoder)
+        if (serves(workload) && workload.model.kind == ModelKind::decoder)
             out.push_back(
                 {Severity::info, "no-llm-row",
-                 fmt::format("no published LLM serving run on a {} is known; the interval is wider for it", gpu.name),
-                 "", ""});
+                 fmt::format("no published LLM serving run on {} is known; the interval is wider for it", gpu.name), "",
+                 ""});
+    } else if (gpu.vendor == "AMD" && !training && !serves(workload)) {
+        // A graphics size: its driver comes with it.
     } else if (gpu.vendor == "AMD") {
         std::string text = training
                                ? "no published training run on AMD Instinct is in the data; peer links of MI300X are "
                                  "64 GB/s point to point. CUDA-only code (NCCL, TensorRT) must be ported to ROCm"
                                : "engines and kernels must be their ROCm builds; only MLPerf rows back the figures";
-        for (const Candidate& other : input.plan.candidates) {
-            const NodeType& machine = input.node(other);
-            if (!machine.has_gpu() ||
-                input.context.catalog.accelerators()[static_cast<std::size_t>(machine.accelerator)].vendor != "NVIDIA")
-                continue;
-            text += fmt::format(". First with NVIDIA: {} x {}, {}", other.nodes, machine.name,
-                                format_usd(Usd::from_double(other.prediction.usd.mid)));
-            break;
-        }
+        text += nvidia_alternative(input);
         out.push_back({Severity::warning, "amd", text, "name sizes or sort out ROCm before counting on it", ""});
     } else if (!make_device(input.context.catalog, winner->node_type).measured) {
         out.push_back({Severity::info, "unmeasured-device",
                        fmt::format("no published run on {} is known; the interval is wider for it", gpu.name), "", ""});
     }
-    if (gpu.vendor != "NVIDIA" && gpu.vendor != "AMD")
-        out.push_back({Severity::warning, "lock-in",
-                       fmt::format("{} is had from one vendor or cloud only and needs its own toolchain; the NVIDIA "
-                                   "candidates are the portable choice",
-                                   gpu.name),
-                       "", ""});
+    if (gpu.vendor != "NVIDIA" && gpu.vendor != "AMD") {
+        std::string text = fmt::format("{} is had from {} only and needs its own toolchain: code is locked in to it",
+                                       gpu.name, gpu.vendor);
+        text += nvidia_alternative(input);
+        out.push_back({Severity::warning, "lock-in", std::move(text), "", ""});
+    }
     if (!gpu.has(workload.precision) && training)
         out.push_back({Severity::warning, "precision-emulated",
                        fmt::format("{} has no {} units", gpu.name, to_string(workload.precision)), "", ""});

@@ -13,43 +13,44 @@ void advise_network(const AdviceInput& input, AdviceList& out) {
     if (gang && is_rdma(node) && node.cloud == "azure") {
         out.push_back(
             {Severity::info, "ib-scale-set",
-             "InfiniBand works inside one scale set only: Uniform, singlePlacementGroup true, overprovision false, at "
-             "most 100 instances (300 by request). A proximity placement group is neither needed nor enough; "
-             "the 30-50 % gain told of it has no source",
-             "Flexible is the default of az vmss create and has no InfiniBand: say --orchestration-mode Uniform "
-             "--single-placement-group true",
-             "Azure setup-infiniband page, 2026-09-25"});
-        if (winner->nodes > 100)
+             fmt::format(
+                 "InfiniBand works inside one scale set in one zone only: orchestration mode Uniform (not the "
+                 "default), singlePlacementGroup true, overprovision false, at most {:.0f} instances ({:.0f} by "
+                 "request). A proximity placement group is neither needed nor enough; the loss of 30-50 % "
+                 "told of zones apart has no source",
+                 input.context.settings.placement_group, input.context.settings.placement_group_on_request),
+             "", "Azure setup-infiniband page, 2026-09-25"});
+        if (winner->nodes > input.context.settings.placement_group)
             out.push_back({Severity::warning, "ib-scale-set-limit",
-                           fmt::format("{} nodes in one placement group need a support request (limit 100, up to 300)",
-                                       winner->nodes),
+                           fmt::format("{} nodes in one placement group need a support request before anything else "
+                                       "(limit {:.0f}, up to {:.0f})",
+                                       winner->nodes, input.context.settings.placement_group,
+                                       input.context.settings.placement_group_on_request),
                            "", "Azure setup-infiniband page"});
         out.push_back({Severity::info, "ib-per-gpu",
                        fmt::format("{:.0f} Gb/s is per GPU: {} NICs, {:.1f} Tb/s per VM", node.rdma_gbps_per_gpu,
                                    node.nics, node.rdma_gbps_per_node / 1000),
                        "", node.provenance.source});
-        out.push_back({Severity::info, "one-zone",
-                       "all nodes of the gang belong in one zone; spreading them over zones costs latency on every "
-                       "collective (how much is not published)",
-                       "", ""});
     }
-    if (gang && !is_rdma(node)) {
+    if (gang && !is_rdma(node) && node.cloud != "on-prem") {
         double waiting = 0;
         const Prediction& p = winner->prediction;
         for (TimeTerm term : {TimeTerm::tensor_comm, TimeTerm::context_comm, TimeTerm::expert_comm,
                               TimeTerm::pipeline_comm, TimeTerm::gradient_comm, TimeTerm::gather_comm})
             waiting += p.seconds[static_cast<std::size_t>(term)];
-        out.push_back(
-            {p.step_s.mid > 0 && waiting > 0.2 * p.step_s.mid ? Severity::warning : Severity::info, "no-infiniband",
-             fmt::format(
-                 "{} nodes without InfiniBand: {:.0f} % of each step waits for Ethernet at {:.0f} Gb/s per node",
-                 winner->nodes, p.step_s.mid > 0 ? 100 * waiting / p.step_s.mid : 0, node.ethernet_gbps),
-             "an ND size with InfiniBand if the wait matters; enable accelerated networking", ""});
+        if (waiting > 0.05 * p.step_s.mid)
+            out.push_back(
+                {p.step_s.mid > 0 && waiting > 0.2 * p.step_s.mid ? Severity::warning : Severity::info, "no-infiniband",
+                 fmt::format(
+                     "{} nodes without InfiniBand: {:.0f} % of each step waits for Ethernet at {:.0f} Gb/s per node",
+                     winner->nodes, p.step_s.mid > 0 ? 100 * waiting / p.step_s.mid : 0, node.ethernet_gbps),
+                 "an ND size with InfiniBand if the wait matters; enable accelerated networking", ""});
     }
     if (!is_rdma(node) && node.has_gpu() && node.accelerated_networking.substr(0, 2) == "no")
         out.push_back({Severity::info, "no-accelerated-networking",
                        node.name + " does not support accelerated networking", "", node.provenance.source});
-    if (training || input.context.workload.kind == WorkloadKind::batch_inference)
+    if (node.cloud != "on-prem" && node.cloud != "this-machine" &&
+        (training || input.context.workload.kind == WorkloadKind::batch_inference))
         out.push_back(
             {Severity::info, "storage-region",
              fmt::format("keep data and checkpoints in {}: reading across regions costs egress and stalls the input",

@@ -8,7 +8,6 @@ namespace stoker {
 void advise_platform(const AdviceInput& input, AdviceList& out) {
     const Candidate* winner = input.winner();
     if (winner == nullptr || input.node(*winner).cloud != "azure") return;
-    const WorkloadKind kind = input.context.workload.kind;
     switch (input.plan.platform.orchestrator) {
         case Orchestrator::batch:
             out.push_back({Severity::info, "batch-spot",
@@ -35,11 +34,6 @@ void advise_platform(const AdviceInput& input, AdviceList& out) {
             break;
         default: break;
     }
-    if (winner->nodes == 1 && kind != WorkloadKind::inference)
-        out.push_back({Severity::info, "simple-deployment",
-                       "one node: by hand is fine for a single run, an orchestrator pays off from the second (restart, "
-                       "stop, bill)",
-                       "", ""});
 }
 
 }  // namespace stoker

@@ -4,16 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "catalog/model_count.h"
 #include "plan/advice/advice.h"
+#include "plan/roles.h"
 
 namespace stoker {
 namespace {
-
-bool is_generative(const ModelSpec& model) {
-    return model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder ||
-           model.kind == ModelKind::diffusion;
-}
 
 struct Correction {
     std::string_view size, text;
@@ -23,11 +18,9 @@ constexpr Correction kCorrections[] = {
     {"Standard_NV36ads_A10_v5", "often quoted at $1.80; that is near NV18ads (1.60). The list price in eastus is 3.20"},
     {"Standard_NC64as_T4_v3", "often quoted at $4.25; the list price in eastus is 4.352"},
     {"Standard_D16s_v5", "has 16 vCPUs and 64 GiB, not 64 and 128 as sometimes written"},
-    {"Standard_ND96asr_v4",
-     "\"200 Gb/s\" is per GPU: 8 NICs give 1.6 Tb/s a VM; 27.197 per hour in eastus, no price in eastus2"},
+    {"Standard_ND96asr_v4", "27.197 per hour in eastus; the price list has none for eastus2"},
     {"Standard_ND96isr_H100_v5",
-     "\"400 Gb/s\" is per GPU: 3.2 Tb/s a VM; no longer the flagship: the H200 node is cheaper with 76 % more memory, "
-     "MI300X and GB200 are public"},
+     "no longer the flagship: the H200 node is cheaper with 76 % more memory, MI300X and GB200 are public"},
 };
 
 }  // namespace
@@ -37,32 +30,33 @@ void advise_recommendations(const AdviceInput& input, AdviceList& out) {
     const Workload& workload = input.context.workload;
     if (winner == nullptr) return;
     const NodeType& node = input.node(*winner);
-    const bool small = !is_generative(workload.model) && (!workload.model_known || parameters_of(workload.model) < 1e8);
-    std::string role, sizes;
-    if (is_training(workload.kind)) {
-        role = small                           ? "training a small model"
-               : is_generative(workload.model) ? "training generative AI"
-                                               : "training a complex model";
-        sizes = small ? "M series (memory-optimised CPU)" : "ND with InfiniBand, NC with Ethernet as the alternative";
-    } else if (workload.kind == WorkloadKind::inference) {
-        role = small ? "inference of a small model" : "inference of a generative or complex model";
-        sizes = small ? "F series (CPU; today Fasv6)" : "NC or ND";
-    }
-    if (!role.empty() && node.cloud == "azure") {
-        std::string text =
-            fmt::format("Azure's table for {}: {}, image Data Science VM. Chosen: {}", role, sizes, node.name);
-        if (is_training(workload.kind) && !small) {
-            const Candidate* nc = nullptr;
-            for (const Candidate& candidate : input.plan.candidates)
-                if (short_size(input.node(candidate).name).substr(0, 2) == "NC" && nc == nullptr) nc = &candidate;
-            for (const Candidate& candidate : input.plan.pareto)
-                if (short_size(input.node(candidate).name).substr(0, 2) == "NC" && nc == nullptr) nc = &candidate;
-            if (nc != nullptr)
-                text += fmt::format("; with Ethernet: {} x {}, {}, {}", nc->nodes, input.node(*nc).name,
-                                    format_seconds(Seconds(nc->prediction.hours.mid * 3600)),
-                                    format_usd(Usd::from_double(nc->prediction.usd.mid)));
+    const Role role = role_of(workload);
+    if (!role.name.empty() && node.cloud == "azure" && workload.where.sizes.empty()) {
+        std::string text = fmt::format("Azure's table for {}: {}, image Data Science VM", role.name, role.sizes);
+        if (role.series != 0 && !fills_role(role, node)) {
+            const Candidate* named = nullptr;
+            for (const auto* list : {&input.plan.candidates, &input.plan.pareto})
+                for (const Candidate& candidate : *list)
+                    if (named == nullptr && fills_role(role, input.node(candidate))) named = &candidate;
+            if (named != nullptr)
+                text += fmt::format("; here {} x {} would cost {}, so it is not first", named->nodes,
+                                    input.node(*named).name, format_usd(Usd::from_double(named->prediction.usd.mid)));
             else
-                text += "; NC with Ethernet was weighed and lost (--show rejected)";
+                text += "; such a size is out of the question here (--show rejected)";
+        }
+        if (is_training(workload.kind) && !role.small) {
+            const auto& alternative = input.plan.ethernet;
+            if (short_size(node.name).starts_with("NC")) {
+                // the alternative itself was chosen
+            } else if (!alternative.empty()) {
+                const Candidate& nc = alternative.front();
+                text += fmt::format("; with Ethernet: {} x {}, {}, {}{}", nc.nodes, input.node(nc).name,
+                                    format_seconds(Seconds(nc.prediction.hours.mid * 3600)),
+                                    format_usd(Usd::from_double(nc.prediction.usd.mid)),
+                                    nc.why_not_first.empty() ? "" : ", " + nc.why_not_first);
+            } else {
+                text += "; no NC with Ethernet came near (--show rejected)";
+            }
         }
         out.push_back({Severity::info, "azure-table", text, "", "Azure IaaS compute recommendations for AI"});
     }

@@ -1,4 +1,6 @@
 // Announced retirements of what is shown, and of the series people still ask for.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "plan/advice/advice.h"
@@ -14,7 +16,8 @@ void advise_retirement(const AdviceInput& input, AdviceList& out) {
         if (date.empty() || node.name == last) continue;
         last = node.name;
         const long left = days_between(context.options.today, date);
-        const bool soon = left < 400 || candidate.prediction.hours.mid > 24.0 * static_cast<double>(left);
+        const bool chosen = &candidate == input.plan.candidates.data();
+        const bool soon = chosen && (left < 400 || candidate.prediction.hours.mid > 24.0 * static_cast<double>(left));
         out.push_back({soon ? Severity::warning : Severity::info, "retirement-announced",
                        fmt::format("{} retires on {} ({} days from {})", node.name, date, left, context.options.today),
                        "prefer a current series for anything that outlives it", node.provenance.source});
@@ -22,11 +25,19 @@ void advise_retirement(const AdviceInput& input, AdviceList& out) {
     const Candidate* winner = input.winner();
     if (winner == nullptr) return;
     const std::string name = short_size(input.node(*winner).name);
-    if (!name.empty() && name[0] == 'F' && retirement_of(context, winner->node_type).empty())
-        out.push_back({Severity::info, "f-series",
-                       "Fsv2 (and F, Fs) retire on 2028-11-15, so the current Fasv6 is planned; it needs a Generation "
-                       "2 image with NVMe",
+    if (input.node(*winner).cloud == "azure" && !name.empty() && name[0] == 'F' &&
+        retirement_of(context, winner->node_type).empty()) {
+        std::string date;  // of the older sizes of the series
+        for (const NodeType& other : context.catalog.node_types())
+            if (other.cloud == "azure" && other.purpose == "compute" && !other.retirement_date.empty())
+                date = std::max(date, other.retirement_date);
+        const bool past = days_between(context.options.today, date) <= 0;
+        out.push_back({Severity::warning, "f-series",
+                       fmt::format("Fsv2 (and F, Fs) {} on {}, so the current {} is planned; it needs a Generation 2 "
+                                   "image with NVMe",
+                                   past ? "retired" : "retire", date, input.node(*winner).family),
                        "", "Azure retired sizes list"});
+    }
     long retired = 0;
     for (const Rejection& rejection : input.plan.rejected) retired += rejection.reason == Reason::retired;
     if (retired > 0)

@@ -16,6 +16,10 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
         out.push_back({Severity::warning, std::string(id), std::move(text), std::move(remedy),
                        "measured sweeps, see docs/reference/model.md"});
     };
+    auto hint = [&](std::string_view id, std::string text, std::string remedy) {
+        smell(id, std::move(text), std::move(remedy));
+        out.back().severity = Severity::info;
+    };
     const auto share = [&](TimeTerm term) {
         return p.step_s.mid > 0 ? p.seconds[static_cast<std::size_t>(term)] / p.step_s.mid : 0;
     };
@@ -46,10 +50,10 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
               fmt::format("head dimension {} misses the fast attention kernels", workload.model.head_dim),
               "64, 128 or 256");
     if (workload.model.transformer() && workload.model.vocabulary % (64 * layout.tensor) != 0)
-        smell("smell-vocabulary",
-              fmt::format("vocabulary {} is not padded to a multiple of {}", workload.model.vocabulary,
-                          64 * layout.tensor),
-              "pad the embedding");
+        hint("smell-vocabulary",
+             fmt::format("vocabulary {} is not padded to a multiple of {}", workload.model.vocabulary,
+                         64 * layout.tensor),
+             "frameworks pad the embedding when told");
     if (!workload.flash_attention && workload.sequence() >= 2048)
         smell("smell-unfused-attention", "unfused attention at 2k tokens and more", "FlashAttention");
     if (workload.precision == Precision::fp32 && node.has_gpu())

@@ -14,18 +14,13 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
     const Prediction& p = winner->prediction;
     const WorkloadKind kind = input.context.workload.kind;
     if (p.utilisation > 0 && p.utilisation < 0.3 && kind != WorkloadKind::notebook) {
-        const double price = winner->node_per_hour.dollars() / std::max(node.has_gpu() ? node.accelerators : 1.0, 1e-9);
-        out.push_back(
-            {Severity::warning, "under-used",
-             fmt::format("expected utilisation {:.0f} %: an hour of useful work costs {} per device instead of {}",
-                         100 * p.utilisation, format_usd(Usd::from_double(price / p.utilisation)),
-                         format_usd(Usd::from_double(price))),
-             kind == WorkloadKind::inference ? "share the GPU, scale to fewer replicas, or drop the spare one"
-                                             : "a smaller size",
-             ""});
+        out.push_back({Severity::warning, "under-used",
+                       fmt::format("only {:.0f} % of what is paid for is used", 100 * p.utilisation),
+                       kind == WorkloadKind::inference ? "share the GPU, scale to fewer replicas, or drop the spare one"
+                                                       : "a smaller size",
+                       ""});
     }
-    if (p.memory_capacity_bytes > 0 && p.memory_bytes.mid > 0.95 * p.memory_capacity_bytes &&
-        kind != WorkloadKind::inference)
+    if (p.memory_capacity_bytes > 0 && p.memory_bytes.mid > 0.95 * p.memory_capacity_bytes && is_training(kind))
         out.push_back(
             {Severity::warning, "memory-nearly-full",
              fmt::format("{} of {}: a fragmentation spike ends the run", format_bytes_gib(Bytes(p.memory_bytes.mid)),

@@ -33,10 +33,13 @@ MaybeRefusal refuse_pricing(const Context& context, int type, const Offer& offer
 // That many nodes of an offer.
 MaybeRefusal refuse_quota(const Context& context, int type, const Offer& offer, int nodes);
 MaybeRefusal refuse_count(const Context& context, int type, const Offer& offer, int nodes);
+MaybeRefusal refuse_large_gang(const Context& context, int type, const Offer& offer, int nodes);
 
 // The finished candidate.
-MaybeRefusal refuse_deadline(const Context& context, double hours);
-MaybeRefusal refuse_budget(const Context& context, double usd);
+MaybeRefusal refuse_deadline(const Context& context, const Range& hours);
+MaybeRefusal refuse_budget(const Context& context, const Range& usd);
+// What a budget is compared with: the whole job, or a month of a service (service_hours > 0) that has no period.
+Range budgeted_usd(const Context& context, const Range& usd, double service_hours);
 
 // The lists.
 MaybeRefusal refuse_node(const Context& context, int type);

@@ -5,9 +5,29 @@
 
 namespace stoker {
 
+namespace {
+
+bool is_in_clouds(const Context& context, int type);
+
+}  // namespace
+
 bool is_asked_for(const Context& context, int type) {
+    if (!is_in_clouds(context, type)) return false;
+    const auto& words = context.workload.where.accelerators;
+    const NodeType& node = context.node(type);
+    if (words.empty()) return true;
+    if (!node.has_gpu()) return false;
+    const Accelerator& accelerator = context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)];
+    if (context.accelerator_missing) return accelerator.vendor == "NVIDIA";
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return matches_accelerator(word, accelerator); });
+}
+
+namespace {
+
+bool is_in_clouds(const Context& context, int type) {
     const auto& where = context.workload.where;
-    if (!where.takes(context.node(type), context.catalog)) return false;
+    if (!where.takes(context.node(type))) return false;
     if (!where.sizes.empty()) return context.size_was_named(type);
     const std::string& cloud = context.node(type).cloud;
     const bool own = cloud == "on-prem";
@@ -16,6 +36,8 @@ bool is_asked_for(const Context& context, int type) {
     if (any) return cloud != "this-machine";
     return std::find(where.clouds.begin(), where.clouds.end(), cloud) != where.clouds.end();
 }
+
+}  // namespace
 
 MaybeRefusal refuse_node(const Context& context, int type) {
     for (auto constraint : {refuse_retired, refuse_notebook_on_nd, refuse_rdma_for_inference, refuse_wrong_purpose})
@@ -30,7 +52,7 @@ MaybeRefusal refuse_offer(const Context& context, int type, Offer& offer) {
 }
 
 MaybeRefusal refuse_nodes(const Context& context, int type, const Offer& offer, int nodes) {
-    for (auto constraint : {refuse_count, refuse_quota})
+    for (auto constraint : {refuse_count, refuse_large_gang, refuse_quota})
         if (auto refusal = constraint(context, type, offer, nodes)) return refusal;
     return std::nullopt;
 }

@@ -118,6 +118,19 @@ TEST(Platform, FollowsTheDecisionTable) {
     EXPECT_GE(gang.platform.alternatives.size(), 3u);
     EXPECT_NE(gang.platform.paas.find("Azure ML"), std::string::npos);
     EXPECT_NE(gang.platform.image.find("hpc"), std::string::npos);
+    // What the team says it needs of scheduling, containers and scaling decides before the kind of work does (R78,
+    // R79).
+    for (const auto& [need, expected] : {std::pair("slurm", Orchestrator::cyclecloud_slurm),
+                                         {"grid-engine", Orchestrator::cyclecloud_slurm},
+                                         {"microservices", Orchestrator::aks},
+                                         {"experiment-tracking", Orchestrator::azure_ml},
+                                         {"custom-image", Orchestrator::vmss},
+                                         {"task-queue", Orchestrator::batch},
+                                         {"ray", Orchestrator::ray}})
+        EXPECT_EQ(
+            plan(std::string("kind: preprocessing\ndata: {bytes: 1TB}\nneeds: [") + need + "]\n").platform.orchestrator,
+            expected)
+            << need;
     EXPECT_EQ(plan("kind: notebook\n").platform.orchestrator, Orchestrator::azure_ml);
     EXPECT_EQ(plan("kind: preprocessing\ndata: {bytes: 1TB}\n").platform.orchestrator, Orchestrator::batch);
     EXPECT_EQ(plan("kind: notebook\norchestrator: vmss\n").platform.orchestrator, Orchestrator::vmss);

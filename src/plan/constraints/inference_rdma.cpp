@@ -25,7 +25,7 @@ MaybeRefusal refuse_rdma_for_inference(const Context& context, int type) {
             dear = &price;
             plain = other;
         }
-        if (plain != nullptr)
+        if (plain != nullptr && plain->per_hour < dear->per_hour)
             text += fmt::format(": ${:.3f} against ${:.3f} per hour in {}, {:.0f} % less", plain->per_hour.dollars(),
                                 dear->per_hour.dollars(), dear->region,
                                 100 * (1 - plain->per_hour.dollars() / dear->per_hour.dollars()));

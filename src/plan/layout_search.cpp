@@ -1,0 +1,137 @@
+#include "plan/layout_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/search_training.h"
+
+namespace stoker {
+namespace {
+
+std::vector<Recompute> recomputes(const LayoutSpace& space) {
+    if (space.pinned.recompute) {
+        if (*space.pinned.recompute == "none") return {Recompute::none};
+        return {*space.pinned.recompute == "full" ? Recompute::full : Recompute::selective};
+    }
+    // FlashAttention recomputes the attention core by itself, which leaves nothing to the selective kind.
+    if (space.flash || !space.transformer) return {Recompute::none, Recompute::full};
+    return {Recompute::none, Recompute::selective, Recompute::full};
+}
+
+}  // namespace
+
+Range absolute(Range range, double value) {
+    return range.mid > 0 && std::abs(range.mid - 1) < 1e-9 ? range * value : range;
+}
+
+LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, const NodeChoice& choice) {
+    LayoutSpace space;
+    space.devices_per_node = choice.devices();
+    space.gpu = choice.accelerator != nullptr;
+    space.domain = std::max(1, setup.device.scale_up_domain);
+    space.pairs_only = setup.device.pairs_only;
+    space.layers = std::max(1, static_cast<int>(setup.layers));
+    space.heads = std::max(1, static_cast<int>(setup.heads));
+    space.kv_heads = std::max(1, static_cast<int>(setup.kv_heads));
+    space.experts = static_cast<int>(setup.experts);
+    space.sequence = setup.sequence;
+    space.global_batch = global_batch_of(workload);
+    space.transformer = setup.transformer;
+    space.mla = workload.model.attention == AttentionKind::mla;
+    space.flash = setup.flash;
+    space.adapters_only = workload.method != Method::full;
+    space.pinned = workload.layout;
+    return space;
+}
+
+LayoutSpace layout_space(LayoutSpace space, const TrainingSetup& setup, int nodes) {
+    space.devices = space.devices_per_node * nodes;
+    const bool beyond = setup.device.scale_up_crosses_nodes;
+    space.domain = std::min(space.domain, beyond ? space.devices : space.devices_per_node);
+    return space;
+}
+
+// The best micro-batch and recompute of every division. Recomputing never makes a step faster, so a size that surely
+// fits without it is not tried again with it.
+void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
+                      LayoutResult& out) {
+    out.done = true;
+    const Divisions all = divisions(space);
+    out.too_many_ranks = all.too_many_ranks;
+    out.considered = out.refused = all.too_many_ranks;
+    double best_unsure = kInfinity, best_fit = 0;
+    TrainingEstimate estimate;
+    auto refuse = [&](const TrainingEstimate& e, const ParallelLayout& layout) {
+        ++out.refused;
+        if (e.refused == Reason::memory && !out.found && (!out.nearly || e.need < out.nearest_estimate.need)) {
+            out.nearly = true;
+            out.nearest = layout;
+            out.nearest_estimate = e;
+        }
+        auto& worst = out.refusals[static_cast<std::size_t>(e.refused)];
+        if (worst.count++ == 0 || e.need < worst.need) worst.have = e.have, worst.need = e.need;
+    };
+    auto consider = [&](const ParallelLayout& layout) {  // 0: does not run, 1: may, 2: surely does
+        ++out.considered;
+        evaluate(setup, layout, nodes, estimate);
+        if (estimate.refused != Reason::none) return refuse(estimate, layout), 0;
+        const double seconds = estimate.step_s / layout.global_batch();
+        const double fit =
+            fit_probability(setup, absolute(memory_interval(setup, layout, estimate), estimate.memory_bytes));
+        const bool sure = fit >= fit_wanted;
+        // Layouts that wait for the same input take equally long; the one that computes least shows what the time is
+        // for.
+        constexpr auto kStall = static_cast<std::size_t>(TimeTerm::data_stall);
+        const bool faster = seconds < out.seconds_per_example * (1 - 1e-9) ||
+                            (seconds <= out.seconds_per_example * (1 + 1e-9) &&
+                             estimate.seconds[kStall] / estimate.step_s >
+                                 out.estimate.seconds[kStall] / std::max(out.estimate.step_s, 1e-12) + 1e-9);
+        const bool better =
+            sure ? (!(best_fit >= fit_wanted) || faster) : (best_fit < fit_wanted && seconds < best_unsure);
+        if (better) {
+            out.found = true;
+            out.layout = layout;
+            out.estimate = estimate;
+            out.seconds_per_example = seconds;
+            out.fit_probability = best_fit = fit;
+            if (!sure) best_unsure = seconds;
+        }
+        return sure ? 2 : 1;
+    };
+    const std::vector<Recompute> kinds = recomputes(space);
+    for (const ParallelLayout& division : all.layouts) {
+        const std::vector<int> sizes = micro_batches(space, division);
+        std::size_t surely = 0;  // sizes[0 .. surely) fit without (or with less) recompute
+        for (Recompute recompute : kinds) {
+            ParallelLayout layout = division;
+            layout.recompute = recompute;
+            for (std::size_t i = surely; i < sizes.size(); ++i) {
+                if (!fit_batch(layout, sizes[i], space.global_batch)) continue;
+                const int runs = consider(layout);
+                if (runs == 0) break;  // larger ones need more memory still
+                if (runs == 2 && i == surely) surely = i + 1;
+            }
+        }
+    }
+    // Host memory is the last resort: it is bound by PCIe, many times slower than the device's own memory. Who pins how
+    // states are divided wants to know whether that fits.
+    const LayoutSpec& pin = space.pinned;
+    const bool pinned = pin.offload || pin.tensor || pin.pipeline || pin.data || pin.zero || pin.shard_group;
+    if (!out.found && !pinned && space.gpu) {
+        for (ParallelLayout layout : all.layouts) {
+            layout.offload = true;
+            layout.recompute = kinds.back();
+            if (fit_batch(layout, 1, space.global_batch)) consider(layout);
+        }
+    }
+}
+
+double network_share(const TrainingEstimate& estimate) {
+    double waiting = 0;
+    for (TimeTerm term : {TimeTerm::tensor_comm, TimeTerm::context_comm, TimeTerm::expert_comm, TimeTerm::pipeline_comm,
+                          TimeTerm::gradient_comm, TimeTerm::gather_comm})
+        waiting += estimate.seconds[static_cast<std::size_t>(term)];
+    return estimate.step_s > 0 ? waiting / estimate.step_s : 0;
+}
+
+}  // namespace stoker

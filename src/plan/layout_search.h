@@ -1,0 +1,36 @@
+// The best layout of a number of nodes of one type: every division, micro-batch and recompute, without money.
+#pragma once
+
+#include "plan/context.h"
+#include "plan/layouts.h"
+
+namespace stoker {
+
+// The best layout for one (node type, number of nodes). Independent of price and region, so what-ifs share it.
+struct LayoutResult {
+    bool done = false, found = false;
+    ParallelLayout layout;
+    TrainingEstimate estimate;
+    double seconds_per_example = 0, fit_probability = 0;
+    // What lacks least memory when nothing is found, with its times.
+    bool nearly = false;
+    ParallelLayout nearest;
+    TrainingEstimate nearest_estimate;
+    std::int64_t considered = 0, refused = 0, too_many_ranks = 0;
+    struct Worst {
+        std::int64_t count = 0;
+        double have = 0, need = 0;
+    };
+    std::array<Worst, static_cast<std::size_t>(Reason::count)> refusals{};
+};
+
+LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, const NodeChoice& choice);
+// The same for a number of nodes: devices in all, and how far the fast links reach.
+LayoutSpace layout_space(LayoutSpace space, const TrainingSetup& setup, int nodes);
+void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
+                      LayoutResult& out);
+
+double network_share(const TrainingEstimate& estimate);  // of the step that waits for the network
+Range absolute(Range range, double value);               // an interval given as factors, times its middle
+
+}  // namespace stoker

@@ -1,0 +1,105 @@
+#include "plan/replicas.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace stoker {
+namespace {
+
+double limit_of(const std::optional<Seconds>& limit) {
+    return limit ? limit->v : kInfinity;
+}
+
+}  // namespace
+
+double ttft_limit(const LatencySpec& l) {
+    return std::min(
+        {limit_of(l.ttft_p50), limit_of(l.ttft_p95), limit_of(l.ttft_p99), limit_of(l.e2e_p95), limit_of(l.p95)});
+}
+double tpot_limit(const LatencySpec& l) {
+    return std::min({limit_of(l.tpot_p50), limit_of(l.tpot_p95), limit_of(l.tpot_p99)});
+}
+double whole_limit(const LatencySpec& l) {
+    return std::min(limit_of(l.e2e_p95), limit_of(l.p95));
+}
+
+std::vector<ReplicaShape> replica_shapes(const Context& context, const NodeChoice& choice, const ServingSetup& setup) {
+    std::vector<ReplicaShape> shapes;
+    const LayoutSpec& pinned = context.workload.layout;
+    if (pinned.tensor || pinned.pipeline)
+        return {{static_cast<int>(pinned.tensor.value_or(1)), static_cast<int>(pinned.pipeline.value_or(1))}};
+    shapes.push_back({1, 1});
+    if (choice.accelerator == nullptr || !setup.decoder) return shapes;
+    const int devices = choice.devices();
+    const bool links = setup.device.scale_up_domain > 1 && !setup.device.pairs_only;
+    const int most = links ? std::min(devices, std::max(setup.device.scale_up_domain, 1))
+                           : std::min(devices, setup.device.pairs_only ? 2 : 4);
+    for (int t = 2; t <= std::min(most, 8); t *= 2)
+        if (setup.heads <= 0 || std::fmod(setup.heads, t) == 0) shapes.push_back({t, 1});
+    const int widest = shapes.back().tensor;
+    // Stages beyond the fast links: the rest of the node, then further nodes where RDMA joins them.
+    for (int p : {2, 3, 4, 8})
+        if (p <= setup.layers && (widest * p <= devices || (widest == devices && is_rdma(*choice.node))))
+            shapes.push_back({widest, p});
+    return shapes;
+}
+
+int replicas_per_node(const NodeChoice& choice, ReplicaShape shape) {
+    return choice.devices() / std::max(1, shape.gpus());
+}
+
+Fleet place_fleet(const NodeChoice& choice, ReplicaShape shape, int carrying, int models, bool survive_loss) {
+    Fleet fleet;
+    fleet.per_node = replicas_per_node(choice, shape);
+    const int spare = survive_loss ? 1 : 0;
+    const int each = std::max(1, carrying), kinds = std::max(1, models);
+    // A replica of one model is no spare for another: models are placed as bundles of one replica each where a node
+    // holds a bundle, else every model gets its spare, on nodes of other models.
+    const int bundles = fleet.per_node / kinds;
+    if (bundles <= 0) {
+        const int span = fleet.per_node > 0 ? 1 : (shape.gpus() + choice.devices() - 1) / choice.devices();
+        const int held = std::max(1, fleet.per_node);
+        fleet.replicas = kinds * (each + spare);
+        fleet.nodes = (fleet.replicas * span + held - 1) / held;
+        return fleet;
+    }
+    const int full = (each + bundles - 1) / bundles;  // nodes that carry the traffic
+    const int on_each = (each + full - 1) / full;     // spread evenly: whichever node is lost, the others suffice
+    fleet.nodes = full + spare;
+    fleet.replicas = kinds * (survive_loss ? on_each * fleet.nodes : each);
+    return fleet;
+}
+
+std::string predicted_text(const Replica& replica) {
+    return replica.idle_tpot > 0
+               ? fmt::format("predicted {} per output token", format_seconds(Seconds(replica.idle_tpot)))
+               : fmt::format("predicted {} per request", format_seconds(Seconds(replica.idle_ttft)));
+}
+
+void predict_idle(Replica& replica) {
+    const ServingSetup& s = *replica.setup;
+    if (s.decoder) {
+        replica.idle_ttft = step_seconds(s, replica.shape, 0, 0, s.prompt_tokens, 0);
+        replica.idle_tpot = step_seconds(s, replica.shape, 1, s.prompt_tokens + s.output_tokens / 2, 0, 0);
+    } else {
+        replica.idle_ttft = batch_seconds(s, 1);
+    }
+}
+
+double batched_rate(const ServingSetup& setup, double limit, double max_batch, double busy_limit, double& batch_used,
+                    double& latency) {
+    double best = 0;
+    for (double batch = 1; batch <= std::min(256.0, std::max(1.0, max_batch)); batch *= 2) {
+        const double seconds = batch_seconds(setup, batch);
+        // A request waits for the batch before its own, and then runs with its own.
+        const double needed = batch > 1 ? 2 * seconds : seconds;
+        if (needed > limit) break;
+        const double rate = busy_limit * batch / seconds;
+        if (rate > best) best = rate, batch_used = batch, latency = needed;
+    }
+    return best;
+}
+
+}  // namespace stoker

@@ -1,0 +1,21 @@
+// The published table of Azure sizes by role: which series it names for a workload. Where the table says one thing and
+// money another by little, the table wins (role_price_factor, role_price_slack_usd).
+#pragma once
+
+#include <string>
+
+#include "plan/context.h"
+
+namespace stoker {
+
+struct Role {
+    bool small = false;       // no generative model, and small enough for the CPU rows of the table
+    std::string name, sizes;  // in the table's words; empty: the table has no such row
+    char series = 0;          // letter of the CPU series that the table names; 0: GPU sizes
+};
+Role role_of(const Workload& workload);
+bool is_generative(const ModelSpec& model);
+// The node type belongs to the series that the role names.
+bool fills_role(const Role& role, const NodeType& node);
+
+}  // namespace stoker

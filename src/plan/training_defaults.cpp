@@ -1,0 +1,57 @@
+// What the training plan takes where the workload is silent: batch, node counts, framework.
+#include <algorithm>
+#include <cmath>
+
+#include "catalog/model_count.h"
+#include "plan/search_training.h"
+
+namespace stoker {
+
+double training_examples(const Workload& workload) {
+    return workload.total_examples();
+}
+
+double global_batch_of(const Workload& workload) {
+    const double sequence = std::max(1.0, workload.sequence());
+    double batch = 0;
+    if (workload.batch.global_examples)
+        batch = *workload.batch.global_examples;
+    else if (workload.batch.global_tokens)
+        batch = *workload.batch.global_tokens / sequence;
+    else if (!workload.model.transformer())
+        batch = 1024;
+    else if (workload.kind == WorkloadKind::training && parameters_of(workload.model) > 2e8)
+        batch = 4'194'304 / sequence;  // 4 M tokens, as Llama 2
+    else if (workload.kind == WorkloadKind::training)
+        batch = 524'288 / sequence;  // GPT-2 and GPT-3 Small
+    else
+        batch = 64;
+    const double examples = training_examples(workload);
+    if (examples > 0) batch = std::min(batch, examples);
+    return std::max(1.0, std::round(batch));
+}
+
+std::vector<int> node_counts(const WhereSpec& where, const NodeType& type) {
+    if (const auto pinned = where.pinned_nodes(type)) return {*pinned};
+    int most = where.max_nodes ? static_cast<int>(std::min(*where.max_nodes, 1024.0)) : 1024;
+    if (type.available > 0) most = std::min(most, type.available);
+    std::vector<int> counts;
+    for (int n = 1; n <= std::min(16, most); ++n) counts.push_back(n);
+    // Then counts with many divisors, about an eighth to a quarter apart.
+    for (int base = 16; base < most; base *= 2)
+        for (int n : {base * 5 / 4, base * 3 / 2, base * 7 / 4, base * 2})
+            if (n <= most) counts.push_back(n);
+    if (most > 16 && counts.back() != most) counts.push_back(most);
+    return counts;
+}
+
+std::string training_framework(const Workload& workload, const ParallelLayout& layout) {
+    if (!workload.framework.empty()) return workload.framework;
+    if (layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1 || layout.expert > 1) return "megatron";
+    if (layout.offload) return "deepspeed";
+    if (layout.zero >= 2) return "fsdp";
+    if (layout.zero == 1) return "deepspeed";
+    return "pytorch";
+}
+
+}  // namespace stoker

@@ -78,9 +78,7 @@ void add_gpus(Card& card, const Catalog& catalog, const NodeType& node) {
 void add_network(Card& card, const Catalog& catalog, const NodeType& node) {
     if (node.rdma_gbps_per_node > 0) {
         card.add("rdma", node.rdma == "infiniband" ? "InfiniBand" : "RDMA network", node.rdma,
-                 fmt::format("{} {:g} Gb/s per GPU, {:g} Gb/s for the whole VM",
-                             node.rdma_generation.empty() || node.rdma_generation == "none" ? upper(node.rdma)
-                                                                                            : node.rdma_generation,
+                 fmt::format("{} {:g} Gb/s per GPU, {:g} Gb/s for the whole VM", node.rdma_name(),
                              node.rdma_gbps_per_gpu, node.rdma_gbps_per_node));
     } else {
         card.add("rdma", "RDMA network", Json(), "none: Ethernet only");

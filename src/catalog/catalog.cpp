@@ -297,4 +297,8 @@ void Catalog::estimate_missing_spot_prices() {
     replace_prices(std::move(estimates));
 }
 
+std::string NodeType::rdma_name() const {
+    return rdma_generation.empty() || rdma_generation == "none" ? upper(rdma) : rdma_generation;
+}
+
 }  // namespace stoker

@@ -278,7 +278,7 @@ void explain_infeasible(const Context& context, const Search& search, const Rank
     const Rejection* refusal = main_refusal(context, plan, relaxation ? relaxation->reasons : std::vector<Reason>{});
     if (refusal == nullptr)
         plan.infeasible_because = "no machine of the catalogue is in the clouds, regions and sizes asked for";
-    else if (is_about_the_place(refusal->reason))
+    else if (is_about_the_place(refusal->reason) && context.workload.where.sizes.size() != 1)
         plan.infeasible_because = refusal->text;
     else
         plan.infeasible_because =

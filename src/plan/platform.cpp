@@ -151,23 +151,39 @@ std::vector<std::string> alternatives(const Workload& workload, const NodeType& 
     return out;
 }
 
-std::string paas_sentence(const Workload& workload, const NodeType& node, Orchestrator chosen) {
+// What the cloud would run by itself: for a service a hosted model, for a job managed training.
+struct ManagedService {
+    std::string_view hosted_model, endpoint, training;
+};
+ManagedService managed_service(std::string_view cloud) {
+    if (cloud == "azure") return {"Azure AI", "an Azure ML online endpoint", "Azure ML managed training"};
+    if (cloud == "aws") return {"Amazon Bedrock", "a SageMaker endpoint", "SageMaker training"};
+    if (cloud == "gcp") return {"Vertex AI", "a Vertex AI endpoint", "Vertex AI training"};
+    return {"an API", "a managed endpoint", "managed training, where the provider has it,"};
+}
+
+std::string paas_sentence(const Workload& workload, const NodeType& node, Orchestrator chosen, int nodes) {
     if (node.cloud == "on-prem" || node.cloud == "this-machine")
         return "PaaS not chosen: the machines are already there and paid for";
     if (chosen == Orchestrator::azure_ml) return "PaaS chosen: Azure ML runs it on the same VM size at the VM's price";
+    const ManagedService managed = managed_service(node.cloud);
     switch (workload.kind) {
         case WorkloadKind::inference:
-            return "PaaS first: a hosted model (Azure AI) or an Azure ML online endpoint needs no GPU of yours; this "
-                   "plan is for when you need control of the "
-                   "model, the engine or the data's place, or when the load keeps the GPUs busy";
+            return fmt::format(
+                "PaaS first: a hosted model ({}) or {} needs no GPU of yours; this plan is for when you need control "
+                "of the model, the engine or the data's place, or when the load keeps the GPUs busy",
+                managed.hosted_model, managed.endpoint);
         case WorkloadKind::training:
         case WorkloadKind::fine_tuning:
-            return "PaaS first: Azure ML managed training runs the same gang without a cluster to keep; not chosen "
-                   "because a gang of several nodes wants control of "
-                   "placement, image and recovery";
+            return fmt::format("PaaS first: {} runs the same work without machines to keep; not chosen because {}",
+                               managed.training,
+                               nodes > 1 ? "a gang of several nodes wants control of placement, image and recovery"
+                                         : "one machine is as easily kept, with its image and data at hand");
         default:
-            return "PaaS alternative: Azure ML jobs on the same VM size; not chosen because independent tasks need no "
-                   "experiment service";
+            return fmt::format(
+                "PaaS alternative: {} on the same machines; not chosen because independent tasks need no experiment "
+                "service",
+                node.cloud == "azure" ? "Azure ML jobs" : managed.training);
     }
 }
 
@@ -226,7 +242,7 @@ PlatformChoice choose_platform(const Workload& workload, const Context& context,
     platform.reason = decision.reason;
     platform.complexity = complexity(decision.orchestrator);
     platform.alternatives = alternatives(workload, node, candidate, decision.orchestrator);
-    platform.paas = paas_sentence(workload, node, decision.orchestrator);
+    platform.paas = paas_sentence(workload, node, decision.orchestrator, candidate.nodes);
     const ImageChoice image = choose_image(workload, context.catalog, node);
     platform.image = image.name;
     platform.image_reason = image.reason;

@@ -332,7 +332,8 @@ void ServingSearch::set_preferences() {
         const NodeChoice& c = one_of(p);
         p.preference = 10;
         if (c.accelerator == nullptr) {
-            const bool f = c.node->purpose == "compute";
+            // The table's series yields to another that does the same for much less.
+            const bool f = c.node->purpose == "compute" && p.nodes * c.cheapest() <= factor * cheapest_cpu;
             // A small model is not worth a GPU for a few cents; a large one goes where it is cheapest.
             p.preference = !cpu_first ? 20 : !small ? 10 : (f ? 4 : 5) + (c.retires.empty() ? 0 : 1);
             p.rule = small && f ? "F series first for small models" : "CPU first where it is fast enough";

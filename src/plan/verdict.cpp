@@ -191,8 +191,7 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
         for (const std::string& note : c.notes)
             if (note.starts_with("packing")) reasons.push_back(note);
     if (is_rdma(node) && is_training(context.workload.kind))
-        reasons.push_back(fmt::format("{} {:.0f} Gb/s per GPU{}, {:.1f} Tb/s per node",
-                                      node.rdma_generation.empty() ? node.rdma : node.rdma_generation,
+        reasons.push_back(fmt::format("{} {:.0f} Gb/s per GPU{}, {:.1f} Tb/s per node", node.rdma_name(),
                                       node.rdma_gbps_per_gpu, node.nics > 1 ? fmt::format(", {} NICs", node.nics) : "",
                                       node.rdma_gbps_per_node / 1000));
     if (const double used = c.prediction.utilisation;

@@ -89,20 +89,19 @@ private:
 
     // FPGAs are known as a kind, though no size of the catalogue has one: the plan says what to take in their place.
     void accelerators() {
+        const auto& all = catalog_.accelerators();
         Names known = {"fpga", "nvidia", "amd"};
-        for (const Accelerator& one : catalog_.accelerators()) known.push_back(lower(one.name));
+        for (const Accelerator& one : all) known.push_back(one.name);
         for (std::size_t i = 0; i < where_.accelerators.size(); ++i) {
             std::string& word = where_.accelerators[i];
-            word = lower(trim(word));
-            const auto& all = catalog_.accelerators();
-            const bool found = word == "fpga" || std::any_of(all.begin(), all.end(), [&](const Accelerator& one) {
-                                   return matches_accelerator(word, one);
-                               });
+            word = std::string(trim(word));
+            const bool found =
+                equals_ignore_case(word, "fpga") ||
+                std::any_of(all.begin(), all.end(), [&](const auto& one) { return matches_accelerator(word, one); });
             if (found) continue;
             unknown_accelerator_ = true;
-            const auto close = nearest(word, known);
             add(item("accelerators", i),
-                fmt::format("no accelerator named {}{}", word, close ? fmt::format(" (did you mean {}?)", *close) : ""),
+                fmt::format("accelerators: no accelerator named {}{}", printable(word, 40), did_you_mean(word, known)),
                 "stoker catalog gpus lists them; a vendor (nvidia, amd) or the start of a name (h100, tpu) will do");
         }
     }

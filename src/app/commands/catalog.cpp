@@ -442,7 +442,7 @@ Command catalog_command() {
     return {
         .name = "catalog",
         .summary = "what hardware, sizes, prices, images and models are known, with sources",
-        .usage = "stoker catalog gpus|sizes|prices|retirements|models|images|disks|regions [NAME] [options]",
+        .usage = "stoker catalog gpus|sizes|prices|retirements|models|images|disks|regions|templates [NAME] [options]",
         .description =
             "Lists one part of the catalogue, or with NAME shows every fact of one entry with its source and date.\n"
             "Names are forgiving: NC4as_T4_v3, nd96isr-h100-v5, H100. Where a figure is often quoted wrongly, the card "

@@ -294,7 +294,9 @@ std::string task_of(const Plan& plan, const Catalog& catalog) {
     const std::string cut = plan.feasible() ? fmt::format(": {} x {}", plan.candidates.front().nodes,
                                                           node_name(plan.candidates.front(), catalog))
                                             : ". " + plan.infeasible_because;
-    return plan.verdict.substr(0, std::min(plan.verdict.find(cut), plan.verdict.size()));
+    std::string task = plan.verdict.substr(0, std::min(plan.verdict.find(cut), plan.verdict.size()));
+    while (task.ends_with('.')) task.pop_back();
+    return task;
 }
 
 std::vector<std::string> what_changes(const Plan& plan, bool changes_choice, std::string_view arrow) {

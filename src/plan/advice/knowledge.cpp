@@ -1,5 +1,9 @@
 // What no published measurement backs: said, not hidden.
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 #include "plan/advice/advice.h"
 #include "plan/pipeline.h"
@@ -33,23 +37,27 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
         out.push_back({Severity::warning, "assumed-model",
                        "the shape of the model is assumed (see what was taken for granted)",
                        "give layers, hidden, heads, kv_heads, ffn and vocab, or a config.json", ""});
+    const auto& accelerators = input.context.catalog.accelerators();
+    const auto lock_in = [](const Accelerator& chip) {
+        return fmt::format("{} is rented by {} and programmed with {}: {}", chip.name,
+                           chip.clouds.empty() ? "nobody here" : join(chip.clouds, ", "), chip.toolchain, chip.lock_in);
+    };
     if (input.context.accelerator_missing) {
         for (const std::string& word : workload.where.accelerators) {
-            std::string why = "no size of it is in the clouds asked for";
-            if (word.starts_with("tpu") || word == "google")
-                why = "TPUs are had from Google Cloud only and run through XLA (JAX, PyTorch/XLA)";
-            else if (word.starts_with("trainium") || word.starts_with("inferentia"))
-                why = "Trainium and Inferentia are had from AWS only and need the Neuron SDK";
-            else if (word == "fpga")
-                why =
-                    "FPGAs give deterministic latency to a fixed circuit; training frameworks and LLM engines do not "
-                    "run on them";
+            const auto chip = std::find_if(accelerators.begin(), accelerators.end(), [&](const Accelerator& one) {
+                return matches_accelerator(word, one) || equals_ignore_case(word, one.kind);
+            });
+            const std::string why = chip != accelerators.end() && !chip->is_gpu()
+                                        ? lock_in(*chip)
+                                        : std::string("no size of it is in the clouds asked for");
             out.push_back({Severity::warning, "lock-in",
-                           fmt::format("{} was asked for: {}. Code written for it is locked in to one vendor and its "
-                                       "toolchain; this plan is the NVIDIA alternative",
-                                       word, why),
+                           fmt::format("{} was asked for: {}. This plan is the NVIDIA alternative", word, why),
                            "where: {cloud: any} weighs what other clouds have", ""});
         }
+    } else if (node.has_gpu() && !accelerators[static_cast<std::size_t>(node.accelerator)].is_gpu()) {
+        out.push_back({Severity::warning, "lock-in",
+                       "locked in to one vendor: " + lock_in(accelerators[static_cast<std::size_t>(node.accelerator)]),
+                       "compare with the NVIDIA plan below before code is written for it", ""});
     }
     if (!node.has_gpu()) return;
     const Accelerator& gpu = input.context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)];

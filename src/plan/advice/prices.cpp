@@ -21,8 +21,10 @@ void advise_prices(const AdviceInput& input, AdviceList& out) {
                 {Severity::warning, "stale-price",
                  fmt::format("the price of {} in {} is of {}, {} days old", input.node(*winner).name, winner->region,
                              winner->price_provenance.as_of, days),
-                 "give a page of the Retail Prices API (--prices), or look at azure.microsoft.com/pricing (calculator; "
-                 "virtual-machines/linux and /windows)",
+                 input.node(*winner).cloud == "azure"
+                     ? "give a page of the Retail Prices API (--prices), or look at azure.microsoft.com/pricing "
+                       "(calculator; virtual-machines/linux and /windows)"
+                     : "look at the provider's price list before you decide",
                  winner->price_provenance.source});
     }
     if (context.workload.where.os != "linux")

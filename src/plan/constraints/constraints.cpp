@@ -15,9 +15,10 @@ bool is_asked_for(const Context& context, int type) {
     if (!is_in_clouds(context, type)) return false;
     const auto& words = context.workload.where.accelerators;
     const NodeType& node = context.node(type);
-    if (words.empty()) return true;
-    if (!node.has_gpu()) return false;
+    if (!node.has_gpu()) return words.empty();
     const Accelerator& accelerator = context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)];
+    // A chip with a toolchain of its own is nobody's default, however cheap: it is planned where it is named.
+    if (words.empty()) return accelerator.is_gpu() || !context.workload.where.sizes.empty();
     if (context.accelerator_missing) return accelerator.vendor == "NVIDIA";
     return std::any_of(words.begin(), words.end(),
                        [&](const std::string& word) { return matches_accelerator(word, accelerator); });

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/text.h"
 #include "catalog/names.h"
 
 namespace stoker {

@@ -112,7 +112,7 @@ TEST(Interview, TheAnswersBecomeTheFileAndThePriceIsTold) {
     ASSERT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0) << terminal.all();
     EXPECT_TRUE(shows(terminal.all(), "written to workload.yaml")) << terminal.all();
-    EXPECT_TRUE(shows(terminal.all(), "for 8 h.")) << terminal.all();  // "$0.59 per hour, $4.72 for 8 h."
+    EXPECT_TRUE(shows(terminal.all(), "8 h   $")) << terminal.all();  // the price of the period, "8 h   $3.63"
     const std::string file = terminal.file("workload.yaml");
     EXPECT_TRUE(shows(file, "kind: notebook")) << file;
     EXPECT_TRUE(shows(file, "period: 8h")) << file;

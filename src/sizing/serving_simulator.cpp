@@ -1,5 +1,6 @@
-// The event loops behind simulate_serving: an engine's scheduler, and whole batches one after the other. Longer than 500
-// lines because the scheduler policies share one private state and its invariants, which a split would have to publish.
+// The event loops behind simulate_serving: an engine's scheduler, and whole batches one after the other.
+// Longer than 500 lines because the scheduler policies share one private state and its invariants, which a split would
+// have to publish.
 #include <algorithm>
 #include <bit>
 #include <limits>

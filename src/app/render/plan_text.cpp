@@ -81,9 +81,13 @@ std::string sample_name(const Workload& workload, const Prediction& p) {
 // The machines, the time and the money on one line where there is room, else one below the other.
 std::string chosen_line(const Candidate& best, const Catalog& catalog, const Style& style) {
     const Prediction& p = best.prediction;
-    const std::string money = best.priced ? range_text(p.usd, money_text) : "unpriced";
+    const bool hourly = runs_by_the_hour(p) && p.hours.mid > 0;  // p.usd is for all of the period
+    const std::string money =
+        best.priced ? range_text(hourly ? p.usd * (1 / p.hours.mid) : p.usd, money_text) : "unpriced";
     const std::string time = runs_by_the_hour(p) ? std::string() : range_text(p.hours, hours_text);
-    const std::string cost = money + (runs_by_the_hour(p) ? " per hour" : "");
+    std::string cost = money + (runs_by_the_hour(p) ? " per hour" : "");
+    if (hourly && best.priced && p.hours.mid > 1)
+        cost += fmt::format(", {} for {}", money_text(p.usd.mid), hours_text(p.hours.mid));
     const std::string title = candidate_title(best, catalog);
     const bool fits =
         display_width(title) + display_width(time) + display_width(cost) + 8 <= static_cast<std::size_t>(style.width);
@@ -170,8 +174,9 @@ std::string candidate_table(const std::vector<Candidate>& list, const Catalog& c
         if (!c.region.empty()) name += " " + c.region;
         rows.push_back(
             {name, std::to_string(c.nodes), service ? std::to_string(c.replicas) : hours_text(c.prediction.hours.mid),
-             c.priced ? money_text(c.prediction.usd.mid) : "unpriced", c.priced ? unit_price(c) : "-",
-             c.prediction.kwh.mid > 0 ? figure_text(c.prediction.kwh.mid) : "-",
+             c.priced ? money_text(c.prediction.usd.mid / (service ? std::max(c.prediction.hours.mid, 1e-9) : 1))
+                      : "unpriced",
+             c.priced ? unit_price(c) : "-", c.prediction.kwh.mid > 0 ? figure_text(c.prediction.kwh.mid) : "-",
              chosen_first && i == 0 ? "chosen" : replace_all(c.why_not_first, "->", style.unicode ? "→" : "->")});
     }
     // A narrow terminal keeps what decides: the machines, the time and the money.

@@ -33,7 +33,7 @@ struct Point {
 std::vector<Point> points_of(const Plan& plan, Across across) {
     std::vector<Point> points;
     const auto add = [&](const Candidate& c, bool best, bool front) {
-        const Point point{&c, seconds_of(c, across), c.prediction.usd.mid, best, front};
+        const Point point{&c, seconds_of(c, across), usd_shown(c.prediction).mid, best, front};
         if (c.priced && point.usd > 0 && std::isfinite(point.usd) && point.seconds > 0 && std::isfinite(point.seconds))
             points.push_back(point);
     };

@@ -115,9 +115,9 @@ std::string table_html(std::string_view title, const std::vector<Candidate>& lis
         const Prediction& p = c.prediction;
         const bool chosen = chosen_first && i == 0;
         const std::string cells[] = {service ? std::to_string(c.replicas) : hours_text(p.hours.mid),
-                                     c.priced ? money_text(p.usd.mid) : "unpriced",
+                                     c.priced ? money_text(usd_shown(p).mid) : "unpriced",
                                      c.priced ? figure_text(p.usd_per_unit.mid) : "-",
-                                     p.kwh.mid > 0 ? figure_text(p.kwh.mid) : "-"};
+                                     p.kwh.mid > 0 ? figure_text(kwh_shown(p)) : "-"};
         out +=
             fmt::format("<tr{}><td>{}<br><span class=\"soft small\">{}</span></td>", chosen ? " class=\"first\"" : "",
                         escape(candidate_title(c, catalog)), escape(layout_line(c, plan.workload, catalog)));
@@ -151,9 +151,9 @@ std::string chosen_html(const Plan& plan, const Catalog& catalog) {
     std::string out = fmt::format("<div class=\"chosen\"><strong>{}</strong><div class=\"figures\">",
                                   escape(candidate_title(best, catalog)));
     if (!service) out += figure_html(hours_text(p.hours.mid), interval_label(p.hours, hours_text, "time"));
-    out += best.priced
-               ? figure_html(money_text(p.usd.mid), interval_label(p.usd, money_text, service ? "per hour" : "cost"))
-               : figure_html("unpriced", "no price is known, which is not free");
+    out += best.priced ? figure_html(money_text(usd_shown(p).mid),
+                                     interval_label(usd_shown(p), money_text, service ? "per hour" : "cost"))
+                       : figure_html("unpriced", "no price is known, which is not free");
     if (p.ttft_p95_s.mid > 0)
         out += figure_html(milliseconds(p.ttft_p95_s.mid),
                            interval_label(p.ttft_p95_s, milliseconds, "to the first token, p95"));
@@ -167,7 +167,7 @@ std::string chosen_html(const Plan& plan, const Catalog& catalog) {
         facts.push_back(fmt::format("bound by {}", to_string(p.bottleneck)));
     if (p.fit_probability < 0.98 && p.memory_bytes.mid > 0)
         facts.push_back(fmt::format("{:.0f} % likely to fit in memory", 100 * p.fit_probability));
-    if (p.kwh.mid > 0) facts.push_back(fmt::format("{} {}", figure_text(p.kwh.mid), service ? "kW" : "kWh"));
+    if (p.kwh.mid > 0) facts.push_back(fmt::format("{} {}", figure_text(kwh_shown(p)), service ? "kW" : "kWh"));
     if (p.checkpoint.interval_s > 0)
         facts.push_back(fmt::format("checkpoint every {}", format_seconds(Seconds(p.checkpoint.interval_s))));
     return out + "<p>" + escape(join(facts, " · ")) + "</p></div>\n";

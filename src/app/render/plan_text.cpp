@@ -81,12 +81,10 @@ std::string sample_name(const Workload& workload, const Prediction& p) {
 // The machines, the time and the money on one line where there is room, else one below the other.
 std::string chosen_line(const Candidate& best, const Catalog& catalog, const Style& style) {
     const Prediction& p = best.prediction;
-    const bool hourly = runs_by_the_hour(p) && p.hours.mid > 0;  // p.usd is for all of the period
-    const std::string money =
-        best.priced ? range_text(hourly ? p.usd * (1 / p.hours.mid) : p.usd, money_text) : "unpriced";
+    const std::string money = best.priced ? range_text(usd_shown(p), money_text) : "unpriced";
     const std::string time = runs_by_the_hour(p) ? std::string() : range_text(p.hours, hours_text);
     std::string cost = money + (runs_by_the_hour(p) ? " per hour" : "");
-    if (hourly && best.priced && p.hours.mid > 1)
+    if (runs_by_the_hour(p) && best.priced && p.hours.mid > 1)
         cost += fmt::format(", {} for {}", money_text(p.usd.mid), hours_text(p.hours.mid));
     const std::string title = candidate_title(best, catalog);
     const bool fits =
@@ -145,7 +143,7 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
     if (p.fit_probability < 0.98 && p.memory_bytes.mid > 0)
         facts.push_back(fmt::format("{:.0f} % likely to fit", p.fit_probability * 100));
     if (p.kwh.mid > 0)
-        facts.push_back(fmt::format("{} {}", figure_text(p.kwh.mid), runs_by_the_hour(p) ? "kW" : "kWh"));
+        facts.push_back(fmt::format("{} {}", figure_text(kwh_shown(p)), runs_by_the_hour(p) ? "kW" : "kWh"));
     if (p.checkpoint.interval_s > 0)
         facts.push_back(fmt::format("checkpoint every {}", format_seconds(Seconds(p.checkpoint.interval_s))));
     text += indented(fmt::format("{}", fmt::join(facts, " · ")), style, "  ", 2);
@@ -174,9 +172,8 @@ std::string candidate_table(const std::vector<Candidate>& list, const Catalog& c
         if (!c.region.empty()) name += " " + c.region;
         rows.push_back(
             {name, std::to_string(c.nodes), service ? std::to_string(c.replicas) : hours_text(c.prediction.hours.mid),
-             c.priced ? money_text(c.prediction.usd.mid / (service ? std::max(c.prediction.hours.mid, 1e-9) : 1))
-                      : "unpriced",
-             c.priced ? unit_price(c) : "-", c.prediction.kwh.mid > 0 ? figure_text(c.prediction.kwh.mid) : "-",
+             c.priced ? money_text(usd_shown(c.prediction).mid) : "unpriced", c.priced ? unit_price(c) : "-",
+             c.prediction.kwh.mid > 0 ? figure_text(kwh_shown(c.prediction)) : "-",
              chosen_first && i == 0 ? "chosen" : replace_all(c.why_not_first, "->", style.unicode ? "→" : "->")});
     }
     // A narrow terminal keeps what decides: the machines, the time and the money.
@@ -293,6 +290,16 @@ std::string range_text(const Range& range, std::string (*text)(double)) {
 
 bool runs_by_the_hour(const Prediction& prediction) {
     return prediction.latency.requests_per_s > 0;
+}
+
+Range usd_shown(const Prediction& prediction) {
+    const bool hourly = runs_by_the_hour(prediction) && prediction.hours.mid > 0;
+    return hourly ? prediction.usd * (1 / prediction.hours.mid) : prediction.usd;
+}
+
+double kwh_shown(const Prediction& prediction) {
+    const bool hourly = runs_by_the_hour(prediction) && prediction.hours.mid > 0;
+    return prediction.kwh.mid / (hourly ? prediction.hours.mid : 1);
 }
 
 std::string task_of(const Plan& plan, const Catalog& catalog) {

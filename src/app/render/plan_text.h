@@ -27,7 +27,10 @@ std::string money_text(double usd);     // "$81,400", "$0.53"
 std::string figure_text(double value);  // three digits or so: 9,084  36.0  0.0024
 // "12.8 d (10.9 d - 16.6 d)"; without the interval where both ends read the same.
 std::string range_text(const Range& range, std::string (*text)(double));
-bool runs_by_the_hour(const Prediction& prediction);  // a service: figures are of one hour, latency counts
+bool runs_by_the_hour(const Prediction& prediction);  // a service: an hour is what is shown of it, and latency counts
+// As they are shown: of an hour of a service (kW then), of all of any other work.
+Range usd_shown(const Prediction& prediction);
+double kwh_shown(const Prediction& prediction);
 // The verdict without what a rendering shows with more room below it: the machines, or why nothing is feasible.
 std::string task_of(const Plan& plan, const Catalog& catalog);
 std::vector<std::string> what_changes(const Plan& plan, bool changes_choice, std::string_view arrow);

@@ -16,5 +16,6 @@ Command bench_command();
 Command simulate_command();
 Command schema_command();
 Command completion_command();
+Command keeper_command();  // internal
 
 }  // namespace stoker

@@ -67,8 +67,10 @@ const std::vector<OptionSpec>& common_options() {
 }
 
 const Command* find_command(std::string_view name) {
-    for (const Command& command : all_commands()) {
-        if (command.name == name) return &command;
+    for (const auto* list : {&all_commands(), &internal_commands()}) {
+        for (const Command& command : *list) {
+            if (command.name == name) return &command;
+        }
     }
     return nullptr;
 }

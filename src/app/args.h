@@ -60,6 +60,8 @@ private:
 // Options every command takes.
 const std::vector<OptionSpec>& common_options();
 const std::vector<Command>& all_commands();
+// What Stoker starts itself: found by name, and told to nobody.
+const std::vector<Command>& internal_commands();
 const Command* find_command(std::string_view name);
 
 Result<Args> parse_args(const Command& command, const std::vector<std::string>& words);

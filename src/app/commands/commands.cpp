@@ -11,4 +11,9 @@ const std::vector<Command>& all_commands() {
     return commands;
 }
 
+const std::vector<Command>& internal_commands() {
+    static const std::vector<Command> commands = {keeper_command()};
+    return commands;
+}
+
 }  // namespace stoker

@@ -16,6 +16,7 @@ Command bench_command();
 Command simulate_command();
 Command schema_command();
 Command completion_command();
+Command keeper_command();  // internal
 
 // What `stoker template list` prints, or with a name `stoker template show NAME`.
 Result<CommandOutput> show_templates(Session& session, const std::string& name);

@@ -1,0 +1,150 @@
+#include "deploy/local/gang_end.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "io/cgroup.h"
+
+namespace stoker {
+namespace {
+
+// Everything that carries the operation's mark, by control group or environment; killed until nothing is left.
+Status end_remains(const LaunchOrder& order, Deadline deadline) {
+    const Cgroup group(order.cgroups, order.cgroup_name());
+    const std::string mark = "STOKER_OP=" + order.operation.text();
+    for (;;) {
+        std::vector<pid_t> left;
+        if (order.tree == TreeKind::cgroup && !(left = group.processes()).empty()) group.kill();
+        if (left.empty()) left = processes_with(mark);
+        if (left.empty()) return done();
+        for (const pid_t pid : left) ::kill(pid, SIGKILL);
+        if (milliseconds_until(deadline) == 0)
+            return Error(ErrorKind::timed_out, std::to_string(left.size()) + " processes of " + order.operation.text() +
+                                                   " were killed and do not end, among them " +
+                                                   std::to_string(left[0]));
+        ::poll(nullptr, 0, 5);
+    }
+}
+
+GangStatus last_words(const LaunchOrder& order, const Result<GangStatus>& known, bool rebooted) {
+    GangStatus status;
+    if (known) status = *known;
+    status.ranks.resize(std::max(status.ranks.size(), order.gang.ranks.size()));
+    status.epoch = std::max(status.epoch, order.gang.epoch);
+    // A cause that the keeper had found is the first one, and stays.
+    if (status.cause == Cause::none) {
+        status.cause = rebooted ? Cause::node_lost : Cause::platform;
+        status.detail = rebooted         ? "the machine was restarted while it ran"
+                        : status.started ? "its keeper was killed, and all of it ended with the keeper"
+                        : known          ? "its keeper ended before the ranks ran"
+                        : known.error().kind() == ErrorKind::not_found
+                            ? "its keeper ended before it wrote a status"
+                            : "its keeper was killed, and status.json is damaged: " + known.error().message();
+    }
+    status.state = GangState::ended;
+    status.ended_at_us = wall_clock_us();
+    int ended = 0;
+    for (const RankStatus& rank : status.ranks) ended = std::max(ended, rank.ended_as);
+    for (RankStatus& rank : status.ranks) {
+        if (rank.ended_as != 0 || rank.pid == 0) continue;
+        rank.ended_as = ++ended;
+        rank.ended_at_us = status.ended_at_us;
+        rank.cause = status.cause;
+        rank.detail = status.detail;
+    }
+    return status;
+}
+
+}  // namespace
+
+UniqueFd find_keeper(const std::string& folder) {
+    const auto keeper = read_keeper_id(folder);
+    if (!keeper || keeper->boot_id != boot_id()) return {};
+    return open_process(keeper->pid, keeper->start_ticks);
+}
+
+Result<GangStatus> bury(const std::string& folder, const LaunchOrder& order, Deadline deadline) {
+    const std::string lock_path = folder + "/lock", status_path = folder + "/status.json";
+    const UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock && errno == ENOENT) return Error(ErrorKind::not_found, "there is no folder " + folder);
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+        return Error(ErrorKind::conflict, "the keeper of " + folder + " lives");
+    // Without a lock file (a folder that has become read-only) the keeper's pid has to do, and it was looked at.
+    const auto known = read_gang_status(folder);
+    if (known && known->state == GangState::ended) return *known;
+    const auto keeper = read_keeper_id(folder);
+    const bool rebooted = keeper && keeper->boot_id != boot_id();
+    if (!rebooted) TRY_VOID(end_remains(order, deadline));
+    const GangStatus status = last_words(order, known, rebooted);
+    if (!known && known.error().kind() == ErrorKind::invalid)
+        (void)(::rename(status_path.c_str(), (status_path + ".damaged").c_str()) == 0);
+    // When it cannot be written, the next driver finds the same again.
+    (void)replace_file(status_path, to_json(status).dump(), true).ok();
+    if (order.tree == TreeKind::cgroup) (void)remove_groups(order);
+    return status;
+}
+
+bool remove_groups(const LaunchOrder& order) {
+    const bool gone = Cgroup(order.cgroups, order.cgroup_name()).remove();
+    // Busy as long as another gang has a keeper.
+    (void)Cgroup(order.cgroups, std::string(kKeeperGroup)).remove();
+    return gone;
+}
+
+std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& status, Told& told) {
+    std::vector<Fact> facts;
+    const auto tell = [&](FactKind kind, int rank, std::int64_t at_us) -> Fact& {
+        Fact fact;
+        fact.kind = kind;
+        fact.operation = order.operation;
+        fact.epoch = order.gang.epoch;
+        fact.at_us = at_us;
+        fact.rank = rank;
+        if (rank >= 0 && static_cast<std::size_t>(rank) < order.gang.ranks.size())
+            fact.node = order.gang.ranks[static_cast<std::size_t>(rank)].node;
+        return facts.emplace_back(std::move(fact));
+    };
+    told.started.resize(std::max(told.started.size(), status.ranks.size()));
+    told.ended.resize(told.started.size());
+    std::vector<std::size_t> ends;
+    for (std::size_t i = 0; i < status.ranks.size(); ++i) {
+        const RankStatus& rank = status.ranks[i];
+        if (rank.pid != 0 && !told.started[i]) {
+            told.started[i] = true;
+            tell(FactKind::rank_started, static_cast<int>(i), rank.started_at_us).pid = rank.pid;
+        }
+        if (rank.ended_as != 0 && !told.ended[i]) ends.push_back(i);
+    }
+    std::sort(ends.begin(), ends.end(),
+              [&](std::size_t a, std::size_t b) { return status.ranks[a].ended_as < status.ranks[b].ended_as; });
+    for (const std::size_t i : ends) {
+        const RankStatus& rank = status.ranks[i];
+        told.ended[i] = true;
+        Fact& fact = tell(FactKind::rank_ended, static_cast<int>(i), rank.ended_at_us);
+        fact.pid = rank.pid;
+        fact.exit_code = rank.exit_code;
+        fact.signal = rank.signal;
+        fact.cause = rank.cause;
+        fact.detail = rank.detail;
+        fact.seconds = rank.seconds;
+        fact.peak_memory_bytes = rank.peak_memory_bytes;
+    }
+    if (status.state == GangState::ended && !told.gang) {
+        told.gang = true;
+        Fact& fact = tell(FactKind::gang_ended, -1, status.ended_at_us);
+        fact.cause = status.cause;
+        fact.detail = status.detail;
+    }
+    return facts;
+}
+
+}  // namespace stoker

@@ -1,0 +1,330 @@
+#include "deploy/local/gang_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/document.h"
+#include "base/text.h"
+#include "io/files.h"
+#include "io/process.h"
+
+namespace stoker {
+namespace {
+
+// What a driver may write into launch.json, and the most that is read back.
+constexpr std::size_t kMaxGangFile = 16u << 20;
+
+constexpr std::array kTreeKinds = {"cgroup", "pid_namespace", "process_group"};
+constexpr std::array kGangStates = {"starting", "running", "stopping", "ended"};
+
+template <typename Enum, std::size_t n>
+std::optional<Enum> named(const std::array<const char*, n>& names, std::string_view name) {
+    for (std::size_t i = 0; i < n; ++i)
+        if (names[i] == name) return static_cast<Enum>(i);
+    return std::nullopt;
+}
+
+// Reads members and remembers whether one was missing or of another type.
+class Fields {
+public:
+    explicit Fields(const Node& node) : node_(node), sound_(node.is_mapping()) {}
+
+    std::string text(std::string_view key) {
+        const Node* found = of_kind(key, NodeKind::string);
+        return found ? found->text : std::string();
+    }
+    template <typename Integer>
+    Integer integer(std::string_view key) {
+        const Node* found = of_kind(key, NodeKind::number);
+        Integer value{};
+        if (!found) return value;
+        // From the digits: a double holds only 53 bits.
+        const std::string& digits = found->text;
+        const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        sound_ = sound_ && code == std::errc() && end == digits.data() + digits.size();
+        return value;
+    }
+    double real(std::string_view key) {
+        const Node* found = of_kind(key, NodeKind::number);
+        return found ? found->number : 0;
+    }
+    bool boolean(std::string_view key) {
+        const Node* found = of_kind(key, NodeKind::boolean);
+        return found && found->boolean;
+    }
+    std::optional<int> maybe_integer(std::string_view key) {
+        return node_.find(key) ? std::optional(integer<int>(key)) : std::nullopt;
+    }
+    Cause cause(std::string_view key) {
+        const auto value = parse_cause(text(key));
+        sound_ = sound_ && value;
+        return value.value_or(Cause::none);
+    }
+    template <typename Enum, std::size_t n>
+    Enum choice(std::string_view key, const std::array<const char*, n>& names) {
+        const auto value = named<Enum>(names, text(key));
+        sound_ = sound_ && value;
+        return value.value_or(Enum{});
+    }
+    std::vector<std::string> texts(std::string_view key) {
+        std::vector<std::string> list;
+        const Node* found = of_kind(key, NodeKind::sequence);
+        for (std::size_t i = 0; found && i < found->items.size(); ++i) {
+            sound_ = sound_ && found->items[i]->kind == NodeKind::string;
+            list.push_back(found->items[i]->text);
+        }
+        return list;
+    }
+    std::map<std::string, std::string> map(std::string_view key) {
+        std::map<std::string, std::string> values;
+        const Node* found = of_kind(key, NodeKind::mapping);
+        for (std::size_t i = 0; found && i < found->members.size(); ++i) {
+            sound_ = sound_ && found->members[i].value->kind == NodeKind::string;
+            values[found->members[i].key] = found->members[i].value->text;
+        }
+        return values;
+    }
+    const Node* of_kind(std::string_view key, NodeKind kind) {
+        const Node* found = sound_ ? node_.find(key) : nullptr;
+        sound_ = sound_ && found && found->kind == kind;
+        return sound_ ? found : nullptr;
+    }
+    void require(bool condition) { sound_ = sound_ && condition; }
+    bool sound() const { return sound_; }
+
+private:
+    const Node& node_;
+    bool sound_;
+};
+
+Error damaged(const std::string& file) {
+    return Error(ErrorKind::invalid, file + " is damaged: it is not what this Stoker writes");
+}
+
+template <typename Texts>
+Json list_of(const Texts& texts) {
+    Json list = Json::array();
+    for (const auto& text : texts) list.push(text);
+    return list;
+}
+
+Json map_of(const std::map<std::string, std::string>& values) {
+    Json object = Json::object();
+    for (const auto& [key, value] : values) object.set(key, value);
+    return object;
+}
+
+// Numbers up to 2^63: epochs and ticks count from 0.
+Json number(std::uint64_t value) {
+    return Json(static_cast<std::int64_t>(value));
+}
+
+Result<std::string> content(const std::string& path) {
+    // Told apart here, because read_file() lists the folder to offer a name that is near.
+    if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
+        return Error(ErrorKind::not_found, "there is no file " + path);
+    return read_file(path, kMaxGangFile);
+}
+
+RankSpec parse_rank(const Node& node, bool& sound) {
+    Fields rank(node);
+    RankSpec spec{.node = rank.text("node"),
+                  .arguments = rank.texts("arguments"),
+                  .environment = rank.map("environment"),
+                  .cpu_milli = rank.integer<std::int64_t>("cpu_milli"),
+                  .memory_bytes = rank.integer<std::int64_t>("memory_bytes"),
+                  .devices = rank.texts("devices")};
+    sound = sound && rank.sound() && !spec.arguments.empty();
+    return spec;
+}
+
+RankStatus parse_rank_status(const Node& node, bool& sound) {
+    Fields rank(node);
+    RankStatus status{.pid = rank.integer<std::int64_t>("pid"),
+                      .started_at_us = rank.integer<std::int64_t>("started_at_us"),
+                      .ended_at_us = rank.integer<std::int64_t>("ended_at_us"),
+                      .ended_as = rank.integer<int>("ended_as"),
+                      .exit_code = rank.maybe_integer("exit_code"),
+                      .signal = rank.maybe_integer("signal"),
+                      .cause = rank.cause("cause"),
+                      .detail = rank.text("detail"),
+                      .seconds = rank.real("seconds"),
+                      .peak_memory_bytes = rank.integer<std::int64_t>("peak_memory_bytes")};
+    sound = sound && rank.sound();
+    return status;
+}
+
+}  // namespace
+
+std::string_view to_string(TreeKind kind) {
+    return kTreeKinds[static_cast<std::size_t>(kind)];
+}
+
+Json to_json(const LaunchOrder& order) {
+    Json ranks = Json::array();
+    for (const RankSpec& rank : order.gang.ranks) {
+        ranks.push(Json::object()
+                       .set("node", rank.node)
+                       .set("arguments", list_of(rank.arguments))
+                       .set("environment", map_of(rank.environment))
+                       .set("cpu_milli", rank.cpu_milli)
+                       .set("memory_bytes", rank.memory_bytes)
+                       .set("devices", list_of(rank.devices)));
+    }
+    return Json::object()
+        .set("operation", order.operation.text())
+        .set("attempt", order.gang.attempt.text())
+        .set("epoch", number(order.gang.epoch))
+        .set("folder", order.gang.folder)
+        .set("log_folder", order.gang.log_folder)
+        .set("max_log_bytes", order.gang.max_log_bytes)
+        .set("image", order.gang.image)
+        .set("tree", to_string(order.tree))
+        .set("cgroup_unified", order.cgroups.unified)
+        .set("cgroup_unified_limits", order.cgroups.unified_limits)
+        .set("cgroup_v1", map_of(order.cgroups.v1))
+        .set("max_processes", order.max_processes)
+        .set("status_retry_s", order.status_retry_s)
+        .set("ranks", std::move(ranks));
+}
+
+Json to_json(const KeeperId& keeper) {
+    return Json::object()
+        .set("pid", static_cast<std::int64_t>(keeper.pid))
+        .set("start_ticks", number(keeper.start_ticks))
+        .set("boot_id", keeper.boot_id);
+}
+
+Json to_json(const GangStatus& status) {
+    Json ranks = Json::array();
+    for (const RankStatus& rank : status.ranks) {
+        Json json = Json::object()
+                        .set("pid", rank.pid)
+                        .set("started_at_us", rank.started_at_us)
+                        .set("ended_at_us", rank.ended_at_us)
+                        .set("ended_as", rank.ended_as)
+                        .set("cause", to_string(rank.cause))
+                        .set("detail", rank.detail)
+                        .set("seconds", rank.seconds)
+                        .set("peak_memory_bytes", rank.peak_memory_bytes);
+        if (rank.exit_code) json.set("exit_code", *rank.exit_code);
+        if (rank.signal) json.set("signal", *rank.signal);
+        ranks.push(std::move(json));
+    }
+    return Json::object()
+        .set("state", kGangStates[static_cast<std::size_t>(status.state)])
+        .set("started", status.started)
+        .set("epoch", number(status.epoch))
+        .set("cause", to_string(status.cause))
+        .set("detail", status.detail)
+        .set("ended_at_us", status.ended_at_us)
+        .set("ranks", std::move(ranks));
+}
+
+Result<LaunchOrder> parse_launch_order(std::string_view text, const std::string& file) {
+    TRY(const Document document, Document::parse_json(text, file));
+    Fields fields(document.root());
+    const auto operation = OperationId::parse(fields.text("operation"));
+    const auto attempt = AttemptId::parse(fields.text("attempt"));
+    LaunchOrder order{.tree = fields.choice<TreeKind>("tree", kTreeKinds),
+                      .cgroups = {.unified = fields.text("cgroup_unified"),
+                                  .unified_limits = fields.boolean("cgroup_unified_limits"),
+                                  .v1 = fields.map("cgroup_v1")},
+                      .max_processes = fields.integer<std::int64_t>("max_processes"),
+                      .status_retry_s = fields.real("status_retry_s")};
+    order.gang.epoch = fields.integer<std::uint64_t>("epoch");
+    order.gang.folder = fields.text("folder");
+    order.gang.log_folder = fields.text("log_folder");
+    order.gang.max_log_bytes = fields.integer<std::int64_t>("max_log_bytes");
+    order.gang.image = fields.text("image");
+    const Node* ranks = fields.of_kind("ranks", NodeKind::sequence);
+    bool sound = operation && attempt && ranks && !ranks->items.empty();
+    for (std::size_t i = 0; sound && i < ranks->items.size(); ++i)
+        order.gang.ranks.push_back(parse_rank(*ranks->items[i], sound));
+    if (!sound || !fields.sound()) return damaged(file);
+    order.operation = *operation;
+    order.gang.attempt = *attempt;
+    return order;
+}
+
+Result<KeeperId> parse_keeper_id(std::string_view text, const std::string& file) {
+    TRY(const Document document, Document::parse_json(text, file));
+    Fields fields(document.root());
+    KeeperId keeper{.pid = fields.integer<pid_t>("pid"),
+                    .start_ticks = fields.integer<std::uint64_t>("start_ticks"),
+                    .boot_id = fields.text("boot_id")};
+    fields.require(keeper.pid > 0);
+    if (!fields.sound()) return damaged(file);
+    return keeper;
+}
+
+Result<GangStatus> parse_gang_status(std::string_view text, const std::string& file) {
+    TRY(const Document document, Document::parse_json(text, file));
+    Fields fields(document.root());
+    GangStatus status{.state = fields.choice<GangState>("state", kGangStates),
+                      .started = fields.boolean("started"),
+                      .epoch = fields.integer<std::uint64_t>("epoch"),
+                      .cause = fields.cause("cause"),
+                      .detail = fields.text("detail"),
+                      .ended_at_us = fields.integer<std::int64_t>("ended_at_us")};
+    const Node* ranks = fields.of_kind("ranks", NodeKind::sequence);
+    bool sound = ranks != nullptr;
+    for (std::size_t i = 0; sound && i < ranks->items.size(); ++i)
+        status.ranks.push_back(parse_rank_status(*ranks->items[i], sound));
+    if (!sound || !fields.sound()) return damaged(file);
+    return status;
+}
+
+Result<LaunchOrder> read_launch_order(const std::string& folder) {
+    TRY(const std::string text, content(folder + "/launch.json"));
+    return parse_launch_order(text, folder + "/launch.json");
+}
+
+Result<KeeperId> read_keeper_id(const std::string& folder) {
+    TRY(const std::string text, content(folder + "/keeper.json"));
+    return parse_keeper_id(text, folder + "/keeper.json");
+}
+
+Result<GangStatus> read_gang_status(const std::string& folder) {
+    TRY(const std::string text, content(folder + "/status.json"));
+    return parse_gang_status(text, folder + "/status.json");
+}
+
+Status replace_file(const std::string& path, std::string_view text, bool durable) {
+    const auto failed = [&](int code) {
+        const ErrorKind kind = code == ENOSPC || code == EDQUOT || code == EFBIG  ? ErrorKind::exhausted
+                               : code == EACCES || code == EPERM || code == EROFS ? ErrorKind::denied
+                               : code == ENOENT                                   ? ErrorKind::not_found
+                                                                                  : ErrorKind::unavailable;
+        return Error(kind, "cannot write " + printable(path) + ": " + std::strerror(code));
+    };
+    const std::string temporary = path + ".tmp";
+    UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!file) return failed(errno);
+    while (!text.empty()) {
+        const ssize_t put = ::write(file.get(), text.data(), text.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) {
+            const int code = errno;
+            ::unlink(temporary.c_str());
+            return failed(code);
+        }
+        text.remove_prefix(static_cast<std::size_t>(put));
+    }
+    if (durable && ::fsync(file.get()) != 0) return failed(errno);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return failed(errno);
+    if (!durable) return done();
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    const UniqueFd folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder || ::fsync(folder.get()) != 0) return failed(errno);
+    return done();
+}
+
+}  // namespace stoker

@@ -1,0 +1,384 @@
+#include "deploy/local/local_driver.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/text.h"
+#include "deploy/local/control.h"
+#include "deploy/local/gang_end.h"
+#include "deploy/local/launcher.h"
+#include "io/namespaces.h"
+#include "io/process.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// A keeper that lives and does not answer for this long is suspect.
+constexpr auto kAnswerLimit = std::chrono::seconds(5);
+// For burying a gang on the way, and for the last steps of a keeper; what does not end in this time is looked at again.
+constexpr auto kBurialLimit = std::chrono::seconds(1);
+// When the kernel's news are missed (no inotify left), a look at everything finds them.
+constexpr int kLookEveryMs = 1000;
+constexpr std::size_t kMostFacts = 1000;
+
+class LocalDriver final : public Driver {
+public:
+    LocalDriver(LocalOptions options, CgroupHost cgroups, TreeKind tree)
+        : options_(std::move(options)),
+          run_folder_(options_.folder + "/run"),
+          cgroups_(std::move(cgroups)),
+          tree_(tree),
+          wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+          changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+          // Cursors of an earlier driver on this folder are lower, whatever it told; see observe().
+          first_cursor_(static_cast<std::uint64_t>(wall_clock_us())),
+          next_cursor_(first_cursor_) {}
+
+    // Finds what an earlier driver left.
+    Status adopt() {
+        std::error_code code;
+        fs::create_directories(run_folder_, code);
+        ::chmod(run_folder_.c_str(), 0700);  // orders hold environments, and those may hold secrets
+        std::vector<std::string> names;
+        for (fs::directory_iterator it(run_folder_, code), end; !code && it != end; it.increment(code))
+            names.push_back(it->path().filename().string());
+        if (code) return Error(ErrorKind::unavailable, "cannot use the folder " + run_folder_ + ": " + code.message());
+        for (const std::string& name : names) {
+            if (name.starts_with(kGone)) fs::remove_all(fs::path(run_folder_) / name, code);
+            if (const auto operation = OperationId::parse(name)) watch(*operation);
+        }
+        return done();
+    }
+
+    Capabilities capabilities() const override {
+        Capabilities result{.gang = true,
+                            .follows_logs = true,
+                            .limits_memory = tree_ == TreeKind::cgroup && cgroups_.limits_memory(),
+                            .isolates_devices = false,
+                            .kills_trees = tree_ != TreeKind::process_group,
+                            .signal_notice_s = 86400};
+        switch (tree_) {
+            case TreeKind::cgroup: result.detail = cgroups_.text(); break;
+            case TreeKind::pid_namespace: result.detail = "pid namespace of each gang; no limits"; break;
+            case TreeKind::process_group:
+                result.detail = "process groups, and what descends from them while the keeper lives; no limits";
+        }
+        return result;
+    }
+
+    Result<std::vector<NodeInfo>> discover(Deadline) override { return options_.nodes; }
+
+    Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline deadline) override {
+        if (Outcome sound = check_gang(operation, gang, options_.nodes); sound.certainty == Certainty::rejected)
+            return sound;
+        {
+            const std::lock_guard guard(mutex_);
+            if (gang.epoch < highest_epoch_)
+                return rejected(Cause::platform, "epoch " + std::to_string(gang.epoch) + " is over: epoch " +
+                                                     std::to_string(highest_epoch_) + " has launched");
+            highest_epoch_ = gang.epoch;
+            if (!launching_.insert(operation).second) return unknown("another thread is launching it");
+        }
+        Outcome outcome = launch_gang(folder_of(operation),
+                                      {.operation = operation,
+                                       .gang = gang,
+                                       .tree = tree_,
+                                       .cgroups = cgroups_,
+                                       .max_processes = options_.max_processes,
+                                       .status_retry_s = options_.status_retry_s},
+                                      options_.keeper, deadline);
+        {
+            const std::lock_guard guard(mutex_);
+            launching_.erase(operation);
+        }
+        if (path_exists(folder_of(operation))) {
+            watch(operation);
+            refresh(operation);
+        }
+        wake();
+        return outcome;
+    }
+
+    Outcome notify(const OperationId& launched, std::uint64_t epoch, int signal_number, Deadline deadline) override {
+        if (!path_exists(folder_of(launched))) return rejected(Cause::platform, "there is no gang " + launched.text());
+        watch(launched);
+        auto answer = order(launched, {.verb = ControlVerb::signal, .epoch = epoch, .signal = signal_number}, deadline);
+        if (!answer && refresh(launched, deadline) == GangState::ended)
+            return rejected(Cause::platform, launched.text() + " has ended");
+        if (!answer) return unknown(answer.error().message());
+        return answer->ok ? confirmed(answer->detail) : rejected(Cause::platform, answer->detail);
+    }
+
+    Outcome cancel(const OperationId& launched, std::uint64_t epoch, double grace_s, Deadline deadline) override {
+        if (!path_exists(folder_of(launched))) return confirmed("there is nothing of " + launched.text());
+        watch(launched);
+        if (refresh(launched, deadline) == GangState::ended) return confirmed();
+        const auto answer_by = std::min(deadline, Clock::now() + kAnswerLimit);
+        const ControlRequest stop{.verb = ControlVerb::stop, .epoch = epoch, .grace_s = std::max(0.0, grace_s)};
+        for (;;) {
+            auto client = ControlClient::connect(folder_of(launched), answer_by);
+            auto answer = client ? client->ask(stop, answer_by) : Result<ControlAnswer>(client.error());
+            if (answer && !answer->ok) return rejected(Cause::platform, answer->detail);
+            if (answer) client->wait_for_end(deadline);
+            if (refresh(launched, deadline) == GangState::ended) {
+                wake();
+                return confirmed();
+            }
+            // A keeper that has just begun does not listen yet; one that ends does not any more.
+            const int wait = milliseconds_until(answer_by, 10);
+            if (!answer && wait == 0) return unknown("suspect: " + answer.error().message());
+            if (answer && milliseconds_until(deadline) == 0) break;
+            ::poll(nullptr, 0, wait);
+        }
+        const auto status = read_gang_status(folder_of(launched));
+        return unknown("told to end, and still there" + (status ? ": " + status->detail : std::string()));
+    }
+
+    Outcome release(const OperationId& launched, Deadline deadline) override {
+        const std::string folder = folder_of(launched);
+        if (path_exists(folder)) {
+            watch(launched);
+            if (refresh(launched, deadline) != GangState::ended)
+                return rejected(Cause::platform, launched.text() + " still runs");
+            const auto by = std::min(deadline, Clock::now() + kBurialLimit);
+            // It writes nothing after its last status, and leaves.
+            for (const UniqueFd keeper = find_keeper(folder); !has_ended(keeper) && milliseconds_until(by) > 0;)
+                ::poll(nullptr, 0, 1);
+            if (const auto order = read_launch_order(folder); order && order->tree == TreeKind::cgroup) {
+                while (!remove_groups(*order)) {
+                    if (milliseconds_until(by) == 0)
+                        return unknown("a control group of " + launched.text() + " is still in use");
+                    ::poll(nullptr, 0, 5);
+                }
+            }
+            if (!remove_gang_folder(folder)) return unknown("cannot remove " + folder + ": " + std::strerror(errno));
+        }
+        const std::lock_guard guard(mutex_);
+        std::erase_if(facts_, [&](const auto& each) { return each.second.operation == launched; });
+        if (const auto it = gangs_.find(launched); it != gangs_.end()) {
+            if (it->second->change_watch >= 0) ::inotify_rm_watch(changes_.get(), it->second->change_watch);
+            gangs_.erase(it);
+        }
+        return confirmed();
+    }
+
+    Result<OursListing> list_ours(const std::string& site, Deadline deadline) override {
+        OursListing listing;
+        std::error_code code;
+        for (fs::directory_iterator it(run_folder_, code), end; !code && it != end; it.increment(code)) {
+            const auto operation = OperationId::parse(it->path().filename().string());
+            if (!operation || (!site.empty() && operation->site != site)) continue;
+            watch(*operation);
+            const GangState state = refresh(*operation, deadline);
+            std::uint64_t epoch = 0;
+            {
+                const std::lock_guard guard(mutex_);
+                if (const auto gang = gangs_.find(*operation); gang != gangs_.end())
+                    epoch = gang->second->order.gang.epoch;
+            }
+            listing.items.push_back({.operation = *operation, .epoch = epoch, .ended = state == GangState::ended});
+        }
+        if (code) return Error(ErrorKind::unavailable, "cannot list " + run_folder_ + ": " + code.message());
+        std::sort(listing.items.begin(), listing.items.end(),
+                  [](const Ours& a, const Ours& b) { return a.operation < b.operation; });
+        return listing;
+    }
+
+    Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline deadline) override {
+        auto look_at_all = Clock::time_point{};
+        for (;;) {
+            if (Clock::now() >= look_at_all) {
+                for (const OperationId& operation : unfinished()) refresh(operation);
+                look_at_all = Clock::now() + std::chrono::milliseconds(kLookEveryMs);
+            }
+            std::vector<Fact> facts;
+            {
+                const std::lock_guard guard(mutex_);
+                // Another driver's cursor: its facts may have been others, so all are told again.
+                const bool foreign = cursor < first_cursor_ || cursor >= next_cursor_;
+                for (auto it = foreign ? facts_.begin() : facts_.upper_bound(cursor);
+                     it != facts_.end() && facts.size() < kMostFacts; ++it)
+                    facts.push_back(it->second);
+            }
+            if (!facts.empty() || Clock::now() >= deadline) return facts;
+            for (const OperationId& operation : wait_for_changes(std::min(deadline, look_at_all))) refresh(operation);
+        }
+    }
+
+private:
+    struct Gang {
+        LaunchOrder order;  // without arguments and environments
+        std::shared_ptr<UniqueFd> keeper;
+        int change_watch = -1;
+        Told told;
+        GangState state = GangState::starting;
+    };
+
+    std::string folder_of(const OperationId& operation) const { return run_folder_ + "/" + operation.text(); }
+
+    void wake() {
+        const std::uint64_t one = 1;
+        (void)(::write(wake_.get(), &one, sizeof one) > 0);
+    }
+
+    Result<ControlAnswer> order(const OperationId& launched, const ControlRequest& request, Deadline deadline) {
+        const auto by = std::min(deadline, Clock::now() + kAnswerLimit);
+        TRY(ControlClient client, ControlClient::connect(folder_of(launched), by));
+        return client.ask(request, by);
+    }
+
+    void watch(const OperationId& operation) {
+        const std::lock_guard guard(mutex_);
+        if (gangs_.contains(operation)) return;
+        auto gang = std::make_shared<Gang>();
+        gang->order.operation = operation;
+        gang->change_watch = ::inotify_add_watch(changes_.get(), folder_of(operation).c_str(), IN_MOVED_TO);
+        gangs_[operation] = std::move(gang);
+    }
+
+    std::vector<OperationId> unfinished() {
+        const std::lock_guard guard(mutex_);
+        std::vector<OperationId> operations;
+        for (const auto& [operation, gang] : gangs_)
+            if (gang->state != GangState::ended) operations.push_back(operation);
+        return operations;
+    }
+
+    // Reads the folder, buries the gang when its keeper is gone, and remembers the facts that are new.
+    GangState refresh(const OperationId& operation, Deadline deadline = Deadline::max()) {
+        std::shared_ptr<Gang> gang;
+        bool launching = false;
+        LaunchOrder order;
+        std::shared_ptr<UniqueFd> keeper;
+        {
+            const std::lock_guard guard(mutex_);
+            const auto it = gangs_.find(operation);
+            if (it == gangs_.end()) return GangState::starting;
+            gang = it->second;
+            if (gang->state == GangState::ended) return gang->state;
+            launching = launching_.contains(operation);
+            keeper = gang->keeper;
+            order = gang->order;
+        }
+        const std::string folder = folder_of(operation);
+        const Deadline by = std::min(deadline, Clock::now() + kBurialLimit);
+        if (order.gang.ranks.empty()) {
+            if (auto read = read_launch_order(folder)) order = std::move(*read);
+            for (RankSpec& rank : order.gang.ranks) rank = {.node = rank.node, .memory_bytes = rank.memory_bytes};
+        }
+        auto status = read_gang_status(folder);
+        if (!launching && !(status && status->state == GangState::ended)) {
+            if (!keeper) keeper = std::make_shared<UniqueFd>(find_keeper(folder));
+            if (has_ended(*keeper)) {
+                keeper.reset();
+                if (auto buried = bury(folder, order, by)) status = std::move(buried);
+            } else if (!status && status.error().kind() == ErrorKind::invalid) {
+                // A status that cannot be read while the keeper lives: it knows.
+                if (auto answer = this->order(operation, {}, by)) status = parse_gang_status(answer->status, folder);
+            }
+        }
+        const std::lock_guard guard(mutex_);
+        gang->keeper = keeper;
+        gang->order = order;
+        highest_epoch_ = std::max(highest_epoch_, order.gang.epoch);
+        if (!status) return gang->state;
+        if (!gangs_.contains(operation)) return status->state;  // released meanwhile
+        for (Fact& fact : untold_facts(order, *status, gang->told)) {
+            fact.cursor = next_cursor_++;
+            facts_.emplace(fact.cursor, std::move(fact));
+        }
+        if (gang->state != GangState::ended) gang->state = status->state;
+        return gang->state;
+    }
+
+    // The gangs of which the kernel has news: a new status, or the end of the keeper.
+    std::set<OperationId> wait_for_changes(Deadline deadline) {
+        std::vector<pollfd> waits = {{.fd = changes_.get(), .events = POLLIN, .revents = 0},
+                                     {.fd = wake_.get(), .events = POLLIN, .revents = 0}};
+        std::vector<std::pair<OperationId, std::shared_ptr<UniqueFd>>> keepers;
+        {
+            const std::lock_guard guard(mutex_);
+            for (const auto& [operation, gang] : gangs_) {
+                if (!gang->keeper || gang->state == GangState::ended) continue;
+                keepers.emplace_back(operation, gang->keeper);  // keeps the descriptor open while we wait
+                waits.push_back({.fd = gang->keeper->get(), .events = POLLIN, .revents = 0});
+            }
+        }
+        ::poll(waits.data(), waits.size(), milliseconds_until(deadline));
+        std::set<OperationId> changed;
+        for (std::size_t i = 0; i < keepers.size(); ++i)
+            if (waits[i + 2].revents != 0) changed.insert(keepers[i].first);
+        std::uint64_t count = 0;
+        (void)(::read(wake_.get(), &count, sizeof count) > 0);
+        alignas(inotify_event) std::array<char, 16384> block{};
+        for (ssize_t got = 0; (got = ::read(changes_.get(), block.data(), block.size())) > 0;) {
+            const std::lock_guard guard(mutex_);
+            for (ssize_t at = 0; at < got;) {
+                inotify_event event{};
+                std::memcpy(&event, block.data() + at, sizeof event);
+                at += static_cast<ssize_t>(sizeof event + event.len);
+                for (const auto& [operation, gang] : gangs_)
+                    if (gang->change_watch == event.wd) changed.insert(operation);
+            }
+        }
+        return changed;
+    }
+
+    const LocalOptions options_;
+    const std::string run_folder_;
+    const CgroupHost cgroups_;
+    const TreeKind tree_;
+    const UniqueFd wake_, changes_;
+
+    std::mutex mutex_;  // guards what follows
+    std::map<OperationId, std::shared_ptr<Gang>> gangs_;
+    std::set<OperationId> launching_;
+    std::map<std::uint64_t, Fact> facts_;  // by cursor
+    const std::uint64_t first_cursor_;
+    std::uint64_t next_cursor_;
+    std::uint64_t highest_epoch_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Driver>> make_local_driver(LocalOptions options) {
+    if (options.folder.empty()) return Error(ErrorKind::invalid, "the local engine needs a folder");
+    options.folder = absolute_path(options.folder);
+    if (options.nodes.empty()) options.nodes.push_back(discover_local_node());
+    for (NodeInfo& node : options.nodes)
+        if (node.boot_id.empty()) node.boot_id = boot_id();
+    CgroupHost cgroups;
+    const bool any = !options.tree;
+    if (any || options.tree == TreeKind::cgroup) cgroups = discover_cgroups();
+    TreeKind tree = options.tree.value_or(TreeKind::process_group);
+    if (any && cgroups.kills()) {
+        tree = TreeKind::cgroup;
+    } else if (any && pid_namespaces_work()) {
+        tree = TreeKind::pid_namespace;
+    }
+    if (tree == TreeKind::cgroup && !cgroups.kills())
+        return Error(ErrorKind::denied, "control groups cannot be made here");
+    if (tree == TreeKind::pid_namespace && !any && !pid_namespaces_work())
+        return Error(ErrorKind::denied, "pid namespaces cannot be made here");
+    auto driver = std::make_unique<LocalDriver>(std::move(options), std::move(cgroups), tree);
+    TRY_VOID(driver->adopt());
+    return std::unique_ptr<Driver>(std::move(driver));
+}
+
+}  // namespace stoker

@@ -1,0 +1,26 @@
+// Keeps a log bounded that somebody else appends to. The writer has the file open, so it cannot be renamed under it:
+// its content goes to FILE.1 and it begins again. The newest half of the bound at least is always there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace stoker {
+
+class BoundedLog {
+public:
+    // most: of both files together; 0: no bound.
+    BoundedLog(std::string path, std::int64_t most);
+    // Seconds until the next look is due: soon when the log grows fast.
+    double check();
+
+private:
+    Status rotate(std::int64_t size);
+    std::string path_;
+    std::int64_t most_, last_size_ = 0;
+    double pause_;
+};
+
+}  // namespace stoker

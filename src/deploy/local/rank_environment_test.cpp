@@ -1,0 +1,52 @@
+#include "deploy/local/rank_environment.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "io/files.h"
+
+namespace stoker {
+namespace {
+
+// Ranks that are not grouped by node still get the right local numbers.
+TEST(RankEnvironment, LocalRanksCountOnTheirNode) {
+    LaunchOrder order{.operation = {"aaaaa", 1}};
+    order.gang.attempt = {{1}, 1};
+    for (const char* node : {"b", "a", "b", "a", "b"}) order.gang.ranks.push_back({.node = node, .arguments = {"x"}});
+    const auto last = rank_environment(order, 4, 1234, "/hosts", {{"HOME", "/root"}, {"AWS_SECRET", "s"}});
+    EXPECT_EQ(last.at("LOCAL_RANK"), "2");
+    EXPECT_EQ(last.at("LOCAL_WORLD_SIZE"), "3");
+    EXPECT_EQ(last.at("NODE_RANK"), "0");
+    EXPECT_EQ(last.at("SLURM_JOB_NUM_NODES"), "2");
+    EXPECT_EQ(last.at("MASTER_PORT"), "1234");
+    EXPECT_EQ(last.at("HOME"), "/root");
+    EXPECT_FALSE(last.contains("AWS_SECRET"));  // the server's secrets are not the user's
+    EXPECT_NE(last.at("PATH").find("/usr/bin"), std::string::npos);
+    EXPECT_EQ(hostfile_text(order), "localhost slots=3\nlocalhost slots=2\n");
+}
+
+// A wrong name of a program is answered with what there is.
+TEST(FindProgram, SaysWhatIsWrong) {
+    std::string folder = std::filesystem::temp_directory_path() / "stoker-path-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    ASSERT_TRUE(write_file_atomic(folder + "/train-model", "#!/bin/sh\n"));
+    ASSERT_TRUE(write_file_atomic(folder + "/notes.txt", "\n"));
+    ASSERT_EQ(::chmod((folder + "/train-model").c_str(), 0755), 0);
+    EXPECT_EQ(find_program("train-model", folder, "/").path, folder + "/train-model");
+    EXPECT_EQ(find_program("./train-model", "", folder).path, folder + "/./train-model");
+    EXPECT_EQ(find_program("train-model", "/nonexistent:", folder).path, folder + "/train-model");  // empty: here
+    EXPECT_EQ(find_program("trian-model", folder, "/").problem,
+              "no program named trian-model in PATH (did you mean train-model?)");
+    EXPECT_EQ(find_program("notes.txt", folder, "/").problem,
+              folder + "/notes.txt is not executable (chmod +x makes it so)");
+    EXPECT_EQ(find_program("/", folder, "/").problem, "/ is a folder, not a program");
+    EXPECT_EQ(find_program("./missing", folder, "/w").problem, "there is no program /w/./missing");
+    EXPECT_EQ(find_program("", folder, "/").problem, "the name of the program is empty");
+    std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,55 @@
+// Control groups, version 1 and 2 and both at once: limits on memory, processors and number of processes, evidence of
+// an out-of-memory kill, and the end of everything inside. Needs root or a delegated group.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stoker {
+
+// The folders below which we may make groups.
+struct CgroupHost {
+    std::string unified;                // of version 2; empty: none
+    bool unified_limits = false;        // memory is limited through version 2
+    std::map<std::string, std::string>  // version 1, by controller: memory, cpu, pids, freezer
+        v1;
+
+    bool limits_memory() const { return unified_limits || v1.contains("memory"); }
+    bool limits_cpu() const { return unified_limits || v1.contains("cpu"); }
+    bool kills() const { return !unified.empty() || v1.contains("freezer"); }
+    std::string text() const;  // "cgroup v2 (kill), v1 (cpu, memory, pids)"; empty: nothing is possible
+};
+// Tries each folder by making a group in it, moving a child there and removing it again.
+CgroupHost discover_cgroups(const std::string& root = "/");
+
+struct CgroupLimits {
+    std::int64_t memory_bytes = 0, cpu_milli = 0, processes = 0;  // 0: none
+};
+
+// One group, in every tree of the host. `name` is relative: "stoker/k3x7q-22224z/rank-0". Nothing is removed by the
+// destructor: groups outlive the process that made them.
+class Cgroup {
+public:
+    Cgroup(const CgroupHost& host, std::string name) : host_(&host), name_(std::move(name)) {}
+
+    Status create() const;  // with its parents; fine when it is there
+    Status limit(const CgroupLimits& limits) const;
+    Status join() const;  // the calling process
+    std::int64_t oom_kills() const;
+    std::vector<pid_t> processes() const;
+    void kill() const;    // SIGKILL to everything inside and below, without a chance to fork away
+    bool remove() const;  // with the groups below; false while processes are in it
+
+private:
+    std::vector<std::string> folders() const;
+    const CgroupHost* host_;
+    std::string name_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,105 @@
+#include "io/cgroup.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "io/files.h"
+#include "io/process.h"
+
+namespace stoker {
+namespace {
+
+// A machine without control groups, or one where nothing may be written, gives a host that can do nothing.
+TEST(Cgroup, NothingIsPossibleWithoutMounts) {
+    const CgroupHost host = discover_cgroups("/nonexistent/");
+    EXPECT_FALSE(host.kills());
+    EXPECT_FALSE(host.limits_memory());
+    EXPECT_EQ(host.text(), "");
+}
+
+TEST(Cgroup, HostSaysWhatItHas) {
+    EXPECT_EQ((CgroupHost{.unified = "/x", .unified_limits = true}).text(), "cgroup v2 (limits, kill)");
+    EXPECT_EQ((CgroupHost{.unified = "/x", .v1 = {{"memory", "/m"}, {"cpu", "/c"}}}).text(),
+              "cgroup v2 (kill), v1 (cpu, memory)");
+}
+
+class RealCgroup : public ::testing::TestWithParam<bool> {
+protected:
+    void SetUp() override {
+        host = discover_cgroups();
+        if (GetParam()) host.unified.clear(), host.unified_limits = false;  // as on a machine that has only version 1
+        if (!host.kills()) GTEST_SKIP() << "not allowed here";
+    }
+    CgroupHost host;
+};
+
+// A server that was killed while it looked leaves a group, which the next one removes.
+TEST_P(RealCgroup, TrialsOfTheDeadAreRemoved) {
+    const pid_t dead = ::fork();
+    if (dead == 0) ::_exit(0);
+    ASSERT_TRUE(reap(dead, std::chrono::steady_clock::now() + std::chrono::seconds(10)).has_value());
+    const std::string base = host.unified.empty() ? host.v1.at("freezer") : host.unified;
+    const std::string left = base + "/stoker-try-" + std::to_string(dead);
+    ASSERT_TRUE(std::filesystem::create_directory(left));
+    discover_cgroups();
+    EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+// Everything in a group dies, also in groups below it and processes that left their session.
+TEST_P(RealCgroup, KillTakesAll) {
+    const std::string name = "stoker-test-" + std::to_string(::getpid());
+    const Cgroup group(host, name), below(host, name + "/below");
+    ASSERT_TRUE(below.create().ok());
+    auto pipe = make_pipe();
+    ASSERT_TRUE(pipe.ok());
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (!below.join()) ::_exit(1);
+        for (int i = 0; i < 3; ++i)
+            if (::fork() == 0) ::setsid();
+        ::pause();
+        ::_exit(0);
+    }
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (group.processes().size() < 8 && milliseconds_until(deadline) > 0) ::usleep(1000);
+    EXPECT_EQ(group.processes().size(), 8u);
+    EXPECT_FALSE(group.remove());
+    while (!group.processes().empty() && milliseconds_until(deadline) > 0) group.kill();
+    EXPECT_TRUE(group.processes().empty());
+    const auto status = reap(child, deadline);
+    ASSERT_TRUE(status.has_value());
+    EXPECT_TRUE(WIFSIGNALED(*status));
+    while (!group.remove() && milliseconds_until(deadline) > 0) ::usleep(1000);
+    EXPECT_TRUE(group.remove());  // also when there is nothing
+}
+
+// The memory limit kills, and the counter tells.
+TEST_P(RealCgroup, MemoryLimitIsCounted) {
+    if (!host.limits_memory()) GTEST_SKIP() << "no memory controller";
+    const Cgroup group(host, "stoker-test-" + std::to_string(::getpid()));
+    ASSERT_TRUE(group.create().ok());
+    ASSERT_TRUE(group.limit({.memory_bytes = 64 << 20, .cpu_milli = 1500, .processes = 100}).ok());
+    EXPECT_EQ(group.oom_kills(), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (!group.join()) ::_exit(1);
+        ::execlp("dd", "dd", "if=/dev/zero", "of=/dev/null", "bs=512M", "count=1", "status=none", nullptr);
+        ::_exit(1);
+    }
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto status = reap(child, deadline);
+    ASSERT_TRUE(status.has_value());
+    EXPECT_TRUE(WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL);
+    EXPECT_GT(group.oom_kills(), 0);
+    while (!group.remove() && milliseconds_until(deadline) > 0) ::usleep(1000);
+}
+
+INSTANTIATE_TEST_SUITE_P(AsItIs, RealCgroup, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(VersionOneOnly, RealCgroup, ::testing::Values(true));
+
+}  // namespace
+}  // namespace stoker

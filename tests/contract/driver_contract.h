@@ -1,0 +1,282 @@
+// What every driver keeps (src/deploy/driver.h, lines 1 to 6), as one suite: a harness makes drivers that really run
+// programs, and each test is named after the line it checks. A harness has:
+//   std::unique_ptr<Driver> make();   // a driver on the same engine; several after one another
+//   std::string scratch() const;      // an empty folder that the work may write to
+//   OperationId next();               // a fresh id
+//   static Deadline soon();           // ample for this engine
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "deploy/driver.h"
+
+namespace stoker::contract {
+
+using Clock = std::chrono::steady_clock;
+
+inline Deadline in(double seconds) {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// Asks again, with short pauses, until it is true or the deadline.
+inline bool eventually(const std::function<bool()>& condition, Deadline deadline) {
+    while (!condition()) {
+        if (Clock::now() >= deadline) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+}
+
+inline std::string content(const std::string& path) {
+    std::ifstream stream(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+inline bool shows(const std::string& path, const std::string& text, Deadline deadline) {
+    return eventually([&] { return content(path).find(text) != std::string::npos; }, deadline);
+}
+
+// Reads facts until one of the operation has this kind; all that came, in order.
+struct Facts {
+    std::vector<Fact> all;
+    std::uint64_t cursor = 0;
+
+    const Fact* find(const OperationId& operation, FactKind kind, int rank = -1) const {
+        for (const Fact& fact : all)
+            if (fact.operation == operation && fact.kind == kind && (rank < 0 || fact.rank == rank)) return &fact;
+        return nullptr;
+    }
+    const Fact* wait(Driver& driver, const OperationId& operation, FactKind kind, Deadline deadline) {
+        while (find(operation, kind) == nullptr && Clock::now() < deadline) {
+            auto more = driver.observe(cursor, deadline);
+            EXPECT_TRUE(more.ok());
+            if (!more) break;
+            for (Fact& fact : *more) {
+                EXPECT_GT(fact.cursor, cursor);
+                cursor = fact.cursor;
+                all.push_back(std::move(fact));
+            }
+        }
+        return find(operation, kind);
+    }
+};
+
+template <typename Harness>
+class DriverContract : public ::testing::Test {
+protected:
+    // A gang whose ranks run this shell script.
+    GangSpec gang(const std::string& script, std::size_t ranks = 1, std::uint64_t epoch = 1) {
+        GangSpec spec{
+            .attempt = {{1}, 1}, .epoch = epoch, .folder = harness.scratch(), .log_folder = harness.scratch()};
+        const auto nodes = driver->discover(Harness::soon());
+        for (std::size_t i = 0; i < ranks; ++i)
+            spec.ranks.push_back({.node = nodes->at(i % nodes->size()).name, .arguments = {"sh", "-c", script}});
+        return spec;
+    }
+    void expect_launched(const OperationId& id, const GangSpec& spec) {
+        const Outcome outcome = driver->launch(id, spec, Harness::soon());
+        ASSERT_EQ(outcome.certainty, Certainty::confirmed) << outcome.detail;
+    }
+    void expect_over(const OperationId& id) {
+        EXPECT_EQ(driver->cancel(id, 1, 0, Harness::soon()).certainty, Certainty::confirmed);
+        EXPECT_EQ(driver->release(id, Harness::soon()).certainty, Certainty::confirmed);
+    }
+
+    Harness harness;
+    std::unique_ptr<Driver> driver = harness.make();
+};
+
+TYPED_TEST_SUITE_P(DriverContract);
+
+// 1. A call that cannot be done in time says so instead of hanging; without time left nothing is claimed.
+TYPED_TEST_P(DriverContract, Line1_EveryCallEndsByItsDeadline) {
+    const OperationId id = this->harness.next();
+    this->expect_launched(id, this->gang("trap '' TERM; echo up > up; while :; do sleep 0.01; done"));
+    ASSERT_TRUE(shows(this->harness.scratch() + "/up", "up", TypeParam::soon()));
+    const auto began = Clock::now();
+    const Outcome outcome = this->driver->cancel(id, 1, 60, in(0.3));
+    EXPECT_EQ(outcome.certainty, Certainty::unknown) << outcome.detail;
+    Facts facts;
+    facts.wait(*this->driver, id, FactKind::rank_started, TypeParam::soon());
+    EXPECT_TRUE(this->driver->observe(facts.cursor, in(0.2)).ok());
+    EXPECT_LT(Clock::now() - began, std::chrono::seconds(3));
+    this->expect_over(id);
+}
+
+// 2. Launching twice starts one gang; cancel and release twice are confirmed twice.
+TYPED_TEST_P(DriverContract, Line2_TwiceIsOnce) {
+    const OperationId id = this->harness.next();
+    const GangSpec spec = this->gang("echo here >> started; sleep 60");
+    this->expect_launched(id, spec);
+    this->expect_launched(id, spec);
+    ASSERT_TRUE(shows(this->harness.scratch() + "/started", "here\n", TypeParam::soon()));
+    EXPECT_EQ(content(this->harness.scratch() + "/started"), "here\n");
+    for (int i = 0; i < 2; ++i)
+        EXPECT_EQ(this->driver->cancel(id, 1, 0, TypeParam::soon()).certainty, Certainty::confirmed);
+    // Not a second time after its end either.
+    this->expect_launched(id, spec);
+    EXPECT_EQ(content(this->harness.scratch() + "/started"), "here\n");
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::confirmed);
+}
+
+// 3. A program that does not exist is a definite no, with a cause and a hint, and stays one; nothing of the gang ran.
+TYPED_TEST_P(DriverContract, Line3_RejectedIsADefiniteNo) {
+    const OperationId id = this->harness.next();
+    GangSpec spec = this->gang("echo ran >> ran", 3);
+    spec.ranks[1].arguments = {"no-such-program-anywhere"};
+    for (int i = 0; i < 2; ++i) {
+        const Outcome outcome = this->driver->launch(id, spec, TypeParam::soon());
+        EXPECT_EQ(outcome.certainty, Certainty::rejected);
+        EXPECT_EQ(outcome.cause, Cause::user_error);
+        EXPECT_NE(outcome.detail.find("no program named no-such-program-anywhere in PATH"), std::string::npos)
+            << outcome.detail;
+    }
+    EXPECT_EQ(content(this->harness.scratch() + "/ran"), "");
+    EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::confirmed);
+
+    GangSpec nowhere = this->gang("true");
+    nowhere.ranks[0].node = "no-such-node";
+    EXPECT_EQ(this->driver->launch(this->harness.next(), nowhere, TypeParam::soon()).certainty, Certainty::rejected);
+}
+
+// 4. After a confirmed cancel no process of the operation runs, also none that left its group and its parents.
+TYPED_TEST_P(DriverContract, Line4_ConfirmedCancelLeavesNothing) {
+    const OperationId id = this->harness.next();
+    const std::string scratch = this->harness.scratch();
+    this->expect_launched(id,
+                          this->gang("trap '' TERM\n"
+                                     "setsid sh -c 'trap \"\" TERM; (while :; do date +%N > beat; sleep 0.01; done) & "
+                                     "echo $! > stray' &\n"
+                                     "while :; do sleep 0.01; done"));
+    ASSERT_TRUE(shows(scratch + "/stray", "\n", TypeParam::soon()));
+    EXPECT_EQ(this->driver->cancel(id, 1, 0.05, TypeParam::soon()).certainty, Certainty::confirmed);
+    if (this->driver->capabilities().kills_trees) {
+        const std::string last_beat = content(scratch + "/beat");
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+        EXPECT_EQ(content(scratch + "/beat"), last_beat);
+    }
+    EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::confirmed);
+}
+
+// 5. Facts of one operation come in order, and again for somebody who asks again; the next driver tells them too.
+TYPED_TEST_P(DriverContract, Line5_FactsComeInOrderAndAgain) {
+    const OperationId id = this->harness.next();
+    this->expect_launched(id, this->gang("exit 0", 3));
+    Facts facts;
+    ASSERT_NE(facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon()), nullptr);
+    std::vector<FactKind> kinds;
+    for (const Fact& fact : facts.all) kinds.push_back(fact.kind);
+    EXPECT_EQ(kinds,
+              (std::vector{FactKind::rank_started, FactKind::rank_started, FactKind::rank_started, FactKind::rank_ended,
+                           FactKind::rank_ended, FactKind::rank_ended, FactKind::gang_ended}));
+    EXPECT_EQ(facts.all.back().cause, Cause::ok);
+
+    auto again = this->driver->observe(0, TypeParam::soon());
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->size(), facts.all.size());
+
+    this->driver.reset();
+    this->driver = this->harness.make();
+    // With the cursor of the driver before: nothing may be skipped.
+    Facts next{.all = {}, .cursor = facts.cursor};
+    auto repeated = this->driver->observe(facts.cursor, TypeParam::soon());
+    ASSERT_TRUE(repeated.ok());
+    ASSERT_EQ(repeated->size(), facts.all.size());
+    for (std::size_t i = 0; i < repeated->size(); ++i) EXPECT_EQ((*repeated)[i].kind, facts.all[i].kind);
+    this->expect_over(id);
+}
+
+// 6. The engine's words are bounded, and an end has a cause of ours: here the first rank that failed, not the others
+// that were ended because of it.
+TYPED_TEST_P(DriverContract, Line6_CausesAreOursAndDetailsBounded) {
+    const OperationId id = this->harness.next();
+    this->expect_launched(id, this->gang("trap 'exit 9' TERM; if [ $RANK = 1 ]; then exit 3; fi; "
+                                         "while :; do sleep 0.01; done",
+                                         3));
+    Facts facts;
+    const Fact* end = facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon());
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(end->cause, Cause::user_error);
+    EXPECT_NE(end->detail.find("rank 1: exit code 3"), std::string::npos) << end->detail;
+    EXPECT_EQ(facts.find(id, FactKind::rank_ended, 1)->exit_code, 3);
+    this->expect_over(id);
+
+    GangSpec long_name = this->gang("true");
+    long_name.ranks[0].arguments = {std::string(20000, 'x')};
+    const OperationId other = this->harness.next();
+    const Outcome outcome = this->driver->launch(other, long_name, TypeParam::soon());
+    EXPECT_EQ(outcome.certainty, Certainty::rejected);
+    EXPECT_LE(outcome.detail.size(), kMaxDetailBytes);
+    this->expect_over(other);
+}
+
+// An order with an epoch lower than one that was obeyed is refused: the server that gave it has been replaced.
+TYPED_TEST_P(DriverContract, OldEpochsAreRefused) {
+    const OperationId id = this->harness.next();
+    this->expect_launched(
+        id, this->gang("trap 'echo told > notice' USR1; echo up > up; while :; do sleep 0.01; done", 1, 5));
+    ASSERT_TRUE(shows(this->harness.scratch() + "/up", "up", TypeParam::soon()));
+    EXPECT_EQ(this->driver->notify(id, 4, SIGUSR1, TypeParam::soon()).certainty, Certainty::rejected);
+    EXPECT_EQ(this->driver->cancel(id, 4, 0, TypeParam::soon()).certainty, Certainty::rejected);
+    EXPECT_EQ(this->driver->launch(this->harness.next(), this->gang("true", 1, 4), TypeParam::soon()).certainty,
+              Certainty::rejected);
+    EXPECT_EQ(this->driver->notify(id, 6, SIGUSR1, TypeParam::soon()).certainty, Certainty::confirmed);
+    EXPECT_EQ(this->driver->notify(id, 5, SIGUSR1, TypeParam::soon()).certainty, Certainty::rejected);
+    EXPECT_TRUE(shows(this->harness.scratch() + "/notice", "told", TypeParam::soon()));
+    EXPECT_EQ(this->driver->cancel(id, 6, 0, TypeParam::soon()).certainty, Certainty::confirmed);
+    EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::confirmed);
+}
+
+// What is listed is what carries our mark, of this site, until it is released; what runs cannot be released.
+TYPED_TEST_P(DriverContract, ListsOurs) {
+    const OperationId id = this->harness.next();
+    this->expect_launched(id, this->gang("sleep 60"));
+    EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::rejected);
+    auto listing = this->driver->list_ours(id.site, TypeParam::soon());
+    ASSERT_TRUE(listing.ok());
+    ASSERT_EQ(listing->items.size(), 1u);
+    EXPECT_EQ(listing->items[0].operation, id);
+    EXPECT_EQ(listing->items[0].epoch, 1u);
+    EXPECT_FALSE(listing->items[0].ended);
+    EXPECT_TRUE(this->driver->list_ours("zzzzz", TypeParam::soon())->items.empty());
+    EXPECT_EQ(this->driver->cancel(id, 1, 0, TypeParam::soon()).certainty, Certainty::confirmed);
+    EXPECT_TRUE(this->driver->list_ours(id.site, TypeParam::soon())->items[0].ended);
+    EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::confirmed);
+    EXPECT_TRUE(this->driver->list_ours(id.site, TypeParam::soon())->items.empty());
+    // Nothing there is nothing running, and nothing to release.
+    EXPECT_EQ(this->driver->cancel(id, 1, 0, TypeParam::soon()).certainty, Certainty::confirmed);
+    EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::confirmed);
+}
+
+// A rank that takes more than its memory is killed and said to be out of memory.
+TYPED_TEST_P(DriverContract, MemoryLimitIsSaid) {
+    if (!this->driver->capabilities().limits_memory) GTEST_SKIP() << "this engine limits no memory";
+    const OperationId id = this->harness.next();
+    GangSpec spec = this->gang("sleep 60", 2);
+    spec.ranks[1].memory_bytes = 32 << 20;
+    spec.ranks[1].arguments = {"dd", "if=/dev/zero", "of=/dev/null", "bs=512M", "count=1"};
+    this->expect_launched(id, spec);
+    Facts facts;
+    const Fact* end = facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon());
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(end->cause, Cause::oom) << end->detail;
+    EXPECT_EQ(facts.find(id, FactKind::rank_ended, 1)->cause, Cause::oom);
+    EXPECT_NE(end->detail.find("32 MiB"), std::string::npos) << end->detail;
+    this->expect_over(id);
+}
+
+REGISTER_TYPED_TEST_SUITE_P(DriverContract, Line1_EveryCallEndsByItsDeadline, Line2_TwiceIsOnce,
+                            Line3_RejectedIsADefiniteNo, Line4_ConfirmedCancelLeavesNothing,
+                            Line5_FactsComeInOrderAndAgain, Line6_CausesAreOursAndDetailsBounded, OldEpochsAreRefused,
+                            ListsOurs, MemoryLimitIsSaid);
+
+}  // namespace stoker::contract

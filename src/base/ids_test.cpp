@@ -39,8 +39,8 @@ TEST(OperationId, RoundTripsAndSortsByAge) {
             EXPECT_EQ(OperationId::parse(id.text()), id) << id.text();
         }
     }
-    for (const char* wrong : {"", "k3x7q", "k3x7q-", "k3x7q-1", "k3x7q-222222x", "K3x7q-aaaaab", "k3x7q_aaaaab", "k3x7q-aaaaa!",
-                              "k3x7q-2aaaaab", "k3x7q-77777777777777"})
+    for (const char* wrong : {"", "k3x7q", "k3x7q-", "k3x7q-1", "k3x7q-222222x", "K3x7q-aaaaab", "k3x7q_aaaaab",
+                              "k3x7q-aaaaa!", "k3x7q-2aaaaab", "k3x7q-77777777777777"})
         EXPECT_FALSE(OperationId::parse(wrong)) << wrong;
 }
 

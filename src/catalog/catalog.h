@@ -112,7 +112,7 @@ struct NodeType {
     std::string note;
 
     bool has_gpu() const { return accelerator >= 0 && accelerators > 0; }
-    std::string rdma_name() const;  // HDR, NDR, EFA: the generation where it has one
+    std::string rdma_name() const;                                     // HDR, NDR, EFA: the generation where it has one
     int whole_gpus() const { return static_cast<int>(accelerators); }  // 0 for a fraction
 };
 

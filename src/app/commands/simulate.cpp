@@ -1,5 +1,6 @@
 // stoker simulate: a fleet and its demand from CSV, replayed against placement policies.
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 

@@ -210,11 +210,33 @@ Placement Placer::place(const TaskShape& task) {
     if (best < 0) return {};
     if (policy_ == PlacementPolicy::random) chosen = candidates_[random_.below(candidates_.size())];
     const Placement placement{.node = static_cast<int>(chosen), .devices = choose_devices(chosen, task)};
-    take(rooms_[chosen], task, placement.devices);
-    if (task.gpus > 0) ++kinds_[chosen][kind_of(task)];
-    if (policy_ == PlacementPolicy::fragmentation) fragments_[chosen] = fragmentation_.of(rooms_[chosen]);
-    touched(chosen);
+    occupy(placement, task);
     return placement;
+}
+
+void Placer::occupy(const Placement& placement, const TaskShape& task) {
+    const auto at = static_cast<std::size_t>(placement.node);
+    take(rooms_[at], task, placement.devices);
+    if (task.gpus > 0) ++kinds_[at][kind_of(task)];
+    if (policy_ == PlacementPolicy::fragmentation) fragments_[at] = fragmentation_.of(rooms_[at]);
+    touched(at);
+}
+
+Placement Placer::place_on(int node, const TaskShape& task) {
+    const Placement placement{.node = node, .devices = choose_devices(static_cast<std::size_t>(node), task)};
+    occupy(placement, task);
+    return placement;
+}
+
+void Placer::hold(const Placement& placement, const TaskShape& task) {
+    if (placement) occupy(placement, task);
+}
+
+void Placer::set_room(int node, const NodeRoom& room) {
+    const auto at = static_cast<std::size_t>(node);
+    rooms_[at] = room;
+    if (policy_ == PlacementPolicy::fragmentation) fragments_[at] = fragmentation_.of(room);
+    touched(at);
 }
 
 void Placer::release(const Placement& placement, const TaskShape& task) {

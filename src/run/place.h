@@ -42,6 +42,11 @@ public:
 
     Placement place(const TaskShape& task);  // and takes what it places
     void release(const Placement& placement, const TaskShape& task);
+    // On this node, which must have room for it; devices by the policy.
+    Placement place_on(int node, const TaskShape& task);
+    // What was placed before this Placer came to be. A device or node that has shrunk since may end up below zero.
+    void hold(const Placement& placement, const TaskShape& task);
+    void set_room(int node, const NodeRoom& room);
     const NodeRoom& room(int node) const { return rooms_[static_cast<std::size_t>(node)]; }
 
 private:
@@ -57,6 +62,7 @@ private:
     Scores& scores_of(const TaskShape& task);
     int score(std::size_t at, const TaskShape& task) const;
     int score_fragmentation(std::size_t at, const TaskShape& task, int* device) const;
+    void occupy(const Placement& placement, const TaskShape& task);
     std::uint32_t choose_devices(std::size_t at, const TaskShape& task);
     void touched(std::size_t at) { ++stamps_[at]; }
     static std::size_t kind_of(const TaskShape& task);

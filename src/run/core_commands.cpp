@@ -1,0 +1,315 @@
+// What each command does: checks first, then records; a command that is refused leaves none.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "run/core.h"
+#include "run/rules.h"
+
+namespace stoker {
+namespace {
+
+// With these, the places of the largest gang fit into one record.
+constexpr std::size_t kMaxNodeName = 64;
+
+Error no_run(RunId run) {
+    return Error(ErrorKind::not_found, "there is no run " + run.text());
+}
+
+Error wrong_state(const Run& run, std::string_view what) {
+    return Error(ErrorKind::conflict,
+                 fmt::format("{} is {} and cannot be {}", run.id.text(), to_string(run.state), what));
+}
+
+// A step as a run of its own: what the graph says once holds for all of its steps.
+RunSpec spec_of_step(const RunSpec& graph, const GraphStep& step) {
+    RunSpec spec = step.run;
+    spec.name = graph.name + "/" + step.name;
+    spec.max_restarts = step.retries;
+    spec.user = graph.user;
+    spec.project = graph.project;
+    spec.organisation = graph.organisation;
+    spec.priority = graph.priority;
+    spec.run_class = graph.run_class;
+    if (spec.folder.empty()) spec.folder = graph.folder;
+    for (const auto& [key, value] : graph.environment) spec.environment.emplace(key, value);
+    return spec;
+}
+
+// As it will read back from the journal: valid UTF-8, of bounded length, finite.
+Fact storable(Fact fact) {
+    fact.detail = printable(fact.detail, kMaxDetailBytes);
+    fact.node = printable(fact.node, kMaxNodeName);
+    if (!std::isfinite(fact.seconds)) fact.seconds = 0;
+    return fact;
+}
+NodeInfo storable(NodeInfo node) {
+    node.name = printable(node.name, kMaxNodeName);
+    if (node.devices.size() > kMaxGpusOfNode) node.devices.resize(kMaxGpusOfNode);
+    node.boot_id = printable(node.boot_id, 1000);
+    for (DeviceInfo& device : node.devices) {
+        device.id = printable(device.id, 1000);
+        device.model = printable(device.model, 1000);
+    }
+    return node;
+}
+
+bool same_node(const NodeInfo& a, const NodeInfo& b) {
+    return a.cpu_milli == b.cpu_milli && a.memory_bytes == b.memory_bytes && a.boot_id == b.boot_id &&
+           std::equal(a.devices.begin(), a.devices.end(), b.devices.begin(), b.devices.end(),
+                      [](const DeviceInfo& x, const DeviceInfo& y) {
+                          return x.id == y.id && x.model == y.model && x.memory_bytes == y.memory_bytes;
+                      });
+}
+
+}  // namespace
+
+Ack Core::ack(RunId id) const {
+    const Run* run = state_.find(id);
+    return {.run = id, .version = run == nullptr ? 0 : run->version};
+}
+
+Result<Ack> Core::handle(const Command& command) {
+    if (command.if_version) {
+        const RunId id = std::visit(
+            [](const auto& what) {
+                if constexpr (requires { what.run; })
+                    return what.run;
+                else
+                    return RunId{};
+            },
+            command.what);
+        const Run* run = state_.find(id);
+        if (run != nullptr && run->version != *command.if_version)
+            return Error(ErrorKind::conflict, fmt::format("{} has changed: it is at version {}, not {}", id.text(),
+                                                          run->version, *command.if_version));
+    }
+    return std::visit([this](const auto& what) { return on(what); }, command.what);
+}
+
+RunId Core::submit_one(RunSpec spec, std::string key, RunId parent, std::string step, std::vector<RunId> needs) {
+    const RunId id{state_.runs_made + 1};
+    emit(RunSubmitted{.run = id,
+                      .spec = std::move(spec),
+                      .key = std::move(key),
+                      .parent = parent,
+                      .step = std::move(step),
+                      .needs = std::move(needs)});
+    return id;
+}
+
+Result<Ack> Core::on(const Submit& submit) {
+    TRY_VOID(check_run_spec(submit.spec));
+    const std::string_view key = submit.key;
+    if (key.size() > 255 || find_invalid_utf8(key) != std::string_view::npos)
+        return Error(ErrorKind::invalid, "an idempotency key has at most 255 bytes of UTF-8");
+    if (!key.empty()) {
+        const auto found = state_.keys.find({submit.spec.user, submit.key});
+        if (found != state_.keys.end()) {
+            if (canonical_json(state_.find(found->second)->spec) != canonical_json(submit.spec))
+                return Error(ErrorKind::conflict, fmt::format("the idempotency key {} was used for another run, {}",
+                                                              printable(key), found->second.text()));
+            Ack again = ack(found->second);
+            again.repeated = true;
+            return again;
+        }
+    }
+    // Kept with room for the rest of the record.
+    if (const std::size_t size = canonical_json(submit.spec).size(); size > kMaxBodyBytes - 2048)
+        return Error(ErrorKind::exhausted,
+                     fmt::format("the spec has {} bytes, at most {} are kept", size, kMaxBodyBytes - 2048), {},
+                     "put scripts and long lists into files, or split the graph");
+    const RunSpec& spec = submit.spec;
+    const RunId id = submit_one(spec, submit.key, {}, {}, {});
+    if (spec.kind == RunKind::graph) {
+        TRY(const auto order, order_of_steps(spec));
+        std::map<std::string, RunId> ids;
+        for (const std::size_t at : order) {
+            const GraphStep& step = spec.steps[at];
+            std::vector<RunId> needs;
+            for (const std::string& need : step.depends_on) needs.push_back(ids.at(need));
+            ids[step.name] = submit_one(spec_of_step(spec, step), {}, id, step.name, std::move(needs));
+        }
+    }
+    return ack(id);
+}
+
+Result<Ack> Core::on(const CancelRun& cancel) {
+    const Run* run = state_.find(cancel.run);
+    if (run == nullptr) return no_run(cancel.run);
+    if (run->state == RunState::cancelling || run->state == RunState::cancelled) {
+        Ack again = ack(run->id);
+        again.repeated = true;
+        return again;
+    }
+    if (!next_state(run->state, RunEvent::cancel)) return wrong_state(*run, "cancelled");
+    emit(RunMoved{.run = run->id, .event = RunEvent::cancel, .cause = Cause::cancelled, .detail = ""});
+    return ack(run->id);
+}
+
+Result<Ack> Core::on(const HoldRun& hold) {
+    const Run* run = state_.find(hold.run);
+    if (run == nullptr) return no_run(hold.run);
+    if (is_terminal(run->state)) return wrong_state(*run, hold.held ? "held" : "released");
+    if (run->held != hold.held) emit(RunHeld{run->id, hold.held});
+    return ack(run->id);
+}
+
+Result<Ack> Core::on(const EvictRun& evict) {
+    const Run* run = state_.find(evict.run);
+    if (run == nullptr) return no_run(evict.run);
+    if (evict.notice_s < 0 || evict.notice_s > 86400)
+        return Error(ErrorKind::invalid, fmt::format("a notice of {} s, expected 0 to 86400", evict.notice_s));
+    const Attempt* attempt = run->live_attempt();
+    if (attempt == nullptr || attempt->end_us != 0 || run->state == RunState::cancelling)
+        return wrong_state(*run, "evicted");
+    emit(NoticeGiven{{run->id, attempt->number}, now_us_ + evict.notice_s * kSecondUs, Cause::preempted});
+    return ack(run->id);
+}
+
+Result<Ack> Core::on(const RenewLease& renew) {
+    const Run* run = state_.find(renew.run);
+    if (run == nullptr) return no_run(renew.run);
+    if (run->lease.stop_at_us == 0) return Error(ErrorKind::conflict, renew.run.text() + " has no lease to renew");
+    const Attempt* attempt = run->live_attempt();
+    if (is_terminal(run->state) || (attempt != nullptr && attempt->notice == Cause::lease))
+        return wrong_state(*run, "renewed");
+    std::int64_t stop = renew.stop_at_us;
+    if (run->lease.hard_max_at_us > 0) stop = std::min(stop, run->lease.hard_max_at_us);
+    if (stop <= now_us_) return Error(ErrorKind::invalid, "the new end of the lease has passed already");
+    emit(LeaseMoved{run->id, stop, false});
+    return ack(run->id);
+}
+
+Result<Ack> Core::on(const SetNode& set) {
+    const auto found = state_.nodes.find(set.node);
+    if (found == state_.nodes.end()) return Error(ErrorKind::not_found, "there is no node " + printable(set.node));
+    if (set.state == NodeState::lost)
+        return Error(ErrorKind::invalid, "a person drains a node; that it is lost only a driver can tell");
+    if (found->second.state == NodeState::lost)
+        return Error(ErrorKind::conflict, printable(set.node) + " is lost; it returns when the driver sees it again");
+    if (found->second.state != set.state)
+        emit(NodeMoved{set.node, set.state, set.state == NodeState::draining ? Cause::held : Cause::none});
+    changed_ = true;
+    return Ack{};
+}
+
+void Core::look_at_runs_on(const std::string& node) {
+    for (const RunId id : state_.live) {
+        const auto& places = state_.find(id)->attempts.back().places;
+        if (std::any_of(places.begin(), places.end(), [&](const RankPlace& place) { return place.node == node; }))
+            to_settle_.insert(id);
+    }
+}
+
+Result<Ack> Core::on(const SawFact& saw) {
+    if (saw.fact.epoch > state_.epoch)
+        return Error(ErrorKind::conflict, fmt::format("a fact of epoch {}: a newer server has taken over from epoch {}",
+                                                      saw.fact.epoch, state_.epoch));
+    if (saw.fact.cursor != 0 && saw.fact.cursor <= state_.cursor) return Ack{.repeated = true};
+    const Fact fact = storable(saw.fact);
+    if (fact.kind == FactKind::node_lost || fact.kind == FactKind::notice) {
+        const auto found = state_.nodes.find(fact.node);
+        if (found == state_.nodes.end() || found->second.state == NodeState::lost) return Ack{.repeated = true};
+        emit(FactSeen{fact});
+        changed_ = true;
+        if (fact.kind == FactKind::node_lost) {
+            emit(NodeMoved{fact.node, NodeState::lost, Cause::node_lost});
+            look_at_runs_on(fact.node);
+            return Ack{};
+        }
+        emit(NodeMoved{fact.node, NodeState::draining, Cause::evicted});
+        look_at_runs_on(fact.node);
+        const auto notice = static_cast<std::int64_t>(std::clamp(fact.seconds, 0.0, 86400.0) * 1e6);
+        const std::int64_t deadline = now_us_ + std::max(notice - kNoticeSafetyUs, notice / 2);
+        const std::set<RunId> warned = to_settle_;
+        for (const RunId id : warned) {
+            const Run& run = *state_.find(id);
+            const Attempt* attempt = run.live_attempt();
+            if (attempt == nullptr || attempt->end_us != 0 || run.state == RunState::cancelling) continue;
+            const bool there = std::any_of(attempt->places.begin(), attempt->places.end(),
+                                           [&](const RankPlace& place) { return place.node == fact.node; });
+            if (there) emit(NoticeGiven{{id, attempt->number}, deadline, Cause::evicted});
+        }
+        return Ack{};
+    }
+    const auto launch = state_.launches.find(fact.operation);
+    if (launch == state_.launches.end()) return Ack{.repeated = true};
+    const Attempt& attempt = *state_.find(launch->second);
+    if (fact.epoch < attempt.epoch) return Ack{.repeated = true};
+    if (fact.kind != FactKind::gang_ended &&
+        (fact.rank < 0 || static_cast<std::size_t>(fact.rank) >= attempt.ranks.size()))
+        return Error(ErrorKind::invalid, fmt::format("a fact about rank {} of {}, which has {}", fact.rank,
+                                                     launch->second.text(), attempt.ranks.size()));
+    emit(FactSeen{fact});
+    return ack(launch->second.run);
+}
+
+Result<Ack> Core::on(const SawNodes& saw) {
+    std::set<std::string> present;
+    for (const NodeInfo& raw : saw.nodes) {
+        const NodeInfo node = storable(raw);
+        if (node.name.empty() || !present.insert(node.name).second) continue;
+        auto found = state_.nodes.find(node.name);
+        if (found == state_.nodes.end()) {
+            emit(NodeSeen{node});
+            changed_ = true;
+            continue;
+        }
+        const bool rebooted = found->second.info.boot_id != node.boot_id;
+        if (rebooted && found->second.state != NodeState::lost) {
+            emit(NodeMoved{node.name, NodeState::lost, Cause::node_lost});
+            look_at_runs_on(node.name);
+            settle();
+        }
+        if (!same_node(found->second.info, node)) {
+            emit(NodeSeen{node});
+            changed_ = true;
+        }
+        const bool back = found->second.state == NodeState::lost ||
+                          (found->second.state == NodeState::draining && found->second.cause == Cause::lost_contact);
+        if (back) {
+            settle();
+            emit(NodeMoved{node.name, NodeState::ready, Cause::none});
+            changed_ = true;
+        }
+    }
+    // What is not listed any more gets no new work; what runs there is ended only when the driver says it is lost.
+    std::vector<std::string> absent;
+    for (const auto& [name, node] : state_.nodes)
+        if (node.state == NodeState::ready && !present.contains(name)) absent.push_back(name);
+    for (const std::string& name : absent) emit(NodeMoved{name, NodeState::draining, Cause::lost_contact});
+    return Ack{};
+}
+
+Result<Ack> Core::on(const Answered& answered) {
+    const auto found = state_.operations.find(answered.operation);
+    // A listing may have told before.
+    if (found == state_.operations.end() || found->second.unknown) return Ack{.repeated = true};
+    const Verb verb = found->second.verb;
+    Answer answer = answered.outcome.certainty == Certainty::confirmed  ? Answer::confirmed
+                    : answered.outcome.certainty == Certainty::rejected ? Answer::rejected
+                                                                        : Answer::unknown;
+    // Whether something is gone cannot be refused: it is tried again until it is.
+    if (answer == Answer::rejected && (verb == Verb::cancel || verb == Verb::release)) answer = Answer::unknown;
+    emit(OperationAnswered{.operation = answered.operation,
+                           .answer = answer,
+                           .cause = answered.outcome.cause,
+                           .detail = printable(answered.outcome.detail, kMaxDetailBytes)});
+    return Ack{};
+}
+
+Result<Ack> Core::on(const Listed& listed) {
+    listing_ = false;
+    next_list_us_ = now_us_ + kSecondUs;
+    for (RecordBody& record : recover(state_, listed.listing, now_us_, memory_)) emit(std::move(record));
+    if (listed.listing.ours.complete && recovering_) {
+        recovering_ = false;
+        changed_ = true;
+    }
+    return Ack{};
+}
+
+}  // namespace stoker

@@ -1,0 +1,168 @@
+// RunSpec: what somebody wants to have run. Immutable once submitted; its digest names it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/document.h"
+#include "base/json.h"
+#include "base/result.h"
+
+namespace stoker {
+
+// The places of all ranks are one record of the journal, at most 64 KiB.
+inline constexpr int kMaxRanks = 512;
+
+enum class RunKind : std::uint8_t { train, batch, notebook, graph };
+// In this order: who goes first.
+enum class RunClass : std::uint8_t { guaranteed, interactive, spot };
+// What a failed step of a graph means: `fail` starts nothing more, `continue_others` ends what depends on it only and
+// the graph fails in the end, `ignore` counts it as done.
+enum class OnFailure : std::uint8_t { fail, continue_others, ignore };
+
+constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind) {
+    return {{{RunKind::train, "train"},
+             {RunKind::batch, "batch"},
+             {RunKind::notebook, "notebook"},
+             {RunKind::graph, "graph"}}};
+}
+constexpr std::array<std::pair<RunClass, std::string_view>, 3> enum_names(RunClass) {
+    return {{{RunClass::guaranteed, "guaranteed"}, {RunClass::interactive, "interactive"}, {RunClass::spot, "spot"}}};
+}
+constexpr std::array<std::pair<OnFailure, std::string_view>, 3> enum_names(OnFailure) {
+    return {{{OnFailure::fail, "fail"}, {OnFailure::continue_others, "continue"}, {OnFailure::ignore, "ignore"}}};
+}
+
+// What one rank takes of its node.
+struct RankNeeds {
+    std::int64_t cpu_milli = 1000;
+    std::int64_t memory_bytes = 0;  // 0: none set aside, no limit
+    int gpus = 0;
+    int gpu_milli = 1000;   // of each; below 1000 with one GPU only
+    std::string gpu_model;  // empty: any
+    friend bool operator==(const RankNeeds&, const RankNeeds&) = default;
+};
+
+struct CheckpointSpec {
+    std::string folder;           // empty: none are written
+    std::int64_t interval_s = 0;  // 0: the program's own
+    int keep = 3;                 // newest complete ones
+    friend bool operator==(const CheckpointSpec&, const CheckpointSpec&) = default;
+};
+
+// Counted from the first start. 0: no end.
+struct LeaseSpec {
+    std::int64_t stop_after_s = 0;  // then: checkpoint and stop; a person may move it
+    std::int64_t hard_max_s = 0;    // then: stop, whatever it is doing; nobody may move it
+    bool stop_when_done = true;     // the place is given back when the work ends
+    friend bool operator==(const LeaseSpec&, const LeaseSpec&) = default;
+};
+
+struct GraphStep;
+struct RunSpec {
+    std::string name;
+    RunKind kind = RunKind::batch;
+    std::vector<std::string> command;  // argv
+    std::map<std::string, std::string> environment;
+    std::string folder;  // working directory
+    std::string image;   // empty: the machine as it is
+    int ranks = 1;       // all start or none
+    int nodes = 0;       // exactly that many, ranks spread evenly; 0: as few as possible
+    RankNeeds per_rank;
+
+    int max_restarts = 0;                          // after user errors and out of memory
+    int max_attempts = 20;                         // whatever the cause
+    std::int64_t timeout_s = 0;                    // of all attempts together; 0: none
+    std::int64_t grace_s = 30;                     // between TERM and KILL
+    std::vector<int> transient_exit_codes = {75};  // EX_TEMPFAIL of sysexits.h: try again, count nothing
+    CheckpointSpec checkpoint;
+    LeaseSpec lease;
+
+    int priority = 0;  // -100 to 100; each step weighs as much as an hour of waiting
+    RunClass run_class = RunClass::guaranteed;
+    std::string user = "local", project = "local", organisation = "local";
+    std::vector<GraphStep> steps;  // of a graph
+};
+
+struct GraphStep {
+    std::string name;
+    std::vector<std::string> depends_on;
+    OnFailure on_failure = OnFailure::fail;
+    int retries = 0;  // in place of the run's max_restarts
+    RunSpec run;
+};
+
+template <class V>
+void fields(V& visit, RankNeeds& needs) {
+    visit("cpu_milli", needs.cpu_milli);
+    visit("gpu_milli", needs.gpu_milli);
+    visit("gpu_model", needs.gpu_model);
+    visit("gpus", needs.gpus);
+    visit("memory_bytes", needs.memory_bytes);
+}
+template <class V>
+void fields(V& visit, CheckpointSpec& spec) {
+    visit("folder", spec.folder);
+    visit("interval_s", spec.interval_s);
+    visit("keep", spec.keep);
+}
+template <class V>
+void fields(V& visit, LeaseSpec& spec) {
+    visit("hard_max_s", spec.hard_max_s);
+    visit("stop_after_s", spec.stop_after_s);
+    visit("stop_when_done", spec.stop_when_done);
+}
+template <class V>
+void fields(V& visit, RunSpec& spec);
+template <class V>
+void fields(V& visit, GraphStep& step) {
+    visit("depends_on", step.depends_on);
+    visit("name", step.name);
+    visit("on_failure", step.on_failure);
+    visit("retries", step.retries);
+    visit("run", step.run);
+}
+template <class V>
+void fields(V& visit, RunSpec& spec) {
+    visit("checkpoint", spec.checkpoint);
+    visit("class", spec.run_class);
+    visit("command", spec.command);
+    visit("environment", spec.environment);
+    visit("folder", spec.folder);
+    visit("grace_s", spec.grace_s);
+    visit("image", spec.image);
+    visit("kind", spec.kind);
+    visit("lease", spec.lease);
+    visit("max_attempts", spec.max_attempts);
+    visit("max_restarts", spec.max_restarts);
+    visit("name", spec.name);
+    visit("nodes", spec.nodes);
+    visit("organisation", spec.organisation);
+    visit("per_rank", spec.per_rank);
+    visit("priority", spec.priority);
+    visit("project", spec.project);
+    visit("ranks", spec.ranks);
+    visit("steps", spec.steps);
+    visit("timeout_s", spec.timeout_s);
+    visit("transient_exit_codes", spec.transient_exit_codes);
+    visit("user", spec.user);
+}
+
+// Structure and content, all problems together; `read` places them in what the user wrote.
+Result<RunSpec> read_run_spec(const Node& node);
+Status check_run_spec(const RunSpec& spec);
+
+// Canonical: the same spec gives the same bytes, and so the same digest, on every machine.
+Json to_json(const RunSpec& spec);
+std::string canonical_json(const RunSpec& spec);
+Result<RunSpec> parse_run_spec(std::string_view json);
+std::string digest(const RunSpec& spec);  // SHA-256 of the canonical JSON, in hex
+
+// The steps so that each comes after what it depends on; a cycle is refused with its path.
+Result<std::vector<std::size_t>> order_of_steps(const RunSpec& graph);
+
+}  // namespace stoker

@@ -1,0 +1,58 @@
+// Who starts now, and where. Pure: the same state and clock give the same decisions, live, in a what-if and in a test.
+//
+// Runs are taken in their order (queue_key). The first that does not fit gets a reservation: the moment by which enough
+// of what runs must have ended, and the places it will have then. A later run starts only if it ends before that moment
+// or leaves those places alone (EASY backfill, Lifka 1995, with exact places). Every run becomes the first in time, so
+// none starves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "run/gang.h"
+#include "run/place.h"
+#include "run/state.h"
+
+namespace stoker {
+
+struct SchedulerOptions {
+    PlacementPolicy policy = PlacementPolicy::best_fit;
+};
+
+// One run asked for something else: for what would unblock it.
+struct WhatIf {
+    RunId run;
+    int ranks = 1, nodes = 0;
+    RankNeeds needs;
+};
+
+struct Admission {
+    RunId run;
+    std::vector<RankPlace> places;
+};
+struct Waiting {
+    RunId run;
+    // held, dependency_waiting, capacity_none (larger than what is there), capacity_busy, order_behind (it would fit,
+    // and would delay the reserved run)
+    Cause cause = Cause::none;
+};
+struct Reservation {
+    RunId run;
+    std::int64_t at_us = 0;  // 0: nobody can tell, what runs has no end
+    std::vector<RankPlace> places;
+};
+struct Decisions {
+    std::vector<Admission> admit;
+    std::vector<Waiting> waiting;  // in the order of the queue
+    std::optional<Reservation> reservation;
+};
+
+Decisions schedule(const State& state, std::int64_t now_us, const SchedulerOptions& options = {},
+                   const WhatIf* what_if = nullptr);
+
+// What the failure of this step means for its graph; `fail` for a run that is no step.
+OnFailure on_failure_of(const State& state, const Run& step);
+bool needs_are_met(const State& state, const Run& run);
+
+}  // namespace stoker

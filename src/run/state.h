@@ -1,0 +1,154 @@
+// Everything the core knows. It changes by apply(record) only, so that the journal replayed gives the same state.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "run/records.h"
+
+namespace stoker {
+
+inline constexpr std::uint32_t kStateFormat = 1;
+
+struct RankStatus {
+    bool started = false, ended = false;
+    std::optional<int> exit_code, signal;
+    Cause cause = Cause::none;
+    std::int64_t pid = 0, ended_us = 0;
+    std::int64_t peak_memory_bytes = 0;
+};
+
+struct Attempt {
+    std::uint32_t number = 0;
+    AttemptState state = AttemptState::launching;
+    Cause cause = Cause::none;
+    std::string detail;
+    OperationId launch;
+    Answer launched = Answer::unknown;  // confirmed, rejected or absent once it is known
+    std::uint64_t epoch = 0;            // facts of an older one are ignored
+    std::vector<RankPlace> places;      // of each rank
+    std::vector<RankStatus> ranks;
+    std::string resume_from;
+    std::int64_t resume_step = 0;
+    std::int64_t created_us = 0, running_us = 0, end_us = 0, ended_us = 0;
+    // A notice: the attempt will be stopped at the deadline.
+    std::int64_t deadline_us = 0;
+    Cause notice = Cause::none;
+    bool notified = false;    // the signal was intended
+    bool gone = false;        // no process is left
+    bool cancelling = false;  // its cancel was intended
+    bool releasing = false;   // its release was intended
+    bool released = false;    // nothing outside remembers it
+
+    bool live() const { return state != AttemptState::ended; }
+};
+
+struct Lease {
+    std::int64_t stop_at_us = 0, hard_max_at_us = 0;  // 0: none
+    bool warned = false;
+};
+
+struct Run {
+    RunId id;
+    std::uint64_t version = 0;  // records about it
+    RunSpec spec;
+    RunState state = RunState::queued;
+    Cause cause = Cause::none;  // of the end, or of the last try
+    std::string detail;
+    std::string key;
+    RunId parent;
+    std::string step;
+    std::vector<RunId> needs;
+    std::int64_t submitted_us = 0, started_us = 0, ended_us = 0, not_before_us = 0;
+    std::int64_t used_us = 0;  // of ended attempts
+    int counted_failures = 0;  // user errors and out of memory
+    int failures_in_row = 0;   // of those with a back-off
+    bool held = false;
+    Lease lease;
+    std::vector<Attempt> attempts;
+
+    const Attempt* live_attempt() const {
+        return attempts.empty() || !attempts.back().live() ? nullptr : &attempts.back();
+    }
+};
+
+// An effect that has not been answered for good. Of a launch too.
+struct Operation {
+    Verb verb = Verb::launch;
+    AttemptId attempt;     // none: of an orphan
+    OperationId target;    // the launch it acts on
+    bool unknown = false;  // else sent, and the answer is awaited
+    int tries = 1, signal = 0;
+    std::int64_t grace_s = 0;
+    std::int64_t next_us = 0;       // not looked at before, once unknown
+    std::uint64_t changed_seq = 0;  // a listing asked for earlier says nothing about it
+};
+
+struct NodeStatus {
+    NodeInfo info;
+    NodeState state = NodeState::ready;
+    Cause cause = Cause::none;
+    std::uint64_t version = 0;
+};
+
+// Who goes first: class, then priority and waiting time in one number (each priority step is worth an hour, so nobody
+// waits for ever behind higher priorities), then id.
+struct QueueKey {
+    RunClass run_class = RunClass::guaranteed;
+    std::int64_t due_us = 0;
+    RunId run;
+    friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
+};
+QueueKey queue_key(const Run& run);
+
+struct State {
+    std::string site;
+    std::vector<std::string> sites;  // earlier ones are also ours
+    std::uint64_t epoch = 0, seq = 0, core_version = 0;
+    std::int64_t at_us = 0;  // of the last record
+    std::uint64_t cursor = 0;
+    std::uint64_t runs_made = 0;
+    std::map<RunId, Run> runs;
+    std::map<OperationId, Operation> operations;
+    std::map<std::string, NodeStatus> nodes;
+    // How long attempts ran that ended well, by name of the run; the newest kMostDurations.
+    std::map<std::string, std::vector<std::int64_t>> durations_us;
+
+    // Follow from the above; not in snapshots.
+    std::set<QueueKey> queue;                                   // queued runs other than graphs
+    std::set<RunId> live;                                       // runs with a live attempt
+    std::map<OperationId, AttemptId> launches;                  // of attempts that are not released yet
+    std::set<std::pair<std::int64_t, RunId>> timers;            // when the run wants to be looked at
+    std::map<RunId, std::vector<RunId>> dependents, steps;      // by need, by graph
+    std::map<std::pair<std::string, std::string>, RunId> keys;  // (user, idempotency key)
+    std::map<RunId, std::int64_t> timer_of;
+
+    // Refused as invalid, naming the record, when it does not follow: a damaged or foreign journal, or a bug.
+    Status apply(const Record& record);
+
+    const Run* find(RunId run) const;
+    const Attempt* find(const AttemptId& attempt) const;
+    RunId run_of(const RecordBody& body) const;  // none for records about nodes and the core
+    // The object that a record is about, and its version after it.
+    std::string object_of(const RecordBody& body) const;
+    std::uint64_t version_of(const RecordBody& body) const;
+};
+
+inline constexpr std::size_t kMostDurations = 64;
+
+std::string encode_state(const State& state);
+Result<State> decode_state(std::string_view json);
+std::string digest(const State& state);  // SHA-256 in hex
+// Fills the members of `state` that follow from the others.
+void index_state(State& state);
+
+}  // namespace stoker

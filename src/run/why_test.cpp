@@ -1,0 +1,85 @@
+#include "run/why.h"
+
+#include <gmock/gmock.h>
+
+#include "run/testing.h"
+
+namespace stoker {
+namespace {
+
+using run_testing::World;
+using testing::Contains;
+using testing::HasSubstr;
+
+// What is offered must really start it: each offer is tried by submitting it.
+TEST(WhyTest, OffersOnlyWhatStartsIt) {
+    World world;
+    world.node("a", 8);
+    RunSpec running = World::spec(1, 5);
+    running.timeout_s = 600;
+    world.submit(running);
+    world.pass();
+    const RunId waits = world.submit(World::spec(2, 3));
+    const Why answer = why(world.state, waits, world.now_us);
+    EXPECT_EQ(answer.code, Cause::capacity_busy);
+    EXPECT_THAT(answer.text,
+                HasSubstr("2 ranks of 1 CPU, 3 GPU fit, but not beside what runs now; it starts in at most"));
+    EXPECT_THAT(answer.numbers, Contains(std::pair<std::string, std::int64_t>("gpu_milli_free", 3000)));
+    EXPECT_EQ(answer.unblock, (std::vector<std::string>{"1 ranks instead of 2", "1 GPUs a rank instead of 3"}));
+}
+
+TEST(WhyTest, EveryWaitHasItsCode) {
+    World world;
+    world.node("a", 2);
+    const RunId huge = world.submit(World::spec(1, 4));
+    EXPECT_EQ(why(world.state, huge, world.now_us).code, Cause::capacity_none);
+    EXPECT_THAT(why(world.state, huge, world.now_us).text, HasSubstr("even when nothing else runs"));
+    world.put(RunHeld{huge, true});
+    EXPECT_EQ(why(world.state, huge, world.now_us).code, Cause::held);
+    const RunId next = world.submit(World::spec(1, 1));
+    EXPECT_EQ(why(world.state, next, world.now_us).code, Cause::order_behind);
+    const RunId need = next;
+    const RunId id{world.state.runs_made + 1};
+    world.put(RunSubmitted{.run = id, .spec = World::spec(1, 1), .key = "", .parent = {}, .step = "", .needs = {need}});
+    EXPECT_EQ(why(world.state, id, world.now_us).code, Cause::dependency_waiting);
+    EXPECT_EQ(why(world.state, id, world.now_us).blockers, std::vector<RunId>{need});
+    world.pass();
+    EXPECT_EQ(why(world.state, next, world.now_us).code, Cause::none);
+    EXPECT_EQ(why(world.state, {99}, world.now_us).code, Cause::none);
+}
+
+// A number that is made up is worse than none.
+TEST(EtaTest, SaysWhenNoEndCanBeTold) {
+    World world;
+    world.node("a", 1);
+    world.submit(World::spec(1, 1));
+    world.pass();
+    const RunId waits = world.submit(World::spec(1, 1));
+    EXPECT_FALSE(eta(world.state, waits, world.now_us).p50_s);
+    EXPECT_THAT(eta(world.state, waits, world.now_us).text, HasSubstr("no estimate"));
+}
+
+// With earlier runs of the same name the estimate is theirs; it lies where those ended.
+TEST(EtaTest, LearnsFromEarlierRuns) {
+    World world;
+    world.node("a", 1);
+    for (int i = 0; i < 20; ++i) {
+        const RunId id = world.submit(World::spec(1, 1));
+        world.pass();
+        world.now_us += (100 + 10 * i) * kSecondUs;
+        world.end(id);
+    }
+    world.submit(World::spec(1, 1));
+    world.pass();
+    const RunId waits = world.submit(World::spec(1, 1));
+    const Eta estimate = eta(world.state, waits, world.now_us);
+    ASSERT_TRUE(estimate.p50_s && estimate.p90_s);
+    EXPECT_GE(*estimate.p50_s, 150);
+    EXPECT_LE(*estimate.p50_s, 240);
+    EXPECT_GE(*estimate.p90_s, 240);
+    EXPECT_LE(*estimate.p90_s, 290);
+    EXPECT_EQ(eta(world.state, waits, world.now_us).p50_s, estimate.p50_s);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,113 @@
+// A machine room on a virtual clock, behind the driver's contract. It outlives the server, as processes and folders do:
+// killing the server leaves it as it is. It checks on its own what must never happen, whatever the server believes.
+//
+// What a run does is written in its environment: SIM_SECONDS of work, SIM_FAILS times leaving with SIM_CODE before it
+// works. So the end of each run is known beforehand, whatever faults come in between.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "deploy/driver.h"
+#include "run/next_step.h"
+
+namespace stoker::sim {
+
+struct Faults {
+    double answer_lost = 0;                              // a call was carried out, and its answer is unknown
+    double call_lost = 0;                                // it was not carried out, and the answer is unknown
+    double launch_refused = 0;                           // a definite no
+    double listing_cut = 0;                              // incomplete, without a part of what is there
+    double fact_repeated = 0;                            // observe() starts a few facts early
+    double device_fault = 0;                             // per launch: a rank ends by it
+    double node_lost_per_hour = 0, notice_per_hour = 0;  // of each node
+    double node_away_s = 300;
+    static Faults none() { return {}; }
+    static Faults common();
+};
+
+class FakeDriver final : public Driver {
+public:
+    FakeDriver(std::uint64_t seed, const Faults& faults, std::vector<NodeInfo> nodes, std::int64_t now_us);
+
+    // Everything that happens by itself up to then.
+    void advance(std::int64_t to_us);
+    std::int64_t next_event_us() const;  // 0: nothing will
+    std::int64_t now_us() const { return now_us_; }
+
+    Capabilities capabilities() const override;
+    Result<std::vector<NodeInfo>> discover(Deadline) override;
+    Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline) override;
+    Outcome notify(const OperationId& launched, std::uint64_t epoch, int signal, Deadline) override;
+    Outcome cancel(const OperationId& launched, std::uint64_t epoch, double grace_s, Deadline) override;
+    Outcome release(const OperationId& launched, Deadline) override;
+    Result<OursListing> list_ours(const std::string& site, Deadline) override;
+    Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline) override;
+
+    void lose_node(const std::string& node, const std::string& why = "power");
+    void give_notice(const std::string& node, double seconds);
+    void plant(const OperationId& stranger);  // with our mark, and nobody knows it
+    CheckpointView look_at_checkpoints(RunId run) const;
+    std::uint64_t last_cursor() const { return facts_.size(); }
+
+    std::size_t alive() const;                                // gangs with a process
+    std::size_t remembered() const { return gangs_.size(); }  // not released
+    std::size_t launches() const { return launched_; }
+    const std::vector<std::string>& violations() const { return violations_; }
+
+private:
+    struct FakeRank {
+        bool alive = true;
+        std::int64_t end_us = 0;  // 0: only when it is killed
+        int exit_code = 0;
+        Cause cause = Cause::ok;
+    };
+    struct FakeGang {
+        GangSpec spec;
+        std::uint64_t epoch = 0;
+        std::int64_t started_us = 0;
+        std::vector<FakeRank> ranks;
+        bool ended = false;
+    };
+    struct FakeNode {
+        NodeInfo info;
+        bool up = true;
+        int boots = 1;
+        std::int64_t lost_us = 0, back_us = 0;
+    };
+    struct Program {
+        std::int64_t done_us = 0, saved_us = 0;  // work at all, and at the last checkpoint
+        int failures = 0;
+        bool done = false;
+    };
+
+    bool lucky(double probability) { return random_.uniform() < probability; }
+    void tell(Fact fact);
+    void plan(FakeGang& gang);
+    void end_rank(const OperationId& id, FakeGang& gang, std::size_t rank, int code, Cause cause, bool told);
+    void close_if_ended(const OperationId& id, FakeGang& gang, bool told);
+    void save_progress(const FakeGang& gang, bool now);
+    void check_capacity();
+    void draw_node_events();
+    void reboot(const std::string& name);
+    RunId run_of(const FakeGang& gang) const { return gang.spec.attempt.run; }
+
+    SplitMix random_;
+    Faults faults_;
+    std::int64_t now_us_, next_loss_us_ = 0, next_notice_us_ = 0;
+    std::uint64_t highest_epoch_ = 0;
+    std::map<std::string, FakeNode> nodes_;
+    std::map<OperationId, FakeGang> gangs_;
+    std::set<OperationId> released_;
+    std::set<std::pair<std::int64_t, OperationId>> ends_;  // when something of the gang ends by itself
+    std::map<RunId, Program> programs_;
+    std::vector<Fact> facts_;
+    std::vector<std::string> violations_;
+    std::size_t launched_ = 0;
+};
+
+}  // namespace stoker::sim

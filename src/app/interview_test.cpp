@@ -28,6 +28,7 @@ public:
         char name[] = "/tmp/stoker-interview-XXXXXX";
         folder_ = mkdtemp(name);
         pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
+        if (pid_ < 0) fd_ = -1;
         if (pid_ == 0) {
             setenv("TERM", "dumb", 1);
             setenv("COLUMNS", "100", 1);
@@ -42,7 +43,7 @@ public:
             kill(pid_, SIGKILL);
             waitpid(pid_, nullptr, 0);
         }
-        close(fd_);
+        if (fd_ >= 0) close(fd_);
         fs::remove_all(folder_);
     }
     Terminal(const Terminal&) = delete;
@@ -96,8 +97,20 @@ bool shows(const std::string& text, std::string_view part) {
     return text.find(part) != std::string::npos;
 }
 
+// A bare chroot without devpts has no pseudo-terminals; there the questions cannot be asked, and nobody could answer.
+class Interview : public testing::Test {
+protected:
+    void SetUp() override {
+        int controller = -1, terminal = -1;
+        if (openpty(&controller, &terminal, nullptr, nullptr, nullptr) != 0)
+            GTEST_SKIP() << "no pseudo-terminal: mount devpts on /dev/pts to run this";
+        close(controller);
+        close(terminal);
+    }
+};
+
 // Somebody without a file gets a notebook: the answers become the file, and its price is told before anything starts.
-TEST(Interview, TheAnswersBecomeTheFileAndThePriceIsTold) {
+TEST_F(Interview, TheAnswersBecomeTheFileAndThePriceIsTold) {
     Terminal terminal({"plan"});
     ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.all();
     EXPECT_TRUE(shows(terminal.last(), "training or inference?"));
@@ -120,7 +133,7 @@ TEST(Interview, TheAnswersBecomeTheFileAndThePriceIsTold) {
 }
 
 // A wrong answer is refused with the words the file's reader has, and asked again; a needed one cannot be skipped.
-TEST(Interview, AWrongAnswerIsAskedAgain) {
+TEST_F(Interview, AWrongAnswerIsAskedAgain) {
     Terminal terminal({"plan", "--save", "job.yaml"});
     ASSERT_TRUE(terminal.wait_for_prompt());
     ASSERT_TRUE(terminal.answer("\n"));
@@ -144,7 +157,7 @@ TEST(Interview, AWrongAnswerIsAskedAgain) {
 }
 
 // Ctrl-D and Ctrl-C leave at any question, and nothing is half written.
-TEST(Interview, AbandonedQuestionsWriteNothing) {
+TEST_F(Interview, AbandonedQuestionsWriteNothing) {
     {
         Terminal terminal({"plan"});
         ASSERT_TRUE(terminal.wait_for_prompt());
@@ -166,7 +179,7 @@ TEST(Interview, AbandonedQuestionsWriteNothing) {
 }
 
 // Answers must not replace a file that somebody wrote.
-TEST(Interview, AFileThatIsThereStays) {
+TEST_F(Interview, AFileThatIsThereStays) {
     Terminal terminal({"plan", "--save", "/dev/null"});
     const int status = terminal.wait();
     EXPECT_EQ(WEXITSTATUS(status), 2) << terminal.all();

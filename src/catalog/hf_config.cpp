@@ -163,7 +163,7 @@ private:
                 in_.problem("\"intermediate_size\" is missing");
             }
         }
-        if (constant("ffn_halves") > 1) model_.ffn = std::max(1, model_.ffn / constant("ffn_halves"));
+        if (const int halves = constant("ffn_halves"); halves > 1) model_.ffn = std::max(1, model_.ffn / halves);
     }
 
     void read_experts() {

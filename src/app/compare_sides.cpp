@@ -19,13 +19,6 @@ const NodeType& node_of(const Catalog& catalog, int index) {
     return catalog.node_types()[static_cast<std::size_t>(index)];
 }
 
-std::string bullet(std::string_view text, const Style& style) {
-    std::string out;
-    const std::vector<std::string> lines = wrap(text, static_cast<std::size_t>(style.width) - 5);
-    for (std::size_t i = 0; i < lines.size(); ++i) out += (i == 0 ? "   - " : "     ") + lines[i] + "\n";
-    return out;
-}
-
 std::string times_text(double ratio) {
     return fmt::format("{:.3g}x", ratio);
 }
@@ -260,6 +253,13 @@ Range range_at(const Node* node, std::string_view key) {
 }
 
 }  // namespace
+
+std::string bullet(std::string_view text, const Style& style) {
+    std::string out;
+    const std::vector<std::string> lines = wrap(text, static_cast<std::size_t>(style.width) - 5);
+    for (std::size_t i = 0; i < lines.size(); ++i) out += (i == 0 ? "   - " : "     ") + lines[i] + "\n";
+    return out;
+}
 
 Result<Side> side_of_workload(std::string title, Workload workload, const Catalog& catalog,
                               const PlanOptions& options) {

@@ -29,6 +29,8 @@ bool is_saved_plan(const Document& document);
 Result<std::optional<Workload>> restricted(const Workload& base, const std::string& word, const Catalog& catalog);
 std::string sides_text(const std::vector<Side>& sides, const Catalog& catalog, const PlanOptions& options,
                        const Style& style);
+// A line of the explanation, wrapped and indented behind its dash.
+std::string bullet(std::string_view text, const Style& style);
 Json sides_json(const std::vector<Side>& sides, const Catalog& catalog);
 
 }  // namespace stoker

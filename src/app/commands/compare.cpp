@@ -21,13 +21,6 @@ const NodeType& node_of(const Catalog& catalog, int index) {
     return catalog.node_types()[static_cast<std::size_t>(index)];
 }
 
-std::string bullet(std::string_view text, const Style& style) {
-    std::string out;
-    const std::vector<std::string> lines = wrap(text, static_cast<std::size_t>(style.width) - 5);
-    for (std::size_t i = 0; i < lines.size(); ++i) out += (i == 0 ? "   - " : "     ") + lines[i] + "\n";
-    return out;
-}
-
 // ---- sizes and GPUs ----
 
 double best_half(const NodeType& node, const Catalog& catalog) {

@@ -1,4 +1,5 @@
-# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, sqlite, crypto, Threads::Threads.
+# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, sqlite, crypto, ssl, llhttp, asio,
+# Threads::Threads.
 find_package(Threads REQUIRED)
 
 # Debian has no static libfmt, so the portable build compiles it in.
@@ -25,6 +26,19 @@ stoker_library(yaml yaml yaml.h)
 stoker_library(zlib z zlib.h)
 stoker_library(sqlite sqlite3 sqlite3.h)
 stoker_library(crypto crypto openssl/evp.h)
+stoker_library(ssl ssl openssl/ssl.h)
+
+# Debian ships llhttp as C sources (node-llhttp).
+find_path(STOKER_LLHTTP_INCLUDE llhttp.h PATHS /usr/share/include/llhttp REQUIRED)
+find_path(STOKER_LLHTTP_SOURCE llhttp.c PATHS /usr/share/llhttp REQUIRED)
+add_library(llhttp STATIC ${STOKER_LLHTTP_SOURCE}/llhttp.c ${STOKER_LLHTTP_SOURCE}/api.c ${STOKER_LLHTTP_SOURCE}/http.c)
+target_include_directories(llhttp SYSTEM PUBLIC ${STOKER_LLHTTP_INCLUDE})
+
+# Asio, headers only.
+find_path(STOKER_BOOST_INCLUDE boost/asio.hpp REQUIRED)
+add_library(asio INTERFACE)
+target_include_directories(asio SYSTEM INTERFACE ${STOKER_BOOST_INCLUDE})
+target_compile_definitions(asio INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
 
 set(STOKER_TEST_LIBRARIES)
 if(STOKER_TESTS)

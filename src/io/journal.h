@@ -34,7 +34,7 @@ struct JournalEntry {
     std::string trace;          // W3C traceparent, or empty
     std::string body;           // canonical JSON, at most kMaxBodyBytes
 };
-inline constexpr std::size_t kMaxBodyBytes = 64 * 1024;
+inline constexpr std::size_t kMaxBodyBytes = 1 << 20;
 
 struct JournalRecord : JournalEntry {
     std::uint64_t seq = 0;

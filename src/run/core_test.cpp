@@ -136,7 +136,7 @@ TEST_F(CoreTest, RefusalsLeaveNoRecord) {
     bad.ranks = 0;
     EXPECT_FALSE(tell(Submit{.spec = bad}));
     RunSpec large = job();
-    large.command.assign(3, std::string(30'000, 'x'));
+    large.command.assign(40, std::string(30'000, 'x'));
     EXPECT_THAT(tell(Submit{.spec = large}).error().text(), HasSubstr("at most"));
     EXPECT_EQ(tell(CancelRun{{7}}).error().kind(), ErrorKind::not_found);
     EXPECT_EQ(tell(EvictRun{{7}}).error().kind(), ErrorKind::not_found);

@@ -70,8 +70,8 @@ void check_spec_command(const RunSpec& spec, SpecChecker& checker) {
     }
     if (!spec.folder.empty() && spec.folder.front() != '/')
         checker.wrong("folder " + printable(spec.folder, 60) + " is not an absolute path");
-    if (!spec.checkpoint.folder.empty() && spec.checkpoint.folder.front() != '/')
-        checker.wrong("checkpoint.folder " + printable(spec.checkpoint.folder, 60) + " is not an absolute path");
+    if (("/" + spec.checkpoint.folder + "/").find("/../") != std::string::npos)
+        checker.wrong("checkpoint.folder " + printable(spec.checkpoint.folder, 60) + " leads outside with ..");
     for (const std::string* path : {&spec.folder, &spec.checkpoint.folder, &spec.image})
         checker.text("folder, checkpoint.folder, image", *path, 4000);
 }

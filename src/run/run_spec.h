@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@
 
 namespace stoker {
 
-// The places of all ranks are one record of the journal, at most 64 KiB.
+// The places of all ranks are one record of the journal.
 inline constexpr int kMaxRanks = 512;
 
 enum class RunKind : std::uint8_t { train, batch, notebook, graph };
@@ -48,7 +49,7 @@ struct RankNeeds {
 };
 
 struct CheckpointSpec {
-    std::string folder;           // empty: none are written
+    std::string folder;           // empty: none are written; relative: below the run's own folder
     std::int64_t interval_s = 0;  // 0: the program's own
     int keep = 3;                 // newest complete ones
     friend bool operator==(const CheckpointSpec&, const CheckpointSpec&) = default;
@@ -60,6 +61,49 @@ struct LeaseSpec {
     std::int64_t hard_max_s = 0;    // then: stop, whatever it is doing; nobody may move it
     bool stop_when_done = true;     // the place is given back when the work ends
     friend bool operator==(const LeaseSpec&, const LeaseSpec&) = default;
+};
+
+// Where the work comes from, so that it can be had again.
+struct SourceSpec {
+    std::string file;          // the workload file, as given
+    std::string file_sha256;   // of its bytes
+    std::string commit;        // of the git work tree around the folder; empty: there is none
+    std::string dirty_sha256;  // of `git diff HEAD` and the untracked files' names and contents; empty: clean
+    friend bool operator==(const SourceSpec&, const SourceSpec&) = default;
+};
+
+// What has to be there before anything is held. Looked at where the work will run.
+struct PrerequisitesSpec {
+    std::vector<std::string> commands;        // found in PATH
+    std::vector<std::string> python_modules;  // "torch", found by `python`
+    std::string python = "python3";
+    std::vector<std::string> paths;  // readable files and folders: data, scripts
+    std::int64_t disk_bytes = 0;     // free where the run's folder lies
+    std::string driver;              // lowest version of the NVIDIA driver: "535.104"; empty: any or none
+    friend bool operator==(const PrerequisitesSpec&, const PrerequisitesSpec&) = default;
+};
+
+// What the planner said about this run before it started; what it is held against afterwards. 0: not predicted.
+struct PredictedTerm {
+    std::string name;  // as in the plan: "matmul", "exposed_all_reduce"
+    double seconds = 0;
+    friend bool operator==(const PredictedTerm&, const PredictedTerm&) = default;
+};
+struct PredictionSpec {
+    std::string machine;  // node type
+    int nodes = 0;
+    std::string layout;                                  // in words
+    double step_s = 0, step_low_s = 0, step_high_s = 0;  // 80 % interval
+    std::vector<PredictedTerm> step_terms;               // add up to step_s
+    double tokens_per_step = 0, flops_per_step = 0;      // of the whole gang
+    double steps = 0;
+    double run_s = 0, run_low_s = 0, run_high_s = 0;
+    std::int64_t memory_bytes = 0;  // of one rank: device memory, or of the host where there is no device
+    double mfu = 0;
+    std::string bottleneck;
+    std::int64_t cost_microusd = 0;
+    std::string catalogue;  // version
+    friend bool operator==(const PredictionSpec&, const PredictionSpec&) = default;
 };
 
 struct GraphStep;
@@ -81,6 +125,11 @@ struct RunSpec {
     std::vector<int> transient_exit_codes = {75};  // EX_TEMPFAIL of sysexits.h: try again, count nothing
     CheckpointSpec checkpoint;
     LeaseSpec lease;
+    std::optional<PrerequisitesSpec> prerequisites;
+    std::optional<SourceSpec> source;
+    std::optional<PredictionSpec> prediction;
+    std::map<std::string, std::string> parameters;  // of a point of a sweep: lr -> 1e-4
+    std::map<std::string, std::string> labels;      // of the owner; nothing follows from them
 
     int priority = 0;  // -100 to 100; each step weighs as much as an hour of waiting
     RunClass run_class = RunClass::guaranteed;
@@ -117,6 +166,48 @@ void fields(V& visit, LeaseSpec& spec) {
     visit("stop_when_done", spec.stop_when_done);
 }
 template <class V>
+void fields(V& visit, SourceSpec& spec) {
+    visit("commit", spec.commit);
+    visit("dirty_sha256", spec.dirty_sha256);
+    visit("file", spec.file);
+    visit("file_sha256", spec.file_sha256);
+}
+template <class V>
+void fields(V& visit, PrerequisitesSpec& spec) {
+    visit("commands", spec.commands);
+    visit("disk_bytes", spec.disk_bytes);
+    visit("driver", spec.driver);
+    visit("paths", spec.paths);
+    visit("python", spec.python);
+    visit("python_modules", spec.python_modules);
+}
+template <class V>
+void fields(V& visit, PredictedTerm& term) {
+    visit("name", term.name);
+    visit("seconds", term.seconds);
+}
+template <class V>
+void fields(V& visit, PredictionSpec& spec) {
+    visit("bottleneck", spec.bottleneck);
+    visit("catalogue", spec.catalogue);
+    visit("cost_microusd", spec.cost_microusd);
+    visit("flops_per_step", spec.flops_per_step);
+    visit("layout", spec.layout);
+    visit("machine", spec.machine);
+    visit("memory_bytes", spec.memory_bytes);
+    visit("mfu", spec.mfu);
+    visit("nodes", spec.nodes);
+    visit("run_high_s", spec.run_high_s);
+    visit("run_low_s", spec.run_low_s);
+    visit("run_s", spec.run_s);
+    visit("step_high_s", spec.step_high_s);
+    visit("step_low_s", spec.step_low_s);
+    visit("step_s", spec.step_s);
+    visit("step_terms", spec.step_terms);
+    visit("steps", spec.steps);
+    visit("tokens_per_step", spec.tokens_per_step);
+}
+template <class V>
 void fields(V& visit, RunSpec& spec);
 template <class V>
 void fields(V& visit, GraphStep& step) {
@@ -136,16 +227,21 @@ void fields(V& visit, RunSpec& spec) {
     visit("grace_s", spec.grace_s);
     visit("image", spec.image);
     visit("kind", spec.kind);
+    visit("labels", spec.labels);
     visit("lease", spec.lease);
     visit("max_attempts", spec.max_attempts);
     visit("max_restarts", spec.max_restarts);
     visit("name", spec.name);
     visit("nodes", spec.nodes);
     visit("organisation", spec.organisation);
+    visit("parameters", spec.parameters);
     visit("per_rank", spec.per_rank);
+    visit("prediction", spec.prediction);
+    visit("prerequisites", spec.prerequisites);
     visit("priority", spec.priority);
     visit("project", spec.project);
     visit("ranks", spec.ranks);
+    visit("source", spec.source);
     visit("steps", spec.steps);
     visit("timeout_s", spec.timeout_s);
     visit("transient_exit_codes", spec.transient_exit_codes);

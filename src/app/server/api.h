@@ -1,0 +1,34 @@
+// The HTTP API, /api/v1: routes over an engine. The same object answers sockets and, without one, the commands of this
+// process, so that `stoker ps` prints what the API says.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "io/http.h"
+#include "run/engine.h"
+
+namespace stoker {
+
+struct ApiOptions {
+    std::string token;          // Bearer; empty: callers are trusted (this process)
+    std::string actor = "api";  // how the journal names callers: "token/admin"
+    std::string prices_file;    // price book (govern/price_book.h); empty: nothing has a price
+    double max_wait_s = 30;     // of a long poll
+};
+
+class Api {
+public:
+    static Result<std::unique_ptr<Api>> make(Engine& engine, ApiOptions options);
+    virtual ~Api() = default;
+    // Any thread; answers from another one.
+    virtual void handle(HttpRequest request, HttpReply reply) = 0;
+    // Ends streams and long polls; what arrives afterwards is answered 503.
+    virtual void stop() = 0;
+};
+
+// OpenAPI 3.1, from the table of routes.
+Json openapi_document();
+
+}  // namespace stoker

@@ -1,0 +1,106 @@
+// The engine: the core on a thread of its own, joined with a driver. Commands come in from any thread and are answered
+// after the commit that holds them; what the core wants done goes to the driver's pool, and what the driver sees comes
+// back as commands.
+//
+//     core thread     takes what has arrived: reads first (they see what is on disk), then all commands in one turn
+//     driver pool     carries effects out, one thread each up to a bound; lists; discovers
+//     observer        driver.observe() in a loop
+//
+// Nothing here decides anything.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "deploy/driver.h"
+#include "io/journal.h"
+#include "run/core.h"
+
+namespace stoker {
+
+struct EngineOptions {
+    std::string folder;  // journal, and what runs leave: FOLDER/runs/r-7/...
+    std::function<Result<std::unique_ptr<Driver>>(const std::string& folder)> make_driver;
+    SchedulerOptions scheduler;
+    std::size_t max_waiting = 8192;  // commands not yet taken; more are refused as exhausted
+    std::size_t max_batch = 512;     // commands of one turn
+    std::size_t max_effects = 64;    // driver calls at a time
+    double discover_every_s = 30;
+    double launch_timeout_s = 60, cancel_margin_s = 30, call_timeout_s = 10;
+    // Called once, from the core thread, when a commit failed: nothing more is accepted and the process has to end.
+    std::function<void(const Error&)> on_failure;
+};
+
+// Where a run keeps its things, below the engine's folder:
+//   runs/r-7/a-7.1/rank-0.out   log of a rank      runs/r-7/metrics.jsonl   what STOKER_METRICS_FILE got
+//   runs/r-7/artifacts/         STOKER_ARTIFACT_DIR    runs/r-7/checkpoints/    when the spec names a relative folder
+struct RunFolder {
+    std::string path;  // FOLDER/runs/r-7
+    std::string log(const AttemptId& attempt, int rank) const;
+    std::string metrics() const { return path + "/metrics.jsonl"; }
+    std::string artifacts() const { return path + "/artifacts"; }
+    // The spec's own when absolute, below `path` when relative; empty: none are written.
+    std::string checkpoints(const RunSpec& spec) const;
+};
+RunFolder run_folder(const std::string& engine_folder, RunId run);
+
+struct EngineStats {
+    std::size_t waiting_commands = 0, waiting_effects = 0, running_effects = 0;
+    std::uint64_t turns = 0, commands = 0, records = 0, effects = 0, facts = 0;
+    double commit_p50_s = 0, commit_p99_s = 0;  // of the last 1,024 turns with records
+    double clock_jump_s = 0;                    // how far the wall clock was moved since the start
+    std::int64_t journal_bytes = 0;
+};
+
+// What a reader gets, on the core thread, between two turns: all of it is on disk.
+struct EngineView {
+    const State& state;
+    std::int64_t now_us = 0;
+    Journal& journal;
+    const SchedulerOptions& scheduler;
+    bool recovering = false;
+    const std::string& folder;
+};
+
+class Engine {
+public:
+    // Opens or makes the folder, replays the journal, starts the threads. conflict: another server holds the folder.
+    static Result<std::unique_ptr<Engine>> open(EngineOptions options);
+    virtual ~Engine() = default;  // stop()
+
+    using Answer = std::function<void(Result<Ack>)>;
+    // `answer` runs on the core thread after the commit; it may not block. exhausted: too many wait already;
+    // unavailable: stopping, or a commit failed. An answer is called for everything that was accepted.
+    virtual Status post(Command command, Answer answer) = 0;
+    // Runs on the core thread between turns; it may not block or keep references.
+    virtual Status read(std::function<void(const EngineView&)> look) = 0;
+
+    // Records after each commit, on the core thread. Returns a handle; the watch ends with it.
+    using Watcher = std::function<void(std::span<const Record>)>;
+    virtual std::shared_ptr<void> watch(Watcher watcher) = 0;
+
+    virtual EngineStats stats() const = 0;
+    virtual const Capabilities& capabilities() const = 0;
+    virtual const std::string& folder() const = 0;
+    // Ends the threads. What runs goes on under its keepers; effects in flight are found again at the next start.
+    virtual void stop() = 0;
+};
+
+// Blocking conveniences for commands and tests. timed_out after `timeout_s`; the command may still be carried out.
+Result<Ack> call(Engine& engine, Command command, double timeout_s = 30);
+Status look(Engine& engine, const std::function<void(const EngineView&)>& look, double timeout_s = 30);
+
+// The state as the journal has it, without the lock of a server and without writing: for looking when none runs.
+struct OfflineView {
+    State state;
+    std::int64_t last_record_us = 0;
+};
+Result<OfflineView> read_offline(const std::string& folder);
+
+}  // namespace stoker

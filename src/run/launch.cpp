@@ -72,6 +72,8 @@ GangSpec gang_spec(const State& state, const Run& run, const Attempt& attempt, c
     set(common, "STOKER_ATTEMPT", id.text());
     set(common, "STOKER_EPOCH", state.epoch);
     set(common, "STOKER_GRACE", spec.grace_s);
+    // What the steps of a graph share: a step makes it when it writes there.
+    if (run.parent) set(common, "STOKER_GRAPH_DIR", log_root + "/" + run.parent.text() + "/shared");
     if (!spec.checkpoint.folder.empty()) set(common, "STOKER_CHECKPOINT_DIR", spec.checkpoint.folder);
     if (spec.checkpoint.interval_s > 0) set(common, "STOKER_CHECKPOINT_INTERVAL", spec.checkpoint.interval_s);
     if (!attempt.resume_from.empty()) set(common, "STOKER_RESUME_FROM", attempt.resume_from);

@@ -15,7 +15,7 @@
 
 namespace stoker {
 
-CommandOutput list_output(const CatalogView& view, const Listing& listing, const std::string& note) {
+CommandOutput list_output(const CatalogView& view, const FactTable& listing, const std::string& note) {
     if (view.session.format != Format::text) return {dump(view.session, listing.json()), 0};
     std::string text = listing.text(view.session.style);
     if (!note.empty()) text += "\n";
@@ -72,7 +72,7 @@ Result<CommandOutput> gpus(const View& view) {
         for (const std::string& line : wrap(sizes, 96)) below += "  " + line + "\n";
         return card_output(view, card, below);
     }
-    Listing listing{{{"name", "GPU"},
+    FactTable listing{{{"name", "GPU"},
                      {"architecture", "architecture"},
                      {"year", "year", Align::right},
                      {"memory_gb", "GB", Align::right},
@@ -130,7 +130,7 @@ Result<CommandOutput> sizes(const View& view) {
         return card_output(view, size_card(view.catalog, *index, view.region, view.today),
                            correction_notes(name, view.session.style), correction_json(name));
     }
-    Listing listing{{{"name", ""},
+    FactTable listing{{{"name", ""},
                      {"", "size"},
                      {"cloud", ""},
                      {"purpose", ""},
@@ -178,7 +178,7 @@ std::string short_source(const std::string& source) {
 Result<CommandOutput> prices(const View& view) {
     const bool many = view.name.empty();
     // Over many sizes a line has no room for the system, the date and the whole source: they stand below.
-    Listing listing{{{"size", ""},
+    FactTable listing{{{"size", ""},
                      {"", many ? "size" : ""},
                      {"region", many && !view.region.empty() ? "" : "region"},
                      {"os", many ? "" : "OS"},
@@ -246,7 +246,7 @@ Result<CommandOutput> retirements(const View& view) {
         card.add("date", "retirement", Json(), fmt::format("none announced as of {}", view.catalog.as_of));
         return card_output(view, card);
     }
-    Listing listing{
+    FactTable listing{
         {{"name", "what"}, {"kind", "kind"}, {"date", "date"}, {"state", "on this day"}, {"target", "moves to"}}, {}};
     std::vector<const Retirement*> sorted;
     for (const Retirement& retirement : view.catalog.retirements()) sorted.push_back(&retirement);
@@ -266,7 +266,7 @@ Result<CommandOutput> models(const View& view) {
         TRY(const int index, view.catalog.find_model(view.name));
         return card_output(view, model_card(view.catalog.models()[static_cast<std::size_t>(index)]));
     }
-    Listing listing{{{"name", "model"},
+    FactTable listing{{{"name", "model"},
                      {"kind", "kind"},
                      {"parameters", "parameters", Align::right},
                      {"active_parameters", "active", Align::right},
@@ -293,7 +293,7 @@ Result<CommandOutput> disks(const View& view) {
         TRY(const int index, view.catalog.find_disk(view.name));
         return card_output(view, disk_card(view.catalog.disks()[static_cast<std::size_t>(index)]));
     }
-    Listing listing{{{"name", "disk"},
+    FactTable listing{{{"name", "disk"},
                      {"kind", "kind"},
                      {"gib", "GiB", Align::right},
                      {"iops", "IOPS", Align::right},
@@ -338,7 +338,7 @@ Result<CommandOutput> regions(const View& view) {
         if (of_region.cloud.empty()) of_region.cloud = "azure";
         return sizes(of_region);
     }
-    Listing listing{{{"region", "region"},
+    FactTable listing{{{"region", "region"},
                      {"cloud", "cloud"},
                      {"sizes", "sizes priced", Align::right},
                      {"gpu_sizes", "with GPU", Align::right}},
@@ -438,7 +438,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command catalog_command() {
+CliCommand catalog_command() {
     return {
         .name = "catalog",
         .summary = "what hardware, sizes, prices, images and models are known, with sources",

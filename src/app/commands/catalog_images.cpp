@@ -67,7 +67,7 @@ CommandOutput from_catalogue(const CatalogView& view) {
     });
     // What fits into a line: with a need the URN to use, else what is inside. JSON has both.
     const bool asked = !view.need.empty();
-    Listing listing{{{"name", "image"},
+    FactTable listing{{{"name", "image"},
                      {"os", asked ? "" : "system"},
                      {"generation", ""},
                      {"architecture", ""},
@@ -144,7 +144,7 @@ Result<CommandOutput> from_answer(const CatalogView& view) {
     };
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](const ListedImage* a, const ListedImage* b) { return rank(a) < rank(b); });
-    Listing listing{{{"urn", "URN of the newest version"},
+    FactTable listing{{{"urn", "URN of the newest version"},
                      {"architecture", ""},
                      {"lacks", view.need.empty() ? "" : "lacks"},
                      {"contents_from", "inside"},

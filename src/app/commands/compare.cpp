@@ -363,8 +363,8 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command compare_command() {
-    Command command{
+CliCommand compare_command() {
+    CliCommand command{
         .name = "compare",
         .summary = "sizes, GPUs, workloads, saved plans, clouds side by side, and why they differ",
         .usage = "stoker compare A B [C...] [--workload FILE]",

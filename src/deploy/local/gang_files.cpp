@@ -145,9 +145,9 @@ RankSpec parse_rank(const Node& node, bool& sound) {
     return spec;
 }
 
-RankStatus parse_rank_status(const Node& node, bool& sound) {
+GangRankStatus parse_rank_status(const Node& node, bool& sound) {
     Fields rank(node);
-    RankStatus status{.pid = rank.integer<std::int64_t>("pid"),
+    GangRankStatus status{.pid = rank.integer<std::int64_t>("pid"),
                       .started_at_us = rank.integer<std::int64_t>("started_at_us"),
                       .ended_at_us = rank.integer<std::int64_t>("ended_at_us"),
                       .ended_as = rank.integer<int>("ended_as"),
@@ -204,7 +204,7 @@ Json to_json(const KeeperId& keeper) {
 
 Json to_json(const GangStatus& status) {
     Json ranks = Json::array();
-    for (const RankStatus& rank : status.ranks) {
+    for (const GangRankStatus& rank : status.ranks) {
         Json json = Json::object()
                         .set("pid", rank.pid)
                         .set("started_at_us", rank.started_at_us)

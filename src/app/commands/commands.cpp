@@ -2,8 +2,8 @@
 
 namespace stoker {
 
-const std::vector<Command>& all_commands() {
-    static const std::vector<Command> commands = {
+const std::vector<CliCommand>& all_commands() {
+    static const std::vector<CliCommand> commands = {
         plan_command(),     estimate_command(), compare_command(),    cost_command(),
         catalog_command(),  explain_command(),  template_command(),   bench_command(),
         simulate_command(), schema_command(),   completion_command(),
@@ -11,8 +11,8 @@ const std::vector<Command>& all_commands() {
     return commands;
 }
 
-const std::vector<Command>& internal_commands() {
-    static const std::vector<Command> commands = {keeper_command()};
+const std::vector<CliCommand>& internal_commands() {
+    static const std::vector<CliCommand> commands = {keeper_command()};
     return commands;
 }
 

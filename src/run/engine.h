@@ -62,7 +62,7 @@ struct EngineStats {
 struct EngineView {
     const State& state;
     std::int64_t now_us = 0;
-    Journal& journal;
+    Journal* journal = nullptr;  // none when no server runs and the folder is only looked at
     const SchedulerOptions& scheduler;
     bool recovering = false;
     const std::string& folder;

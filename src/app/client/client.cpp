@@ -57,7 +57,10 @@ private:
 };
 
 int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
 }
 
 std::string url_decoded(std::string_view text) {
@@ -89,9 +92,9 @@ HttpRequest request_of(const HttpCall& call) {
     if (question != std::string_view::npos) {
         for (const std::string_view pair : split(target.substr(question + 1), '&')) {
             const std::size_t equals = pair.find('=');
-            request.query.emplace_back(
-                url_decoded(pair.substr(0, equals)),
-                equals == std::string_view::npos ? std::string() : url_decoded(pair.substr(equals + 1)));
+            request.query.emplace_back(url_decoded(pair.substr(0, equals)), equals == std::string_view::npos
+                                                                                ? std::string()
+                                                                                : url_decoded(pair.substr(equals + 1)));
         }
     }
     return request;
@@ -230,7 +233,10 @@ const std::vector<OptionSpec>& client_options() {
          .help = "where the server keeps its journal (STOKER_FOLDER, else ~/.local/state/stoker)",
          .completes = "dir"},
         {.name = "server", .value = "URL", .help = "a server elsewhere (STOKER_SERVER)"},
-        {.name = "token-file", .value = "FILE", .help = "its token (STOKER_TOKEN holds the token itself)", .completes = "file"},
+        {.name = "token-file",
+         .value = "FILE",
+         .help = "its token (STOKER_TOKEN holds the token itself)",
+         .completes = "file"},
         {.name = "ca-file", .value = "FILE", .help = "whom to trust for https", .completes = "file"},
     };
     return options;

@@ -175,6 +175,11 @@ Result<Args> parse_args(const CliCommand& command, const std::vector<std::string
     bool only_positional = false;
     for (std::size_t next = 0; next < words.size();) {
         const std::string& word = words[next];
+        if (!only_positional && word == "--" && command.takes_program) {
+            args.program.assign(words.begin() + static_cast<std::ptrdiff_t>(next) + 1, words.end());
+            if (args.program.empty()) return usage_error(command, "no program behind --");
+            break;
+        }
         if (!only_positional && word == "--") {
             only_positional = true;
             ++next;

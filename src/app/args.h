@@ -37,13 +37,15 @@ struct CliCommand {
     std::size_t min_positional = 0, max_positional = 0;
     std::vector<std::string> subcommands;  // offered by completion and "did you mean" for the first positional
     Result<CommandOutput> (*run)(Session&, const Args&) = nullptr;
-    std::string completes;     // for positionals
-    bool warns_stale = false;  // an old catalogue is told on stderr (plan tells it in its advice)
+    std::string completes;       // for positionals
+    bool takes_program = false;  // what stands behind -- is a program with its arguments: Args::program
+    bool warns_stale = false;    // an old catalogue is told on stderr (plan tells it in its advice)
 };
 
 class Args {
 public:
     std::vector<std::string> positional;
+    std::vector<std::string> program;
     bool has(std::string_view name) const { return values_.contains(name); }
     std::optional<std::string> get(std::string_view name) const;  // the last one given
     std::vector<std::string> all(std::string_view name) const;
@@ -68,7 +70,7 @@ Result<Args> parse_args(const CliCommand& command, const std::vector<std::string
 std::string help_text(const CliCommand& command);
 std::string overview_text();
 std::string completion_script(std::string_view shell);  // bash, zsh, fish; empty for another
-std::string man_page(const CliCommand& command);           // roff
+std::string man_page(const CliCommand& command);        // roff
 std::string reference_markdown();                       // docs/reference/commands.md
 std::string workload_reference();                       // docs/reference/workload.md
 

@@ -268,7 +268,8 @@ std::string overview_text() {
     std::string text =
         "stoker: from a workload to the compute that fits it, with the cost, the reasons and the error bars.\n\nusage: "
         "stoker COMMAND [...]\n\n";
-    for (const CliCommand& command : all_commands()) text += fmt::format("  {:<12} {}\n", command.name, command.summary);
+    for (const CliCommand& command : all_commands())
+        text += fmt::format("  {:<12} {}\n", command.name, command.summary);
     text +=
         "\nstart with:\n"
         "  stoker plan                        answer a few questions; the answers become a workload file\n"

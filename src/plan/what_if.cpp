@@ -70,7 +70,7 @@ void dearer_accelerator(Asker& asker, const Search& search, const std::shared_pt
 }  // namespace
 
 std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
-                             std::shared_ptr<LayoutCache> cache) {
+                                 std::shared_ptr<LayoutCache> cache) {
     std::vector<PlanWhatIf> out;
     Asker asker{context, winner, out};
     PlanOptions quiet = context.options;

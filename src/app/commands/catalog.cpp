@@ -73,17 +73,17 @@ Result<CommandOutput> gpus(const View& view) {
         return card_output(view, card, below);
     }
     FactTable listing{{{"name", "GPU"},
-                     {"architecture", "architecture"},
-                     {"year", "year", Align::right},
-                     {"memory_gb", "GB", Align::right},
-                     {"memory_bandwidth_gb_s", "GB/s", Align::right},
-                     {"fp32_tflops", "FP32", Align::right},
-                     {"bf16_tflops", "BF16", Align::right},
-                     {"fp8_tflops", "FP8", Align::right},
-                     {"tensor_to_fp32", "ratio", Align::right},
-                     {"power_w", "W", Align::right},
-                     {"clouds", "rented on"}},
-                    {}};
+                       {"architecture", "architecture"},
+                       {"year", "year", Align::right},
+                       {"memory_gb", "GB", Align::right},
+                       {"memory_bandwidth_gb_s", "GB/s", Align::right},
+                       {"fp32_tflops", "FP32", Align::right},
+                       {"bf16_tflops", "BF16", Align::right},
+                       {"fp8_tflops", "FP8", Align::right},
+                       {"tensor_to_fp32", "ratio", Align::right},
+                       {"power_w", "W", Align::right},
+                       {"clouds", "rented on"}},
+                      {}};
     for (std::size_t i = 0; i < view.catalog.accelerators().size(); ++i) {
         const Accelerator& gpu = view.catalog.accelerators()[i];
         const std::vector<std::string> clouds = clouds_renting(view.catalog, static_cast<int>(i));
@@ -131,19 +131,19 @@ Result<CommandOutput> sizes(const View& view) {
                            correction_notes(name, view.session.style), correction_json(name));
     }
     FactTable listing{{{"name", ""},
-                     {"", "size"},
-                     {"cloud", ""},
-                     {"purpose", ""},
-                     {"vcpus", "vCPU", Align::right},
-                     {"memory_gib", "GiB", Align::right},
-                     {"accelerators", ""},
-                     {"accelerator", ""},
-                     {"", "GPUs"},
-                     {"rdma_gbps_per_gpu", "RDMA", Align::right},
-                     {"usd_per_hour", ""},
-                     {"", "$/h", Align::right},
-                     {"retirement_date", "retires"}},
-                    {}};
+                       {"", "size"},
+                       {"cloud", ""},
+                       {"purpose", ""},
+                       {"vcpus", "vCPU", Align::right},
+                       {"memory_gib", "GiB", Align::right},
+                       {"accelerators", ""},
+                       {"accelerator", ""},
+                       {"", "GPUs"},
+                       {"rdma_gbps_per_gpu", "RDMA", Align::right},
+                       {"usd_per_hour", ""},
+                       {"", "$/h", Align::right},
+                       {"retirement_date", "retires"}},
+                      {}};
     for (std::size_t i = 0; i < view.catalog.node_types().size(); ++i) {
         const NodeType& node = view.catalog.node_types()[i];
         if (!wanted_cloud(view, node.cloud)) continue;
@@ -179,18 +179,18 @@ Result<CommandOutput> prices(const View& view) {
     const bool many = view.name.empty();
     // Over many sizes a line has no room for the system, the date and the whole source: they stand below.
     FactTable listing{{{"size", ""},
-                     {"", many ? "size" : ""},
-                     {"region", many && !view.region.empty() ? "" : "region"},
-                     {"os", many ? "" : "OS"},
-                     {"pricing", ""},
-                     {"", "pricing"},
-                     {"usd_per_hour", ""},
-                     {"", "$/h", Align::right},
-                     {"estimate", ""},
-                     {"as_of", many ? "" : "as of"},
-                     {"source", many ? "" : "source"},
-                     {"", many ? "source" : ""}},
-                    {}};
+                       {"", many ? "size" : ""},
+                       {"region", many && !view.region.empty() ? "" : "region"},
+                       {"os", many ? "" : "OS"},
+                       {"pricing", ""},
+                       {"", "pricing"},
+                       {"usd_per_hour", ""},
+                       {"", "$/h", Align::right},
+                       {"estimate", ""},
+                       {"as_of", many ? "" : "as of"},
+                       {"source", many ? "" : "source"},
+                       {"", many ? "source" : ""}},
+                      {}};
     std::set<std::string> legend;
     int only = -1;
     if (!view.name.empty()) {
@@ -267,13 +267,13 @@ Result<CommandOutput> models(const View& view) {
         return card_output(view, model_card(view.catalog.models()[static_cast<std::size_t>(index)]));
     }
     FactTable listing{{{"name", "model"},
-                     {"kind", "kind"},
-                     {"parameters", "parameters", Align::right},
-                     {"active_parameters", "active", Align::right},
-                     {"layers", "layers", Align::right},
-                     {"hidden", "hidden", Align::right},
-                     {"max_sequence", "sequence", Align::right}},
-                    {}};
+                       {"kind", "kind"},
+                       {"parameters", "parameters", Align::right},
+                       {"active_parameters", "active", Align::right},
+                       {"layers", "layers", Align::right},
+                       {"hidden", "hidden", Align::right},
+                       {"max_sequence", "sequence", Align::right}},
+                      {}};
     const bool text = view.session.format == Format::text;
     for (const ModelSpec& model : view.catalog.models()) {
         const auto count = [&](double value) {
@@ -294,14 +294,14 @@ Result<CommandOutput> disks(const View& view) {
         return card_output(view, disk_card(view.catalog.disks()[static_cast<std::size_t>(index)]));
     }
     FactTable listing{{{"name", "disk"},
-                     {"kind", "kind"},
-                     {"gib", "GiB", Align::right},
-                     {"iops", "IOPS", Align::right},
-                     {"mb_s", "MB/s", Align::right},
-                     {"usd_per_month", "$/month", Align::right},
-                     {"usd_per_gib_month", "$/GiB", Align::right},
-                     {"price_region", "price of"}},
-                    {}};
+                       {"kind", "kind"},
+                       {"gib", "GiB", Align::right},
+                       {"iops", "IOPS", Align::right},
+                       {"mb_s", "MB/s", Align::right},
+                       {"usd_per_month", "$/month", Align::right},
+                       {"usd_per_gib_month", "$/GiB", Align::right},
+                       {"price_region", "price of"}},
+                      {}};
     for (const DiskTier& disk : view.catalog.disks()) {
         const bool priced = disk.usd_per_month > 0;
         listing.rows.push_back(
@@ -339,10 +339,10 @@ Result<CommandOutput> regions(const View& view) {
         return sizes(of_region);
     }
     FactTable listing{{{"region", "region"},
-                     {"cloud", "cloud"},
-                     {"sizes", "sizes priced", Align::right},
-                     {"gpu_sizes", "with GPU", Align::right}},
-                    {}};
+                       {"cloud", "cloud"},
+                       {"sizes", "sizes priced", Align::right},
+                       {"gpu_sizes", "with GPU", Align::right}},
+                      {}};
     std::map<std::pair<std::string, std::string>, std::pair<int, int>> counts;  // by cloud and region: all, with GPU
     for (const NodeType& node : view.catalog.node_types()) {
         const std::string& cloud = node.cloud;

@@ -14,6 +14,15 @@ CliCommand explain_command();
 CliCommand template_command();
 CliCommand bench_command();
 CliCommand simulate_command();
+CliCommand up_command();
+CliCommand run_command();
+CliCommand submit_command();
+CliCommand ps_command();
+CliCommand logs_command();
+CliCommand describe_command();
+CliCommand cancel_command();
+CliCommand usage_command();
+CliCommand whatif_command();
 CliCommand schema_command();
 CliCommand completion_command();
 CliCommand keeper_command();  // internal

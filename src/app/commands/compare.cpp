@@ -70,7 +70,7 @@ Card compare_card_of_size(const Catalog& catalog, int index, const std::string& 
 }
 
 double value_of(const Card& card, std::string_view key) {
-    for (const Fact& fact : card.facts) {
+    for (const CardFact& fact : card.facts) {
         if (fact.key != key) continue;
         if (const auto* number = std::get_if<double>(&fact.value.value())) return *number;
         if (const auto* whole = std::get_if<std::int64_t>(&fact.value.value())) return static_cast<double>(*whole);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -110,6 +111,26 @@ TEST(Layers, HoldInTheSourceTree) {
         ++files;
     }
     EXPECT_GT(files, 0u);
+}
+
+// All types of our own live in one namespace, so two of one name in one program are undefined behaviour that no
+// compiler reports: whichever destructor the linker keeps runs for both.
+TEST(Layers, EveryTypeOfAHeaderHasANameOfItsOwn) {
+    const std::regex type("^(?:struct|class|enum class) (\\w+)\\b[^;]*\\{");
+    fs::path src = fs::path(STOKER_SOURCE_DIR) / "src";
+    std::map<std::string, std::string> seen;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(src)) {
+        if (entry.path().extension() != ".h") continue;
+        std::ifstream stream(entry.path());
+        for (std::string line; std::getline(stream, line);) {
+            std::smatch match;
+            if (!std::regex_search(line, match, type)) continue;
+            const auto [at, fresh] = seen.emplace(match[1], entry.path().string());
+            EXPECT_TRUE(fresh || at->second == entry.path().string())
+                << match[1] << " is declared in " << at->second << " and in " << entry.path().string();
+        }
+    }
+    EXPECT_GT(seen.size(), 100u);
 }
 
 // The table itself has the twelve modules, and the topmost reaches all of them.

@@ -66,9 +66,9 @@ const std::vector<OptionSpec>& common_options() {
     return options;
 }
 
-const Command* find_command(std::string_view name) {
+const CliCommand* find_command(std::string_view name) {
     for (const auto* list : {&all_commands(), &internal_commands()}) {
-        for (const Command& command : *list) {
+        for (const CliCommand& command : *list) {
             if (command.name == name) return &command;
         }
     }
@@ -77,7 +77,7 @@ const Command* find_command(std::string_view name) {
 
 namespace {
 
-const OptionSpec* find_option(const Command& command, std::string_view name) {
+const OptionSpec* find_option(const CliCommand& command, std::string_view name) {
     for (const auto* list : {&command.options, &common_options()}) {
         for (const OptionSpec& option : *list) {
             if (option.name == name || (name.size() == 1 && option.letter == name[0])) return &option;
@@ -86,7 +86,7 @@ const OptionSpec* find_option(const Command& command, std::string_view name) {
     return nullptr;
 }
 
-std::vector<std::string> option_names(const Command& command) {
+std::vector<std::string> option_names(const CliCommand& command) {
     std::vector<std::string> names;
     for (const auto* list : {&command.options, &common_options()}) {
         for (const OptionSpec& option : *list) names.push_back("--" + option.name);
@@ -94,18 +94,18 @@ std::vector<std::string> option_names(const Command& command) {
     return names;
 }
 
-Error usage_error(const Command& command, std::string message) {
+Error usage_error(const CliCommand& command, std::string message) {
     return Error(ErrorKind::invalid, std::move(message), {},
                  fmt::format("usage: {}   (stoker {} --help)", command.usage, command.name));
 }
 
-Error unknown_option(const Command& command, std::string_view word) {
+Error unknown_option(const CliCommand& command, std::string_view word) {
     const auto near = nearest(word, option_names(command));
     return usage_error(command, fmt::format("stoker {} has no option {}{}", command.name, printable(word, 60),
                                             near ? fmt::format(" (did you mean {}?)", *near) : std::string()));
 }
 
-Status check_choice(const Command& command, const OptionSpec& option, const std::string& value) {
+Status check_choice(const CliCommand& command, const OptionSpec& option, const std::string& value) {
     if (option.choices.empty() ||
         std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end())
         return done();
@@ -117,7 +117,7 @@ Status check_choice(const Command& command, const OptionSpec& option, const std:
 
 // One option word with what follows it; `next` moves past what was used. Switches of one letter may share a dash with
 // what follows them, as in -qo json.
-Status parse_option(const Command& command, const std::vector<std::string>& words, std::size_t& next, Args& args) {
+Status parse_option(const CliCommand& command, const std::vector<std::string>& words, std::size_t& next, Args& args) {
     std::string word = words[next++];
     for (;;) {
         const OptionSpec* letter =
@@ -163,18 +163,23 @@ Status parse_option(const Command& command, const std::vector<std::string>& word
 }
 
 // What the usage line names behind the command, such as FILE or "gpus|sizes [NAME]".
-std::string missing_word(const Command& command) {
+std::string missing_word(const CliCommand& command) {
     const std::vector<std::string_view> words = split_words(command.usage);
     return words.size() > 2 ? std::string(words[2]) : "more to go on";
 }
 
 }  // namespace
 
-Result<Args> parse_args(const Command& command, const std::vector<std::string>& words) {
+Result<Args> parse_args(const CliCommand& command, const std::vector<std::string>& words) {
     Args args;
     bool only_positional = false;
     for (std::size_t next = 0; next < words.size();) {
         const std::string& word = words[next];
+        if (!only_positional && word == "--" && command.takes_program) {
+            args.program.assign(words.begin() + static_cast<std::ptrdiff_t>(next) + 1, words.end());
+            if (args.program.empty()) return usage_error(command, "no program behind --");
+            break;
+        }
         if (!only_positional && word == "--") {
             only_positional = true;
             ++next;

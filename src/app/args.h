@@ -28,7 +28,7 @@ struct CommandOutput {
     int exit = 0;     // 0 done, 1 the answer is no
 };
 
-struct Command {
+struct CliCommand {
     std::string name, summary;
     std::string usage;        // "stoker plan [FILE]"
     std::string description;  // paragraphs for --help and the man page
@@ -37,13 +37,15 @@ struct Command {
     std::size_t min_positional = 0, max_positional = 0;
     std::vector<std::string> subcommands;  // offered by completion and "did you mean" for the first positional
     Result<CommandOutput> (*run)(Session&, const Args&) = nullptr;
-    std::string completes;     // for positionals
-    bool warns_stale = false;  // an old catalogue is told on stderr (plan tells it in its advice)
+    std::string completes;       // for positionals
+    bool takes_program = false;  // what stands behind -- is a program with its arguments: Args::program
+    bool warns_stale = false;    // an old catalogue is told on stderr (plan tells it in its advice)
 };
 
 class Args {
 public:
     std::vector<std::string> positional;
+    std::vector<std::string> program;
     bool has(std::string_view name) const { return values_.contains(name); }
     std::optional<std::string> get(std::string_view name) const;  // the last one given
     std::vector<std::string> all(std::string_view name) const;
@@ -59,16 +61,16 @@ private:
 
 // Options every command takes.
 const std::vector<OptionSpec>& common_options();
-const std::vector<Command>& all_commands();
+const std::vector<CliCommand>& all_commands();
 // What Stoker starts itself: found by name, and told to nobody.
-const std::vector<Command>& internal_commands();
-const Command* find_command(std::string_view name);
+const std::vector<CliCommand>& internal_commands();
+const CliCommand* find_command(std::string_view name);
 
-Result<Args> parse_args(const Command& command, const std::vector<std::string>& words);
-std::string help_text(const Command& command);
+Result<Args> parse_args(const CliCommand& command, const std::vector<std::string>& words);
+std::string help_text(const CliCommand& command);
 std::string overview_text();
 std::string completion_script(std::string_view shell);  // bash, zsh, fish; empty for another
-std::string man_page(const Command& command);           // roff
+std::string man_page(const CliCommand& command);        // roff
 std::string reference_markdown();                       // docs/reference/commands.md
 std::string workload_reference();                       // docs/reference/workload.md
 

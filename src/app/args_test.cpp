@@ -8,8 +8,8 @@
 namespace stoker {
 namespace {
 
-const Command& command(const char* name) {
-    const Command* found = find_command(name);
+const CliCommand& command(const char* name) {
+    const CliCommand* found = find_command(name);
     EXPECT_NE(found, nullptr) << name;
     return *found;
 }
@@ -106,7 +106,7 @@ TEST(Args, HelpNeedsNothingElse) {
 // Help, completions and parsing come from one table: no name may stand in it twice, and each command can be run.
 TEST(Commands, TablesAreSound) {
     std::set<std::string> names;
-    for (const Command& each : all_commands()) {
+    for (const CliCommand& each : all_commands()) {
         EXPECT_TRUE(names.insert(each.name).second) << each.name;
         EXPECT_NE(each.run, nullptr) << each.name;
         EXPECT_FALSE(each.summary.empty()) << each.name;
@@ -123,10 +123,10 @@ TEST(Commands, TablesAreSound) {
 TEST(Commands, CompletionsAndManPagesKnowEveryCommand) {
     for (const char* shell : {"bash", "zsh", "fish"}) {
         const std::string script = completion_script(shell);
-        for (const Command& each : all_commands())
+        for (const CliCommand& each : all_commands())
             EXPECT_NE(script.find(each.name), std::string::npos) << shell << " " << each.name;
     }
-    for (const Command& each : all_commands()) EXPECT_NE(man_page(each).find(".TH"), std::string::npos) << each.name;
+    for (const CliCommand& each : all_commands()) EXPECT_NE(man_page(each).find(".TH"), std::string::npos) << each.name;
 }
 
 }  // namespace

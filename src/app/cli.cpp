@@ -46,7 +46,7 @@ int print_version(Session& session) {
 
 int unknown_command(const std::string& word) {
     std::vector<std::string> names;
-    for (const Command& command : all_commands()) names.push_back(command.name);
+    for (const CliCommand& command : all_commands()) names.push_back(command.name);
     const auto near = nearest(word, names);
     const auto is_common = [&](const OptionSpec& option) {
         const std::string name = word.substr(0, word.find('='));
@@ -81,14 +81,14 @@ int run_cli(const std::vector<std::string>& words) {
     Session session;
     if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
         if (words.size() > 1 && words[0] == "help") {
-            const Command* command = find_command(words[1]);
+            const CliCommand* command = find_command(words[1]);
             return command ? print(help_text(*command)) : unknown_command(words[1]);
         }
         const int code = print(overview_text());
         return words.empty() && code == 0 ? 2 : code;
     }
     if (words[0] == "--version" || words[0] == "-V" || words[0] == "version") return print_version(session);
-    const Command* command = find_command(words[0]);
+    const CliCommand* command = find_command(words[0]);
     if (command == nullptr) return unknown_command(words[0]);
     auto args = parse_args(*command, {words.begin() + 1, words.end()});
     if (!args) return fail(args.error());

@@ -84,7 +84,7 @@ struct Positionals {
     std::string first, rest;
     bool files = false;
 };
-Positionals positionals_of(const Command& command) {
+Positionals positionals_of(const CliCommand& command) {
     std::string names = words_for(command.completes);
     if (command.name == "template") names = words_for("template");
     const std::string subcommands = join(command.subcommands, " ");
@@ -94,7 +94,7 @@ Positionals positionals_of(const Command& command) {
 // Every option that takes one of a few words, once: shells look at the word before.
 std::map<std::string, std::string> choices_by_option(bool files) {
     std::map<std::string, std::string> found;
-    for (const Command& command : all_commands()) {
+    for (const CliCommand& command : all_commands()) {
         for (const auto* list : {&command.options, &common_options()}) {
             for (const OptionSpec& option : *list) {
                 if (option.value.empty()) continue;
@@ -117,7 +117,7 @@ std::string bash_script(const std::string& names) {
             fmt::format("        {}) COMPREPLY=($(compgen -W \"{}\" -- \"$current\")); return;;\n", option, words);
     for (const auto& [option, none] : choices_by_option(true)) files += (files.empty() ? "" : "|") + option;
     by_option += fmt::format("        {}) COMPREPLY=($(compgen -f -- \"$current\")); return;;\n", files);
-    for (const Command& command : all_commands()) {
+    for (const CliCommand& command : all_commands()) {
         const Positionals p = positionals_of(command);
         cases += fmt::format(
             "        {})\n            options=\"{}{}\"\n            [ \"$COMP_CWORD\" -eq 2 ] && words=\"{}\" || "
@@ -151,7 +151,7 @@ std::string zsh_script() {
     std::string text =
         "#compdef stoker\n# zsh completion of stoker; put it into a folder of $fpath as _stoker\n_stoker() {\n    "
         "local -a commands\n    commands=(\n";
-    for (const Command& command : all_commands())
+    for (const CliCommand& command : all_commands())
         text += "        " + quoted_for_shell(command.name + ":" + replace_all(command.summary, ":", "\\:")) + "\n";
     text +=
         "    )\n    if (( CURRENT == 2 )); then _describe command commands; return; fi\n    case ${words[CURRENT-1]} "
@@ -161,7 +161,7 @@ std::string zsh_script() {
         text += fmt::format("        {}) compadd -- {}; return;;\n", option, words);
     for (const auto& [option, none] : choices_by_option(true)) files += (files.empty() ? "" : "|") + option;
     text += fmt::format("        {}) _files; return;;\n    esac\n    case ${{words[2]}} in\n", files);
-    for (const Command& command : all_commands()) {
+    for (const CliCommand& command : all_commands()) {
         const Positionals p = positionals_of(command);
         text += fmt::format("        {})\n            if [[ $PREFIX == -* ]]; then compadd -- {}{}; return; fi\n",
                             command.name, words_of(command.options), words_of(common_options()));
@@ -180,7 +180,7 @@ std::string fish_script() {
     std::string text =
         "# fish completion of stoker; put it into ~/.config/fish/completions/stoker.fish\n"
         "complete -c stoker -n __fish_use_subcommand -f\n";
-    for (const Command& command : all_commands()) {
+    for (const CliCommand& command : all_commands()) {
         text += fmt::format("complete -c stoker -n __fish_use_subcommand -a {} -d {}\n", command.name,
                             quoted_for_shell(command.summary));
         const std::string seen = fmt::format("complete -c stoker -n '__fish_seen_subcommand_from {}'", command.name);
@@ -248,7 +248,7 @@ std::string roff_paragraphs(std::string_view text) {
 
 }  // namespace
 
-std::string help_text(const Command& command) {
+std::string help_text(const CliCommand& command) {
     std::string text = fmt::format("{}\n\nusage: {}\n", command.summary, command.usage);
     if (!command.description.empty()) text += "\n" + wrapped_lines(command.description);
     if (!command.options.empty()) {
@@ -268,7 +268,8 @@ std::string overview_text() {
     std::string text =
         "stoker: from a workload to the compute that fits it, with the cost, the reasons and the error bars.\n\nusage: "
         "stoker COMMAND [...]\n\n";
-    for (const Command& command : all_commands()) text += fmt::format("  {:<12} {}\n", command.name, command.summary);
+    for (const CliCommand& command : all_commands())
+        text += fmt::format("  {:<12} {}\n", command.name, command.summary);
     text +=
         "\nstart with:\n"
         "  stoker plan                        answer a few questions; the answers become a workload file\n"
@@ -281,14 +282,14 @@ std::string overview_text() {
 
 std::string completion_script(std::string_view shell) {
     std::string names;
-    for (const Command& command : all_commands()) names += command.name + " ";
+    for (const CliCommand& command : all_commands()) names += command.name + " ";
     if (shell == "bash") return bash_script(names);
     if (shell == "zsh") return zsh_script();
     if (shell == "fish") return fish_script();
     return {};
 }
 
-std::string man_page(const Command& command) {
+std::string man_page(const CliCommand& command) {
     std::string text = roff_head("stoker-" + command.name, command.summary) +
                        fmt::format(".SH SYNOPSIS\n.B {}\n", roff(command.usage));
     if (!command.description.empty()) text += ".SH DESCRIPTION\n" + roff_paragraphs(command.description);
@@ -305,7 +306,7 @@ std::string man_overview() {
     std::string text =
         roff_head("stoker", "from a workload to the compute that fits it, with the cost and the reasons") +
         ".SH SYNOPSIS\n.B stoker\n.I COMMAND\n[...]\n.SH COMMANDS\n";
-    for (const Command& command : all_commands())
+    for (const CliCommand& command : all_commands())
         text += fmt::format(".TP\n.BR stoker\\-{} (1)\n{}\n", command.name, roff(command.summary));
     return text + ".SH OPTIONS OF EVERY COMMAND\n" + roff_options(common_options()) + std::string(kRoffExit);
 }
@@ -318,7 +319,7 @@ std::string reference_markdown() {
         "3 something outside is unavailable or denied; 4 a bug in Stoker.\n\n## Options of every command\n\n```\n";
     for (const OptionSpec& option : common_options()) text += option_line(option);
     text += "```\n";
-    for (const Command& command : all_commands()) {
+    for (const CliCommand& command : all_commands()) {
         text += fmt::format("\n## stoker {}\n\n{}\n\n```\n{}\n", command.name, command.summary, command.usage);
         for (const OptionSpec& option : command.options) text += option_line(option);
         for (const std::string& example : command.examples) text += "\n$ " + example;

@@ -34,7 +34,7 @@ std::string cell_text(const Json& json) {
     return "-";
 }
 
-Json Listing::json() const {
+Json FactTable::json() const {
     Json array = Json::array();
     for (const auto& row : rows) {
         Json object = Json::object();
@@ -46,9 +46,9 @@ Json Listing::json() const {
     return array;
 }
 
-std::string Listing::text(const Style& style) const {
+std::string FactTable::text(const Style& style) const {
     std::vector<Column> heads;
-    for (const ListingColumn& column : columns) {
+    for (const FactColumn& column : columns) {
         if (!column.head.empty()) heads.push_back({column.head, column.align});
     }
     std::vector<std::vector<std::string>> cells;
@@ -64,13 +64,13 @@ std::string Listing::text(const Style& style) const {
 
 Json Card::json() const {
     Json object = Json::object();
-    for (const Fact& fact : facts) object.set(fact.key, fact.value);
+    for (const CardFact& fact : facts) object.set(fact.key, fact.value);
     return object;
 }
 
 namespace {
 
-std::string fact_text(const Fact& fact) {
+std::string fact_text(const CardFact& fact) {
     return fact.text.empty() ? cell_text(fact.value) : fact.text;
 }
 
@@ -82,7 +82,7 @@ std::string drop_first_line(const std::string& table) {
 
 std::string Card::text(const Style& style) const {
     std::vector<std::vector<std::string>> rows;
-    for (const Fact& fact : facts) {
+    for (const CardFact& fact : facts) {
         const std::string value = fact_text(fact);
         if (!fact.label.empty() && value != "-") rows.push_back({fact.label, value});
     }
@@ -93,13 +93,13 @@ std::string side_by_side(const std::vector<Card>& cards, const Style& style) {
     std::vector<Column> columns = {{"", Align::left}};
     for (const Card& card : cards) columns.push_back({card.title, Align::right});
     std::vector<std::vector<std::string>> rows;
-    for (const Fact& fact : cards.front().facts) {
+    for (const CardFact& fact : cards.front().facts) {
         if (fact.label.empty()) continue;
         std::vector<std::string> row = {fact.label};
         bool known = false;
         for (const Card& card : cards) {
             const auto same = std::find_if(card.facts.begin(), card.facts.end(),
-                                           [&](const Fact& other) { return other.key == fact.key; });
+                                           [&](const CardFact& other) { return other.key == fact.key; });
             row.push_back(same == card.facts.end() ? "-" : fact_text(*same));
             known = known || row.back() != "-";
         }

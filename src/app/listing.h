@@ -16,26 +16,26 @@ std::string number_text(double value);         // 3.2, 989, 3,350: three digits 
 std::string cell_text(const Json& json);       // null: "-"
 std::string bare_size(std::string_view name);  // without Standard_
 
-struct ListingColumn {
+struct FactColumn {
     std::string key;   // in JSON; empty: for people only
     std::string head;  // above the column; empty: in JSON only
     Align align = Align::left;
 };
-struct Listing {
-    std::vector<ListingColumn> columns;
+struct FactTable {
+    std::vector<FactColumn> columns;
     std::vector<std::vector<Json>> rows;
     Json json() const;  // an array of objects
     std::string text(const Style& style) const;
 };
 
-struct Fact {
+struct CardFact {
     std::string key, label;
     Json value;
     std::string text;  // empty: cell_text(value)
 };
 struct Card {
     std::string title;
-    std::vector<Fact> facts;
+    std::vector<CardFact> facts;
     void add(std::string key, std::string label, Json value, std::string text = {}) {
         facts.push_back({std::move(key), std::move(label), std::move(value), std::move(text)});
     }

@@ -27,7 +27,7 @@ TEST(Reference, WorkloadPageIsWhatTheTablesSay) {
 
 // Every command can be found by its name, says how it is used, and shows an example.
 TEST(Reference, EveryCommandHasUsageAndExamples) {
-    for (const Command& command : all_commands()) {
+    for (const CliCommand& command : all_commands()) {
         EXPECT_EQ(find_command(command.name), &command);
         EXPECT_NE(command.usage.find("stoker " + command.name), std::string::npos) << command.name;
         EXPECT_FALSE(command.examples.empty()) << command.name;

@@ -119,7 +119,8 @@ public:
 
     // Starts the gang: all ranks or none. Returns when each runs or one could not.
     virtual Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline deadline) = 0;
-    // To every process of every rank: "write a checkpoint and go on", without ending anything.
+    // "Write a checkpoint and go on", without ending anything: to each process of every rank that handles the signal.
+    // Those that do not would die of it, and are left alone.
     virtual Outcome notify(const OperationId& launched, std::uint64_t epoch, int signal_number, Deadline deadline) = 0;
     // TERM, then after `grace_s` KILL for the whole tree.
     virtual Outcome cancel(const OperationId& launched, std::uint64_t epoch, double grace_s, Deadline deadline) = 0;
@@ -129,6 +130,8 @@ public:
     virtual Result<OursListing> list_ours(const std::string& site, Deadline deadline) = 0;
     // Facts after `cursor`, oldest first; waits until there is one or the deadline.
     virtual Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline deadline) = 0;
+    // observe() returns soon: the one under way, or else the next. A driver without it ends at the deadline.
+    virtual void interrupt() {}
 };
 
 }  // namespace stoker

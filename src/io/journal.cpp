@@ -137,13 +137,31 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
     return journal;
 }
 
+Result<std::unique_ptr<Journal>> Journal::open_read_only(const std::string& folder) {
+    const std::string path = folder + "/stoker.db";
+    std::error_code code;
+    if (!std::filesystem::exists(path, code)) {
+        if (code && code != std::errc::no_such_file_or_directory && code != std::errc::not_a_directory)
+            return Error(ErrorKind::denied, fmt::format("cannot look at {}: {}", printable(path), code.message()));
+        return Error(ErrorKind::not_found, fmt::format("there is no {}", printable(path)));
+    }
+    // Whoever writes has a log beside it; without one the file is at rest, and reading it the usual way would make one.
+    const bool at_rest = !std::filesystem::exists(path + "-wal", code);
+    TRY(auto database, Database::open(path, {.create = false, .read_only = true, .immutable = at_rest}));
+    std::unique_ptr<Journal> journal(new Journal(std::move(database), -1));
+    TRY_VOID(journal->check_file());
+    TRY_VOID(journal->load_head());
+    return journal;
+}
+
 Journal::~Journal() {
     insert_.reset();
     database_.reset();
-    ::close(lock_);
+    if (lock_ >= 0) ::close(lock_);
 }
 
-Status Journal::migrate(const Options& options) {
+// The number of the schema; 0: a new file.
+Result<std::int64_t> Journal::check_file() {
     Database& db = *database_;
     TRY(const std::int64_t application, db.integer("PRAGMA application_id"));
     TRY(const std::int64_t schema, db.integer("PRAGMA user_version"));
@@ -156,6 +174,12 @@ Status Journal::migrate(const Options& options) {
                      fmt::format("{} was written by a newer Stoker (schema {}, this one knows {})",
                                  printable(db.path()), schema, kSchema),
                      {}, "install that version again; an older one would lose what it does not know");
+    return schema;
+}
+
+Status Journal::migrate(const Options& options) {
+    Database& db = *database_;
+    TRY(const std::int64_t schema, check_file());
     TRY(Transaction transaction, Transaction::begin(db));
     if (schema == 0) {
         TRY_VOID(db.execute(kTables));
@@ -168,14 +192,17 @@ Status Journal::migrate(const Options& options) {
 }
 
 Status Journal::load_head() {
+    head_ = {.seq = 0, .hash = kFirstHash};
+    TRY(const std::int64_t tables, database_->integer("SELECT count(*) FROM sqlite_schema WHERE name = 'journal'"));
+    if (tables == 0) return done();  // looked at before its first writer has made them
     TRY(Statement last, database_->prepare("SELECT seq, hash, at_us, epoch FROM journal ORDER BY seq DESC LIMIT 1"));
     TRY(const bool any, last.step());
-    head_ = {.seq = 0, .hash = kFirstHash};
     if (any) {
         head_ = {.seq = static_cast<std::uint64_t>(last.integer(0)), .hash = std::string(last.blob(1))};
         last_at_us_ = last.integer(2);
         epoch_ = static_cast<std::uint64_t>(last.integer(3));
     }
+    if (lock_ < 0) return done();
     TRY(Statement insert, database_->prepare(fmt::format("INSERT INTO journal({}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                                                          kJournalColumns)));
     insert_ = std::move(insert);
@@ -184,6 +211,7 @@ Status Journal::load_head() {
 
 Status Journal::append(std::span<const JournalEntry> entries, std::int64_t at_us,
                        const std::function<Status(Database&, std::uint64_t)>& project) {
+    if (!insert_) return Error(ErrorKind::denied, "the journal was opened for looking only");
     if (failed_)
         return Error(ErrorKind::unavailable, "the journal could not be written before; nothing more is accepted", {},
                      "restart the server");
@@ -287,6 +315,7 @@ Status Journal::save_snapshot(const Snapshot& snapshot) {
 }
 
 Result<std::optional<Snapshot>> Journal::newest_snapshot() {
+    if (head_.seq == 0) return std::optional<Snapshot>();
     TRY(Statement rows,
         database_->prepare("SELECT seq, format, state, digest FROM snapshot WHERE seq <= ? ORDER BY seq DESC"));
     rows.bind(1, static_cast<std::int64_t>(head_.seq));

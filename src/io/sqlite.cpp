@@ -32,6 +32,21 @@ int length_of(std::string_view bytes) {
                                                                                     : static_cast<int>(bytes.size());
 }
 
+// https://www.sqlite.org/uri.html; what would be read as a part of the address is escaped.
+std::string immutable_uri(const std::string& path) {
+    std::string uri = "file:";
+    for (const char c : path) {
+        if (c == '?' || c == '#' || c == '%') {
+            constexpr std::string_view kHex = "0123456789abcdef";
+            const auto byte = static_cast<unsigned char>(c);
+            uri += {'%', kHex[byte >> 4], kHex[byte & 15]};
+        } else {
+            uri += c;
+        }
+    }
+    return uri + "?immutable=1";
+}
+
 }  // namespace
 
 Statement::Statement(Statement&& other) noexcept
@@ -125,8 +140,9 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, const 
     sqlite3* handle = nullptr;
     const int flags = (options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
                       (options.create && !options.read_only ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX |
-                      SQLITE_OPEN_EXRESCODE;
-    const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+                      SQLITE_OPEN_EXRESCODE | (options.immutable ? SQLITE_OPEN_URI : 0);
+    const int code = sqlite3_open_v2(options.immutable ? immutable_uri(path).c_str() : path.c_str(), &handle, flags,
+                                     nullptr);
     std::unique_ptr<Database> database(new Database(handle, path));
     if (code != SQLITE_OK) return database->error("cannot open");
     sqlite3_busy_timeout(handle, 5000);

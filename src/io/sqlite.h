@@ -50,6 +50,8 @@ private:
 struct DatabaseOptions {
     bool create = true;
     bool read_only = false;
+    // With read_only: nobody writes, so nothing is locked and no file is made beside it.
+    bool immutable = false;
     // FULL loses nothing that was committed, also at power loss; NORMAL may lose the last commits then.
     bool synchronous_full = true;
 };

@@ -27,7 +27,7 @@ std::vector<Point> nearest_replica(const Context& context) {
         Point point;
         point.choice = 0;
         point.replica = shape;
-        const Fleet fleet = place_fleet(choice, shape, 1, 1, false);
+        const ReplicaFleet fleet = place_fleet(choice, shape, 1, 1, false);
         point.nodes = fleet.nodes;
         point.replicas = fleet.replicas;
         point.devices = shape.gpus();

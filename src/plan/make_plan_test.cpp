@@ -35,7 +35,7 @@ std::string text_of(const Plan& made) {
     for (const Rejection& r : made.rejected)
         text += fmt::format("{} {} {} {}\n", r.node_type, code(r.reason), r.count, r.text);
     for (const Advice& a : made.advice) text += a.id + a.text + "\n";
-    for (const WhatIf& w : made.what_if) text += w.change + w.outcome + "\n";
+    for (const PlanWhatIf& w : made.what_if) text += w.change + w.outcome + "\n";
     return text;
 }
 
@@ -171,7 +171,7 @@ TEST(MakePlan, TellsWhatWouldChangeTheChoice) {
     ASSERT_GE(made.what_if.size(), 3u);
     EXPECT_NE(made.what_if[0].change.find("x 1.3"), std::string::npos);
     EXPECT_NE(made.what_if[1].change.find("deadline 7 d"), std::string::npos);
-    for (const WhatIf& w : made.what_if) EXPECT_NE(w.outcome, "");
+    for (const PlanWhatIf& w : made.what_if) EXPECT_NE(w.outcome, "");
 }
 
 // Data may not leave the geographies named.

@@ -24,8 +24,8 @@ struct Ranking {
 };
 Ranking rank(Context& context, const std::vector<Point>& points);
 
-std::vector<WhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
-                             std::shared_ptr<LayoutCache> cache);
+std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
+                                 std::shared_ptr<LayoutCache> cache);
 std::string outcome_text(const Context& context, const Option& option);  // "6 x Standard_ND96isr_H100_v5, spot"
 
 // Several listings put one behind the other are in no order; offers are searched by halving.

@@ -98,7 +98,7 @@ struct Advice {
     bool background = false;  // true of every such plan: for who asks (--show advice), and always in JSON
 };
 
-struct WhatIf {
+struct PlanWhatIf {
     std::string change;   // "price of H100 x 1.3"
     std::string outcome;  // "6 x Standard_ND96amsr_A100_v4"
     bool changes_choice = false;
@@ -122,7 +122,7 @@ struct Plan {
     std::int64_t considered = 0, refused = 0;
     std::vector<Advice> advice;
     std::vector<std::string> reasons;  // why the winner won; why distributed (R76)
-    std::vector<WhatIf> what_if;
+    std::vector<PlanWhatIf> what_if;
     PlatformChoice platform;
     std::string catalog_version, catalog_as_of;
     // When nothing is feasible: candidates is empty, and these say why and what comes nearest.

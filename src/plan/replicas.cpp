@@ -50,8 +50,8 @@ int replicas_per_node(const NodeChoice& choice, ReplicaShape shape) {
     return choice.devices() / std::max(1, shape.gpus());
 }
 
-Fleet place_fleet(const NodeChoice& choice, ReplicaShape shape, int carrying, int models, bool survive_loss) {
-    Fleet fleet;
+ReplicaFleet place_fleet(const NodeChoice& choice, ReplicaShape shape, int carrying, int models, bool survive_loss) {
+    ReplicaFleet fleet;
     fleet.per_node = replicas_per_node(choice, shape);
     const int spare = survive_loss ? 1 : 0;
     const int each = std::max(1, carrying), kinds = std::max(1, models);

@@ -22,7 +22,7 @@ struct Replica {
 };
 
 // Replicas placed on nodes.
-struct Fleet {
+struct ReplicaFleet {
     int nodes = 0, replicas = 0;  // replicas of all models together
     int per_node = 0;             // 0: one replica spans several nodes
 };
@@ -33,7 +33,7 @@ std::vector<ReplicaShape> replica_shapes(const Context& context, const NodeChoic
 int replicas_per_node(const NodeChoice& choice, ReplicaShape shape);
 // `carrying`: replicas of each of `models` that the traffic needs. With `survive_loss` so many stay when any one node
 // is lost: replicas that share a VM go together.
-Fleet place_fleet(const NodeChoice& choice, ReplicaShape shape, int carrying, int models, bool survive_loss);
+ReplicaFleet place_fleet(const NodeChoice& choice, ReplicaShape shape, int carrying, int models, bool survive_loss);
 
 void predict_idle(Replica& replica);
 std::string predicted_text(const Replica& replica);

@@ -19,14 +19,14 @@ struct Vm {
 };
 
 // Whichever node is lost, the others hold what the traffic needs; and nothing is bought twice.
-TEST(Fleet, SurvivesTheLossOfAnyNode) {
+TEST(ReplicaFleet, SurvivesTheLossOfAnyNode) {
     for (int gpus : {1, 2, 4, 8})
         for (int tensor : {1, 2, 4, 8})
             for (int carrying = 1; carrying <= 20; ++carrying)
                 for (int models : {1, 3, 4}) {
                     const Vm vm(gpus);
-                    const Fleet all = place_fleet(vm.choice, {tensor, 1}, carrying, models, true);
-                    const Fleet bare = place_fleet(vm.choice, {tensor, 1}, carrying, models, false);
+                    const ReplicaFleet all = place_fleet(vm.choice, {tensor, 1}, carrying, models, true);
+                    const ReplicaFleet bare = place_fleet(vm.choice, {tensor, 1}, carrying, models, false);
                     ASSERT_EQ(bare.replicas, carrying * models);
                     ASSERT_GE(all.replicas, (carrying + 1) * models);
                     ASSERT_GT(all.nodes, bare.nodes);
@@ -41,7 +41,7 @@ TEST(Fleet, SurvivesTheLossOfAnyNode) {
 }
 
 // Four models on VMs of four GPUs: one VM each way; on VMs of one GPU every model needs its own spare.
-TEST(Fleet, AReplicaOfOneModelIsNoSpareForAnother) {
+TEST(ReplicaFleet, AReplicaOfOneModelIsNoSpareForAnother) {
     EXPECT_EQ(place_fleet(Vm(4).choice, {1, 1}, 1, 4, true).nodes, 2);
     EXPECT_EQ(place_fleet(Vm(4).choice, {1, 1}, 1, 4, false).nodes, 1);
     EXPECT_EQ(place_fleet(Vm(1).choice, {1, 1}, 1, 4, true).nodes, 8);

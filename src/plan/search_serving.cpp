@@ -38,7 +38,7 @@ private:
     bool admit(Replica& replica);
     void simulate(const std::vector<Replica>& list, std::size_t limit);
     void simulate_one(const Replica& r, Simulated& out) const;
-    Fleet fleet_of(const Replica& r, int carrying) const;
+    ReplicaFleet fleet_of(const Replica& r, int carrying) const;
     void set_bound(Replica& r) const;
     Point point_of(const Replica& r, const Simulated& s) const;
     void set_preferences();
@@ -65,7 +65,7 @@ void ServingSearch::refuse(const Replica& r, Reason reason, double have, double 
                           .count = count});
 }
 
-Fleet ServingSearch::fleet_of(const Replica& r, int carrying) const {
+ReplicaFleet ServingSearch::fleet_of(const Replica& r, int carrying) const {
     return place_fleet(choice(r), r.shape, carrying, static_cast<int>(models_), survive_loss_);
 }
 
@@ -257,7 +257,7 @@ Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
     Point point;
     point.choice = r.choice;
     point.replica = r.shape;
-    const Fleet fleet = fleet_of(r, s.carrying);
+    const ReplicaFleet fleet = fleet_of(r, s.carrying);
     point.replicas = fleet.replicas;
     point.nodes = fleet.nodes;
     const double part = choice(r).accelerator != nullptr ? std::min(1.0, choice(r).node->accelerators) : 1;

@@ -21,7 +21,7 @@ namespace {
 struct Asker {
     const Context& base;
     const Option& winner;
-    std::vector<WhatIf>& out;
+    std::vector<PlanWhatIf>& out;
 
     std::string_view name() const { return base.choices[static_cast<std::size_t>(winner.choice)].node->name; }
 
@@ -69,9 +69,9 @@ void dearer_accelerator(Asker& asker, const Search& search, const std::shared_pt
 
 }  // namespace
 
-std::vector<WhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
-                             std::shared_ptr<LayoutCache> cache) {
-    std::vector<WhatIf> out;
+std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
+                                 std::shared_ptr<LayoutCache> cache) {
+    std::vector<PlanWhatIf> out;
     Asker asker{context, winner, out};
     PlanOptions quiet = context.options;
     quiet.progress = {};

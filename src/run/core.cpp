@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "run/launch.h"
+#include "run/load_state.h"
 #include "run/rules.h"
 
 namespace stoker {
@@ -20,7 +21,7 @@ constexpr std::int64_t kPassUs = 1000, kPassUsPerRun = 10;
 
 Result<std::unique_ptr<Core>> Core::open(Journal& journal, CoreOptions options, std::int64_t now_us) {
     std::unique_ptr<Core> core(new Core(journal, std::move(options)));
-    TRY_VOID(core->load());
+    TRY(core->snapshot_seq_, load_state(journal, core->state_));
     core->now_us_ = std::max(now_us, core->state_.at_us);
     core->actor_ = "core";
     const std::uint64_t epoch = std::max(journal.epoch(), core->state_.epoch) + 1;
@@ -29,34 +30,6 @@ Result<std::unique_ptr<Core>> Core::open(Journal& journal, CoreOptions options, 
     for (const RunId run : core->state_.live) core->look_again(run);
     TRY_VOID(core->commit());
     return core;
-}
-
-Status Core::load() {
-    TRY(const auto snapshot, journal_.newest_snapshot());
-    if (snapshot && snapshot->format == kStateFormat) {
-        TRY(state_, decode_state(snapshot->state));
-        if (state_.seq != snapshot->seq)
-            return Error(ErrorKind::invalid, fmt::format("the snapshot at record {} says that it ends at record {}",
-                                                         snapshot->seq, state_.seq));
-        snapshot_seq_ = snapshot->seq;
-    }
-    return journal_.read(state_.seq, [&](const JournalRecord& entry) -> Result<bool> {
-        if (entry.redacted)
-            return Error(ErrorKind::invalid,
-                         fmt::format("the body of record {} was erased and no snapshot covers it", entry.seq));
-        TRY(RecordBody body, decode_body(entry.kind, entry.format, entry.body, entry.seq));
-        if (state_.object_of(body) != entry.object || state_.version_of(body) != entry.version)
-            return Error(ErrorKind::invalid, fmt::format("record {} is version {} of {}, expected version {} of {}",
-                                                         entry.seq, entry.version, printable(entry.object),
-                                                         state_.version_of(body), state_.object_of(body)));
-        TRY_VOID(state_.apply(Record{.seq = entry.seq,
-                                     .at_us = entry.at_us,
-                                     .epoch = entry.epoch,
-                                     .actor = entry.actor,
-                                     .trace = entry.trace,
-                                     .body = std::move(body)}));
-        return true;
-    });
 }
 
 // Applied at once, so that what is decided next sees it; written with the batch.

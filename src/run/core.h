@@ -123,7 +123,6 @@ public:
 
 private:
     Core(Journal& journal, CoreOptions options) : journal_(journal), options_(std::move(options)) {}
-    Status load();
     Status commit();
 
     Result<Ack> handle(const Command& command);

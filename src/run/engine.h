@@ -21,6 +21,7 @@
 #include "deploy/driver.h"
 #include "io/journal.h"
 #include "run/core.h"
+#include "run/run_folder.h"
 
 namespace stoker {
 
@@ -34,21 +35,13 @@ struct EngineOptions {
     double discover_every_s = 30;
     double launch_timeout_s = 60, cancel_margin_s = 30, call_timeout_s = 10;
     // Called once, from the core thread, when a commit failed: nothing more is accepted and the process has to end.
+    // It may not call stop().
     std::function<void(const Error&)> on_failure;
+    std::uint64_t snapshot_every = 10'000;  // records
+    // The clocks, and what happens before each turn; for tests. Empty: this machine's, nothing.
+    std::function<std::int64_t()> wall_us, monotonic_us;
+    std::function<void()> before_turn;
 };
-
-// Where a run keeps its things, below the engine's folder:
-//   runs/r-7/a-7.1/rank-0.out   log of a rank      runs/r-7/metrics.jsonl   what STOKER_METRICS_FILE got
-//   runs/r-7/artifacts/         STOKER_ARTIFACT_DIR    runs/r-7/checkpoints/    when the spec names a relative folder
-struct RunFolder {
-    std::string path;  // FOLDER/runs/r-7
-    std::string log(const AttemptId& attempt, int rank) const;
-    std::string metrics() const { return path + "/metrics.jsonl"; }
-    std::string artifacts() const { return path + "/artifacts"; }
-    // The spec's own when absolute, below `path` when relative; empty: none are written.
-    std::string checkpoints(const RunSpec& spec) const;
-};
-RunFolder run_folder(const std::string& engine_folder, RunId run);
 
 struct EngineStats {
     std::size_t waiting_commands = 0, waiting_effects = 0, running_effects = 0;
@@ -56,13 +49,14 @@ struct EngineStats {
     double commit_p50_s = 0, commit_p99_s = 0;  // of the last 1,024 turns with records
     double clock_jump_s = 0;                    // how far the wall clock was moved since the start
     std::int64_t journal_bytes = 0;
+    std::string driver_error;  // of the last look at what is there; empty: it went well
 };
 
 // What a reader gets, on the core thread, between two turns: all of it is on disk.
 struct EngineView {
     const State& state;
     std::int64_t now_us = 0;
-    Journal& journal;
+    Journal* journal = nullptr;  // none when no server runs and the folder is only looked at
     const SchedulerOptions& scheduler;
     bool recovering = false;
     const std::string& folder;
@@ -97,6 +91,7 @@ Result<Ack> call(Engine& engine, Command command, double timeout_s = 30);
 Status look(Engine& engine, const std::function<void(const EngineView&)>& look, double timeout_s = 30);
 
 // The state as the journal has it, without the lock of a server and without writing: for looking when none runs.
+// not_found: there is no folder, or nothing was ever run in it.
 struct OfflineView {
     State state;
     std::int64_t last_record_us = 0;

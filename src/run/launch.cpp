@@ -1,7 +1,10 @@
 #include "run/launch.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+
+#include "run/run_folder.h"
 
 namespace stoker {
 namespace {
@@ -46,16 +49,27 @@ std::vector<std::string> device_ids(const State& state, const RankPlace& place) 
     return ids;
 }
 
+// lr-decay -> STOKER_PARAM_LR_DECAY
+std::string parameter_variable(const std::string& name) {
+    std::string variable = "STOKER_PARAM_";
+    for (const char c : name) {
+        const auto byte = static_cast<unsigned char>(c);
+        variable += byte < 0x80 && std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+    }
+    return variable;
+}
+
 }  // namespace
 
 GangSpec gang_spec(const State& state, const Run& run, const Attempt& attempt, const std::string& log_root) {
     const AttemptId id{run.id, attempt.number};
     const RunSpec& spec = run.spec;
     const GangLayout layout = layout_of(attempt);
+    const RunFolder own{log_root + "/" + run.id.text()};
     GangSpec gang{.attempt = id,
                   .epoch = state.epoch,
-                  .folder = spec.folder,
-                  .log_folder = log_root + "/" + run.id.text() + "/" + id.text(),
+                  .folder = spec.folder.empty() ? own.path : spec.folder,
+                  .log_folder = own.path + "/" + id.text(),
                   .image = spec.image};
     std::string nodes;
     for (const std::string& name : layout.names) nodes += (nodes.empty() ? "" : ",") + name;
@@ -72,9 +86,13 @@ GangSpec gang_spec(const State& state, const Run& run, const Attempt& attempt, c
     set(common, "STOKER_ATTEMPT", id.text());
     set(common, "STOKER_EPOCH", state.epoch);
     set(common, "STOKER_GRACE", spec.grace_s);
-    // What the steps of a graph share: a step makes it when it writes there.
-    if (run.parent) set(common, "STOKER_GRAPH_DIR", log_root + "/" + run.parent.text() + "/shared");
-    if (!spec.checkpoint.folder.empty()) set(common, "STOKER_CHECKPOINT_DIR", spec.checkpoint.folder);
+    set(common, "STOKER_RUN_DIR", own.path);
+    set(common, "STOKER_ARTIFACT_DIR", own.artifacts());
+    set(common, "STOKER_METRICS_FILE", own.metrics());
+    // What the steps of a graph share. A graph that is resumed goes on with the folder of the first.
+    if (run.parent) common.emplace("STOKER_GRAPH_DIR", log_root + "/" + run.parent.text() + "/shared");
+    for (const auto& [name, value] : spec.parameters) common[parameter_variable(name)] = value;
+    if (!spec.checkpoint.folder.empty()) set(common, "STOKER_CHECKPOINT_DIR", own.checkpoints(spec));
     if (spec.checkpoint.interval_s > 0) set(common, "STOKER_CHECKPOINT_INTERVAL", spec.checkpoint.interval_s);
     if (!attempt.resume_from.empty()) set(common, "STOKER_RESUME_FROM", attempt.resume_from);
     set(common, "WORLD_SIZE", size);

@@ -48,11 +48,11 @@ struct RankNeeds {
     friend bool operator==(const RankNeeds&, const RankNeeds&) = default;
 };
 
-struct CheckpointSpec {
+struct CheckpointPolicy {
     std::string folder;           // empty: none are written; relative: below the run's own folder
     std::int64_t interval_s = 0;  // 0: the program's own
     int keep = 3;                 // newest complete ones
-    friend bool operator==(const CheckpointSpec&, const CheckpointSpec&) = default;
+    friend bool operator==(const CheckpointPolicy&, const CheckpointPolicy&) = default;
 };
 
 // Counted from the first start. 0: no end.
@@ -123,7 +123,7 @@ struct RunSpec {
     std::int64_t timeout_s = 0;                    // of all attempts together; 0: none
     std::int64_t grace_s = 30;                     // between TERM and KILL
     std::vector<int> transient_exit_codes = {75};  // EX_TEMPFAIL of sysexits.h: try again, count nothing
-    CheckpointSpec checkpoint;
+    CheckpointPolicy checkpoint;
     LeaseSpec lease;
     std::optional<PrerequisitesSpec> prerequisites;
     std::optional<SourceSpec> source;
@@ -154,7 +154,7 @@ void fields(V& visit, RankNeeds& needs) {
     visit("memory_bytes", needs.memory_bytes);
 }
 template <class V>
-void fields(V& visit, CheckpointSpec& spec) {
+void fields(V& visit, CheckpointPolicy& spec) {
     visit("folder", spec.folder);
     visit("interval_s", spec.interval_s);
     visit("keep", spec.keep);

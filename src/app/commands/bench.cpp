@@ -70,7 +70,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command bench_command() {
+CliCommand bench_command() {
     return {.name = "bench",
             .summary = "measure this machine, for plans that run on it",
             .usage = "stoker bench cpu [--quick]",

@@ -15,7 +15,7 @@
 
 namespace stoker {
 
-CommandOutput list_output(const CatalogView& view, const Listing& listing, const std::string& note) {
+CommandOutput list_output(const CatalogView& view, const FactTable& listing, const std::string& note) {
     if (view.session.format != Format::text) return {dump(view.session, listing.json()), 0};
     std::string text = listing.text(view.session.style);
     if (!note.empty()) text += "\n";
@@ -72,18 +72,18 @@ Result<CommandOutput> gpus(const View& view) {
         for (const std::string& line : wrap(sizes, 96)) below += "  " + line + "\n";
         return card_output(view, card, below);
     }
-    Listing listing{{{"name", "GPU"},
-                     {"architecture", "architecture"},
-                     {"year", "year", Align::right},
-                     {"memory_gb", "GB", Align::right},
-                     {"memory_bandwidth_gb_s", "GB/s", Align::right},
-                     {"fp32_tflops", "FP32", Align::right},
-                     {"bf16_tflops", "BF16", Align::right},
-                     {"fp8_tflops", "FP8", Align::right},
-                     {"tensor_to_fp32", "ratio", Align::right},
-                     {"power_w", "W", Align::right},
-                     {"clouds", "rented on"}},
-                    {}};
+    FactTable listing{{{"name", "GPU"},
+                       {"architecture", "architecture"},
+                       {"year", "year", Align::right},
+                       {"memory_gb", "GB", Align::right},
+                       {"memory_bandwidth_gb_s", "GB/s", Align::right},
+                       {"fp32_tflops", "FP32", Align::right},
+                       {"bf16_tflops", "BF16", Align::right},
+                       {"fp8_tflops", "FP8", Align::right},
+                       {"tensor_to_fp32", "ratio", Align::right},
+                       {"power_w", "W", Align::right},
+                       {"clouds", "rented on"}},
+                      {}};
     for (std::size_t i = 0; i < view.catalog.accelerators().size(); ++i) {
         const Accelerator& gpu = view.catalog.accelerators()[i];
         const std::vector<std::string> clouds = clouds_renting(view.catalog, static_cast<int>(i));
@@ -130,20 +130,20 @@ Result<CommandOutput> sizes(const View& view) {
         return card_output(view, size_card(view.catalog, *index, view.region, view.today),
                            correction_notes(name, view.session.style), correction_json(name));
     }
-    Listing listing{{{"name", ""},
-                     {"", "size"},
-                     {"cloud", ""},
-                     {"purpose", ""},
-                     {"vcpus", "vCPU", Align::right},
-                     {"memory_gib", "GiB", Align::right},
-                     {"accelerators", ""},
-                     {"accelerator", ""},
-                     {"", "GPUs"},
-                     {"rdma_gbps_per_gpu", "RDMA", Align::right},
-                     {"usd_per_hour", ""},
-                     {"", "$/h", Align::right},
-                     {"retirement_date", "retires"}},
-                    {}};
+    FactTable listing{{{"name", ""},
+                       {"", "size"},
+                       {"cloud", ""},
+                       {"purpose", ""},
+                       {"vcpus", "vCPU", Align::right},
+                       {"memory_gib", "GiB", Align::right},
+                       {"accelerators", ""},
+                       {"accelerator", ""},
+                       {"", "GPUs"},
+                       {"rdma_gbps_per_gpu", "RDMA", Align::right},
+                       {"usd_per_hour", ""},
+                       {"", "$/h", Align::right},
+                       {"retirement_date", "retires"}},
+                      {}};
     for (std::size_t i = 0; i < view.catalog.node_types().size(); ++i) {
         const NodeType& node = view.catalog.node_types()[i];
         if (!wanted_cloud(view, node.cloud)) continue;
@@ -178,19 +178,19 @@ std::string short_source(const std::string& source) {
 Result<CommandOutput> prices(const View& view) {
     const bool many = view.name.empty();
     // Over many sizes a line has no room for the system, the date and the whole source: they stand below.
-    Listing listing{{{"size", ""},
-                     {"", many ? "size" : ""},
-                     {"region", many && !view.region.empty() ? "" : "region"},
-                     {"os", many ? "" : "OS"},
-                     {"pricing", ""},
-                     {"", "pricing"},
-                     {"usd_per_hour", ""},
-                     {"", "$/h", Align::right},
-                     {"estimate", ""},
-                     {"as_of", many ? "" : "as of"},
-                     {"source", many ? "" : "source"},
-                     {"", many ? "source" : ""}},
-                    {}};
+    FactTable listing{{{"size", ""},
+                       {"", many ? "size" : ""},
+                       {"region", many && !view.region.empty() ? "" : "region"},
+                       {"os", many ? "" : "OS"},
+                       {"pricing", ""},
+                       {"", "pricing"},
+                       {"usd_per_hour", ""},
+                       {"", "$/h", Align::right},
+                       {"estimate", ""},
+                       {"as_of", many ? "" : "as of"},
+                       {"source", many ? "" : "source"},
+                       {"", many ? "source" : ""}},
+                      {}};
     std::set<std::string> legend;
     int only = -1;
     if (!view.name.empty()) {
@@ -246,7 +246,7 @@ Result<CommandOutput> retirements(const View& view) {
         card.add("date", "retirement", Json(), fmt::format("none announced as of {}", view.catalog.as_of));
         return card_output(view, card);
     }
-    Listing listing{
+    FactTable listing{
         {{"name", "what"}, {"kind", "kind"}, {"date", "date"}, {"state", "on this day"}, {"target", "moves to"}}, {}};
     std::vector<const Retirement*> sorted;
     for (const Retirement& retirement : view.catalog.retirements()) sorted.push_back(&retirement);
@@ -266,14 +266,14 @@ Result<CommandOutput> models(const View& view) {
         TRY(const int index, view.catalog.find_model(view.name));
         return card_output(view, model_card(view.catalog.models()[static_cast<std::size_t>(index)]));
     }
-    Listing listing{{{"name", "model"},
-                     {"kind", "kind"},
-                     {"parameters", "parameters", Align::right},
-                     {"active_parameters", "active", Align::right},
-                     {"layers", "layers", Align::right},
-                     {"hidden", "hidden", Align::right},
-                     {"max_sequence", "sequence", Align::right}},
-                    {}};
+    FactTable listing{{{"name", "model"},
+                       {"kind", "kind"},
+                       {"parameters", "parameters", Align::right},
+                       {"active_parameters", "active", Align::right},
+                       {"layers", "layers", Align::right},
+                       {"hidden", "hidden", Align::right},
+                       {"max_sequence", "sequence", Align::right}},
+                      {}};
     const bool text = view.session.format == Format::text;
     for (const ModelSpec& model : view.catalog.models()) {
         const auto count = [&](double value) {
@@ -293,15 +293,15 @@ Result<CommandOutput> disks(const View& view) {
         TRY(const int index, view.catalog.find_disk(view.name));
         return card_output(view, disk_card(view.catalog.disks()[static_cast<std::size_t>(index)]));
     }
-    Listing listing{{{"name", "disk"},
-                     {"kind", "kind"},
-                     {"gib", "GiB", Align::right},
-                     {"iops", "IOPS", Align::right},
-                     {"mb_s", "MB/s", Align::right},
-                     {"usd_per_month", "$/month", Align::right},
-                     {"usd_per_gib_month", "$/GiB", Align::right},
-                     {"price_region", "price of"}},
-                    {}};
+    FactTable listing{{{"name", "disk"},
+                       {"kind", "kind"},
+                       {"gib", "GiB", Align::right},
+                       {"iops", "IOPS", Align::right},
+                       {"mb_s", "MB/s", Align::right},
+                       {"usd_per_month", "$/month", Align::right},
+                       {"usd_per_gib_month", "$/GiB", Align::right},
+                       {"price_region", "price of"}},
+                      {}};
     for (const DiskTier& disk : view.catalog.disks()) {
         const bool priced = disk.usd_per_month > 0;
         listing.rows.push_back(
@@ -338,11 +338,11 @@ Result<CommandOutput> regions(const View& view) {
         if (of_region.cloud.empty()) of_region.cloud = "azure";
         return sizes(of_region);
     }
-    Listing listing{{{"region", "region"},
-                     {"cloud", "cloud"},
-                     {"sizes", "sizes priced", Align::right},
-                     {"gpu_sizes", "with GPU", Align::right}},
-                    {}};
+    FactTable listing{{{"region", "region"},
+                       {"cloud", "cloud"},
+                       {"sizes", "sizes priced", Align::right},
+                       {"gpu_sizes", "with GPU", Align::right}},
+                      {}};
     std::map<std::pair<std::string, std::string>, std::pair<int, int>> counts;  // by cloud and region: all, with GPU
     for (const NodeType& node : view.catalog.node_types()) {
         const std::string& cloud = node.cloud;
@@ -438,7 +438,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command catalog_command() {
+CliCommand catalog_command() {
     return {
         .name = "catalog",
         .summary = "what hardware, sizes, prices, images and models are known, with sources",

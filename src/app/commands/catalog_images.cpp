@@ -67,18 +67,18 @@ CommandOutput from_catalogue(const CatalogView& view) {
     });
     // What fits into a line: with a need the URN to use, else what is inside. JSON has both.
     const bool asked = !view.need.empty();
-    Listing listing{{{"name", "image"},
-                     {"os", asked ? "" : "system"},
-                     {"generation", ""},
-                     {"architecture", ""},
-                     {"lacks", asked ? "lacks" : ""},
-                     {"orchestrators", "started by"},
-                     {"extend", ""},
-                     {"terms_to_accept", ""},
-                     {"", "terms"},
-                     {"contains", asked ? "" : "contains"},
-                     {"urn", asked ? "URN" : ""}},
-                    {}};
+    FactTable listing{{{"name", "image"},
+                       {"os", asked ? "" : "system"},
+                       {"generation", ""},
+                       {"architecture", ""},
+                       {"lacks", asked ? "lacks" : ""},
+                       {"orchestrators", "started by"},
+                       {"extend", ""},
+                       {"terms_to_accept", ""},
+                       {"", "terms"},
+                       {"contains", asked ? "" : "contains"},
+                       {"urn", asked ? "URN" : ""}},
+                      {}};
     bool complete = !asked && !ranked.empty();
     std::vector<std::string> to_accept;
     for (const Image* image : ranked) {
@@ -144,17 +144,17 @@ Result<CommandOutput> from_answer(const CatalogView& view) {
     };
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](const ListedImage* a, const ListedImage* b) { return rank(a) < rank(b); });
-    Listing listing{{{"urn", "URN of the newest version"},
-                     {"architecture", ""},
-                     {"lacks", view.need.empty() ? "" : "lacks"},
-                     {"contents_from", "inside"},
-                     {"versions", ""},
-                     {"state", ""},
-                     {"", "state"},
-                     {"terms_to_accept", ""},
-                     {"", "terms"},
-                     {"contains", ""}},
-                    {}};
+    FactTable listing{{{"urn", "URN of the newest version"},
+                       {"architecture", ""},
+                       {"lacks", view.need.empty() ? "" : "lacks"},
+                       {"contents_from", "inside"},
+                       {"versions", ""},
+                       {"state", ""},
+                       {"", "state"},
+                       {"terms_to_accept", ""},
+                       {"", "terms"},
+                       {"contains", ""}},
+                      {}};
     bool complete = false;
     std::vector<std::string> to_accept;
     for (const ListedImage* listed : ranked) {

@@ -19,7 +19,7 @@ struct CatalogView {
 };
 
 // The note stands below the table, for people only.
-CommandOutput list_output(const CatalogView& view, const Listing& listing, const std::string& note = {});
+CommandOutput list_output(const CatalogView& view, const FactTable& listing, const std::string& note = {});
 CommandOutput card_output(const CatalogView& view, const Card& card, const std::string& below = {},
                           Json corrections = Json::array());
 

@@ -2,17 +2,18 @@
 
 namespace stoker {
 
-const std::vector<Command>& all_commands() {
-    static const std::vector<Command> commands = {
-        plan_command(),     estimate_command(), compare_command(),    cost_command(),
-        catalog_command(),  explain_command(),  template_command(),   bench_command(),
-        simulate_command(), schema_command(),   completion_command(),
+const std::vector<CliCommand>& all_commands() {
+    static const std::vector<CliCommand> commands = {
+        plan_command(),    estimate_command(), compare_command(), cost_command(),     catalog_command(),
+        explain_command(), template_command(), bench_command(),   simulate_command(), up_command(),
+        run_command(),     submit_command(),   ps_command(),      logs_command(),     describe_command(),
+        cancel_command(),  usage_command(),    whatif_command(),  schema_command(),   completion_command(),
     };
     return commands;
 }
 
-const std::vector<Command>& internal_commands() {
-    static const std::vector<Command> commands = {keeper_command()};
+const std::vector<CliCommand>& internal_commands() {
+    static const std::vector<CliCommand> commands = {keeper_command()};
     return commands;
 }
 

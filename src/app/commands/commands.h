@@ -5,18 +5,27 @@
 
 namespace stoker {
 
-Command plan_command();
-Command estimate_command();
-Command compare_command();
-Command cost_command();
-Command catalog_command();
-Command explain_command();
-Command template_command();
-Command bench_command();
-Command simulate_command();
-Command schema_command();
-Command completion_command();
-Command keeper_command();  // internal
+CliCommand plan_command();
+CliCommand estimate_command();
+CliCommand compare_command();
+CliCommand cost_command();
+CliCommand catalog_command();
+CliCommand explain_command();
+CliCommand template_command();
+CliCommand bench_command();
+CliCommand simulate_command();
+CliCommand up_command();
+CliCommand run_command();
+CliCommand submit_command();
+CliCommand ps_command();
+CliCommand logs_command();
+CliCommand describe_command();
+CliCommand cancel_command();
+CliCommand usage_command();
+CliCommand whatif_command();
+CliCommand schema_command();
+CliCommand completion_command();
+CliCommand keeper_command();  // internal
 
 // What `stoker template list` prints, or with a name `stoker template show NAME`.
 Result<CommandOutput> show_templates(Session& session, const std::string& name);

@@ -70,7 +70,7 @@ Card compare_card_of_size(const Catalog& catalog, int index, const std::string& 
 }
 
 double value_of(const Card& card, std::string_view key) {
-    for (const Fact& fact : card.facts) {
+    for (const CardFact& fact : card.facts) {
         if (fact.key != key) continue;
         if (const auto* number = std::get_if<double>(&fact.value.value())) return *number;
         if (const auto* whole = std::get_if<std::int64_t>(&fact.value.value())) return static_cast<double>(*whole);
@@ -363,8 +363,8 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command compare_command() {
-    Command command{
+CliCommand compare_command() {
+    CliCommand command{
         .name = "compare",
         .summary = "sizes, GPUs, workloads, saved plans, clouds side by side, and why they differ",
         .usage = "stoker compare A B [C...] [--workload FILE]",

@@ -13,7 +13,7 @@ Result<CommandOutput> run(Session&, const Args& args) {
     const std::string& what = args.positional[0];
     if (what == "man") {
         if (args.positional.size() > 1) {
-            const Command* command = find_command(args.positional[1]);
+            const CliCommand* command = find_command(args.positional[1]);
             if (command == nullptr)
                 return Error(ErrorKind::invalid, fmt::format("no command named {}", printable(args.positional[1], 60)),
                              {}, "stoker --help lists them");
@@ -29,7 +29,7 @@ Result<CommandOutput> run(Session&, const Args& args) {
 
 }  // namespace
 
-Command completion_command() {
+CliCommand completion_command() {
     return {.name = "completion",
             .summary = "completions for a shell, man pages, the reference page",
             .usage = "stoker completion bash|zsh|fish|man [COMMAND]|reference",

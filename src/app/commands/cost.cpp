@@ -324,7 +324,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command cost_command() {
+CliCommand cost_command() {
     return {
         .name = "cost",
         .summary = "what a size costs: hours, requests, tokens, owning against renting",

@@ -29,7 +29,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command estimate_command() {
+CliCommand estimate_command() {
     return {.name = "estimate",
             .summary = "one pinned configuration, term by term",
             .usage = "stoker estimate FILE [options]",

@@ -77,16 +77,16 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command explain_command() {
-    Command command{.name = "explain",
-                    .summary = "a page on a term: what it is, in infrastructure words and in AI words",
-                    .usage = "stoker explain [TOPIC]",
-                    .description = "Every term that a plan prints has a page. Without a topic: the list of pages.",
-                    .examples = {"stoker explain profile training", "stoker explain infiniband",
-                                 "stoker explain tensor-cores", "stoker explain quota"},
-                    .max_positional = 6,
-                    .run = run,
-                    .completes = "topic"};
+CliCommand explain_command() {
+    CliCommand command{.name = "explain",
+                       .summary = "a page on a term: what it is, in infrastructure words and in AI words",
+                       .usage = "stoker explain [TOPIC]",
+                       .description = "Every term that a plan prints has a page. Without a topic: the list of pages.",
+                       .examples = {"stoker explain profile training", "stoker explain infiniband",
+                                    "stoker explain tensor-cores", "stoker explain quota"},
+                       .max_positional = 6,
+                       .run = run,
+                       .completes = "topic"};
     return command;
 }
 

@@ -12,7 +12,7 @@ Result<CommandOutput> run(Session&, const Args& args) {
 
 }  // namespace
 
-Command keeper_command() {
+CliCommand keeper_command() {
     return {.name = "keeper",
             .summary = "internal: looks after the processes of one gang",
             .usage = "stoker keeper FOLDER",

@@ -8,7 +8,7 @@ namespace {
 
 // The keeper can be started by its name and is offered to nobody.
 TEST(KeeperCommand, IsInternal) {
-    const Command* keeper = find_command("keeper");
+    const CliCommand* keeper = find_command("keeper");
     ASSERT_NE(keeper, nullptr);
     EXPECT_EQ(overview_text().find("keeper"), std::string::npos);
     EXPECT_EQ(reference_markdown().find("keeper"), std::string::npos);

@@ -45,8 +45,8 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command plan_command() {
-    Command command{
+CliCommand plan_command() {
+    CliCommand command{
         .name = "plan",
         .summary = "a workload in; a ranked, costed and explained plan out",
         .usage = "stoker plan [FILE|-] [options]",

@@ -16,7 +16,7 @@ Result<CommandOutput> run(Session&, const Args& args) {
 
 }  // namespace
 
-Command schema_command() {
+CliCommand schema_command() {
     return {.name = "schema",
             .summary = "JSON Schema of the workload file and of plan -o json",
             .usage = "stoker schema workload|plan|workload-reference",

@@ -151,7 +151,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
         demand > 0
             ? fmt::format(", redrawn to {} % of the fleet, mean of {} seed{}", demand, seeds, seeds == 1 ? "" : "s")
             : std::string(", in their order"));
-    Listing listing;
+    FactTable listing;
     listing.columns = {{"policy", "policy"},
                        {"allocated", "allocated", Align::right},
                        {"gpus", "GPUs", Align::right},
@@ -174,7 +174,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 
 }  // namespace
 
-Command simulate_command() {
+CliCommand simulate_command() {
     return {
         .name = "simulate",
         .summary = "replay tasks on a fleet under several placement policies",

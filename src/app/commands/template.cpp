@@ -55,7 +55,7 @@ Result<Template> find_template(const std::string& name) {
 }
 
 Result<CommandOutput> list(Session& session) {
-    Listing listing{{{"name", "template"}, {"group", "group"}, {"title", "for"}}, {}};
+    FactTable listing{{{"name", "template"}, {"group", "group"}, {"title", "for"}}, {}};
     for (const Template& each : all_templates()) listing.rows.push_back({each.name, each.group, each.title});
     if (session.format != Format::text) return CommandOutput{dump(session, listing.json()), 0};
     return CommandOutput{listing.text(session.style) + "\n  " +
@@ -109,7 +109,7 @@ Result<CommandOutput> show_templates(Session& session, const std::string& name) 
     return run(session, args);
 }
 
-Command template_command() {
+CliCommand template_command() {
     return {
         .name = "template",
         .summary = "workload files to start from",

@@ -182,7 +182,7 @@ Json plan_json(const Plan& plan, const Catalog& catalog) {
     }
     out.set("advice", advice);
     Json what_if = Json::array();
-    for (const WhatIf& w : plan.what_if)
+    for (const PlanWhatIf& w : plan.what_if)
         what_if.push(
             Json::object().set("change", w.change).set("outcome", w.outcome).set("changes_choice", w.changes_choice));
     out.set("what_if", what_if);

@@ -314,7 +314,7 @@ std::string task_of(const Plan& plan, const Catalog& catalog) {
 std::vector<std::string> what_changes(const Plan& plan, bool changes_choice, std::string_view arrow) {
     constexpr std::string_view kSame = "the same choice, ";
     std::vector<std::string> lines;
-    for (const WhatIf& what : plan.what_if) {
+    for (const PlanWhatIf& what : plan.what_if) {
         if (what.changes_choice != changes_choice) continue;
         std::string_view outcome = what.outcome;
         if (outcome.starts_with(kSame)) outcome.remove_prefix(kSame.size());

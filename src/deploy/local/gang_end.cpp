@@ -54,8 +54,8 @@ GangStatus last_words(const LaunchOrder& order, const Result<GangStatus>& known,
     status.state = GangState::ended;
     status.ended_at_us = wall_clock_us();
     int ended = 0;
-    for (const RankStatus& rank : status.ranks) ended = std::max(ended, rank.ended_as);
-    for (RankStatus& rank : status.ranks) {
+    for (const KeptRank& rank : status.ranks) ended = std::max(ended, rank.ended_as);
+    for (KeptRank& rank : status.ranks) {
         if (rank.ended_as != 0 || rank.pid == 0) continue;
         rank.ended_as = ++ended;
         rank.ended_at_us = status.ended_at_us;
@@ -119,7 +119,7 @@ std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& statu
     told.ended.resize(told.started.size());
     std::vector<std::size_t> ends;
     for (std::size_t i = 0; i < status.ranks.size(); ++i) {
-        const RankStatus& rank = status.ranks[i];
+        const KeptRank& rank = status.ranks[i];
         if (rank.pid != 0 && !told.started[i]) {
             told.started[i] = true;
             Fact& fact = tell(FactKind::rank_started, static_cast<int>(i), rank.started_at_us);
@@ -131,7 +131,7 @@ std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& statu
     std::sort(ends.begin(), ends.end(),
               [&](std::size_t a, std::size_t b) { return status.ranks[a].ended_as < status.ranks[b].ended_as; });
     for (const std::size_t i : ends) {
-        const RankStatus& rank = status.ranks[i];
+        const KeptRank& rank = status.ranks[i];
         told.ended[i] = true;
         Fact& fact = tell(FactKind::rank_ended, static_cast<int>(i), rank.ended_at_us);
         fact.pid = rank.pid;

@@ -146,18 +146,18 @@ RankSpec parse_rank(const Node& node, std::vector<std::string>& device_files, bo
     return spec;
 }
 
-RankStatus parse_rank_status(const Node& node, bool& sound) {
+KeptRank parse_rank_status(const Node& node, bool& sound) {
     Fields rank(node);
-    RankStatus status{.pid = rank.integer<std::int64_t>("pid"),
-                      .started_at_us = rank.integer<std::int64_t>("started_at_us"),
-                      .ended_at_us = rank.integer<std::int64_t>("ended_at_us"),
-                      .ended_as = rank.integer<int>("ended_as"),
-                      .exit_code = rank.maybe_integer("exit_code"),
-                      .signal = rank.maybe_integer("signal"),
-                      .cause = rank.cause("cause"),
-                      .detail = rank.text("detail"),
-                      .seconds = rank.real("seconds"),
-                      .peak_memory_bytes = rank.integer<std::int64_t>("peak_memory_bytes")};
+    KeptRank status{.pid = rank.integer<std::int64_t>("pid"),
+                    .started_at_us = rank.integer<std::int64_t>("started_at_us"),
+                    .ended_at_us = rank.integer<std::int64_t>("ended_at_us"),
+                    .ended_as = rank.integer<int>("ended_as"),
+                    .exit_code = rank.maybe_integer("exit_code"),
+                    .signal = rank.maybe_integer("signal"),
+                    .cause = rank.cause("cause"),
+                    .detail = rank.text("detail"),
+                    .seconds = rank.real("seconds"),
+                    .peak_memory_bytes = rank.integer<std::int64_t>("peak_memory_bytes")};
     sound = sound && rank.sound();
     return status;
 }
@@ -210,7 +210,7 @@ Json to_json(const KeeperId& keeper) {
 
 Json to_json(const GangStatus& status) {
     Json ranks = Json::array();
-    for (const RankStatus& rank : status.ranks) {
+    for (const KeptRank& rank : status.ranks) {
         Json json = Json::object()
                         .set("pid", rank.pid)
                         .set("started_at_us", rank.started_at_us)

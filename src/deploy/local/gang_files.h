@@ -53,7 +53,7 @@ struct KeeperId {
     std::string boot_id;
 };
 
-struct RankStatus {
+struct KeptRank {
     std::int64_t pid = 0;  // as seen outside of a pid namespace; 0: never started
     std::int64_t started_at_us = 0, ended_at_us = 0;
     int ended_as = 0;  // 1: the first to end; 0: has not
@@ -69,7 +69,7 @@ struct GangStatus {
     GangState state = GangState::starting;
     bool started = false;     // every rank has run its program
     std::uint64_t epoch = 0;  // the highest that was obeyed
-    std::vector<RankStatus> ranks;
+    std::vector<KeptRank> ranks;
     Cause cause = Cause::none;  // of the whole gang, when it has ended
     std::string detail;
     std::int64_t ended_at_us = 0;

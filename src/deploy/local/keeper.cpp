@@ -209,7 +209,7 @@ private:
     }
 
     void record_end(std::size_t index, int how, const rusage& usage) {
-        RankStatus& rank = status_.ranks[index];
+        KeptRank& rank = status_.ranks[index];
         if (!status_.started) return;  // it stood at the barrier: nothing of it ran
         rank.ended_at_us = wall_clock_us();
         rank.ended_as = ++ended_;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -219,9 +220,14 @@ public:
                      it != facts_.end() && facts.size() < kMostFacts; ++it)
                     facts.push_back(it->second);
             }
-            if (!facts.empty() || Clock::now() >= deadline) return facts;
+            if (!facts.empty() || interrupted_.exchange(false) || Clock::now() >= deadline) return facts;
             for (const OperationId& operation : wait_for_changes(std::min(deadline, look_at_all))) refresh(operation);
         }
+    }
+
+    void interrupt() override {
+        interrupted_ = true;
+        wake();
     }
 
 private:
@@ -360,6 +366,7 @@ private:
     const std::uint64_t first_cursor_;
     std::uint64_t next_cursor_;
     std::uint64_t highest_epoch_ = 0;
+    std::atomic<bool> interrupted_ = false;
 };
 
 }  // namespace

@@ -56,8 +56,6 @@ std::map<std::string, std::string> rank_environment(const LaunchOrder& order, st
         {"LOCAL_WORLD_SIZE", text(local_size)},
         {"NODE_RANK", text(node)},
         {"GROUP_RANK", text(node)},
-        {"MASTER_ADDR", "127.0.0.1"},
-        {"MASTER_PORT", text(master_port)},
         {"SLURM_PROCID", text(rank)},
         {"SLURM_NTASKS", text(ranks.size())},
         {"SLURM_NODEID", text(node)},
@@ -76,6 +74,9 @@ std::map<std::string, std::string> rank_environment(const LaunchOrder& order, st
     };
     for (const auto& [key, value] : given) result[key] = value;
     for (const auto& [key, value] : spec.environment) result[key] = value;
+    // All nodes are this machine, and this port is free here: the order can only have guessed.
+    result["MASTER_ADDR"] = "127.0.0.1";
+    result["MASTER_PORT"] = text(master_port);
     result["STOKER_OP"] = order.operation.text();
     result["STOKER_RUN"] = order.gang.attempt.run.text();
     result["STOKER_ATTEMPT"] = text(order.gang.attempt.number);

@@ -11,8 +11,8 @@
 
 namespace stoker {
 
-// `own`: the keeper's environment, of which only PATH, HOME and the like are handed on. Keys of the user win over all
-// but STOKER_*.
+// `own`: the keeper's environment, of which only PATH, HOME and the like are handed on. Keys of the order win over all
+// but STOKER_*, MASTER_ADDR and MASTER_PORT.
 std::map<std::string, std::string> rank_environment(const LaunchOrder& order, std::size_t rank, int master_port,
                                                     const std::string& hostfile,
                                                     const std::map<std::string, std::string>& own);

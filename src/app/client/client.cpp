@@ -1,0 +1,353 @@
+#include "app/client/client.h"
+
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "io/files.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::size_t kMaxAnswerBytes = 64u << 20;
+
+class HttpTransport final : public Transport {
+public:
+    HttpTransport(std::unique_ptr<HttpClient> http, std::string token)
+        : http_(std::move(http)), token_(std::move(token)) {}
+    Result<HttpResponse> send(const HttpCall& call) override {
+        HttpCall signed_call = call;
+        if (!token_.empty()) signed_call.headers.add("Authorization", "Bearer " + token_);
+        return http_->call(signed_call);
+    }
+
+private:
+    std::unique_ptr<HttpClient> http_;
+    std::string token_;
+};
+
+// One answer of an API in this process, waited for.
+class WaitingSink final : public HttpSink {
+public:
+    void send(HttpResponse response) override {
+        std::lock_guard lock(mutex_);
+        response_ = std::move(response);
+        ready_.notify_all();
+    }
+    // Commands of this process ask for whole answers only.
+    std::shared_ptr<HttpStream> stream(HttpResponse head) override {
+        head.status = 406;
+        head.body = "{\"detail\":\"streams are for sockets\"}";
+        send(std::move(head));
+        return nullptr;
+    }
+    std::optional<HttpResponse> wait(double seconds) {
+        std::unique_lock lock(mutex_);
+        ready_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return response_.has_value(); });
+        return std::move(response_);
+    }
+
+private:
+    std::mutex mutex_;  // guards response_
+    std::condition_variable ready_;
+    std::optional<HttpResponse> response_;
+};
+
+int hex_digit(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
+}
+
+std::string url_decoded(std::string_view text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool escape = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0;
+        if (!escape) {
+            out += text[i];
+            continue;
+        }
+        out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+        i += 2;
+    }
+    return out;
+}
+
+// Targets of our own commands only, which url_encoded made.
+HttpRequest request_of(const HttpCall& call) {
+    HttpRequest request{.method = call.method,
+                        .target = call.target,
+                        .path = {},
+                        .query = {},
+                        .headers = call.headers,
+                        .body = call.body,
+                        .peer = "in-process"};
+    const std::string_view target = call.target;
+    const std::size_t question = target.find('?');
+    request.path = url_decoded(target.substr(0, question));
+    if (question != std::string_view::npos) {
+        for (const std::string_view pair : split(target.substr(question + 1), '&')) {
+            const std::size_t equals = pair.find('=');
+            request.query.emplace_back(url_decoded(pair.substr(0, equals)), equals == std::string_view::npos
+                                                                                ? std::string()
+                                                                                : url_decoded(pair.substr(equals + 1)));
+        }
+    }
+    return request;
+}
+
+class ApiTransport final : public Transport {
+public:
+    explicit ApiTransport(Api& api) : api_(api) {}
+    Result<HttpResponse> send(const HttpCall& call) override {
+        auto sink = std::make_shared<WaitingSink>();
+        api_.handle(request_of(call), HttpReply(sink));
+        auto response = sink->wait(call.timeout_s);
+        if (!response) return Error(ErrorKind::timed_out, fmt::format("no answer within {:g} s", call.timeout_s));
+        if (call.on_piece && response->status < 300) {
+            call.on_piece(response->body);
+            response->body.clear();
+        }
+        return std::move(*response);
+    }
+
+private:
+    Api& api_;
+};
+
+// The journal of a folder, without a server: what was, as of its last record.
+class OfflineEngine final : public Engine {
+public:
+    OfflineEngine(OfflineView view, std::string folder) : view_(std::move(view)), folder_(std::move(folder)) {}
+    Status post(Command, Answer) override {
+        return Error(ErrorKind::unavailable, "no server is running", {}, "stoker up starts one");
+    }
+    Status read(std::function<void(const EngineView&)> look) override {
+        look({.state = view_.state,
+              .now_us = view_.last_record_us,
+              .journal = nullptr,
+              .scheduler = scheduler_,
+              .recovering = false,
+              .folder = folder_});
+        return done();
+    }
+    std::shared_ptr<void> watch(Watcher) override { return nullptr; }
+    EngineStats stats() const override { return {}; }
+    const Capabilities& capabilities() const override { return capabilities_; }
+    const std::string& folder() const override { return folder_; }
+    void stop() override {}
+
+private:
+    OfflineView view_;
+    std::string folder_;
+    SchedulerOptions scheduler_;
+    Capabilities capabilities_;
+};
+
+class OfflineTransport final : public Transport {
+public:
+    static Result<std::unique_ptr<Transport>> open(const std::string& folder) {
+        TRY(OfflineView view, read_offline(folder));
+        auto transport = std::make_unique<OfflineTransport>();
+        transport->engine_ = std::make_unique<OfflineEngine>(std::move(view), folder);
+        TRY(transport->api_, Api::make(*transport->engine_, {}));
+        return std::unique_ptr<Transport>(std::move(transport));
+    }
+    Result<HttpResponse> send(const HttpCall& call) override { return ApiTransport(*api_).send(call); }
+
+private:
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<Api> api_;
+};
+
+ErrorKind kind_of(int status) {
+    switch (status) {
+        case 401:
+        case 403: return ErrorKind::denied;
+        case 404: return ErrorKind::not_found;
+        case 409:
+        case 412: return ErrorKind::conflict;
+        case 408:
+        case 504: return ErrorKind::timed_out;
+        case 413:
+        case 429:
+        case 507: return ErrorKind::exhausted;
+        case 501: return ErrorKind::unsupported;
+        case 502:
+        case 503: return ErrorKind::unavailable;
+        default: return status >= 500 ? ErrorKind::internal : ErrorKind::invalid;
+    }
+}
+
+Error error_of(const HttpResponse& response) {
+    const ErrorKind kind = kind_of(response.status);
+    const auto document = Document::parse_json(response.body, "answer");
+    if (!document || !document->root().is_mapping())
+        return Error(kind, fmt::format("the server answered {}", response.status));
+    const Node& root = document->root();
+    std::vector<Problem> problems;
+    if (const Node* list = root.find("problems"); list != nullptr && list->is_sequence()) {
+        for (const auto& item : list->items)
+            problems.push_back({.message = text_at(*item, "message"), .remedy = text_at(*item, "remedy")});
+    }
+    if (!problems.empty()) return Error(kind, std::move(problems));
+    const std::string detail = text_at(root, "detail");
+    return Error(kind, detail.empty() ? fmt::format("the server answered {}", response.status) : detail, {},
+                 text_at(root, "remedy"));
+}
+
+Result<std::unique_ptr<Client>> http_client(const ServerAddress& address, const std::string& folder) {
+    TRY(auto http, HttpClient::make({.url = address.url, .ca_pem = address.ca_pem}));
+    return std::make_unique<Client>(std::make_unique<HttpTransport>(std::move(http), address.token), folder, false);
+}
+
+}  // namespace
+
+Result<HttpResponse> Client::raw(const HttpCall& call) {
+    TRY(HttpResponse response, transport_->send(call));
+    if (response.status < 200 || response.status > 299) return error_of(response);
+    return response;
+}
+
+Result<Document> Client::get(const std::string& target, double timeout_s) {
+    TRY(const HttpResponse response, raw({.target = target, .timeout_s = timeout_s}));
+    return Document::parse_json(response.body, "answer", {.max_bytes = kMaxAnswerBytes});
+}
+
+Result<Document> Client::post(const std::string& target, const Json& body, const HttpHeaders& headers,
+                              double timeout_s) {
+    HttpCall call{.method = "POST", .target = target, .headers = headers, .body = body.dump(0), .timeout_s = timeout_s};
+    call.headers.add("Content-Type", "application/json");
+    TRY(const HttpResponse response, raw(call));
+    return Document::parse_json(response.body.empty() ? "{}" : response.body, "answer");
+}
+
+const std::vector<OptionSpec>& client_options() {
+    static const std::vector<OptionSpec> options = {
+        {.name = "folder",
+         .value = "DIR",
+         .help = "where the server keeps its journal (STOKER_FOLDER, else ~/.local/state/stoker)",
+         .completes = "dir"},
+        {.name = "server", .value = "URL", .help = "a server elsewhere (STOKER_SERVER)"},
+        {.name = "token-file",
+         .value = "FILE",
+         .help = "its token (STOKER_TOKEN holds the token itself)",
+         .completes = "file"},
+        {.name = "ca-file", .value = "FILE", .help = "whom to trust for https", .completes = "file"},
+    };
+    return options;
+}
+
+std::string folder_option(const Args& args) {
+    return args.get_or("folder", "");
+}
+
+Result<std::unique_ptr<Client>> connect(const Args& args) {
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value == nullptr ? "" : value);
+    };
+    TRY(const std::string folder, state_folder(folder_option(args)));
+    ServerAddress address;
+    address.url = args.get_or("server", args.has("folder") ? "" : variable("STOKER_SERVER"));
+    const bool elsewhere = !address.url.empty();
+    if (!elsewhere) {
+        TRY(address, server_of(folder));
+    }
+    if (const auto file = args.get("token-file")) {
+        TRY(const std::string text, read_file(*file, 1 << 16));
+        address.token = std::string(trim(text));
+    } else if (const std::string token = variable("STOKER_TOKEN"); elsewhere && !token.empty()) {
+        address.token = token;
+    }
+    if (const auto file = args.get("ca-file")) {
+        TRY(address.ca_pem, read_file(*file, 1 << 20));
+    }
+    TRY(auto client, http_client(address, folder));
+    // A server that was killed leaves its address behind.
+    const auto alive = client->get("/readyz", 5);
+    if (!alive && !elsewhere && alive.error().kind() == ErrorKind::unavailable) {
+        if (const auto reached = client->raw({.target = "/healthz", .timeout_s = 5}); !reached)
+            return Error(ErrorKind::not_found, "no server is running on " + folder);
+    }
+    return client;
+}
+
+Result<std::unique_ptr<Client>> connect_to_look(const Args& args) {
+    auto client = connect(args);
+    if (client || client.error().kind() != ErrorKind::not_found) return client;
+    TRY(const std::string folder, state_folder(folder_option(args)));
+    TRY(auto transport, OfflineTransport::open(folder));
+    return std::make_unique<Client>(std::move(transport), folder, true);
+}
+
+std::unique_ptr<Client> client_of(Server& server, const std::string& folder) {
+    return std::make_unique<Client>(std::make_unique<ApiTransport>(server.api()), folder, false);
+}
+
+const Node* part(const Node& node, std::string_view path) {
+    const Node* at = &node;
+    for (const std::string_view key : split(path, '.')) {
+        if (!at->is_mapping()) return nullptr;
+        at = at->find(key);
+        if (at == nullptr) return nullptr;
+    }
+    return at->kind == NodeKind::null ? nullptr : at;
+}
+
+std::string text_at(const Node& node, std::string_view path) {
+    const Node* found = part(node, path);
+    return found != nullptr && found->is_scalar() ? found->text : std::string();
+}
+
+double number_at(const Node& node, std::string_view path, double otherwise) {
+    const Node* found = part(node, path);
+    return found != nullptr && found->kind == NodeKind::number ? found->number : otherwise;
+}
+
+bool flag_at(const Node& node, std::string_view path) {
+    const Node* found = part(node, path);
+    return found != nullptr && found->kind == NodeKind::boolean && found->boolean;
+}
+
+Json json_of(const Node& node) {
+    switch (node.kind) {
+        case NodeKind::null: return Json();
+        case NodeKind::boolean: return Json(node.boolean);
+        case NodeKind::string: return Json(node.text);
+        case NodeKind::number:
+            if (node.text.find_first_of(".eE") == std::string::npos && node.text.size() < 19)
+                return Json(static_cast<std::int64_t>(std::strtoll(node.text.c_str(), nullptr, 10)));
+            return Json(node.number);
+        case NodeKind::sequence: {
+            Json list = Json::array();
+            for (const auto& item : node.items) list.push(json_of(*item));
+            return list;
+        }
+        case NodeKind::mapping: {
+            Json::Object members;
+            for (const Member& member : node.members) members.emplace_back(member.key, json_of(*member.value));
+            return Json(std::move(members));
+        }
+    }
+    return Json();
+}
+
+std::string url_encoded(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                           c == '_' || c == '.' || c == '~';
+        if (plain)
+            out += c;
+        else
+            out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    return out;
+}
+
+}  // namespace stoker

@@ -1,0 +1,66 @@
+// What the commands talk to: a server over HTTP, an engine of this process, or, for looking only, the journal of a
+// folder on which no server runs. All three answer the same API, so a command is written once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/args.h"
+#include "app/server/server.h"
+#include "app/session.h"
+#include "base/document.h"
+#include "base/json.h"
+#include "io/http_client.h"
+
+namespace stoker {
+
+class Transport {
+public:
+    virtual ~Transport() = default;
+    virtual Result<HttpResponse> send(const HttpCall& call) = 0;
+};
+
+// Answers of 2xx as JSON; everything else as the Error that the problem+json tells.
+class Client {
+public:
+    Client(std::unique_ptr<Transport> transport, std::string folder, bool offline)
+        : transport_(std::move(transport)), folder_(std::move(folder)), offline_(offline) {}
+
+    Result<Document> get(const std::string& target, double timeout_s = 30);
+    Result<Document> post(const std::string& target, const Json& body, const HttpHeaders& headers = {},
+                          double timeout_s = 60);
+    Result<HttpResponse> raw(const HttpCall& call);  // 2xx only
+
+    const std::string& folder() const { return folder_; }
+    // No server runs: the answers are what the journal says, and nothing can be changed.
+    bool offline() const { return offline_; }
+
+private:
+    std::unique_ptr<Transport> transport_;
+    std::string folder_;
+    bool offline_;
+};
+
+// --folder, --server, --token-file: how a command finds its server.
+const std::vector<OptionSpec>& client_options();
+std::string folder_option(const Args& args);
+
+// The server that --server, $STOKER_SERVER or the folder's server.json names; not_found when none runs.
+Result<std::unique_ptr<Client>> connect(const Args& args);
+// The same, or the folder's journal when no server runs.
+Result<std::unique_ptr<Client>> connect_to_look(const Args& args);
+// Over an engine of this process.
+std::unique_ptr<Client> client_of(Server& server, const std::string& folder);
+
+// Parts of a JSON answer by path: "cause", "why.text". Missing: empty, 0, nullptr.
+const Node* part(const Node& node, std::string_view path);
+std::string text_at(const Node& node, std::string_view path);
+double number_at(const Node& node, std::string_view path, double otherwise = 0);
+bool flag_at(const Node& node, std::string_view path);
+Json json_of(const Node& node);
+
+std::string url_encoded(std::string_view text);
+
+}  // namespace stoker

@@ -1,0 +1,67 @@
+#include "app/client/run_host.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "app/server/node_file.h"
+#include "deploy/local/local_driver.h"
+
+namespace stoker {
+namespace {
+
+constexpr double kAgainS = 30;
+
+}  // namespace
+
+Result<std::unique_ptr<RunHost>> RunHost::open(Session& session, const Args& args) {
+    std::unique_ptr<RunHost> host(new RunHost(session, args));
+    if (Status found = host->find(); !found) {
+        // Another process has the folder and does not answer yet, or no longer.
+        if (found.error().kind() != ErrorKind::conflict) return found.error();
+        TRY([[maybe_unused]] Client * client, host->again());
+    }
+    return host;
+}
+
+Status RunHost::find() {
+    auto client = connect(args_);
+    if (client) {
+        client_ = std::move(*client);
+        return done();
+    }
+    if (client.error().kind() != ErrorKind::not_found) return client.error();
+    TRY(const std::string folder, state_folder(folder_option(args_)));
+    ServerOptions options{.folder = folder, .embedded = true, .on_failure = [](const Error& error) {
+                              fmt::print(stderr, "{}", error.text());
+                              std::_Exit(3);
+                          }};
+    if (const auto nodes = args_.whole_number("virtual-nodes", 0, 0, 1000); nodes && *nodes > 0) {
+        TRY(options.nodes, split_node(discover_local_node(), *nodes));
+    }
+    TRY(server_, Server::start(std::move(options)));
+    client_ = client_of(*server_, folder);
+    return done();
+}
+
+Result<Client*> RunHost::again() {
+    const auto begin = std::chrono::steady_clock::now();
+    for (double pause_s = 0.05;; pause_s = std::min(1.0, pause_s * 2)) {
+        const Status found = find();
+        if (found) return client_.get();
+        const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        const ErrorKind kind = found.error().kind();
+        const bool may_pass =
+            kind == ErrorKind::conflict || kind == ErrorKind::unavailable || kind == ErrorKind::timed_out;
+        if (!may_pass || passed > kAgainS) return found.error();
+        std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
+    }
+}
+
+void RunHost::close() {
+    if (server_) server_->stop(5);
+}
+
+}  // namespace stoker

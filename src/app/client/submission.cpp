@@ -1,0 +1,150 @@
+#include "app/client/submission.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "app/client/typed.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "io/random_bytes.h"
+
+namespace stoker {
+namespace {
+
+template <class T>
+std::optional<T> given(const Args& args, std::string_view name, Result<T>& value, Problems& problems) {
+    if (!args.has(name)) return std::nullopt;
+    if (value) return *value;
+    problems.insert(problems.end(), value.error().problems().begin(), value.error().problems().end());
+    return std::nullopt;
+}
+
+Result<RunOverrides> overrides_of(const Args& args) {
+    Problems problems;
+    const auto whole = [&](const char* name, int low, int high) {
+        auto value = args.whole_number(name, 0, low, high);
+        return given(args, name, value, problems);
+    };
+    const auto number = [&](const char* name, double high) {
+        auto value = args.number(name, 0, 0, high);
+        return given(args, name, value, problems);
+    };
+    RunOverrides overrides;
+    overrides.name = args.get("name");
+    overrides.folder = args.get("chdir");
+    overrides.image = args.get("image");
+    overrides.gpu = args.get("gpu");
+    overrides.run_class = args.get("class");
+    overrides.ranks = whole("ranks", 1, kMaxRanks);
+    overrides.nodes = whole("nodes", 0, kMaxRanks);
+    overrides.priority = whole("priority", -100, 100);
+    overrides.cpus = number("cpus", 100'000);
+    overrides.gpus = number("gpus", 16);
+    overrides.memory = args.get("memory");
+    overrides.lease = args.get("lease");
+    overrides.timeout = args.get("timeout");
+    overrides.sweep = args.all("sweep");
+    overrides.environment = args.all("env");
+    overrides.labels = args.all("label");
+    overrides.predict = !args.has("no-plan");
+    if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    return overrides;
+}
+
+void tell_dropped(const LoadedRun& loaded) {
+    if (!loaded.report.dropped.empty())
+        fmt::print(stderr, "read as {}; {} of it cannot be had and {} dropped:\n", loaded.report.tool,
+                   loaded.report.dropped.size(), loaded.report.dropped.size() == 1 ? "was" : "were");
+    for (const auto& dropped : loaded.report.dropped)
+        fmt::print(stderr, "  {}: {}: {}\n", dropped.pos.text(), printable(dropped.what, 60), dropped.reason);
+    for (const std::string& warning : loaded.warnings) fmt::print(stderr, "warning: {}\n", warning);
+}
+
+}  // namespace
+
+const std::vector<OptionSpec>& override_options() {
+    static const std::vector<OptionSpec> options = {
+        {.name = "name", .letter = 'n', .value = "NAME", .help = "name of the run"},
+        {.name = "ranks", .value = "N", .help = "so many processes, all of them or none"},
+        {.name = "nodes", .value = "N", .help = "on so many nodes"},
+        {.name = "cpus", .value = "N", .help = "processors of each rank: 2, 0.5"},
+        {.name = "memory", .value = "SIZE", .help = "memory of each rank: 16GiB"},
+        {.name = "gpus", .value = "N", .help = "GPUs of each rank: 1, 0.5"},
+        {.name = "gpu", .value = "MODEL", .help = "which: h100"},
+        {.name = "image", .value = "BUNDLE", .help = "run inside this OCI bundle", .completes = "dir"},
+        {.name = "chdir", .letter = 'C', .value = "DIR", .help = "working folder", .completes = "dir"},
+        {.name = "env", .letter = 'e', .value = "KEY=VALUE", .help = "environment; may be repeated", .repeats = true},
+        {.name = "label", .value = "KEY=VALUE", .help = "label; may be repeated", .repeats = true},
+        {.name = "sweep",
+         .value = "NAME=A,B",
+         .help = "one run for each value; several: for each combination",
+         .repeats = true},
+        {.name = "lease", .value = "TIME", .help = "checkpoint and stop after this long: 4h"},
+        {.name = "stop-when-done", .help = "give the place back when the work ends, as always"},
+        {.name = "timeout", .value = "TIME", .help = "all attempts together at most this long"},
+        {.name = "class", .value = "CLASS", .help = "who goes first", .choices = {"guaranteed", "interactive", "spot"}},
+        {.name = "priority", .value = "N", .help = "-100 to 100; a step weighs as much as an hour of waiting"},
+        {.name = "no-plan", .help = "leave out the prediction"},
+        {.name = "dry-run", .help = "say what would happen, and do nothing"},
+    };
+    return options;
+}
+
+Result<LoadedRun> load_submission(Session& session, const Args& args) {
+    if (args.positional.empty() == args.program.empty())
+        return Error(ErrorKind::invalid,
+                     args.program.empty() ? "what is to be run? Neither a file nor a program is given"
+                                          : "a file and a program behind -- are both given",
+                     {}, "stoker run FILE, or stoker run -- PROGRAM ARGUMENTS");
+    TRY(const RunOverrides overrides, overrides_of(args));
+    auto loaded = args.program.empty() ? load_run_file(session, args.positional[0], overrides)
+                                       : load_command_line(session, args.program, overrides);
+    if (!loaded) return loaded;
+    tell_dropped(*loaded);
+    if (loaded->summary && !session.quiet && session.format == Format::text) {
+        bool first = true;
+        for (const std::string_view line : split_lines(*loaded->summary)) {
+            fmt::print(stderr, "{:<8} {}\n", first ? "plan" : "", line);
+            first = false;
+        }
+    }
+    return loaded;
+}
+
+std::string new_key() {
+    return random_hex(16);
+}
+
+Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key) {
+    HttpHeaders headers;
+    headers.add("Idempotency-Key", key);
+    return post<api::Submitted>(client, "/api/v1/runs", to_json(spec), headers);
+}
+
+Result<CommandOutput> dry_run(Session& session, Client& client, const LoadedRun& loaded) {
+    TRY(const Document document, client.post("/api/v1/runs?dry_run=true", to_json(loaded.spec)));
+    if (session.format != Format::text) return CommandOutput{dump(session, json_of(document.root()))};
+    TRY(const auto answer, typed<api::WhatIfView>(document));
+    std::string text;
+    if (answer.starts_now) {
+        text = fmt::format("{} would start now\n", printable(loaded.spec.name));
+        for (const api::PlaceView& place : answer.places)
+            text += fmt::format("  rank {} on {}{}\n", place.rank, place.node,
+                                place.devices.empty() ? "" : ", GPU " + join(place.devices, ","));
+    } else {
+        text = fmt::format("{} would wait{}\n", printable(loaded.spec.name), answer.why ? ": " + answer.why->text : "");
+        if (answer.why)
+            for (const std::string& unblock : answer.why->unblock)
+                text += fmt::format("  would start it now: {}\n", unblock);
+        if (answer.eta && answer.eta->p50_s)
+            text += fmt::format("  starts in {} (half of the futures), {} (nine of ten)\n",
+                                format_seconds(Seconds(*answer.eta->p50_s)),
+                                format_seconds(Seconds(answer.eta->p90_s.value_or(0))));
+        else if (answer.eta && !answer.eta->text.empty())
+            text += "  " + answer.eta->text + "\n";
+    }
+    return CommandOutput{text, answer.starts_now ? 0 : 1};
+}
+
+}  // namespace stoker

@@ -1,0 +1,27 @@
+// From the words of `stoker run` and `stoker submit` to a submitted run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/client/client.h"
+#include "app/run_file.h"
+#include "app/server/views.h"
+#include "app/session.h"
+
+namespace stoker {
+
+// Options that change what the file says: --name, --ranks, --lease, --sweep, ...
+const std::vector<OptionSpec>& override_options();
+// The file or the program behind --, with these options applied. What was dropped, and what the planner says of it,
+// goes to stderr.
+Result<LoadedRun> load_submission(Session& session, const Args& args);
+
+// Sent under an idempotency key, so that it is never taken twice, however often the connection breaks.
+Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key);
+std::string new_key();
+
+// What would happen, without doing it.
+Result<CommandOutput> dry_run(Session& session, Client& client, const LoadedRun& loaded);
+
+}  // namespace stoker

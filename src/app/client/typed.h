@@ -1,0 +1,37 @@
+// Answers of the API as the structs they were written from (app/server/views.h).
+#pragma once
+
+#include <string>
+
+#include "app/client/client.h"
+#include "run/codec.h"
+
+namespace stoker {
+
+// What a newer server says beyond what is known here is passed over.
+template <class T>
+Result<T> typed(const Document& document) {
+    Problems problems;
+    T value{};
+    codec::read(document.root(), "", value, problems);
+    std::erase_if(problems, [](const Problem& problem) { return problem.message.starts_with("unknown "); });
+    if (!problems.empty()) return Error(ErrorKind::internal, std::move(problems)).while_doing("reading the answer");
+    return value;
+}
+
+template <class T>
+Result<T> get(Client& client, const std::string& target) {
+    TRY(const Document document, client.get(target));
+    return typed<T>(document);
+}
+
+template <class T>
+Result<T> post(Client& client, const std::string& target, const Json& body, const HttpHeaders& headers = {}) {
+    TRY(const Document document, client.post(target, body, headers));
+    return typed<T>(document);
+}
+
+// "r-7", or "7" for short.
+Result<RunId> run_named(std::string_view text);
+
+}  // namespace stoker

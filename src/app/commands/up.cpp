@@ -1,0 +1,120 @@
+// stoker up: the control plane on this host, until it is told to stop.
+#include <csignal>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "app/client/client.h"
+#include "app/client/output.h"
+#include "app/commands/commands.h"
+#include "app/server/node_file.h"
+#include "app/server/server.h"
+#include "app/session.h"
+#include "deploy/local/local_driver.h"
+#include "io/files.h"
+#include "io/stop_signal.h"
+
+namespace stoker {
+
+namespace {
+
+Result<std::optional<Certificate>> certificate_of(const Args& args, const std::string& folder,
+                                                  const std::string& address) {
+    const std::string tls = args.get_or("tls", args.has("tls-cert") ? "files" : "off");
+    if (tls == "auto") {
+        TRY(Certificate own, own_certificate(folder, address));
+        return std::optional(std::move(own));
+    }
+    const auto certificate_file = args.get("tls-cert"), key_file = args.get("tls-key");
+    if (!certificate_file && !key_file) return std::optional<Certificate>();
+    if (!certificate_file || !key_file)
+        return Error(ErrorKind::invalid, "--tls-cert and --tls-key are given together or not at all");
+    TRY(std::string certificate, read_file(*certificate_file, 1 << 20));
+    TRY(std::string key, read_file(*key_file, 1 << 20));
+    Certificate given{std::move(certificate), std::move(key)};
+    TRY_VOID(check_certificate(given).while_doing("reading " + *certificate_file + " and " + *key_file));
+    return std::optional(std::move(given));
+}
+
+Result<std::vector<NodeInfo>> offered_nodes(Session& session, const Args& args) {
+    if (const auto file = args.get("nodes")) return read_node_file(session, *file);
+    TRY(const int parts, args.whole_number("virtual-nodes", 0, 0, 1000));
+    if (parts == 0) return std::vector<NodeInfo>();
+    return split_node(discover_local_node(), parts);
+}
+
+Result<CommandOutput> run(Session& session, const Args& args) {
+    TRY(const std::string folder, state_folder(folder_option(args)));
+    TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
+    TRY(auto certificate, certificate_of(args, folder, listen.address));
+    TRY(const double rate, args.number("rate", 0, 0, 1e7));
+    TRY(auto nodes, offered_nodes(session, args));
+    // Before any thread begins: they all inherit that these signals are ours to wait for.
+    StopSignal stop;
+    TRY(auto server, Server::start({.folder = folder,
+                                    .address = listen.address,
+                                    .port = listen.port,
+                                    .certificate = std::move(certificate),
+                                    .nodes = std::move(nodes),
+                                    .prices_file = args.get_or("prices", ""),
+                                    .requests_per_second = rate,
+                                    .on_failure = [](const Error& error) {
+                                        // The state may be ahead of the disk: nothing may happen any more.
+                                        fmt::print(stderr, "{}", error.text());
+                                        std::_Exit(3);
+                                    }}));
+    if (session.format == Format::text) {
+        TRY_VOID(
+            print_now(fmt::format("stoker is up at {}\n  folder {}, token in {}/token; ctrl-c ends it, and what "
+                                  "runs goes on\n",
+                                  server->url(), folder, folder)));
+    } else {
+        TRY_VOID(print_now(dump(session, Json::object().set("url", server->url()).set("folder", folder))));
+    }
+    stop.wait();
+    if (!session.quiet) fmt::print(stderr, "stopping; what runs goes on, and the next stoker up finds it\n");
+    stop.exit_on_the_next();
+    server->stop(5);
+    return CommandOutput{};
+}
+
+}  // namespace
+
+CliCommand up_command() {
+    return {
+        .name = "up",
+        .summary = "the control plane on this host: queue, engine, API",
+        .usage = "stoker up [options]",
+        .description =
+            "Runs until ctrl-c or TERM. Everything is kept in one folder: the journal (stoker.db), a token that is "
+            "made at the first start, and what runs leave. A second server on the same folder is refused.\n"
+            "It listens on 127.0.0.1 unless told otherwise, and elsewhere only with TLS. What runs when the server "
+            "ends, also by kill -9, goes on; the next server takes it over.\n"
+            "Metrics for Prometheus are at /metrics, the description of the API at /api/v1/openapi.json.",
+        .examples = {"stoker up", "stoker up --listen 127.0.0.1:8042 --folder /srv/stoker",
+                     "stoker up --listen 10.0.0.5:8443 --tls auto", "stoker up --nodes on-prem-nodes.yaml"},
+        .options = {{.name = "folder",
+                     .value = "DIR",
+                     .help = "what it keeps (STOKER_FOLDER, else ~/.local/state/stoker)",
+                     .completes = "dir"},
+                    {.name = "listen", .value = "ADDRESS:PORT", .help = "where to listen (127.0.0.1, a free port)"},
+                    {.name = "tls",
+                     .value = "HOW",
+                     .help = "auto: with a certificate of its own making, in FOLDER/tls",
+                     .choices = {"auto", "off"}},
+                    {.name = "tls-cert", .value = "FILE", .help = "certificate chain, PEM", .completes = "file"},
+                    {.name = "tls-key", .value = "FILE", .help = "its key, PEM", .completes = "file"},
+                    {.name = "nodes",
+                     .value = "FILE",
+                     .help = "offer these nodes, as examples/on-prem-nodes.yaml, instead of this machine as it is",
+                     .completes = "file"},
+                    {.name = "virtual-nodes", .value = "N", .help = "offer this machine as N equal nodes"},
+                    {.name = "prices",
+                     .value = "FILE",
+                     .help = "price book, for stoker usage and the cost of runs",
+                     .completes = "file"},
+                    {.name = "rate", .value = "N", .help = "requests a second that one client may make (no limit)"}},
+        .run = run};
+}
+
+}  // namespace stoker

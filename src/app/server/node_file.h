@@ -1,0 +1,17 @@
+// The nodes that a server offers: this machine, parts of it, or what a file of on-premises nodes declares.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/session.h"
+#include "deploy/driver.h"
+
+namespace stoker {
+
+// Each entry `count` times, as NAME or NAME-1, NAME-2, ...; `price_per_hour` goes to the price book of the caller.
+Result<std::vector<NodeInfo>> read_node_file(Session& session, const std::string& path);
+// A machine in so many equal parts, each with its share of processors, memory and GPUs.
+Result<std::vector<NodeInfo>> split_node(const NodeInfo& machine, int parts);
+
+}  // namespace stoker

@@ -1,0 +1,58 @@
+#include "app/server/node_file.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace stoker {
+namespace {
+
+using testing::HasSubstr;
+
+std::string write_nodes(const std::string& text) {
+    const std::string path = testing::TempDir() + "nodes-" + std::to_string(::getpid()) + ".yaml";
+    std::ofstream(path) << text;
+    return path;
+}
+
+// An engineer declares the machines once: the file that plans reads is the one that the server offers.
+TEST(NodeFile, TheFileOfPlanDeclaresNodes) {
+    Session session;
+    const std::string path = write_nodes(
+        "nodes:\n  - {name: lab, gpu: A100-SXM-80GB, gpus: 2, vcpus: 16, memory: 64GiB, count: 2}\n"
+        "  - {name: head, vcpus: 8, memory: 32GiB}\n");
+    const auto nodes = read_node_file(session, path);
+    ASSERT_TRUE(nodes.ok()) << nodes.error().text();
+    ASSERT_EQ(nodes->size(), 3u);
+    EXPECT_EQ((*nodes)[1].name, "lab-2");
+    EXPECT_EQ((*nodes)[1].cpu_milli, 16'000);
+    ASSERT_EQ((*nodes)[1].devices.size(), 2u);
+    EXPECT_THAT((*nodes)[1].devices[1].model, HasSubstr("A100"));
+    EXPECT_EQ((*nodes)[2].name, "head");
+    EXPECT_TRUE((*nodes)[2].devices.empty());
+    std::filesystem::remove(path);
+}
+
+// A typing error is told with its line, not swallowed as a machine without GPUs.
+TEST(NodeFile, ErrorsHaveAPlace) {
+    Session session;
+    const std::string path = write_nodes("nodes:\n  - {name: lab, gpu: A200-XXL, gpus: 2, vcpus: 16, memory: 64GiB}\n");
+    const auto nodes = read_node_file(session, path);
+    ASSERT_FALSE(nodes.ok());
+    EXPECT_THAT(nodes.error().text(), HasSubstr(":2:"));
+    std::filesystem::remove(path);
+}
+
+TEST(NodeFile, AMachineIsSplitWithoutInventingAnything) {
+    NodeInfo machine{.name = "m", .cpu_milli = 8000, .memory_bytes = 64, .devices = {{"0"}, {"1"}, {"2"}}};
+    const auto nodes = split_node(machine, 2);
+    ASSERT_TRUE(nodes.ok());
+    EXPECT_EQ((*nodes)[0].cpu_milli + (*nodes)[1].cpu_milli, 8000);
+    EXPECT_EQ((*nodes)[0].devices[0].id, "0");
+    EXPECT_EQ((*nodes)[1].devices[0].id, "1");
+    EXPECT_FALSE(split_node(machine, 0).ok());
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,233 @@
+#include "app/server/server.h"
+
+#include <arpa/inet.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/document.h"
+#include "base/text.h"
+#include "deploy/local/local_driver.h"
+#include "io/files.h"
+#include "io/http_server.h"
+#include "io/random_bytes.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kCertificateDays = 825;  // what browsers accept at most
+constexpr std::size_t kMaxSmallFile = 1 << 20;
+
+std::string address_file(const std::string& folder) {
+    return folder + "/server.json";
+}
+
+// Readable by the owner alone from its first byte on.
+Status write_secret(const std::string& path, std::string_view text) {
+    const ::mode_t before = ::umask(0077);
+    Status written = write_file_atomic(path, text);
+    ::umask(before);
+    return written;
+}
+
+Result<std::string> token_of(const std::string& folder) {
+    const std::string path = folder + "/token";
+    std::error_code code;
+    if (!fs::exists(path, code)) {
+        TRY_VOID(write_secret(path, random_hex(32) + "\n"));
+    }
+    TRY(const std::string text, read_file(path, kMaxSmallFile));
+    const std::string_view token = trim(text);
+    if (token.size() < 16)
+        return Error(ErrorKind::invalid, "the token has fewer than 16 characters", {path, 1, 1},
+                     "remove the file: a new one is made at the next start");
+    return std::string(token);
+}
+
+class LocalServer final : public Server {
+public:
+    explicit LocalServer(ServerOptions options) : options_(std::move(options)) {}
+    ~LocalServer() override { stop(0); }
+
+    Status open() {
+        std::error_code code;
+        fs::create_directories(options_.folder, code);
+        if (code)
+            return Error(ErrorKind::denied,
+                         fmt::format("cannot make the folder {}: {}", options_.folder, code.message()));
+        EngineOptions engine{.folder = options_.folder,
+                             .make_driver =
+                                 [nodes = options_.nodes](const std::string& folder) {
+                                     return make_local_driver({.folder = folder, .nodes = nodes});
+                                 },
+                             .on_failure = options_.on_failure};
+        TRY(engine_, Engine::open(std::move(engine)));
+        TRY(const std::string token, token_of(options_.folder));
+        TRY(api_, Api::make(*engine_, {.token = token, .actor = "token/admin", .prices_file = options_.prices_file}));
+        TRY(http_,
+            HttpServer::start(
+                {.address = options_.address,
+                 .port = options_.port,
+                 .certificate_pem = options_.certificate ? options_.certificate->certificate_pem : "",
+                 .key_pem = options_.certificate ? options_.certificate->key_pem : "",
+                 .max_body_bytes = 2u << 20,
+                 .requests_per_second = options_.requests_per_second},
+                [this](HttpRequest request, HttpReply reply) { api_->handle(std::move(request), std::move(reply)); }));
+        const bool v6 = options_.address.find(':') != std::string::npos;
+        const bool any = options_.address == "0.0.0.0" || options_.address == "::";
+        url_ = fmt::format("http{}://{}{}{}:{}", options_.certificate ? "s" : "", v6 && !any ? "[" : "",
+                           any ? "127.0.0.1" : options_.address, v6 && !any ? "]" : "", http_->port());
+        return advertise();
+    }
+
+    const std::string& url() const override { return url_; }
+    Engine& engine() override { return *engine_; }
+    Api& api() override { return *api_; }
+
+    void stop(double seconds) override {
+        if (stopped_.exchange(true)) return;
+        if (advertised_) ::unlink(address_file(options_.folder).c_str());
+        if (api_) api_->stop();
+        if (http_)
+            http_->stop(std::chrono::steady_clock::now() +
+                        std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));
+        if (engine_) engine_->stop();
+    }
+
+private:
+    Status advertise() {
+        Json json = Json::object()
+                        .set("url", url_)
+                        .set("pid", static_cast<std::int64_t>(::getpid()))
+                        .set("embedded", options_.embedded);
+        if (options_.certificate) json.set("ca_pem", options_.certificate->certificate_pem);
+        TRY_VOID(write_secret(address_file(options_.folder), json.dump() + "\n"));
+        advertised_ = true;
+        return done();
+    }
+
+    ServerOptions options_;
+    std::string url_;
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<Api> api_;
+    std::unique_ptr<HttpServer> http_;  // goes first: it calls the API
+    bool advertised_ = false;
+    std::atomic<bool> stopped_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
+    const ListenAddress listen{options.address, options.port};
+    if (!listen.loopback() && !options.certificate)
+        return Error(ErrorKind::denied,
+                     fmt::format("{} can be reached from elsewhere, and without TLS the token could be read on the way",
+                                 options.address),
+                     {}, "add --tls auto, or --tls-cert and --tls-key; 127.0.0.1 needs neither");
+    auto server = std::make_unique<LocalServer>(std::move(options));
+    TRY_VOID(server->open());
+    return std::unique_ptr<Server>(std::move(server));
+}
+
+Result<std::string> state_folder(const std::string& given) {
+    const auto absolute = [](const std::string& path) {
+        std::error_code code;
+        const fs::path full = fs::absolute(path, code).lexically_normal();
+        std::string text = code ? path : full.string();
+        while (text.size() > 1 && text.back() == '/') text.pop_back();
+        return text;
+    };
+    if (!given.empty()) return absolute(given);
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value == nullptr ? "" : value);
+    };
+    if (const std::string folder = variable("STOKER_FOLDER"); !folder.empty()) return absolute(folder);
+    if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/'))
+        return absolute(state + "/stoker");
+    const std::string home = variable("HOME");
+    if (!home.starts_with('/'))
+        return Error(ErrorKind::invalid, "HOME is not set, so there is no usual place for what Stoker keeps", {},
+                     "name one with --folder or STOKER_FOLDER");
+    return absolute(home + "/.local/state/stoker");
+}
+
+Result<ServerAddress> server_of(const std::string& folder) {
+    const std::string path = address_file(folder);
+    std::error_code code;
+    if (!fs::exists(path, code)) return Error(ErrorKind::not_found, "no server is running on " + folder);
+    TRY(const std::string text, read_file(path, kMaxSmallFile));
+    TRY(const Document document, Document::parse_json(text, path));
+    const Node* url = document.root().find("url");
+    const Node* pid = document.root().find("pid");
+    const Node* ca = document.root().find("ca_pem");
+    if (url == nullptr || pid == nullptr)
+        return Error(ErrorKind::invalid, "expected url and pid", {path, 1, 1}, "stoker up writes this file anew");
+    TRY(const std::string token, read_file(folder + "/token", kMaxSmallFile));
+    return ServerAddress{.url = url->text,
+                         .token = std::string(trim(token)),
+                         .ca_pem = ca == nullptr ? "" : ca->text,
+                         .pid = static_cast<std::int64_t>(pid->number)};
+}
+
+bool ListenAddress::loopback() const {
+    return address == "::1" || address.starts_with("127.");
+}
+
+Result<ListenAddress> parse_listen(std::string_view text) {
+    ListenAddress listen;
+    std::string_view host, port = text;
+    if (const std::size_t colon = text.rfind(':'); colon != std::string_view::npos) {
+        host = text.substr(0, colon);
+        port = text.substr(colon + 1);
+    }
+    const auto wrong = [&](std::string_view what) {
+        return Error(ErrorKind::invalid, fmt::format("{} in the address '{}'", what, printable(text, 60)), {},
+                     "expected ADDRESS:PORT, such as 127.0.0.1:8042, [::1]:8042 or 0.0.0.0:8042");
+    };
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    if (host == "localhost") host = "127.0.0.1";
+    if (host == "*") host = "0.0.0.0";
+    if (!host.empty()) {
+        in6_addr parsed{};
+        const std::string name(host);
+        if (::inet_pton(AF_INET, name.c_str(), &parsed) != 1 && ::inet_pton(AF_INET6, name.c_str(), &parsed) != 1)
+            return wrong("no numeric address");
+        listen.address = name;
+    }
+    unsigned number = 0;
+    const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), number);
+    if (failed != std::errc() || end != port.data() + port.size() || number > 65535) return wrong("no port");
+    listen.port = static_cast<std::uint16_t>(number);
+    return listen;
+}
+
+Result<Certificate> own_certificate(const std::string& folder, const std::string& address) {
+    const std::string certificate_file = folder + "/tls/cert.pem", key_file = folder + "/tls/key.pem";
+    std::error_code code;
+    if (fs::exists(certificate_file, code) && fs::exists(key_file, code)) {
+        TRY(std::string certificate, read_file(certificate_file, kMaxSmallFile));
+        TRY(std::string key, read_file(key_file, kMaxSmallFile));
+        Certificate kept{std::move(certificate), std::move(key)};
+        if (check_certificate(kept)) return kept;
+    }
+    std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};
+    if (address != "0.0.0.0" && address != "::") names.push_back(address);
+    char host[256] = "";
+    if (::gethostname(host, sizeof host - 1) == 0 && host[0] != '\0') names.emplace_back(host);
+    TRY(Certificate made, make_certificate(names, kCertificateDays));
+    fs::create_directories(folder + "/tls", code);
+    TRY_VOID(write_secret(key_file, made.key_pem));
+    TRY_VOID(write_file_atomic(certificate_file, made.certificate_pem));
+    return made;
+}
+
+}  // namespace stoker

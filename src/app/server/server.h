@@ -1,0 +1,65 @@
+// The server: engine, API and listening socket on one folder. `stoker up` is one that stays; `stoker run` without a
+// server starts one for as long as its run takes.
+//
+// FOLDER/server.json tells clients where it listens; FOLDER/token (0600) what to show; FOLDER/tls/ is its certificate.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/server/api.h"
+#include "deploy/driver.h"
+#include "io/tls.h"
+
+namespace stoker {
+
+struct ServerOptions {
+    std::string folder;
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 0;                  // 0: any free one
+    std::optional<Certificate> certificate;  // none: plain HTTP, on loopback only
+    std::vector<NodeInfo> nodes;             // empty: this machine as it is
+    std::string prices_file;
+    double requests_per_second = 0;  // of one client; 0: no limit
+    bool embedded = false;           // ends with the command that started it
+    std::function<void(const Error&)> on_failure;
+};
+
+class Server {
+public:
+    static Result<std::unique_ptr<Server>> start(ServerOptions options);
+    virtual ~Server() = default;
+
+    virtual const std::string& url() const = 0;
+    virtual Engine& engine() = 0;
+    virtual Api& api() = 0;
+    // Answers what is open, at most `seconds`, and leaves. What runs goes on under its keepers.
+    virtual void stop(double seconds) = 0;
+};
+
+// Where the server and the commands keep their things: --folder, else $STOKER_FOLDER, else $XDG_STATE_HOME/stoker,
+// else ~/.local/state/stoker.
+Result<std::string> state_folder(const std::string& given);
+
+// What a client needs to reach the server of a folder; not_found when none says that it is there.
+struct ServerAddress {
+    std::string url, token, ca_pem;
+    std::int64_t pid = 0;
+};
+Result<ServerAddress> server_of(const std::string& folder);
+
+// "127.0.0.1:8042", "[::1]:0", "8042".
+struct ListenAddress {
+    std::string address = "127.0.0.1";
+    std::uint16_t port = 0;
+    bool loopback() const;
+};
+Result<ListenAddress> parse_listen(std::string_view text);
+
+// FOLDER/tls/{cert,key}.pem, made when missing or about to expire.
+Result<Certificate> own_certificate(const std::string& folder, const std::string& address);
+
+}  // namespace stoker

@@ -1,0 +1,202 @@
+#include "run/engine_effects.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "run/checkpoints.h"
+
+namespace stoker {
+namespace {
+
+using EffectClock = std::chrono::steady_clock;
+
+Deadline after(double seconds) {
+    return EffectClock::now() +
+           std::chrono::duration_cast<EffectClock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// A cancel is told to the driver again and again rather than left waiting for its grace: so many cancels wait on few
+// threads, and a server stops without waiting for them. Longer while nobody else waits for the thread.
+constexpr double kCancelSliceS = 1, kBusyCancelSliceS = 0.1;
+constexpr double kReleaseRejectedS = 2;
+// Of one pruning. A launch into the same folder waits for it.
+constexpr double kPruneLimitS = 20;
+constexpr std::size_t kMostPrunesWaiting = 1000;
+
+std::size_t part(std::size_t whole, std::size_t eighths) {
+    return std::max<std::size_t>(1, whole * eighths / 8);
+}
+
+}  // namespace
+
+EngineEffects::EngineEffects(Driver& driver, const EngineOptions& options, Deliver deliver)
+    : driver_(driver),
+      options_(options),
+      deliver_(std::move(deliver)),
+      launches_("stoker-launch", part(options.max_effects, 3)),
+      cancels_("stoker-cancel", part(options.max_effects, 3)),
+      quick_("stoker-notify", part(options.max_effects, 2)),
+      surveys_("stoker-survey", 2),
+      prunes_("stoker-prune", 1) {}
+
+void EngineEffects::answer(const Effect& effect, Outcome outcome) {
+    deliver_({.what = Answered{effect.operation, std::move(outcome)}, .actor = "driver"});
+}
+
+void EngineEffects::carry_out(Effect effect, const State& state) {
+    const auto shared = std::make_shared<const Effect>(std::move(effect));
+    switch (shared->verb) {
+        case Verb::launch: {
+            const Run& run = *state.find(shared->attempt.run);
+            const RunFolder folder = run_folder(options_.folder, run.id);
+            const bool own = run.spec.checkpoint.folder.starts_with('/');
+            launches_.add([this, shared, folder, checkpoints = folder.checkpoints(run.spec), own] {
+                launch(*shared, folder, checkpoints, own ? Cause::user_error : Cause::platform);
+            });
+            break;
+        }
+        case Verb::cancel:
+            cancels_.add([this, shared] {
+                cancel(shared, after(static_cast<double>(shared->grace_s) + options_.cancel_margin_s));
+            });
+            break;
+        case Verb::notify:
+            quick_.add([this, shared] {
+                answer(*shared, driver_.notify(shared->target, shared->epoch, shared->signal,
+                                               after(options_.call_timeout_s)));
+            });
+            break;
+        case Verb::release:
+            quick_.add([this, shared] {
+                answer(*shared, driver_.release(shared->target, after(options_.call_timeout_s)));
+            });
+            break;
+    }
+}
+
+void EngineEffects::launch(const Effect& effect, const RunFolder& folder, const std::string& checkpoints,
+                           Cause cause_of_folder) {
+    if (!checkpoints.empty()) {
+        std::unique_lock lock(mutex_);
+        pruned_.wait_for(lock, std::chrono::duration<double>(2 * kPruneLimitS),
+                         [&] { return stopping_ || !pruning_.contains(checkpoints); });
+        if (stopping_) return;
+    }
+    if (const Status made = make_run_folder(folder, {}); !made)
+        return answer(effect, {Certainty::rejected, Cause::platform, made.error().message()});
+    // What the steps of a graph share, too.
+    for (const RankSpec& rank : effect.gang.ranks) {
+        const auto shared = rank.environment.find("STOKER_GRAPH_DIR");
+        std::error_code ignored;  // a program that cannot write there says so itself
+        if (shared != rank.environment.end()) std::filesystem::create_directories(shared->second, ignored);
+        break;
+    }
+    if (const Status made = make_run_folder(folder, checkpoints); !made)
+        return answer(effect, {Certainty::rejected, cause_of_folder, made.error().message()});
+    Outcome outcome = driver_.launch(effect.operation, effect.gang, after(options_.launch_timeout_s));
+    // What a refused launch leaves explains itself in the outcome; nobody comes back for it.
+    if (outcome.certainty == Certainty::rejected) (void)driver_.release(effect.operation, after(kReleaseRejectedS));
+    answer(effect, std::move(outcome));
+}
+
+void EngineEffects::cancel(std::shared_ptr<const Effect> effect, Deadline deadline) {
+    const double slice = cancels_.waiting() > 0 ? kBusyCancelSliceS : kCancelSliceS;
+    const Deadline until = std::min(deadline, after(slice));
+    Outcome outcome = driver_.cancel(effect->target, effect->epoch, static_cast<double>(effect->grace_s), until);
+    // It was waiting for the end, not refused: again, behind the others.
+    if (outcome.certainty == Certainty::unknown && EffectClock::now() >= until && until < deadline) {
+        cancels_.add([this, effect, deadline] { cancel(effect, deadline); });
+        return;
+    }
+    answer(*effect, std::move(outcome));
+}
+
+void EngineEffects::list(std::uint64_t asked_seq) {
+    surveys_.add([this, asked_seq] {
+        Result<OursListing> ours = driver_.list_ours("", after(options_.call_timeout_s));
+        {
+            const std::lock_guard guard(mutex_);
+            driver_error_ = ours ? "" : ours.error().message();
+        }
+        Listing listing{.asked_seq = asked_seq, .ours = {.items = {}, .complete = false}};
+        if (ours) listing.ours = std::move(*ours);
+        deliver_({.what = Listed{std::move(listing)}, .actor = "driver"});
+    });
+}
+
+void EngineEffects::discover() {
+    {
+        const std::lock_guard guard(mutex_);
+        if (std::exchange(discovering_, true)) return;
+    }
+    surveys_.add([this] {
+        Result<std::vector<NodeInfo>> nodes = driver_.discover(after(options_.call_timeout_s));
+        {
+            const std::lock_guard guard(mutex_);
+            discovering_ = false;
+            driver_error_ = nodes ? "" : nodes.error().message();
+        }
+        if (nodes) deliver_({.what = SawNodes{std::move(*nodes)}, .actor = "driver"});
+    });
+}
+
+void EngineEffects::prune_after(std::span<const Record> records, const State& state) {
+    for (const Record& record : records) {
+        const auto* moved = std::get_if<AttemptMoved>(&record.body);
+        const Attempt* attempt = moved == nullptr ? nullptr : state.find(moved->attempt);
+        if (attempt == nullptr || attempt->live()) continue;
+        const Run& run = *state.find(moved->attempt.run);
+        const std::string folder = run_folder(options_.folder, run.id).checkpoints(run.spec);
+        if (folder.empty()) continue;
+        const bool in_use = std::any_of(state.live.begin(), state.live.end(), [&](RunId id) {
+            return run_folder(options_.folder, id).checkpoints(state.find(id)->spec) == folder;
+        });
+        if (in_use || prunes_.waiting() >= kMostPrunesWaiting) continue;
+        {
+            const std::lock_guard guard(mutex_);
+            if (!pruning_.insert(folder).second) continue;
+        }
+        prunes_.add([this, folder, keep = run.spec.checkpoint.keep] { prune(folder, keep); });
+    }
+}
+
+void EngineEffects::prune(const std::string& folder, int keep) {
+    const Deadline deadline = after(kPruneLimitS);
+    const auto stopping = [&] {
+        const std::lock_guard guard(mutex_);
+        return stopping_;
+    };
+    if (const auto checkpoints = list_checkpoints(folder)) {
+        for (const std::string& each : checkpoints_to_prune(*checkpoints, keep)) {
+            if (EffectClock::now() >= deadline || stopping()) break;
+            std::error_code ignored;  // it is looked at again after the next attempt
+            std::filesystem::remove_all(each, ignored);
+        }
+    }
+    {
+        const std::lock_guard guard(mutex_);
+        pruning_.erase(folder);
+    }
+    pruned_.notify_all();
+}
+
+void EngineEffects::stop() {
+    {
+        const std::lock_guard guard(mutex_);
+        stopping_ = true;
+    }
+    pruned_.notify_all();
+    for (Lane* lane : {&launches_, &cancels_, &quick_, &surveys_, &prunes_}) lane->stop();
+}
+
+void EngineEffects::count(EngineStats& stats) const {
+    for (const Lane* lane : {&launches_, &cancels_, &quick_}) {
+        stats.waiting_effects += lane->waiting();
+        stats.running_effects += lane->running();
+    }
+    const std::lock_guard guard(mutex_);
+    stats.driver_error = driver_error_;
+}
+
+}  // namespace stoker

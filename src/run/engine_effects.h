@@ -1,0 +1,53 @@
+// What the core wants done, done: driver calls on lanes of threads, whose outcomes come back as commands; and old
+// checkpoints pruned.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+
+#include "run/engine.h"
+#include "run/engine_lane.h"
+
+namespace stoker {
+
+class EngineEffects {
+public:
+    using Deliver = std::function<void(Command)>;
+    EngineEffects(Driver& driver, const EngineOptions& options, Deliver deliver);
+
+    // From the core's thread; none waits.
+    void carry_out(Effect effect, const State& state);
+    void list(std::uint64_t asked_seq);
+    void discover();  // unless one is under way
+    // Checkpoints of the attempts that these records ended, unless a live run has the same folder.
+    void prune_after(std::span<const Record> records, const State& state);
+
+    // Calls under way are waited for; they have deadlines.
+    void stop();
+    void count(EngineStats& stats) const;
+
+private:
+    void launch(const Effect& effect, const RunFolder& folder, const std::string& checkpoints, Cause cause_of_folder);
+    void cancel(std::shared_ptr<const Effect> effect, Deadline deadline);
+    void answer(const Effect& effect, Outcome outcome);
+    void prune(const std::string& folder, int keep);
+
+    Driver& driver_;
+    const EngineOptions& options_;
+    const Deliver deliver_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable pruned_;
+    std::set<std::string> pruning_;
+    bool discovering_ = false, stopping_ = false;
+    std::string driver_error_;
+
+    Lane launches_, cancels_, quick_, surveys_, prunes_;
+};
+
+}  // namespace stoker

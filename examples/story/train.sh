@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The end of `./dev demo`: plans a small language model, really trains it on this machine, kills one of its processes and the
 # server on the way, and shows that the result is the same. Leaves nothing behind.
-#   STOKER=build/release/stoker  STOKER_DEMO_LIMIT=280 (seconds)  STOKER_DEMO_KEEP=1 (keeps the folder)
+#   STOKER=build/release/stoker  STOKER_DEMO_LIMIT=600 (seconds, against hanging)  STOKER_DEMO_KEEP=1 (keeps the folder)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 stoker=$(readlink -f "${STOKER:-$here/../build/release/stoker}")
 python=/usr/bin/python3
-limit=${STOKER_DEMO_LIMIT:-280}
+limit=${STOKER_DEMO_LIMIT:-600}
 work=$(mktemp -d "${TMPDIR:-/tmp}/stoker-train.XXXXXX")
 export STOKER_FOLDER=$work/server OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 server=
@@ -20,10 +20,11 @@ die() {
 
 # Every process that carries this demo's folder in its arguments or environment: keepers and ranks have it in both.
 ours() {
-    grep -lsF -- "$work" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 | sort -un |
-        while read -r pid; do
-            [ "$pid" = $$ ] || [ "$pid" = "$BASHPID" ] || [ "$(ps -o pgid= -p "$pid" 2>/dev/null | tr -d ' ')" = "$own_group" ] || echo "$pid"
-        done
+    local pid
+    # grep says 2 for processes that ended while it looked.
+    for pid in $({ grep -lsF -- "$work" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null || true; } | cut -d/ -f3 | sort -un); do
+        [ "$(ps -o pgid= -p "$pid" 2>/dev/null | tr -d ' ')" = "$own_group" ] || [ ! -d "/proc/$pid" ] || echo "$pid"
+    done
 }
 own_group=$(ps -o pgid= -p $$ | tr -d ' ')
 
@@ -113,12 +114,12 @@ watching() {
     step=$(field metrics.step <<<"$2")
     step=${step%%.*}
     [ -n "$step" ] && [ -n "$(field checkpoints.newest.folder <<<"$2")" ] && [ "$(field run.state <<<"$2")" = running ] || return 0
-    if [ -z "$killed_rank" ] && [ "$step" -ge 50 ]; then
+    if [ -z "$killed_rank" ] && [ "$step" -ge 40 ]; then
         pid=$(field attempts.-1.ranks.1.pid <<<"$2")
         [ "${pid:-0}" -gt 1 ] && kill -9 "$pid" || die "rank 1 has no process to kill (pid '$pid')"
         killed_rank=$pid
         say "kill -9 $pid: rank 1 of $1 at step $step"
-    elif [ -n "$killed_rank" ] && [ -z "$killed_server" ] && [ "$step" -ge 120 ]; then
+    elif [ -n "$killed_rank" ] && [ -z "$killed_server" ] && [ "$step" -ge 90 ]; then
         pid=$(field attempts.-1.ranks.0.pid <<<"$2")
         say "kill -9 $server: the server at step $step"
         kill -9 "$server"
@@ -140,7 +141,7 @@ timeout 20 "$stoker" describe "$run"
 say "\$ stoker usage"
 timeout 20 "$stoker" usage
 
-say "The same small training, once undisturbed and once killed at every 15th step"
+say "The same small training, once undisturbed and once with a process killed at step 25"
 small() {
     cat <<END
 version: 1
@@ -156,7 +157,7 @@ run:
 END
 }
 small undisturbed "" >"$work/undisturbed.yaml"
-small killed ", TRAIN_DIE_AFTER: '1:15'" >"$work/killed.yaml"
+small killed ", TRAIN_DIE_AFTER: '1:25'" >"$work/killed.yaml"
 a=$(submit "$work/undisturbed.yaml") b=$(submit "$work/killed.yaml")
 wait_end "$a" true 1
 wait_end "$b" true 1

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "io/device_program.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -148,7 +149,9 @@ std::string CgroupHost::text() const {
     std::vector<std::string> controllers;
     for (const auto& [controller, folder] : v1) controllers.push_back(controller);
     std::string text;
-    if (!unified.empty()) text = unified_limits ? "cgroup v2 (limits, kill)" : "cgroup v2 (kill)";
+    if (!unified.empty())
+        text = std::string("cgroup v2 (") + (unified_limits ? "limits, " : "") + (unified_devices ? "devices, " : "") +
+               "kill)";
     if (!v1.empty()) text += (text.empty() ? "cgroup v1 (" : ", v1 (") + join(controllers, ", ") + ")";
     return text;
 }
@@ -179,6 +182,7 @@ CgroupHost discover_cgroups(const std::string& root) {
             break;
         }
     }
+    host.unified_devices = !host.unified.empty() && !host.v1.contains("devices") && device_programs_work();
     return host;
 }
 
@@ -213,10 +217,11 @@ Result<DeviceNumbers> device_numbers(const std::string& file) {
 }
 
 std::vector<std::string> usual_devices() {
-    // Documentation/admin-guide/devices.txt: null, zero, full, random, urandom, tty, ptmx, pts, fuse, tun. Making a node
-    // (m) gives no access to it.
-    std::vector<std::string> rules = {"c 1:3 rwm", "c 1:5 rwm",   "c 1:7 rwm",    "c 1:8 rwm",    "c 1:9 rwm", "c 5:0 rwm",
-                                      "c 5:2 rwm", "c 136:* rwm", "c 10:229 rwm", "c 10:200 rwm", "c *:* m",   "b *:* m"};
+    // Documentation/admin-guide/devices.txt: null, zero, full, random, urandom, tty, ptmx, pts, fuse, tun. Making a
+    // node (m) gives no access to it.
+    std::vector<std::string> rules = {"c 1:3 rwm",    "c 1:5 rwm",    "c 1:7 rwm", "c 1:8 rwm",
+                                      "c 1:9 rwm",    "c 5:0 rwm",    "c 5:2 rwm", "c 136:* rwm",
+                                      "c 10:229 rwm", "c 10:200 rwm", "c *:* m",   "b *:* m"};
     std::error_code code;
     for (fs::directory_iterator it("/dev/infiniband", code), end; !code && it != end; it.increment(code))
         if (const auto numbers = device_numbers(it->path().string()))
@@ -226,15 +231,15 @@ std::vector<std::string> usual_devices() {
 }
 
 Status Cgroup::limit_devices(const std::vector<std::string>& files) const {
-    const auto base = host_->v1.find("devices");
-    if (base == host_->v1.end()) return Error(ErrorKind::unsupported, "devices cannot be limited without cgroup v1");
-    const std::string group = base->second + "/" + name_;
     std::vector<std::string> rules = usual_devices();
     for (const std::string& file : files) {
         TRY(const DeviceNumbers numbers, device_numbers(file));
         rules.push_back(std::string(1, numbers.type) + " " + std::to_string(numbers.major) + ":" +
                         std::to_string(numbers.minor) + " rwm");
     }
+    const auto base = host_->v1.find("devices");
+    if (base == host_->v1.end()) return attach_device_program(host_->unified + "/" + name_, rules);
+    const std::string group = base->second + "/" + name_;
     TRY_VOID(write_value(group + "/devices.deny", "a"));
     // One that the group above does not have cannot be given; a program that needs it is told so by its open().
     for (const std::string& rule : rules)

@@ -18,12 +18,13 @@ namespace stoker {
 struct CgroupHost {
     std::string unified;                // of version 2; empty: none
     bool unified_limits = false;        // memory is limited through version 2
+    bool unified_devices = false;       // so are devices
     std::map<std::string, std::string>  // version 1, by controller: memory, cpu, pids, freezer, devices
         v1;
 
     bool limits_memory() const { return unified_limits || v1.contains("memory"); }
     bool limits_cpu() const { return unified_limits || v1.contains("cpu"); }
-    bool limits_devices() const { return v1.contains("devices"); }
+    bool limits_devices() const { return unified_devices || v1.contains("devices"); }
     bool kills() const { return !unified.empty() || v1.contains("freezer"); }
     std::string text() const;  // "cgroup v2 (kill), v1 (cpu, memory, pids)"; empty: nothing is possible
 };
@@ -53,7 +54,7 @@ public:
 
     Status create() const;  // with its parents; fine when it is there
     Status limit(const CgroupLimits& limits) const;
-    Status join() const;  // the calling process
+    Status join() const;             // the calling process
     std::int64_t oom_kills() const;  // with the groups below
     std::vector<pid_t> processes() const;
     void kill() const;    // SIGKILL to everything inside and below, without a chance to fork away

@@ -1,12 +1,16 @@
 #include "io/cgroup.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 
+#include "io/device_program.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -25,6 +29,51 @@ TEST(Cgroup, HostSaysWhatItHas) {
     EXPECT_EQ((CgroupHost{.unified = "/x", .unified_limits = true}).text(), "cgroup v2 (limits, kill)");
     EXPECT_EQ((CgroupHost{.unified = "/x", .v1 = {{"memory", "/m"}, {"cpu", "/c"}}}).text(),
               "cgroup v2 (kill), v1 (cpu, memory)");
+}
+
+// How a rank that tries to open a file fails: errno, 0 when it does not.
+int opening(const Cgroup& group, const char* file) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (!group.join()) ::_exit(99);
+        ::_exit(::open(file, O_RDONLY | O_CLOEXEC) >= 0 ? 0 : errno);
+    }
+    const auto status = reap(child, std::chrono::steady_clock::now() + std::chrono::seconds(10));
+    return status ? WEXITSTATUS(*status) : -1;
+}
+
+// A rank that is to have one device opens that and no other; what every program needs stays open. By version 1 and, as
+// on a machine that has only that, by version 2.
+TEST(Cgroup, OnlyGivenDevicesOpen) {
+    for (const bool unified : {false, true}) {
+        CgroupHost host = discover_cgroups();
+        if (unified) {
+            host.v1.erase("devices");
+            host.unified_devices = !host.unified.empty() && device_programs_work();
+        }
+        if (!host.limits_devices()) {
+            std::puts(unified ? "no device programs here" : "no devices controller here");
+            continue;
+        }
+        const std::string name = "stoker-devices-" + std::to_string(::getpid());
+        const Cgroup none(host, name + "/none"), one(host, name + "/one");
+        ASSERT_TRUE(none.create() && one.create());
+        ASSERT_EQ(opening(none, "/dev/kmsg"), 0);
+        EXPECT_TRUE(none.limit({.devices = std::vector<std::string>{}}));
+        EXPECT_EQ(opening(none, "/dev/kmsg"), EPERM) << unified;
+        EXPECT_EQ(opening(none, "/dev/null"), 0) << unified;
+        EXPECT_TRUE(one.limit({.devices = std::vector<std::string>{"/dev/kmsg"}}));
+        EXPECT_EQ(opening(one, "/dev/kmsg"), 0) << unified;
+        EXPECT_EQ(opening(one, "/dev/loop-control"), EPERM) << unified;
+        EXPECT_EQ(opening(one, "/dev/urandom"), 0) << unified;
+        const Status missing = none.limit({.devices = std::vector<std::string>{"/dev/no-such-gpu"}});
+        ASSERT_FALSE(missing);
+        EXPECT_NE(missing.error().message().find("/dev/no-such-gpu"), std::string::npos);
+        const Cgroup both(host, name);
+        for (int tries = 0; !both.remove() && tries < 200; ++tries) ::usleep(5000);
+        EXPECT_TRUE(both.remove());
+    }
+    EXPECT_FALSE(device_numbers("/proc/self/stat").ok());
 }
 
 class RealCgroup : public ::testing::TestWithParam<bool> {

@@ -134,6 +134,14 @@ private:
         return path;
     }
 
+    // "./bundle" is a folder beside the file; anything else is a name.
+    std::string image_of(const RunFields& own) const {
+        namespace fs = std::filesystem;
+        const std::string& given = own.image.empty() ? run_.image : own.image;
+        if (!given.starts_with("./") && !given.starts_with("../")) return given;
+        return (fs::path(context_.folder) / given).lexically_normal().string();
+    }
+
     LeaseSpec lease() const {
         LeaseSpec lease;
         if (!run_.lease) return lease;
@@ -181,7 +189,7 @@ private:
                     run_.foreign ? value.text : replace_parameters(value.text, point.parameters, false);
         for (const auto& [key, value] : point.environment) spec.environment[key] = value;
         spec.folder = folder_of(own);
-        spec.image = own.image.empty() ? run_.image : own.image;
+        spec.image = image_of(own);
         places(own, spec);
         spec.max_restarts = either(&RunFields::restarts).value_or(spec.max_restarts);
         spec.max_attempts = either(&RunFields::attempts).value_or(spec.max_attempts);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "contract/driver_contract.h"
 #include "contract/local_harness.h"
+#include "deploy/local/box.h"
 #include "io/cgroup.h"
 #include "io/files.h"
 #include "io/namespaces.h"
@@ -474,7 +475,7 @@ TEST_P(LocalEngine, RefusalsSayWhatToDo) {
     cases.emplace_back(wrong, "a script begins with a line like #!/bin/sh");
     wrong = gang("true");
     wrong.image = "docker.io/library/alpine";
-    cases.emplace_back(wrong, "does not run images yet");
+    cases.emplace_back(wrong, why_no_images(GetParam()).empty() ? "is no OCI bundle" : "images need");
     wrong = gang("true");
     wrong.ranks[0].environment = {{"BAD=KEY", "1"}};
     cases.emplace_back(wrong, "no name of an environment variable");

@@ -336,6 +336,14 @@ def stoker_run_kills_leave_the_same_weights(folder):
     assert digest in done.stdout + done.stderr, f"the digest {digest} is not in the output: {done.stdout[-3000:]}"
 
 
+def end_all(folder):
+    """What carries the folder in its environment or arguments, should anything still run after a test that failed."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int(process.name) != os.getpid() and any(folder.encode() in (process / name).read_bytes() for name in ("environ", "cmdline")):
+                os.kill(int(process.name), signal.SIGKILL)
+
+
 def main():
     global PYTHON, STOKER
     parser = argparse.ArgumentParser()
@@ -350,6 +358,7 @@ def main():
         return 0
     has_run = bool(STOKER) and subprocess.run([STOKER, "run", "--help"], capture_output=True).returncode == 0
     good = bad = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="stoker-train-") as root:
         shared = pathlib.Path(root)
         for function in TESTS:
@@ -368,6 +377,8 @@ def main():
             except Exception as problem:  # pylint: disable=broad-except
                 bad += 1
                 print(f"FAILED: {name}: {type(problem).__name__}: {problem}", flush=True)
+            finally:
+                end_all(root)
     print(f"{good} passed, {bad} failed")
     return 1 if bad else 0
 

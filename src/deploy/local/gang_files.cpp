@@ -195,6 +195,7 @@ Json to_json(const LaunchOrder& order) {
         .set("tree", to_string(order.tree))
         .set("cgroup_unified", order.cgroups.unified)
         .set("cgroup_unified_limits", order.cgroups.unified_limits)
+        .set("cgroup_unified_devices", order.cgroups.unified_devices)
         .set("cgroup_v1", map_of(order.cgroups.v1))
         .set("max_processes", order.max_processes)
         .set("status_retry_s", order.status_retry_s)
@@ -242,6 +243,7 @@ Result<LaunchOrder> parse_launch_order(std::string_view text, const std::string&
     LaunchOrder order{.tree = fields.choice<TreeKind>("tree", kTreeKinds),
                       .cgroups = {.unified = fields.text("cgroup_unified"),
                                   .unified_limits = fields.boolean("cgroup_unified_limits"),
+                                  .unified_devices = fields.boolean("cgroup_unified_devices"),
                                   .v1 = fields.map("cgroup_v1")},
                       .max_processes = fields.integer<std::int64_t>("max_processes"),
                       .isolate_devices = fields.boolean("isolate_devices"),

@@ -11,8 +11,14 @@ namespace {
 LaunchOrder sample_order() {
     LaunchOrder order{.operation = {"k3x7q", 99},
                       .tree = TreeKind::cgroup,
-                      .cgroups = {.unified = "/sys/fs/cgroup", .unified_limits = true, .v1 = {{"memory", "/m"}}},
+                      .cgroups = {.unified = "/sys/fs/cgroup",
+                                  .unified_limits = true,
+                                  .unified_devices = true,
+                                  .v1 = {{"memory", "/m"}}},
                       .max_processes = 5,
+                      .isolate_devices = true,
+                      .device_files = {{"/dev/nvidia0", "/dev/nvidiactl"}},
+                      .image_digest = "sha256:ab",
                       .status_retry_s = 1.5};
     order.gang = {.attempt = {{7}, 2}, .epoch = (std::uint64_t{1} << 60) + 1, .folder = "/w", .log_folder = "/l"};
     order.gang.ranks = {{.node = "alpha",

@@ -12,7 +12,9 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "deploy/local/box.h"
 #include "deploy/local/gang_end.h"
+#include "deploy/local/image.h"
 #include "io/process.h"
 
 extern char** environ;
@@ -45,11 +47,17 @@ std::string problem_of_rank(const RankSpec& rank) {
     return rank.cpu_milli < 0 || rank.memory_bytes < 0 ? "a limit is negative" : "";
 }
 
+std::string problem_of_image(const std::string& image, TreeKind tree) {
+    if (!can_be_written(image)) return "the name of the image is not UTF-8";
+    if (std::string why = why_no_images(tree); !why.empty()) return why;
+    const auto bundle = read_bundle(image);
+    return bundle ? std::string() : bundle.error().message();
+}
+
 std::string problem_of_gang(const OperationId& operation, const GangSpec& gang) {
     if (!OperationId::parse(operation.text())) return "not an id of an operation: " + operation.text();
     if (!gang.attempt) return "an attempt is missing";
     if (gang.ranks.empty()) return "a gang has at least one rank";
-    if (!gang.image.empty()) return "the local engine does not run images yet: " + gang.image;
     if (!can_be_written(gang.folder) || !can_be_written(gang.log_folder)) return "the name of a folder is not UTF-8";
     for (std::size_t i = 0; i < gang.ranks.size(); ++i)
         if (const std::string problem = problem_of_rank(gang.ranks[i]); !problem.empty())
@@ -163,12 +171,16 @@ bool remove_gang_folder(const std::string& folder) {
     return true;
 }
 
-Outcome check_gang(const OperationId& operation, const GangSpec& gang, const std::vector<NodeInfo>& nodes) {
+Outcome check_gang(const OperationId& operation, const GangSpec& gang, const std::vector<NodeInfo>& nodes,
+                   TreeKind tree) {
     if (const std::string problem = problem_of_gang(operation, gang); !problem.empty())
         return rejected(Cause::user_error, problem);
     for (std::size_t i = 0; i < gang.ranks.size(); ++i)
         if (const std::string missing = missing_on(nodes, gang.ranks[i]); !missing.empty())
             return rejected(Cause::no_capacity, "rank " + std::to_string(i) + ": " + missing);
+    if (!gang.image.empty())
+        if (const std::string problem = problem_of_image(gang.image, tree); !problem.empty())
+            return rejected(Cause::user_error, problem);
     return confirmed();
 }
 
@@ -178,12 +190,18 @@ Outcome launch_gang(const std::string& folder, LaunchOrder order, const std::vec
         if (errno != EEXIST) return rejected(Cause::platform, "cannot make " + folder + ": " + std::strerror(errno));
         if (auto known = outcome_of_existing(folder, order.operation, deadline)) return *known;
     }
-    for (std::string* path : {&order.gang.folder, &order.gang.log_folder})
+    for (std::string* path : {&order.gang.folder, &order.gang.log_folder, &order.gang.image})
         if (!path->empty()) *path = absolute_path(*path);
     const auto give_up = [&](Cause cause, std::string_view why) {
         remove_gang_folder(folder);  // no keeper has seen it
         return rejected(cause, why);
     };
+    if (!order.gang.image.empty()) {
+        const auto bundle = read_bundle(order.gang.image);
+        auto digest = bundle ? bundle_digest(*bundle) : Result<std::string>(bundle.error());
+        if (!digest) return give_up(Cause::user_error, digest.error().message());
+        order.image_digest = std::move(*digest);
+    }
     const std::string text = to_json(order).dump(0);
     if (text.size() > kMaxOrderBytes)
         return give_up(Cause::user_error, "arguments and environments of all ranks together have more than " +
@@ -200,7 +218,7 @@ Outcome launch_gang(const std::string& folder, LaunchOrder order, const std::vec
     // The child has forked the keeper proper and ended.
     reap(*child, Clock::now() + std::chrono::milliseconds(100));
     if (!heard) return unknown("the keeper has not said yet whether the ranks run");
-    if (word == "started\n") return confirmed();
+    if (word == "started\n") return confirmed(order.image_digest.empty() ? "" : "image " + order.image_digest);
     auto status = read_gang_status(folder);
     if (!status || status->state != GangState::ended)
         status = bury(folder, order, std::min(deadline, Clock::now() + kCleanUpLimit));

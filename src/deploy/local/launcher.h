@@ -16,7 +16,8 @@ Outcome rejected(Cause cause, std::string_view detail);
 Outcome unknown(std::string_view detail);
 
 // rejected when the gang cannot run on these nodes, whatever else happens.
-Outcome check_gang(const OperationId& operation, const GangSpec& gang, const std::vector<NodeInfo>& nodes);
+Outcome check_gang(const OperationId& operation, const GangSpec& gang, const std::vector<NodeInfo>& nodes,
+                   TreeKind tree);
 
 // Makes `folder`, starts a keeper in it with the program `keeper` (empty: this one), and waits for its word. A folder
 // that is there already is the same launch made before: its outcome is told, and nothing is started.

@@ -16,11 +16,11 @@ TEST(CheckGang, NamesTheRankAndTheReason) {
     const OperationId id{"aaaaa", 1};
     GangSpec good{.attempt = {{1}, 1}};
     good.ranks = {{.node = "alpha", .arguments = {"true"}, .devices = {"0"}}};
-    EXPECT_EQ(check_gang(id, good, nodes).certainty, Certainty::confirmed);
+    EXPECT_EQ(check_gang(id, good, nodes, TreeKind::process_group).certainty, Certainty::confirmed);
     const auto words = [&](auto change) {
         GangSpec gang = good;
         change(gang);
-        const Outcome outcome = check_gang(id, gang, nodes);
+        const Outcome outcome = check_gang(id, gang, nodes, TreeKind::process_group);
         EXPECT_EQ(outcome.certainty, Certainty::rejected);
         return outcome.detail;
     };
@@ -32,7 +32,7 @@ TEST(CheckGang, NamesTheRankAndTheReason) {
     EXPECT_EQ(words([](GangSpec& gang) { gang.ranks[0].devices = {"7"}; }), "rank 0: node alpha has no device 7");
     EXPECT_EQ(words([](GangSpec& gang) { gang.ranks[0].arguments.push_back(std::string("a\0b", 3)); }),
               "rank 0: the argument a?b is not UTF-8");
-    EXPECT_EQ(check_gang({"bad!!", 1}, good, nodes).certainty, Certainty::rejected);
+    EXPECT_EQ(check_gang({"bad!!", 1}, good, nodes, TreeKind::process_group).certainty, Certainty::rejected);
 }
 
 // A removal that was cut off is finished by the next one, and what is gone is removed.

@@ -18,8 +18,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "deploy/local/control.h"
 #include "deploy/local/box.h"
+#include "deploy/local/control.h"
 #include "deploy/local/gang_end.h"
 #include "deploy/local/launcher.h"
 #include "io/namespaces.h"
@@ -88,7 +88,7 @@ public:
     Result<std::vector<NodeInfo>> discover(Deadline) override { return options_.nodes; }
 
     Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline deadline) override {
-        if (Outcome sound = check_gang(operation, gang, options_.nodes); sound.certainty == Certainty::rejected)
+        if (Outcome sound = check_gang(operation, gang, options_.nodes, tree_); sound.certainty == Certainty::rejected)
             return sound;
         {
             const std::lock_guard guard(mutex_);

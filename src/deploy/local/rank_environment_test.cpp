@@ -16,10 +16,13 @@ TEST(RankEnvironment, LocalRanksCountOnTheirNode) {
     LaunchOrder order{.operation = {"aaaaa", 1}};
     order.gang.attempt = {{1}, 1};
     for (const char* node : {"b", "a", "b", "a", "b"}) order.gang.ranks.push_back({.node = node, .arguments = {"x"}});
+    order.gang.ranks[4].environment = {{"MASTER_PORT", "20001"}, {"MASTER_ADDR", "elsewhere"}, {"GROUP_RANK", "9"}};
     const auto last = rank_environment(order, 4, 1234, "/hosts", {{"HOME", "/root"}, {"AWS_SECRET", "s"}});
     EXPECT_EQ(last.at("LOCAL_RANK"), "2");
     EXPECT_EQ(last.at("LOCAL_WORLD_SIZE"), "3");
     EXPECT_EQ(last.at("NODE_RANK"), "0");
+    EXPECT_EQ(last.at("GROUP_RANK"), "9");  // what the user says wins
+    EXPECT_EQ(last.at("MASTER_ADDR"), "127.0.0.1");
     EXPECT_EQ(last.at("SLURM_JOB_NUM_NODES"), "2");
     EXPECT_EQ(last.at("MASTER_PORT"), "1234");
     EXPECT_EQ(last.at("HOME"), "/root");

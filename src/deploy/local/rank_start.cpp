@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "deploy/local/box.h"
 #include "deploy/local/rank_environment.h"
 
 extern char** environ;
@@ -27,6 +28,7 @@ struct Report {
     enum Kind : int { ready, failed } kind = ready;
     Cause cause = Cause::none;
     std::int64_t outer_pid = 0;
+    pid_t box = 0;  // of a rank in an image: its first process, which comes to the keeper
     std::array<char, 1024> text{};
 };
 
@@ -41,8 +43,8 @@ public:
     Entrance(const LaunchOrder& order, std::size_t rank, int report, int gate, const UniqueFd& outer_proc)
         : order_(order), rank_(rank), report_(report), gate_(gate), outer_proc_(outer_proc) {}
 
-    [[noreturn]] void run(const std::map<std::string, std::string>& environment, const std::string& log_folder,
-                          pid_t keeper) {
+    [[noreturn]] void run(const std::map<std::string, std::string>& environment, const std::string& run_folder,
+                          const std::string& log_folder, pid_t keeper) {
         // The keeper may have gone before the kernel was asked to tell.
         if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != keeper) ::_exit(127);
         ::setsid();
@@ -50,22 +52,39 @@ public:
         set_limits();
         open_files(log_folder);
         enter_folder();
+        if (!order_.gang.image.empty()) run_in_box(environment, run_folder);
         const FoundProgram program = find_program(spec().arguments[0], environment.at("PATH"), order_.gang.folder);
         if (program.path.empty()) fail(Cause::user_error, program.problem);
         std::vector<std::string> entries;
         for (const auto& [key, value] : environment) entries.push_back(key + "=" + value);
         reset_signals();
         tell({.kind = Report::ready, .outer_pid = outer_pid()});
-        char go = 0;
-        ssize_t got = 0;
-        while ((got = ::read(gate_, &go, 1)) < 0 && errno == EINTR) {
-        }
-        if (got != 1) ::_exit(127);  // not all came
+        wait_for_all();
         execute(program.path, entries);
     }
 
 private:
     const RankSpec& spec() const { return order_.gang.ranks[rank_]; }
+
+    // Makes the box and starts it, and then is not needed any more.
+    [[noreturn]] void run_in_box(const std::map<std::string, std::string>& environment, const std::string& run_folder) {
+        reset_signals();
+        const auto box = create_box(run_folder, order_, rank_, environment);
+        if (!box) fail(Cause::user_error, box.error().message());
+        tell({.kind = Report::ready, .outer_pid = *box, .box = *box});
+        wait_for_all();
+        if (const Status started = start_box(run_folder, order_, rank_); !started)
+            fail(Cause::platform, started.error().message());
+        ::_exit(0);
+    }
+
+    void wait_for_all() const {
+        char go = 0;
+        ssize_t got = 0;
+        while ((got = ::read(gate_, &go, 1)) < 0 && errno == EINTR) {
+        }
+        if (got != 1) ::_exit(127);  // not all came
+    }
 
     void tell(const Report& report) { (void)(::write(report_, &report, sizeof report) > 0); }
     [[noreturn]] void fail(Cause cause, const std::string& text) {
@@ -197,6 +216,7 @@ bool hear(std::vector<Child>& children, Deadline deadline, StartResult& result) 
         if (got == sizeof report && report.kind == Report::ready) {
             child.ready = true;
             result.ranks[who[i]].outer_pid = report.outer_pid;
+            if (report.box != 0) result.ranks[who[i]].pid = report.box;
         } else if (got == sizeof report) {
             result.cause = report.cause;
             result.detail = report.text.data();
@@ -219,13 +239,17 @@ Result<std::vector<Child>> fork_ranks(const LaunchOrder& order, const std::strin
     const pid_t keeper = ::getpid();
     std::vector<Child> children;
     for (std::size_t rank = 0; rank < order.gang.ranks.size(); ++rank) {
-        const auto environment = rank_environment(order, rank, port, run_folder + "/hostfile", own);
+        // An image brings its own PATH, HOME and so on.
+        const std::map<std::string, std::string> none;
+        const auto environment =
+            rank_environment(order, rank, port, run_folder + "/hostfile", order.gang.image.empty() ? own : none);
         TRY(PipePair report, make_pipe());
         const pid_t pid = ::fork();
         if (pid < 0) return Error(ErrorKind::exhausted, std::string("cannot fork: ") + std::strerror(errno));
         if (pid == 0) {
             ::close(gate.write.get());  // or the end of the keeper would not be seen
-            Entrance(order, rank, report.write.get(), gate.read.get(), outer_proc).run(environment, log_folder, keeper);
+            Entrance(order, rank, report.write.get(), gate.read.get(), outer_proc)
+                .run(environment, run_folder, log_folder, keeper);
         }
         result.ranks.push_back({.pid = pid, .outer_pid = pid});
         children.push_back({.report = std::move(report.read)});

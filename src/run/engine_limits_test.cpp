@@ -11,6 +11,7 @@
 #include <set>
 
 #include "run/engine_testing.h"
+#include "run/rules.h"
 
 namespace stoker {
 namespace {
@@ -41,7 +42,7 @@ TEST(EngineLimitsTest, AnEvictedRunGoesOnFromItsCheckpoint) {
     ASSERT_TRUE(rig.says(id, "ready"));
     ASSERT_TRUE(rig.ask({.what = EvictRun{.run = id, .notice_s = 30}}).ok());
     ASSERT_TRUE(rig.reaches(id, RunState::succeeded));
-    const Run run = rig.run(id);
+    const stoker::Run run = rig.run(id);
     ASSERT_EQ(run.attempts.size(), 2u);
     EXPECT_EQ(run.attempts[0].cause, Cause::preempted);
     EXPECT_EQ(run.attempts[1].resume_from, rig.folder(id).path + "/checkpoints/step-000003");
@@ -102,7 +103,7 @@ TEST(EngineLimitsTest, TheQueueIsBoundedAndEveryoneTakenIsAnswered) {
             ++answered;
         });
         (status ? taken : refused) += 1;
-        if (!status) EXPECT_EQ(status.error().kind(), ErrorKind::exhausted);
+        EXPECT_TRUE(status.ok() || status.error().kind() == ErrorKind::exhausted);
     }
     EXPECT_GE(taken, 4);
     EXPECT_GT(refused, 0);

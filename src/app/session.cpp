@@ -156,9 +156,13 @@ Result<Catalog*> Session::catalog() {
 }
 
 Result<Workload> load_workload(Session& session, const std::string& path) {
+    TRY(const Document document, session.read_document(path));
+    return load_workload(session, document, path);
+}
+
+Result<Workload> load_workload(Session& session, const Document& document, const std::string& path) {
     namespace fs = std::filesystem;
     TRY(Catalog * catalog, session.catalog());
-    TRY(const Document document, session.read_document(path));
     const fs::path folder = path == "-" ? fs::path(".") : fs::path(path).parent_path();
     const FileLoader load = [&](const std::string& name) {
         fs::path file = fs::path(name).is_absolute() ? fs::path(name) : folder / name;

@@ -36,6 +36,8 @@ private:
 
 // Reads a workload file ("-": stdin), with the config.json and node files it names relative to it.
 Result<Workload> load_workload(Session& session, const std::string& path);
+// The same of a file that has been read.
+Result<Workload> load_workload(Session& session, const Document& document, const std::string& path);
 // Adds what --skus, --usage, --prices, --nodes name to the options and the catalogue.
 Result<PlanOptions> plan_options(Session& session, const Args& args);
 const std::vector<OptionSpec>& planning_options();  // the options of the above

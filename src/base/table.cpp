@@ -159,6 +159,15 @@ Json field_schema(const FieldInfo& field) {
     if (type == "list of one of") return list_or_one(one_of(field.choices));
     if (type == "list of text")
         return list_or_one(Json::object().set("type", Json::array().push("string").push("number")));
+    if (type == "text or list of text")
+        return list_or_one(Json::object().set("type", Json::array().push("string").push("number").push("boolean")));
+    if (type == "mapping of text")
+        return typed("object").set(
+            "additionalProperties",
+            Json::object().set("type", Json::array().push("string").push("number").push("boolean")));
+    if (type == "mapping of lists")
+        return typed("object").set("minProperties", 1).set("additionalProperties", typed("array").set("minItems", 1));
+    if (type == "list of whole number") return list_or_one(bounded(typed("integer"), field));
     if (field.record != nullptr) {
         Json record = record_schema(*field.record);
         return type.starts_with("list of ") ? typed("array").set("items", std::move(record)) : record;

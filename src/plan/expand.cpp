@@ -20,7 +20,7 @@ double share_busy(const Prediction& prediction) {
 
 CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing, double evictions_per_hour) {
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
-    const CheckpointSpec& spec = context.workload.checkpoint;
+    const CheckpointSettings& spec = context.workload.checkpoint;
     // Jobs whose nodes work alone lose one node's work at a time: each behaves like a job of one node.
     const double nodes = point.gang ? point.nodes : 1;
     FailureModel failures{.failures_per_gpu_hour = context.settings.failures_per_gpu_hour,

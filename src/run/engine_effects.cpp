@@ -85,6 +85,13 @@ void EngineEffects::launch(const Effect& effect, const RunFolder& folder, const 
     }
     if (const Status made = make_run_folder(folder, {}); !made)
         return answer(effect, {Certainty::rejected, Cause::platform, made.error().message()});
+    // What the steps of a graph share, too.
+    for (const RankSpec& rank : effect.gang.ranks) {
+        const auto shared = rank.environment.find("STOKER_GRAPH_DIR");
+        std::error_code ignored;  // a program that cannot write there says so itself
+        if (shared != rank.environment.end()) std::filesystem::create_directories(shared->second, ignored);
+        break;
+    }
     if (const Status made = make_run_folder(folder, checkpoints); !made)
         return answer(effect, {Certainty::rejected, cause_of_folder, made.error().message()});
     Outcome outcome = driver_.launch(effect.operation, effect.gang, after(options_.launch_timeout_s));

@@ -362,6 +362,9 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
                      "the workload file is empty: training or inference? how many parameters does the model have?",
                      root.pos, "stoker template list shows files to start from");
     }
+    if (is_run_file(root))
+        return Error(ErrorKind::invalid, "there is nothing to plan: the file only says what to run", root.pos,
+                     "stoker run starts it; kind, model and data would tell what is planned");
     Problems problems;
     WorkloadForm workload = workload_table().read(root, problems);
     workload.pos = root.pos;
@@ -378,6 +381,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
     }
     resolve_where(workload, catalog, load, problems);
     check_workload(workload, problems);
+    if (workload.run) check_run_section(*workload.run, problems);
     if (!problems.empty()) {
         const auto before = [](const Problem& a, const Problem& b) {
             return std::pair(a.pos.line, a.pos.column) < std::pair(b.pos.line, b.pos.column);

@@ -14,6 +14,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "catalog/catalog.h"
+#include "sizing/run_section.h"
 
 namespace stoker {
 
@@ -118,7 +119,7 @@ struct LoraSpec {
     std::string targets = "all-linear";  // all-linear, attention
 };
 
-struct CheckpointSpec {
+struct CheckpointSettings {
     std::optional<Seconds> every;
     std::optional<Bytes> write_bandwidth_per_second;
     bool asynchronous = false;
@@ -153,7 +154,7 @@ struct Workload {
     ObjectiveSpec objective;
     WhereSpec where;
     LayoutSpec layout;
-    CheckpointSpec checkpoint;
+    CheckpointSettings checkpoint;
     DiskSpec disk;
     std::string orchestrator;  // wanted: aks, azure-ml, vmss, cyclecloud-slurm, batch, ray, slurm, local; empty: chosen
     std::string use_case;      // chatbot, medical-imaging, ...: sets defaults, see templates
@@ -164,6 +165,7 @@ struct Workload {
     std::optional<double> vcpu_hours, gpu_hours;  // preprocessing, simulation: amount of work, when known
     std::optional<Seconds> period;                // notebook, endpoint: how long it is kept
     std::vector<std::string> needs;               // software: pytorch, jupyter, mpi, ...
+    std::optional<RunSection> run;                // how it is started; nothing is planned by it
     std::vector<std::string> assumptions;         // everything taken for granted, in words, for the plan to show
     SourcePos pos;
     std::map<std::string, SourcePos>

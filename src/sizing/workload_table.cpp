@@ -397,14 +397,14 @@ RecordTable<LoraSpec> lora_table() {
     return table;
 }
 
-RecordTable<CheckpointSpec> checkpoint_table() {
-    RecordTable<CheckpointSpec> table("checkpoint", "How progress is saved.");
-    table.seconds("every", &CheckpointSpec::every,
+RecordTable<CheckpointSettings> checkpoint_table() {
+    RecordTable<CheckpointSettings> table("checkpoint", "How progress is saved.");
+    table.seconds("every", &CheckpointSettings::every,
                   "Time between checkpoints; the best one is computed when nothing is said.", "30m", 1, kYear);
     table.other_names({"interval", "checkpoint_interval", "frequency"});
-    bandwidth(table, "write_bandwidth", &CheckpointSpec::write_bandwidth_per_second,
+    bandwidth(table, "write_bandwidth", &CheckpointSettings::write_bandwidth_per_second,
               "What storage takes from all nodes together.", "10GB/s");
-    table.flag("asynchronous", &CheckpointSpec::asynchronous, "Training goes on while the checkpoint is written.");
+    table.flag("asynchronous", &CheckpointSettings::asynchronous, "Training goes on while the checkpoint is written.");
     return table;
 }
 
@@ -592,6 +592,8 @@ RecordTable<WorkloadForm> make_workload_table() {
     table.other_names({"duration", "hours", "lease", "uptime"});
     names(table, "needs", &Workload::needs, "Software that must be there.", "[pytorch, jupyter]");
     table.other_names({"software", "requirements", "packages", "image"});
+    table.record("run", &Workload::run, run_section_table(),
+                 "How it is started: stoker run and stoker submit read this.");
     return table;
 }
 

@@ -1,0 +1,193 @@
+#include "app/run_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text.h"
+#include "io/files.h"
+#include "io/sha256.h"
+#include "plan/context.h"
+#include "run/compile.h"
+#include "run/source.h"
+
+namespace stoker {
+namespace {
+
+constexpr auto kGitTime = std::chrono::seconds(5);
+
+// A value of the command line, read as the same key of the file is.
+Status set_field(RunSection& section, std::string_view option, const std::string& key, const std::string& text) {
+    auto node = std::make_unique<Node>();
+    node->kind = NodeKind::mapping;
+    auto value = std::make_unique<Node>();
+    value->kind = NodeKind::string;
+    value->text = text;
+    node->members.push_back({key, {}, std::move(value)});
+    Problems problems;
+    const RunSection read = run_section_table().read(*node, problems);
+    if (!problems.empty()) {
+        for (Problem& problem : problems) {
+            const std::string before = key + ": ";
+            if (problem.message.starts_with(before)) problem.message.erase(0, before.size());
+            problem.message = fmt::format("--{}: {}", option, problem.message);
+        }
+        return Error(ErrorKind::invalid, std::move(problems));
+    }
+    if (key == "memory") section.memory = read.memory;
+    if (key == "lease") section.lease = read.lease;
+    if (key == "timeout") section.timeout = read.timeout;
+    if (key == "class") section.run_class = read.run_class;
+    return done();
+}
+
+Result<std::pair<std::string, std::string>> key_and_value(std::string_view option, const std::string& text,
+                                                          std::string_view example) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+        return Error(ErrorKind::invalid, fmt::format("--{}: '{}' is no NAME=VALUE", option, printable(text, 60)), {},
+                     fmt::format("write for example --{} {}", option, example));
+    return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Status override_sweep(RunSection& section, const std::string& text) {
+    TRY(const auto pair, key_and_value("sweep", text, "lr=1e-4,3e-4"));
+    SweepParameter parameter{.name = pair.first, .values = {}, .pos = {}};
+    for (const std::string_view value : split(pair.second, ',')) parameter.values.emplace_back(trim(value));
+    const auto same = [&](const SweepParameter& other) { return other.name == parameter.name; };
+    const auto found = std::find_if(section.sweep.begin(), section.sweep.end(), same);
+    const bool word = std::all_of(parameter.name.begin(), parameter.name.end(), [](unsigned char c) {
+        return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    });
+    if (!word || (parameter.name[0] >= '0' && parameter.name[0] <= '9'))
+        return Error(ErrorKind::invalid,
+                     fmt::format("--sweep: '{}' is no name of a parameter: letters, digits and _ only",
+                                 printable(parameter.name, 60)));
+    if (found == section.sweep.end())
+        section.sweep.push_back(std::move(parameter));
+    else
+        *found = std::move(parameter);
+    return done();
+}
+
+Status apply_overrides(const RunOverrides& given, RunSection& section) {
+    if (given.ranks) section.ranks = given.ranks, section.ranks_per_node.reset();
+    if (given.nodes) section.nodes = given.nodes;
+    if (given.cpus) section.cpus = given.cpus;
+    if (given.gpus) section.gpus = given.gpus;
+    if (given.gpu) section.gpu = *given.gpu;
+    if (given.image) section.image = *given.image;
+    if (given.priority) section.priority = *given.priority;
+    if (given.memory) TRY_VOID(set_field(section, "memory", "memory", *given.memory));
+    if (given.lease) TRY_VOID(set_field(section, "lease", "lease", *given.lease));
+    if (given.timeout) TRY_VOID(set_field(section, "timeout", "timeout", *given.timeout));
+    if (given.run_class) TRY_VOID(set_field(section, "class", "class", *given.run_class));
+    // Relative to where the person stands, not to the file.
+    if (given.folder) section.folder = std::filesystem::absolute(*given.folder).lexically_normal().string();
+    for (const std::string& text : given.environment) {
+        TRY(auto pair, key_and_value("env", text, "SEED=7"));
+        section.environment[pair.first] = {std::move(pair.second), {}};
+    }
+    for (const std::string& text : given.labels) {
+        TRY(auto pair, key_and_value("label", text, "team=vision"));
+        section.labels[pair.first] = {std::move(pair.second), {}};
+    }
+    for (const std::string& text : given.sweep) TRY_VOID(override_sweep(section, text));
+    return done();
+}
+
+std::string folder_of_file(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path folder = path == "-" ? fs::current_path(error) : fs::absolute(path, error).parent_path();
+    std::string text = folder.lexically_normal().string();
+    if (text.size() > 1 && text.ends_with('/')) text.pop_back();
+    return text;
+}
+
+// What `checkpoint: {every: auto}` is computed from, as the planner has it (plan/expand.cpp), on the machines that the
+// run asks for.
+void set_checkpoint_times(const Workload& workload, const Catalog& catalog, CompileContext& context) {
+    if (!is_training(workload.kind) || !workload.model_known || !workload.run) return;
+    const auto setup = make_training_setup(workload, catalog, make_device(catalog, 0));  // counts parameters only
+    if (!setup) return;
+    const PlanSettings settings = read_settings(workload, catalog);
+    const CheckpointSettings& given = workload.checkpoint;
+    const double trained = setup->trainable_params > 0 ? setup->trainable_params : setup->total_params;
+    const double bytes = workload.method == Method::full ? settings.checkpoint_bytes_per_parameter
+                                                         : setup->weight_bytes + setup->optimizer_bytes;
+    const double bandwidth =
+        given.write_bandwidth_per_second ? given.write_bandwidth_per_second->v : settings.checkpoint_bytes_per_s;
+    context.checkpoint_write_s = trained * bytes / bandwidth;
+    const RunSection& run = *workload.run;
+    const double ranks = run.ranks.value_or(run.ranks_per_node.value_or(1) * run.nodes.value_or(1));
+    double failures = settings.failures_per_gpu_hour * std::max(1.0, ranks * run.gpus.value_or(0));
+    if (run.run_class == RunClassWord::spot) failures += settings.evictions_per_hour.mid * run.nodes.value_or(1);
+    context.mtbf_s = failures > 0 ? 3600 / failures : 0;
+}
+
+Result<LoadedRun> finish(LoadedRun loaded, RunSection section, const RunOverrides& overrides, CompileContext context) {
+    TRY_VOID(apply_overrides(overrides, section));
+    if (overrides.name) context.name = *overrides.name;
+    if (overrides.source) {
+        SourceState source = source_of(context.folder, std::chrono::steady_clock::now() + kGitTime);
+        context.source.commit = std::move(source.commit);
+        context.source.dirty_sha256 = std::move(source.dirty_sha256);
+        if (!source.note.empty()) loaded.warnings.push_back(std::move(source.note));
+    }
+    TRY(loaded.spec, compile_run(section, context));
+    return loaded;
+}
+
+}  // namespace
+
+Result<LoadedRun> load_run_file(Session& session, const std::string& path, const RunOverrides& overrides) {
+    const std::string file = path == "-" ? "stdin" : path;
+    TRY(const Document document, session.read_document(path));
+    CompileContext context;
+    context.folder = folder_of_file(path);
+    const std::string stem = path == "-" ? "run" : std::filesystem::path(path).stem().string();
+    context.source.file = file;
+    context.source.file_sha256 = hex(sha256(session.sources[file]));
+    LoadedRun loaded;
+    const Node& root = document.root();
+    if (is_run_file(root)) {
+        TRY(RunFile form, read_run_file_form(document));
+        context.name = run_name_from(form.name.empty() ? stem : form.name, "run");
+        return finish(std::move(loaded), std::move(form.run), overrides, std::move(context));
+    }
+    TRY(const Workload workload, load_workload(session, document, path));
+    if (!workload.run)
+        return Error(ErrorKind::invalid, "the file does not say what to run: it has no section run", root.pos,
+                     "add for example run: {command: python3 train.py, ranks: 2}");
+    TRY(const Catalog* catalog, session.catalog());
+    context.workload = &workload;
+    context.name = run_name_from(workload.name.empty() ? stem : workload.name, "run");
+    set_checkpoint_times(workload, *catalog, context);
+    return finish(std::move(loaded), *workload.run, overrides, std::move(context));
+}
+
+Result<LoadedRun> load_command_line(Session&, const std::vector<std::string>& command, const RunOverrides& overrides) {
+    if (command.empty())
+        return Error(ErrorKind::invalid, "there is no command", {}, "write for example stoker run -- python3 train.py");
+    RunSection section;
+    for (const std::string& word : command) section.command.words.push_back({word, {}});
+    section.foreign = overrides.sweep.empty();  // the shell of the person has replaced what it replaces
+    CompileContext context;
+    context.folder = folder_of_file("-");
+    const std::filesystem::path program(command.front());
+    std::string name = program.filename().string();
+    // python3 train.py is called train.
+    for (std::size_t i = 1; i < command.size(); ++i) {
+        const std::filesystem::path script(command[i]);
+        if (command[i].starts_with('-') || (script.extension() != ".py" && script.extension() != ".sh")) continue;
+        name = script.stem().string();
+        break;
+    }
+    context.name = run_name_from(name, "run");
+    return finish({}, std::move(section), overrides, std::move(context));
+}
+
+}  // namespace stoker

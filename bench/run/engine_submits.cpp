@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <malloc.h>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <malloc.h>
 #include <thread>
 
 #include <fmt/format.h>
@@ -24,6 +24,7 @@
 #include "run/engine.h"
 #include "run/load_state.h"
 #include "run/rules.h"
+#include "run/why.h"
 
 using namespace stoker;
 
@@ -57,9 +58,8 @@ double cpu_s() {
 }
 
 EngineOptions options_of(const std::string& folder) {
-    return {.folder = folder, .make_driver = [](const std::string& where) {
-                return make_local_driver({.folder = where});
-            }};
+    return {.folder = folder,
+            .make_driver = [](const std::string& where) { return make_local_driver({.folder = where}); }};
 }
 
 RunSpec spec_of(const std::string& script) {
@@ -84,8 +84,9 @@ void measure_start(const std::string& folder) {
     });
     must(call(*engine, {.what = Submit{.spec = spec_of("true")}}));
     while (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    fmt::print("an empty folder: open after {:.0f} ms, first rank started after {:.0f} ms, its gang ended after {:.0f} ms\n",
-               open_s * 1e3, started * 1e3, ended * 1e3);
+    fmt::print(
+        "an empty folder: open after {:.0f} ms, first rank started after {:.0f} ms, its gang ended after {:.0f} ms\n",
+        open_s * 1e3, started * 1e3, ended * 1e3);
     std::this_thread::sleep_for(std::chrono::seconds(1));
     const double cpu = cpu_s();
     std::this_thread::sleep_for(std::chrono::seconds(5));
@@ -149,10 +150,11 @@ void measure_submits(const std::string& folder, int submits, int window) {
     const std::string body =
         encode_body(RunSubmitted{.run = {1}, .spec = spec, .key = "key-1-1000", .parent = {}, .step = ""});
     const double bare = bare_rows_per_s(fmt::format("{}/bare-{}.db", folder, window), answered, group, body);
-    fmt::print("8 threads, {} open each: {:.0f} durable submissions/s, commits p50 {:.1f} ms, p99 {:.1f} ms, {} a "
-               "commit; bare SQLite with as many a commit: {:.0f} rows/s of {} bytes (ratio {:.2f})\n",
-               window, answered / seconds, stats.commit_p50_s * 1e3, stats.commit_p99_s * 1e3, group, bare,
-               body.size(), answered / seconds / bare);
+    fmt::print(
+        "8 threads, {} open each: {:.0f} durable submissions/s, commits p50 {:.1f} ms, p99 {:.1f} ms, {} a "
+        "commit; bare SQLite with as many a commit: {:.0f} rows/s of {} bytes (ratio {:.2f})\n",
+        window, answered / seconds, stats.commit_p50_s * 1e3, stats.commit_p99_s * 1e3, group, bare, body.size(),
+        answered / seconds / bare);
 }
 
 // A journal as `count` runs leave it that started, ran and ended.
@@ -161,9 +163,11 @@ void write_history(const std::string& folder, int count) {
     auto journal = must(Journal::open(folder, {}));
     auto core = must(Core::open(*journal, {.site = "bench", .log_root = folder, .snapshot_every = 100'000}, 1));
     std::int64_t now = wall_clock_us();
-    NodeInfo node{.name = "machine", .cpu_milli = 1'000'000, .memory_bytes = std::int64_t{1} << 40};
+    std::vector<NodeInfo> nodes;
+    for (int i = 0; i < 4; ++i)
+        nodes.push_back({.name = fmt::format("n{}", i), .cpu_milli = 64'000, .memory_bytes = std::int64_t{1} << 36});
     std::vector<Command> commands;
-    commands.push_back({.what = SawNodes{{node}}});
+    commands.push_back({.what = SawNodes{nodes}});
     commands.push_back({.what = Listed{{.asked_seq = 1'000'000'000}}});
     int ended = 0, submitted = 0;
     std::uint64_t cursor = 0;
@@ -171,6 +175,7 @@ void write_history(const std::string& folder, int count) {
         for (int i = 0; i < 200 && submitted < count; ++i, ++submitted)
             commands.push_back({.what = Submit{.spec = spec_of("true"), .key = fmt::format("key-{}", submitted)}});
         const Turn turn = must(core->turn(commands, now += 10'000));
+        if (getenv("DBG")) fmt::print("turn: {} commands {} effects {} records, ended {}, recovering {}: {}\n", commands.size(), turn.effects.size(), turn.records.size(), ended, core->recovering(), why(core->state(), {1}, now).text);
         commands.clear();
         for (const Effect& effect : turn.effects) {
             commands.push_back({.what = Answered{effect.operation, {.certainty = Certainty::confirmed}}});
@@ -221,7 +226,8 @@ void measure_history(const std::string& folder, int count) {
         std::uint64_t records = 0;
         must(journal->read(0, [&](const JournalRecord& entry) -> Result<bool> {
             TRY(RecordBody body, decode_body(entry.kind, entry.format, entry.body, entry.seq));
-            TRY_VOID(state.apply({.seq = entry.seq, .at_us = entry.at_us, .epoch = entry.epoch, .body = std::move(body)}));
+            TRY_VOID(
+                state.apply({.seq = entry.seq, .at_us = entry.at_us, .epoch = entry.epoch, .body = std::move(body)}));
             ++records;
             return true;
         }));
@@ -238,6 +244,7 @@ int main(int argc, char** argv) {
     const std::string folder = std::string(argc > 1 ? argv[1] : ".") + "/bench_engine.tmp";
     const int submits = argc > 2 ? std::atoi(argv[2]) : 20000;
     const int ended = argc > 3 ? std::atoi(argv[3]) : 100'000;
+    ::setvbuf(stdout, nullptr, _IOLBF, 0);
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     measure_start(folder + "/first");

@@ -105,8 +105,8 @@ TEST(EngineKillTest, NothingIsLostAndNothingRunsTwice) {
         EXPECT_LE(trace.most_at_once, run.spec.ranks) << run.id.text() << " ran twice at once";
         EXPECT_GE(trace.ended, run.spec.ranks);
         // Work that the server left running went on: it was not begun anew.
-        EXPECT_EQ(trace.begun, run.spec.ranks) << run.id.text() << " took " << rig.run(run.id).attempts.size()
-                                               << " attempts";
+        EXPECT_EQ(trace.begun, run.spec.ranks)
+            << run.id.text() << " took " << rig.run(run.id).attempts.size() << " attempts";
     }
     EXPECT_TRUE(rig.settles());
     rig.engine->stop();

@@ -98,10 +98,11 @@ TEST(EngineLimitsTest, TheQueueIsBoundedAndEveryoneTakenIsAnswered) {
     int taken = 0, refused = 0;
     std::atomic<int> answered = 0;
     for (int i = 0; i < 100; ++i) {
-        const Status status = rig.engine->post({.what = Submit{.spec = rig.script("true")}}, [&](const Result<Ack>& ack) {
-            EXPECT_TRUE(ack.ok());
-            ++answered;
-        });
+        const Status status =
+            rig.engine->post({.what = Submit{.spec = rig.script("true")}}, [&](const Result<Ack>& ack) {
+                EXPECT_TRUE(ack.ok());
+                ++answered;
+            });
         (status ? taken : refused) += 1;
         EXPECT_TRUE(status.ok() || status.error().kind() == ErrorKind::exhausted);
     }
@@ -126,7 +127,8 @@ TEST(EngineLimitsTest, CallersDoNotWaitForASlowDisk) {
     EXPECT_EQ(call(*rig.engine, {.what = Submit{.spec = spec, .key = "k"}}, 0.02).error().kind(), ErrorKind::timed_out);
     {
         int seen = 0;
-        const Status status = look(*rig.engine, [&](const EngineView&) { ++seen; }, 0.02);
+        const Status status = look(
+            *rig.engine, [&](const EngineView&) { ++seen; }, 0.02);
         EXPECT_EQ(status.ok(), seen == 1);
     }
     // It was done all the same: the same key finds it.

@@ -115,8 +115,8 @@ public:
         check_image();
         check_modules();
         if (problems_.empty()) return done();
-        return Error(late_ && problems_.size() == 1 ? ErrorKind::timed_out : ErrorKind::infeasible,
-                     std::move(problems_));
+        const ErrorKind kind = late_ && problems_.size() == 1 ? ErrorKind::timed_out : ErrorKind::infeasible;
+        return Error(kind, std::move(problems_));
     }
 
 private:
@@ -161,9 +161,9 @@ private:
         while (folder.has_relative_path() && !fs::exists(folder, code)) folder = folder.parent_path();
         struct statvfs disk {};
         if (::statvfs(folder.c_str(), &disk) != 0)
-            return missing("cannot tell how much space is free at " + printable(folder.string()) + ": " +
-                               std::strerror(errno),
-                           "name a folder on a disk that can be looked at");
+            return missing(
+                "cannot tell how much space is free at " + printable(folder.string()) + ": " + std::strerror(errno),
+                "name a folder on a disk that can be looked at");
         const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
         const auto wanted = static_cast<double>(spec_.disk_bytes);
         if (free < wanted)

@@ -73,9 +73,9 @@ TEST_F(PrerequisitesTest, AllThatIsMissingIsToldTogether) {
         EXPECT_FALSE(problem.remedy.empty()) << problem.message;
     }
     EXPECT_EQ(found.size(), 6u) << all;
-    for (const char* part : {"pyhton3", "did you mean python3", "data/train.bin is needed", "GiB of free disk",
-                             "535.104 or newer is needed, 535.54.03", "has no config.json",
-                             "lacks the modules no_such_module, no.such"})
+    for (const char* part :
+         {"pyhton3", "did you mean python3", "data/train.bin is needed", "GiB of free disk",
+          "535.104 or newer is needed, 535.54.03", "has no config.json", "lacks the modules no_such_module, no.such"})
         EXPECT_NE(all.find(part), std::string::npos) << part << " is not in\n" << all;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "app/server/openapi.h"
 #include "io/http.h"
 #include "run/engine.h"
 
@@ -35,10 +35,5 @@ public:
     // Ends streams and long polls; what arrives afterwards is answered 503.
     virtual void stop() = 0;
 };
-
-// OpenAPI 3.1, from the table of routes.
-Json openapi_document();
-// The same table as a page in Markdown.
-std::string api_reference();
 
 }  // namespace stoker

@@ -13,9 +13,11 @@
 
 #include "base/document.h"
 #include "base/text.h"
+#include "deploy/azure/scheduled_events.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
 #include "io/http_server.h"
+#include "io/process.h"
 #include "io/random_bytes.h"
 
 namespace stoker {
@@ -85,6 +87,10 @@ public:
         const bool any = options_.address == "0.0.0.0" || options_.address == "::";
         url_ = fmt::format("http{}://{}{}{}:{}", options_.certificate ? "s" : "", v6 && !any ? "[" : "",
                            any ? "127.0.0.1" : options_.address, v6 && !any ? "]" : "", http_->port());
+        if (!options_.azure_events.empty()) {
+            TRY(events_, EventPoller::start({.url = options_.azure_events},
+                                            [this](const EventMemory::Notice& notice) { tell_nodes(notice); }));
+        }
         return advertise();
     }
 
@@ -95,6 +101,7 @@ public:
     void stop(double seconds) override {
         if (stopped_.exchange(true)) return;
         if (advertised_) ::unlink(address_file(options_.folder).c_str());
+        events_.reset();
         if (api_) api_->stop();
         if (http_)
             http_->stop(std::chrono::steady_clock::now() +
@@ -103,6 +110,24 @@ public:
     }
 
 private:
+    // The machine will be taken, and so will every node that is a part of it.
+    void tell_nodes(const EventMemory::Notice& notice) {
+        std::vector<std::string> names;
+        const Status looked = look(*engine_, [&](const EngineView& view) {
+            for (const auto& [name, node] : view.state.nodes) names.push_back(name);
+        });
+        if (!looked) return;
+        for (const std::string& name : names) {
+            (void)engine_->post({.what = SawFact{{.kind = FactKind::notice,
+                                                  .at_us = wall_clock_us(),
+                                                  .seconds = notice.seconds,
+                                                  .node = name,
+                                                  .detail = notice.detail}},
+                                 .actor = "azure/scheduled-events"},
+                                [](const Result<Ack>&) {});
+        }
+    }
+
     Status advertise() {
         Json json = Json::object()
                         .set("url", url_)
@@ -118,6 +143,7 @@ private:
     std::string url_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Api> api_;
+    std::unique_ptr<EventPoller> events_;
     std::unique_ptr<HttpServer> http_;  // goes first: it calls the API
     bool advertised_ = false;
     std::atomic<bool> stopped_ = false;

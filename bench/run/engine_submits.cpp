@@ -205,14 +205,15 @@ void measure_history(const std::string& folder, int count) {
     const double open_s = now_s() - began, open_cpu_s = cpu_s() - cpu;
     ::malloc_trim(0);
     const double with = rss_mb();
-    fmt::print("the next start takes {:.2f} s ({:.2f} s of a core); {:.0f} MB resident, {:.2f} KB a run\n", open_s, open_cpu_s, with,
-               (with - before) * 1e3 / count);
+    fmt::print("the next start takes {:.2f} s ({:.2f} s of a core); {:.0f} MB resident, {:.2f} KB a run\n", open_s,
+               open_cpu_s, with, (with - before) * 1e3 / count);
     double read_s = 0;
     must(look(*engine, [&](const EngineView& view) {
         const double at = cpu_s();
         const std::string text = encode_state(view.state);
         read_s = cpu_s() - at;
-        fmt::print("a snapshot of it: {:.0f} MB, made in {:.2f} s of a core\n", static_cast<double>(text.size()) / 1e6, read_s);
+        fmt::print("a snapshot of it: {:.0f} MB, made in {:.2f} s of a core\n", static_cast<double>(text.size()) / 1e6,
+                   read_s);
     }));
     engine->stop();
     engine.reset();

@@ -143,7 +143,8 @@ Result<std::unique_ptr<Journal>> Journal::open_read_only(const std::string& fold
     if (!std::filesystem::exists(path, code)) {
         if (code && code != std::errc::no_such_file_or_directory && code != std::errc::not_a_directory)
             return Error(ErrorKind::denied, fmt::format("cannot look at {}: {}", printable(path), code.message()));
-        return Error(ErrorKind::not_found, fmt::format("there is no {}", printable(path)));
+        return Error(ErrorKind::not_found, fmt::format("there is no {}", printable(path)), {},
+                     "nothing was run there yet, or another folder is meant");
     }
     // Whoever writes has a log beside it; without one the file is at rest, and reading it the usual way would make one.
     const bool at_rest = !std::filesystem::exists(path + "-wal", code);

@@ -264,6 +264,31 @@ TEST(EngineLimitsTest, AFullDiskLosesNothingAcknowledged) {
     EXPECT_FALSE(rig.ask({.what = Submit{.spec = waits, .key = "during"}})->repeated);
 }
 
+// A disk that fills up refuses new work before it is too full to write down how the old work ends.
+TEST(EngineLimitsTest, ANearlyFullDiskRefusesNewRunsAndLetsOldOnesEnd) {
+    Rig rig;
+    const std::string folder = rig.root + "/engine";
+    std::filesystem::create_directories(folder);
+    if (::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=32m") != 0) GTEST_SKIP() << "no file system can be mounted";
+    rig.open();
+    const RunId old = rig.submit(rig.script("echo begin; while [ ! -e go ]; do sleep 0.02; done"));
+    EXPECT_TRUE(rig.says(old, "begin"));
+    const std::string ballast = folder + "/ballast";
+    std::ofstream(ballast) << std::string((32u << 20) - (3u << 20), 'x');  // 1 MiB or so stays free
+    EXPECT_TRUE(eventually([&] {
+        const auto refused = call(*rig.engine, {.what = Submit{.spec = rig.script("true")}});
+        return !refused && refused.error().kind() == ErrorKind::exhausted;
+    }));
+    std::ofstream(rig.folder(old).path + "/go") << "go";
+    EXPECT_TRUE(rig.reaches(old, RunState::succeeded));
+    std::filesystem::remove(ballast);
+    EXPECT_TRUE(eventually([&] { return call(*rig.engine, {.what = Submit{.spec = rig.script("true")}}).ok(); }));
+    EXPECT_TRUE(rig.settles());
+    rig.engine->stop();
+    rig.engine.reset();
+    EXPECT_TRUE(eventually([&] { return ::umount(folder.c_str()) == 0; }));
+}
+
 // A folder that cannot be written is said at the start, not found out later; a second server is told who has it.
 TEST(EngineLimitsTest, BadFoldersAreRefusedAtTheStart) {
     Rig rig;

@@ -21,7 +21,7 @@ Result<OfflineView> read_offline(const std::string& folder) {
         auto journal = Journal::open_read_only(folder);
         if (!journal) return journal.error().kind() == ErrorKind::not_found ? no_runs(folder) : journal.error();
         OfflineView view;
-        const Status loaded = load_state(**journal, view.state);
+        const auto loaded = load_state(**journal, view.state);
         // A server began to write while the file was taken to be at rest: what was read may be torn.
         if (at_rest && std::filesystem::exists(folder + "/stoker.db-wal", ignored) && tries < 3) continue;
         if (!loaded) return loaded.error();

@@ -217,8 +217,8 @@ private:
         if (gpus > 0 && gpus < 1) needs.gpu_milli = static_cast<int>(std::lround(gpus * 1000));
     }
 
-    CheckpointSpec checkpoint(const RunCheckpointForm& form, const RunPoint& point) {
-        CheckpointSpec spec{.folder = replace_parameters(form.folder, point.parameters, false), .keep = form.keep};
+    CheckpointPolicy checkpoint(const RunCheckpointForm& form, const RunPoint& point) {
+        CheckpointPolicy spec{.folder = replace_parameters(form.folder, point.parameters, false), .keep = form.keep};
         const std::optional<Seconds> planned =
             context_.workload != nullptr ? context_.workload->checkpoint.every : std::nullopt;
         if (form.every || (planned && !form.automatic)) {

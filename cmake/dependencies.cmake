@@ -32,6 +32,7 @@ stoker_library(ssl ssl openssl/ssl.h)
 find_path(STOKER_LLHTTP_INCLUDE llhttp.h PATHS /usr/share/include/llhttp REQUIRED)
 find_path(STOKER_LLHTTP_SOURCE llhttp.c PATHS /usr/share/llhttp REQUIRED)
 add_library(llhttp STATIC ${STOKER_LLHTTP_SOURCE}/llhttp.c ${STOKER_LLHTTP_SOURCE}/api.c ${STOKER_LLHTTP_SOURCE}/http.c)
+target_compile_definitions(llhttp PRIVATE LLHTTP_STRICT_MODE=1)
 target_include_directories(llhttp SYSTEM PUBLIC ${STOKER_LLHTTP_INCLUDE})
 
 # Asio, headers only.

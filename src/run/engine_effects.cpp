@@ -63,14 +63,13 @@ void EngineEffects::carry_out(Effect effect, const State& state) {
             break;
         case Verb::notify:
             quick_.add([this, shared] {
-                answer(*shared, driver_.notify(shared->target, shared->epoch, shared->signal,
-                                               after(options_.call_timeout_s)));
+                answer(*shared,
+                       driver_.notify(shared->target, shared->epoch, shared->signal, after(options_.call_timeout_s)));
             });
             break;
         case Verb::release:
-            quick_.add([this, shared] {
-                answer(*shared, driver_.release(shared->target, after(options_.call_timeout_s)));
-            });
+            quick_.add(
+                [this, shared] { answer(*shared, driver_.release(shared->target, after(options_.call_timeout_s))); });
             break;
     }
 }
@@ -85,6 +84,13 @@ void EngineEffects::launch(const Effect& effect, const RunFolder& folder, const 
     }
     if (const Status made = make_run_folder(folder, {}); !made)
         return answer(effect, {Certainty::rejected, Cause::platform, made.error().message()});
+    // What the steps of a graph share, too.
+    for (const RankSpec& rank : effect.gang.ranks) {
+        const auto shared = rank.environment.find("STOKER_GRAPH_DIR");
+        std::error_code ignored;  // a program that cannot write there says so itself
+        if (shared != rank.environment.end()) std::filesystem::create_directories(shared->second, ignored);
+        break;
+    }
     if (const Status made = make_run_folder(folder, checkpoints); !made)
         return answer(effect, {Certainty::rejected, cause_of_folder, made.error().message()});
     Outcome outcome = driver_.launch(effect.operation, effect.gang, after(options_.launch_timeout_s));

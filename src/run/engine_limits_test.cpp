@@ -11,6 +11,7 @@
 #include <set>
 
 #include "run/engine_testing.h"
+#include "run/rules.h"
 
 namespace stoker {
 namespace {
@@ -41,7 +42,7 @@ TEST(EngineLimitsTest, AnEvictedRunGoesOnFromItsCheckpoint) {
     ASSERT_TRUE(rig.says(id, "ready"));
     ASSERT_TRUE(rig.ask({.what = EvictRun{.run = id, .notice_s = 30}}).ok());
     ASSERT_TRUE(rig.reaches(id, RunState::succeeded));
-    const Run run = rig.run(id);
+    const stoker::Run run = rig.run(id);
     ASSERT_EQ(run.attempts.size(), 2u);
     EXPECT_EQ(run.attempts[0].cause, Cause::preempted);
     EXPECT_EQ(run.attempts[1].resume_from, rig.folder(id).path + "/checkpoints/step-000003");
@@ -97,12 +98,13 @@ TEST(EngineLimitsTest, TheQueueIsBoundedAndEveryoneTakenIsAnswered) {
     int taken = 0, refused = 0;
     std::atomic<int> answered = 0;
     for (int i = 0; i < 100; ++i) {
-        const Status status = rig.engine->post({.what = Submit{.spec = rig.script("true")}}, [&](const Result<Ack>& ack) {
-            EXPECT_TRUE(ack.ok());
-            ++answered;
-        });
+        const Status status =
+            rig.engine->post({.what = Submit{.spec = rig.script("true")}}, [&](const Result<Ack>& ack) {
+                EXPECT_TRUE(ack.ok());
+                ++answered;
+            });
         (status ? taken : refused) += 1;
-        if (!status) EXPECT_EQ(status.error().kind(), ErrorKind::exhausted);
+        EXPECT_TRUE(status.ok() || status.error().kind() == ErrorKind::exhausted);
     }
     EXPECT_GE(taken, 4);
     EXPECT_GT(refused, 0);
@@ -125,7 +127,8 @@ TEST(EngineLimitsTest, CallersDoNotWaitForASlowDisk) {
     EXPECT_EQ(call(*rig.engine, {.what = Submit{.spec = spec, .key = "k"}}, 0.02).error().kind(), ErrorKind::timed_out);
     {
         int seen = 0;
-        const Status status = look(*rig.engine, [&](const EngineView&) { ++seen; }, 0.02);
+        const Status status = look(
+            *rig.engine, [&](const EngineView&) { ++seen; }, 0.02);
         EXPECT_EQ(status.ok(), seen == 1);
     }
     // It was done all the same: the same key finds it.

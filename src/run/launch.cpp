@@ -89,6 +89,8 @@ GangSpec gang_spec(const State& state, const Run& run, const Attempt& attempt, c
     set(common, "STOKER_RUN_DIR", own.path);
     set(common, "STOKER_ARTIFACT_DIR", own.artifacts());
     set(common, "STOKER_METRICS_FILE", own.metrics());
+    // What the steps of a graph share. A graph that is resumed goes on with the folder of the first.
+    if (run.parent) common.emplace("STOKER_GRAPH_DIR", log_root + "/" + run.parent.text() + "/shared");
     for (const auto& [name, value] : spec.parameters) common[parameter_variable(name)] = value;
     if (!spec.checkpoint.folder.empty()) set(common, "STOKER_CHECKPOINT_DIR", own.checkpoints(spec));
     if (spec.checkpoint.interval_s > 0) set(common, "STOKER_CHECKPOINT_INTERVAL", spec.checkpoint.interval_s);

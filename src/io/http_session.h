@@ -1,0 +1,146 @@
+// One connection of the HTTP server, and what it shares with the server. Only http_server.cpp and http_session.cpp
+// include this: Asio is heavy.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "io/http_parser.h"
+#include "io/http_server.h"
+#include "io/peer_limits.h"
+
+namespace stoker::http {
+
+namespace asio = boost::asio;
+using SteadyTime = std::chrono::steady_clock::time_point;
+// The concrete executor: any_io_executor would cost an indirect call per operation.
+using Socket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::executor_type>;
+
+// Work for the loop from other threads. What arrives before the loop looks costs one wake-up together. May outlive the
+// server: then nothing is taken any more.
+class Mailbox {
+public:
+    explicit Mailbox(asio::io_context& loop) : loop_(&loop) {}
+    bool post(std::function<void()> work);  // false: closed
+    void close();
+    bool closed() const { return closed_; }
+    bool on_loop() const { return std::this_thread::get_id() == thread_; }
+
+private:
+    void drain();
+
+    std::mutex mutex_;  // guards loop_ and waiting_
+    asio::io_context* loop_;
+    std::vector<std::function<void()>> waiting_;
+    std::atomic<std::thread::id> thread_{};
+    std::atomic<bool> closed_{false};
+    friend class Loop;
+};
+
+// A stream's pieces between the threads that write and the loop that sends.
+struct StreamState {
+    std::mutex mutex;     // guards all below
+    std::string waiting;  // framed as it goes out
+    std::size_t sending = 0;
+    bool pull_posted = false;  // the loop will come
+    bool closed = false;       // complete
+    bool gone = false;         // nobody reads any more
+    bool chunked = true;
+};
+
+class Session;
+
+// What the sessions share; lives on the loop's thread.
+class Loop {
+public:
+    Loop(HttpServerOptions options, HttpHandler handler);
+
+    asio::io_context context{1};
+    HttpServerOptions options;
+    HttpHandler handler;
+    std::unique_ptr<asio::ssl::context> tls;
+    PeerLimits peers;
+    std::shared_ptr<Mailbox> mailbox;
+    std::unordered_map<Session*, std::shared_ptr<Session>> sessions;
+    bool draining = false;
+    std::function<void()> on_session_end;
+
+    std::atomic<std::uint64_t> connections{0}, requests{0}, refused{0}, bytes_in{0}, bytes_out{0};
+    std::atomic<std::size_t> open{0}, streams{0};
+
+    void enter() { mailbox->thread_ = std::this_thread::get_id(); }
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+public:
+    Session(Loop& loop, Socket socket, std::string peer, bool overloaded);
+
+    void start();
+    void check_deadline(SteadyTime now);
+    void drain();  // the server stops: no further request
+    void close();  // now
+
+    void answer(HttpResponse response);
+    void begin_stream(HttpResponse head, std::shared_ptr<StreamState> stream);
+    void pull();  // the stream has pieces, or ended
+
+private:
+    enum class Phase {
+        handshake,
+        reading,     // of a request
+        continuing,  // sends "100 Continue"
+        handling,    // the handler owes the answer
+        sending,     // the answer
+        streaming,   // its body comes in pieces
+        finishing,   // all is said; waits for the client to close, so that it gets the last answer
+        closed
+    };
+
+    void read();
+    void on_read(std::size_t size);
+    void process();
+    void dispatch();
+    void refuse(int status, const std::string& why, std::string retry_after = {});
+    void send(std::string head, std::string body);
+    void send_more();
+    void on_sent();
+    void release_stream();
+    void finish();
+    void discard();
+    void expire_after(double seconds);
+    template <class Operation>
+    void with_stream(Operation operation);
+
+    Loop& loop_;
+    Socket socket_;
+    std::unique_ptr<asio::ssl::stream<Socket&>> tls_;
+    std::string peer_;
+    HttpRequestParser parser_;
+    Phase phase_ = Phase::reading;
+    bool overloaded_, keep_alive_ = false, head_only_ = false, http_1_0_ = false;
+    bool read_pending_ = false, write_pending_ = false;
+    bool eof_ = false;      // the client sends no more
+    bool refused_ = false;  // it may still be sending what was refused
+    bool cut_ = false;      // the stream ends before it is complete, since the server stops
+    SteadyTime deadline_ = SteadyTime::max();
+
+    std::string input_;                // the buffer of reads
+    std::size_t begin_ = 0, end_ = 0;  // what of it was not parsed yet
+    std::string head_, body_;          // being sent
+    std::size_t sent_ = 0, renewed_at_ = 0, discarded_ = 0;
+    std::shared_ptr<StreamState> stream_;
+};
+
+}  // namespace stoker::http

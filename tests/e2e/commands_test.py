@@ -1,0 +1,313 @@
+"""The commands that run work, as a person types them: the shipped binary, real processes, real sockets."""
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from harness import Failure, check, main, wait_for
+
+WAIT_FOR_FILE = "import os,sys,time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.05)\nprint('seen', flush=True)\n"
+
+
+def test_a_program_runs_without_a_server_and_leaves_nothing(t):
+    """Somebody who has just installed it types one line."""
+    done = t.call("run", "--", "sh", "-c", "echo hello; echo rank $RANK of $WORLD_SIZE")
+    check(done.stdout == "hello\nrank 0 of 1\n", done.stdout)
+    check("succeeded" in done.stderr, done.stderr)
+    check(not os.path.exists(os.path.join(t.folder, "server.json")), "the address of a server that is gone")
+    wait_for("no process is left", lambda: not t.processes())
+
+
+def test_the_exit_code_says_whether_it_worked(t):
+    done = t.call("run", "--", "sh", "-c", "echo no >&2; exit 3", exit=1)
+    check("no" in done.stdout and "exit 3" in done.stderr, done.stdout + done.stderr)
+    done = t.call("run", "--", "nosuchprogram-x", exit=1)
+    check("nosuchprogram-x" in done.stderr, done.stderr)
+
+
+def test_a_gang_starts_whole(t):
+    done = t.call("run", "--ranks", "3", "--cpus", "0.1", "--all-ranks", "--", "sh", "-c",
+                  "echo $RANK/$WORLD_SIZE $LOCAL_RANK $MASTER_ADDR:$MASTER_PORT")
+    lines = sorted(line for line in done.stdout.splitlines() if "/3 " in line)
+    check(len(lines) == 3 and len({line.rsplit(":")[-1] for line in lines}) == 1, done.stdout)
+
+
+def test_submit_ps_logs_describe_cancel(t):
+    """The day of somebody with a server."""
+    t.up()
+    run = t.call("submit", "--name", "first", "--", "sh", "-c", "echo one; sleep 1000").stdout.strip()
+    t.wait_state(run, "running")
+    listed = t.json("ps")
+    check([(each["id"], each["state"]) for each in listed] == [(run, "running")], str(listed))
+    check("first" in t.call("ps").stdout, "ps")
+    wait_for("the log", lambda: t.call("logs", run).stdout == "one\n")
+    check("running" in t.call("describe", run).stdout, "describe")
+    t.call("cancel", run, "--wait")
+    view = t.describe(run)
+    check((view["run"]["state"], view["run"]["cause"]) == ("cancelled", "cancelled"), str(view["run"]))
+    again = t.json("cancel", run)
+    check(again[0]["repeated"], "cancelled twice")
+    usage = t.json("usage", "--by", "run")
+    check(usage["items"][0]["key"] == run and usage["items"][0]["cpu_hours"] > 0, str(usage))
+
+
+def test_a_killed_server_loses_nothing(t):
+    """The machine's memory runs out and the kernel picks the server: the run goes on, and so does everything known."""
+    server = t.up()
+    go = os.path.join(t.work, "go")
+    run = t.call("submit", "--", "python3", "-c", WAIT_FOR_FILE, go).stdout.strip()
+    queued = t.call("submit", "--name", "later", "--cpus", "100000", "--", "true").stdout.strip()
+    t.wait_state(run, "running")
+    server.kill()
+    server.wait()
+    check("no server" in t.call("ps").stdout, "ps without a server says so")
+    check({each["id"] for each in t.json("ps")} == {run, queued}, "the journal still tells")
+    done = t.call("submit", "--", "true", exit=3)
+    check("stoker up" in done.stderr, done.stderr)
+    t.up()
+    view = t.wait_state(run, "running")
+    check(view["run"]["attempts"] == 1, "adopted, not started again")
+    open(go, "w").close()
+    view = t.wait_state(run, "succeeded")
+    check(t.call("logs", run).stdout == "seen\n", "its log is whole")
+    why = t.describe(queued)["why"]
+    check(why["code"] == "capacity_none", str(why))
+
+
+def test_a_run_outlives_its_server_and_is_carried_on_by_its_client(t):
+    """`stoker run` watches through a server that is killed: it becomes the server."""
+    server = t.up()
+    go = os.path.join(t.work, "go")
+    client = t.start("run", "--", "python3", "-c", WAIT_FOR_FILE, go)
+    wait_for("the run", lambda: [each for each in t.json("ps") if each["state"] == "running"])
+    server.kill()
+    server.wait()
+    address = os.path.join(t.folder, "server.json")
+    wait_for("the client is the server", lambda: os.path.exists(address) and json.load(open(address))["pid"] == client.pid)
+    open(go, "w").close()
+    check(client.wait(60) == 0, open(client.err_path).read())
+    check(open(client.out_path).read() == "seen\n", open(client.out_path).read())
+
+
+def test_one_server_per_folder(t):
+    server = t.up()
+    done = t.call("up", exit=2)
+    check(str(server.pid) in done.stderr, done.stderr)
+
+
+def test_ctrl_c_stops_the_run(t):
+    client = t.start("run", "--", "sh", "-c", "trap 'echo bye; exit 143' TERM; echo there; while :; do sleep 0.05; done")
+    wait_for("its output", lambda: "there" in open(client.out_path).read())
+    client.send_signal(signal.SIGINT)
+    check(client.wait(60) == 1, "exit code")
+    check(open(client.out_path).read() == "there\nbye\n", open(client.out_path).read())
+    check("cancelled" in open(client.err_path).read(), open(client.err_path).read())
+    wait_for("no process is left", lambda: not t.processes())
+
+
+def test_a_killed_terminal_kills_no_run(t):
+    go = os.path.join(t.work, "go")
+    client = t.start("run", "--", "python3", "-c", WAIT_FOR_FILE, go)
+    wait_for("the run", lambda: [each for each in t.json("ps") if each["state"] == "running"])
+    client.kill()
+    client.wait()
+    open(go, "w").close()
+    t.up()
+    t.wait_state("r-1", "succeeded")
+    check(t.call("logs", "r-1").stdout == "seen\n", "the log")
+
+
+def test_a_lease_ends_the_run(t):
+    done = t.call("run", "--lease", "1s", "--stop-when-done", "--", "sleep", "1000", exit=1)
+    check("lease" in done.stderr, done.stderr)
+    t.call("run", "--lease", "1h", "--stop-when-done", "--", "true")
+
+
+def test_a_graph_runs_in_order_and_is_resumed_from_the_failed_step(t):
+    t.write("graph.yaml", """version: 1
+name: pipeline
+run:
+  steps:
+    - {name: prepare, command: echo prepared >> order.txt}
+    - {name: train, after: [prepare], command: 'echo trained >> order.txt; test -e mended'}
+    - {name: report, after: [train], command: echo reported >> order.txt}
+""")
+    t.up()
+    done = t.call("run", "graph.yaml", exit=1)
+    view = t.describe("r-1")
+    states = {step["step"]: step["state"] for step in view["steps"]}
+    check(states == {"prepare": "succeeded", "train": "failed", "report": "cancelled"}, str(states) + done.stderr)
+    t.write("mended", "")
+    t.call("run", "--resume", "r-1")
+    check(open(os.path.join(t.work, "order.txt")).read() == "prepared\ntrained\ntrained\nreported\n",
+          "what was done is not done again")
+
+
+def test_a_sweep_is_one_run_for_each_point(t):
+    t.up()
+    run = t.call("submit", "--sweep", "lr=1e-4,3e-4", "--sweep", "batch=8,16", "--", "sh", "-c",
+                 "echo $STOKER_PARAM_LR ${batch}").stdout.strip()
+    view = t.wait_state(run, "succeeded")
+    check(len(view["steps"]) == 4, str(view["steps"]))
+    said = {t.call("logs", step["run"]).stdout.strip() for step in view["steps"]}
+    check(said == {"1e-4 8", "1e-4 16", "3e-4 8", "3e-4 16"}, str(said))
+
+
+def test_a_cycle_is_refused_with_its_path(t):
+    t.write("cycle.yaml", """version: 1
+name: cycle
+run:
+  steps:
+    - {name: a, after: [b], command: "true"}
+    - {name: b, after: [a], command: "true"}
+""")
+    done = t.call("run", "cycle.yaml", exit=2)
+    check("a after b after a" in done.stderr, done.stderr)
+    check("cycle.yaml:" in done.stderr, done.stderr)
+
+
+def test_prerequisites_are_checked_before_anything_is_held(t):
+    t.write("needs.yaml", """version: 1
+name: needs
+run:
+  command: echo started
+  requires: {commands: [nosuchcommand-x], python_modules: [nosuchmodule_x], paths: [/no/such/data], disk: 900TiB}
+""")
+    done = t.call("run", "needs.yaml", exit=2)
+    for word in ("nosuchcommand-x", "nosuchmodule_x", "/no/such/data", "free disk"):
+        check(word in done.stderr, f"{word} is missing in\n{done.stderr}")
+    check(t.json("ps", "--all") == [], "nothing was submitted")
+
+
+def test_what_if_says_what_would_happen(t):
+    t.up()
+    answer = t.json("whatif", "--", "true")
+    check(answer["starts_now"] and answer["places"], str(answer))
+    answer = t.json("whatif", "--cpus", "100000", "--", "true", exit=1)
+    check(not answer["starts_now"] and answer["why"]["code"] == "capacity_none", str(answer))
+    check(t.json("ps", "--all") == [], "and did nothing")
+
+
+def test_it_is_reached_from_elsewhere_with_tls_only(t):
+    done = t.call("up", "--listen", "0.0.0.0:0", exit=3)
+    check("--tls auto" in done.stderr, done.stderr)
+    t.up("--listen", "127.0.0.1:0", "--tls", "auto")
+    t.call("submit", "--", "true")
+    url = json.load(open(os.path.join(t.folder, "server.json")))["url"]
+    check(url.startswith("https://"), url)
+    cert = os.path.join(t.folder, "tls/cert.pem")
+    token = open(os.path.join(t.folder, "token")).read().strip()
+    answer = subprocess.run(["curl", "-sS", "--cacert", cert, "-H", f"Authorization: Bearer {token}", f"{url}/api/v1/runs"],
+                            capture_output=True, text=True)
+    check('"items"' in answer.stdout, answer.stdout + answer.stderr)
+    refused = subprocess.run(["curl", "-sS", f"{url}/api/v1/runs"], capture_output=True, text=True)
+    check(refused.returncode == 60, "a stranger does not trust it")
+
+
+def test_the_token_is_asked_for_and_kept_secret(t):
+    t.up()
+    url = json.load(open(os.path.join(t.folder, "server.json")))["url"]
+    try:
+        urllib.request.urlopen(url + "/api/v1/runs")
+        raise Failure("answered without a token")
+    except urllib.error.HTTPError as error:
+        check(error.code == 401, str(error.code))
+    for name in ("token", "server.json"):
+        mode = os.stat(os.path.join(t.folder, name)).st_mode & 0o777
+        check(mode == 0o600, f"{name} has mode {mode:o}")
+    check(urllib.request.urlopen(url + "/healthz").status == 200, "healthz needs none")
+
+
+def test_a_run_of_a_graphs_log_names_its_steps(t):
+    t.write("two.yaml", "version: 1\nname: two\nrun:\n  steps:\n    - {name: a, command: echo A}\n    - {name: b, command: echo B}\n")
+    done = t.call("run", "two.yaml")
+    check(sorted(done.stdout.splitlines()) == ["a | A", "b | B"], done.stdout)
+
+
+def test_two_runs_share_one_embedded_server(t):
+    """Two terminals, no server: the second finds the first, and takes over when it ends."""
+    go1, go2 = os.path.join(t.work, "go1"), os.path.join(t.work, "go2")
+    first = t.start("run", "--cpus", "0.1", "--", "python3", "-c", WAIT_FOR_FILE, go1)
+    wait_for("the first", lambda: [each for each in t.json("ps") if each["state"] == "running"])
+    second = t.start("run", "--cpus", "0.1", "--", "python3", "-c", WAIT_FOR_FILE, go2)
+    wait_for("both", lambda: len([each for each in t.json("ps") if each["state"] == "running"]) == 2)
+    open(go1, "w").close()
+    check(first.wait(60) == 0, open(first.err_path).read())
+    check("1 other run goes on" in open(first.err_path).read(), open(first.err_path).read())
+    open(go2, "w").close()
+    check(second.wait(60) == 0, open(second.err_path).read())
+    check(open(second.out_path).read() == "seen\n", open(second.out_path).read())
+
+
+CHECKPOINTING = """
+import json, os, signal, sys, time
+folder = os.environ["STOKER_CHECKPOINT_DIR"]
+def save(*_):
+    part = os.path.join(folder, "step-000007.tmp")
+    os.makedirs(part, exist_ok=True)
+    open(os.path.join(part, "x"), "w").write("state")
+    json.dump({"step": 7, "files": [{"name": "x", "bytes": 5}]}, open(os.path.join(part, "manifest.json"), "w"))
+    os.rename(part, part[:-4])
+    print("saved", flush=True)
+signal.signal(signal.SIGUSR1, save)
+print("resumed from", os.path.basename(os.environ.get("STOKER_RESUME_FROM", "nothing")), flush=True)
+while not os.path.exists(sys.argv[1]): time.sleep(0.05)
+"""
+
+
+def test_an_eviction_of_azure_is_told_to_the_program(t):
+    """A loopback endpoint answers as Azure's page on scheduled events says; the run checkpoints, waits, and resumes."""
+    events = {"DocumentIncarnation": 1, "Events": []}
+
+    class Endpoint(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.headers.get("Metadata") != "true":
+                self.send_response(400)
+                self.end_headers()
+                return
+            body = json.dumps({"name": "vm-1"} if "instance" in self.path else events).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    t.up("--azure-events", f"http://127.0.0.1:{server.server_port}")
+    go = os.path.join(t.work, "go")
+    t.write("train.py", CHECKPOINTING)
+    t.write("train.yaml", f"version: 1\nname: train\nrun:\n  command: [python3, train.py, {go}]\n  grace: 1s\n  checkpoint: {{}}\n")
+    run = t.call("submit", "train.yaml").stdout.strip()
+    wait_for("its first words", lambda: "resumed from nothing" in t.call("logs", run, exit=None).stdout)
+    when = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 6))
+    events["Events"].append({"EventId": "E-1", "EventStatus": "Scheduled", "EventType": "Preempt",
+                             "ResourceType": "VirtualMachine", "Resources": ["vm-1"], "NotBefore": when,
+                             "Description": "", "EventSource": "Platform", "DurationInSeconds": -1})
+    wait_for("the checkpoint", lambda: "saved" in t.call("logs", run).stdout)
+    view = t.wait_state(run, "queued")
+    check(view["attempts"][0]["cause"] == "evicted", str(view["attempts"][0]))
+    node = json.loads(t.call("describe", run, "-o", "json").stdout)["run"]
+    check(node["state"] == "queued", "nothing is started on a machine that is leaving")
+    server.shutdown()
+    url = json.load(open(os.path.join(t.folder, "server.json")))["url"]
+    token = open(os.path.join(t.folder, "token")).read().strip()
+    name = view["attempts"][0]["ranks"][0]["node"]
+    urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/nodes/{name}/ready", method="POST", headers={
+        "Authorization": f"Bearer {token}"}))
+    wait_for("the second attempt", lambda: "resumed from step-000007" in t.call("logs", run).stdout)
+    open(go, "w").close()
+    t.wait_state(run, "succeeded")
+
+
+if __name__ == "__main__":
+    main(dict(globals()))

@@ -150,7 +150,9 @@ Result<std::unique_ptr<Journal>> Journal::open_read_only(const std::string& fold
     const bool at_rest = !std::filesystem::exists(path + "-wal", code);
     TRY(auto database, Database::open(path, {.create = false, .read_only = true, .immutable = at_rest}));
     std::unique_ptr<Journal> journal(new Journal(std::move(database), -1));
-    TRY_VOID(journal->check_file());
+    TRY(const std::int64_t schema, journal->check_file());
+    // A server is making it at this moment.
+    if (schema == 0) return Error(ErrorKind::not_found, fmt::format("{} is empty", printable(path)));
     TRY_VOID(journal->load_head());
     return journal;
 }

@@ -168,7 +168,7 @@ run:
     - {name: b, after: [a], command: "true"}
 """)
     done = t.call("run", "cycle.yaml", exit=2)
-    check("a -> b -> a" in done.stderr or "b -> a -> b" in done.stderr, done.stderr)
+    check("a after b after a" in done.stderr, done.stderr)
     check("cycle.yaml:" in done.stderr, done.stderr)
 
 
@@ -180,7 +180,7 @@ run:
   requires: {commands: [nosuchcommand-x], python_modules: [nosuchmodule_x], paths: [/no/such/data], disk: 900TiB}
 """)
     done = t.call("run", "needs.yaml", exit=2)
-    for word in ("nosuchcommand-x", "nosuchmodule_x", "/no/such/data", "900"):
+    for word in ("nosuchcommand-x", "nosuchmodule_x", "/no/such/data", "free disk"):
         check(word in done.stderr, f"{word} is missing in\n{done.stderr}")
     check(t.json("ps", "--all") == [], "nothing was submitted")
 
@@ -302,8 +302,8 @@ def test_an_eviction_of_azure_is_told_to_the_program(t):
     url = json.load(open(os.path.join(t.folder, "server.json")))["url"]
     token = open(os.path.join(t.folder, "token")).read().strip()
     name = view["attempts"][0]["ranks"][0]["node"]
-    urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/nodes/{name}/ready", data=b"{}", method="POST", headers={
-        "Authorization": f"Bearer {token}", "Content-Type": "application/json"}))
+    urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/nodes/{name}/ready", method="POST", headers={
+        "Authorization": f"Bearer {token}"}))
     wait_for("the second attempt", lambda: "resumed from step-000007" in t.call("logs", run).stdout)
     open(go, "w").close()
     t.wait_state(run, "succeeded")

@@ -72,8 +72,8 @@ public:
                                  },
                              .on_failure = options_.on_failure};
         TRY(engine_, Engine::open(std::move(engine)));
-        TRY(const std::string token, token_of(options_.folder));
-        TRY(api_, Api::make(*engine_, {.token = token, .actor = "token/admin", .prices_file = options_.prices_file}));
+        TRY(token_, token_of(options_.folder));
+        TRY(api_, Api::make(*engine_, {.token = token_, .actor = "token/admin", .prices_file = options_.prices_file}));
         TRY(http_,
             HttpServer::start(
                 {.address = options_.address,
@@ -95,6 +95,7 @@ public:
     }
 
     const std::string& url() const override { return url_; }
+    const std::string& token() const override { return token_; }
     Engine& engine() override { return *engine_; }
     Api& api() override { return *api_; }
 
@@ -140,7 +141,7 @@ private:
     }
 
     ServerOptions options_;
-    std::string url_;
+    std::string url_, token_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Api> api_;
     std::unique_ptr<EventPoller> events_;

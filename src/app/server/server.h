@@ -35,6 +35,7 @@ public:
     virtual ~Server() = default;
 
     virtual const std::string& url() const = 0;
+    virtual const std::string& token() const = 0;
     virtual Engine& engine() = 0;
     virtual Api& api() = 0;
     // Answers what is open, at most `seconds`, and leaves. What runs goes on under its keepers.

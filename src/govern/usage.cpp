@@ -12,7 +12,8 @@ __extension__ using Wide = __int128;
 std::int64_t cost_until(std::int64_t microusd_per_hour, std::int64_t milli, std::int64_t start_us, std::int64_t t_us) {
     if (t_us <= start_us || microusd_per_hour <= 0 || milli <= 0) return 0;
     const Wide product = static_cast<Wide>(microusd_per_hour) * milli * (t_us - start_us);
-    return static_cast<std::int64_t>(std::min<Wide>(product / (static_cast<Wide>(3'600'000'000) * 1000), Wide{1} << 62));
+    return static_cast<std::int64_t>(
+        std::min<Wide>(product / (static_cast<Wide>(3'600'000'000) * 1000), Wide{1} << 62));
 }
 
 Cost cost_of(const PriceBook& book, const UsageInterval& interval, const UsageWindow& window) {

@@ -22,7 +22,7 @@ struct ApiOptions {
     std::vector<std::string> host_names;
     // Prometheus text about what carries the requests; added to /metrics.
     std::function<std::string()> more_metrics;
-    std::size_t max_waiting = 256;   // long polls and streams at once; the next is answered 503
+    std::size_t max_waiting = 256;    // long polls and streams at once; the next is answered 503
     bool check_prerequisites = true;  // of a submitted run, before it is taken
 };
 

@@ -23,8 +23,7 @@ Event event_of(const JournalRecord& record) {
 }  // namespace
 
 Status read_events(const EngineView& view, std::uint64_t after, std::size_t most, RunId run, std::vector<Event>& out) {
-    if (view.journal == nullptr)
-        return Error(ErrorKind::unsupported, "events are read from a running server only");
+    if (view.journal == nullptr) return Error(ErrorKind::unsupported, "events are read from a running server only");
     if (after >= view.state.seq || most == 0) return done();
     if (!run)
         return view.journal->read(after, [&](const JournalRecord& record) -> Result<bool> {

@@ -49,7 +49,8 @@ LogPlace log_place(const EngineView& view, const Run& run, std::int64_t attempt,
 }
 
 HttpResponse log_response(const LogPlace& place, LogPiece piece) {
-    HttpResponse response{.status = 200, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::move(piece.text)};
+    HttpResponse response{
+        .status = 200, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::move(piece.text)};
     if (!piece.next.empty()) response.headers.add("Stoker-Log-Next", piece.next);
     response.headers.add("Stoker-Log-End", place.ended && piece.at_end ? "true" : "false");
     if (!place.attempt.empty()) response.headers.add("Stoker-Log-Attempt", place.attempt);
@@ -66,7 +67,8 @@ Result<LogPlace> find_log(const EngineView& view, RunId id, std::int64_t attempt
     if (rank >= run->spec.ranks)
         return Error(ErrorKind::not_found, fmt::format("{} has ranks 0 to {}", id.text(), run->spec.ranks - 1));
     if (attempt > static_cast<std::int64_t>(run->attempts.size()))
-        return Error(ErrorKind::not_found, fmt::format("{} has had {} attempts so far", id.text(), run->attempts.size()));
+        return Error(ErrorKind::not_found,
+                     fmt::format("{} has had {} attempts so far", id.text(), run->attempts.size()));
     return log_place(view, *run, attempt, static_cast<int>(rank));
 }
 
@@ -185,8 +187,7 @@ void get_logs(Service& service, const ExchangePtr& exchange) {
     if (!id) return exchange->fail(id.error());
     const Parameters& p = exchange->parameters;
     if (p.has("search") + p.has("tail") + p.has("offset") > 1)
-        return exchange->fail(
-            Error(ErrorKind::invalid, "offset, tail and search exclude each other", {"query", 0, 0}));
+        return exchange->fail(Error(ErrorKind::invalid, "offset, tail and search exclude each other", {"query", 0, 0}));
     if (p.has("search") && p.text("search").empty())
         return exchange->fail(Error(ErrorKind::invalid, "search is empty", {"query", 0, 0}));
     const std::int64_t attempt = p.integer("attempt", 0), rank = p.integer("rank", 0);
@@ -275,9 +276,9 @@ void get_artifact(Service& service, const ExchangePtr& exchange) {
                 if (const auto header = exchange->request.headers.find("Range")) {
                     const auto asked = read_range(*header, size);
                     if (asked && asked->from >= size) {
-                        HttpResponse response = problem_response(
-                            Error(ErrorKind::invalid, fmt::format("the artefact has {} bytes", size)),
-                            exchange->trace.id, 416);
+                        HttpResponse response =
+                            problem_response(Error(ErrorKind::invalid, fmt::format("the artefact has {} bytes", size)),
+                                             exchange->trace.id, 416);
                         response.headers.add("Content-Range", fmt::format("bytes */{}", size));
                         return exchange->send(std::move(response));
                     }
@@ -288,11 +289,11 @@ void get_artifact(Service& service, const ExchangePtr& exchange) {
                     }
                 }
                 if (range.to - range.from > kMostAtOnce)
-                    return exchange->fail(
-                        Error(ErrorKind::exhausted,
-                              fmt::format("{} has {} bytes; {} are sent at a time", printable(path, 200), size, kMostAtOnce),
-                              {}, fmt::format("ask in pieces: `Range: bytes=0-{}`", kMostAtOnce - 1)),
-                        413);
+                    return exchange->fail(Error(ErrorKind::exhausted,
+                                                fmt::format("{} has {} bytes; {} are sent at a time",
+                                                            printable(path, 200), size, kMostAtOnce),
+                                                {}, fmt::format("ask in pieces: `Range: bytes=0-{}`", kMostAtOnce - 1)),
+                                          413);
                 std::string body(static_cast<std::size_t>(range.to - range.from), '\0');
                 std::size_t have = 0;
                 while (have < body.size()) {
@@ -311,8 +312,9 @@ void get_artifact(Service& service, const ExchangePtr& exchange) {
                 // Nothing that a run wrote is shown as a page of ours.
                 response.headers.add("Content-Disposition", "attachment");
                 if (part)
-                    response.headers.add("Content-Range", fmt::format("bytes {}-{}/{}", range.from,
-                                                                      range.from + static_cast<std::int64_t>(have) - 1, size));
+                    response.headers.add("Content-Range",
+                                         fmt::format("bytes {}-{}/{}", range.from,
+                                                     range.from + static_cast<std::int64_t>(have) - 1, size));
                 exchange->send(std::move(response));
             });
         });

@@ -85,9 +85,8 @@ Status prerequisites_are_met(const RunSpec& spec, const std::string& engine_fold
 }
 
 bool has_prerequisites(const RunSpec& spec) {
-    return spec.prerequisites || std::any_of(spec.steps.begin(), spec.steps.end(), [](const GraphStep& step) {
-               return step.run.prerequisites.has_value();
-           });
+    return spec.prerequisites || std::any_of(spec.steps.begin(), spec.steps.end(),
+                                             [](const GraphStep& step) { return step.run.prerequisites.has_value(); });
 }
 
 CheckpointsView checkpoints_in(const std::string& folder) {
@@ -120,12 +119,16 @@ void add_why(Service& service, const ExchangePtr& exchange, const std::shared_pt
         const Run* run = scene->state.find(shown->view.run.id);
         if ((run == nullptr || run->version != shown->view.run.version) && at_least_seq < shown->seq)
             return add_why(service, exchange, shown, shown->seq);
-        if (run != nullptr && !is_terminal(run->state)) {
-            shown->view.why = view_of_why(why(scene->state, run->id, scene->now_us, scene->scheduler));
-            if (run->spec.kind != RunKind::graph)
-                shown->view.eta = view_of_eta(eta(scene->state, run->id, scene->now_us, scene->scheduler));
-        }
-        finish(exchange, *shown);
+        // Sixty-four futures of a long queue take a while.
+        service.work_long(exchange, [exchange, shown, scene] {
+            const Run* found = scene->state.find(shown->view.run.id);
+            if (found != nullptr && !is_terminal(found->state)) {
+                shown->view.why = view_of_why(why(scene->state, found->id, scene->now_us, scene->scheduler));
+                if (found->spec.kind != RunKind::graph)
+                    shown->view.eta = view_of_eta(eta(scene->state, found->id, scene->now_us, scene->scheduler));
+            }
+            finish(exchange, *shown);
+        });
     });
 }
 
@@ -207,19 +210,19 @@ void list_runs(Service& service, const ExchangePtr& exchange) {
 void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key) {
     const std::string sum = digest(spec);
     const bool keyed = !key.empty();
-    service.post(exchange, {.what = Submit{.spec = std::move(spec), .key = std::move(key)}},
-                 [exchange, sum, keyed](const Result<Ack>& ack) {
-                     if (!ack)  // a key that was used for something else: 422, as the draft has it
-                         return exchange->fail(ack.error(),
-                                               keyed && ack.error().kind() == ErrorKind::conflict ? 422 : 0);
-                     HttpResponse response = json_response(
-                         codec::write(Submitted{
-                             .run = ack->run, .version = ack->version, .digest = sum, .repeated = ack->repeated}),
-                         201);
-                     response.headers.add("Location", "/api/v1/runs/" + ack->run.text());
-                     if (ack->repeated) response.headers.add("Idempotent-Replayed", "true");
-                     exchange->send(with_version(std::move(response), ack->version));
-                 });
+    service.post(
+        exchange, {.what = Submit{.spec = std::move(spec), .key = std::move(key)}},
+        [exchange, sum, keyed](const Result<Ack>& ack) {
+            if (!ack)  // a key that was used for something else: 422, as the draft has it
+                return exchange->fail(ack.error(), keyed && ack.error().kind() == ErrorKind::conflict ? 422 : 0);
+            HttpResponse response =
+                json_response(codec::write(Submitted{
+                                  .run = ack->run, .version = ack->version, .digest = sum, .repeated = ack->repeated}),
+                              201);
+            response.headers.add("Location", "/api/v1/runs/" + ack->run.text());
+            if (ack->repeated) response.headers.add("Idempotent-Replayed", "true");
+            exchange->send(with_version(std::move(response), ack->version));
+        });
 }
 
 void get_run(Service& service, const ExchangePtr& exchange) {
@@ -231,13 +234,13 @@ void get_run(Service& service, const ExchangePtr& exchange) {
     const auto version = static_cast<std::uint64_t>(p.integer("version", 0));
     service.wait(exchange, *id, wait_s, 1,
                  [&service, exchange, run = *id, version](bool last, const std::function<void(bool)>& tell) {
-                     const Status asked = service.engine().read(
-                         [&service, exchange, run, version, last, tell](const EngineView& view) {
-                             const Run* found = view.state.find(run);
-                             if (found != nullptr && found->version == version && !last) return tell(false);
-                             tell(true);
-                             service.work(exchange, [&service, exchange, run] { show_run(service, exchange, run); });
-                         });
+                     const Status asked = service.engine().read([self = service.shared_from_this(), exchange, run,
+                                                                 version, last, tell](const EngineView& view) {
+                         const Run* found = view.state.find(run);
+                         if (found != nullptr && found->version == version && !last) return tell(false);
+                         tell(true);
+                         self->work(exchange, [&service = *self, exchange, run] { show_run(service, exchange, run); });
+                     });
                      if (asked) return;
                      exchange->fail(asked.error());
                      tell(true);
@@ -293,8 +296,8 @@ void renew_lease(Service& service, const ExchangePtr& exchange) {
                                                                 ", expected a time like 2026-11-21T08:00:00Z"));
         stop_at_us = *at;
     } else if (*body->extend_s < 1 || *body->extend_s > 31'536'000) {
-        return exchange->fail(Error(ErrorKind::invalid, fmt::format("extend_s is {}, expected 1 to 31536000 (a year)",
-                                                                    *body->extend_s)));
+        return exchange->fail(
+            Error(ErrorKind::invalid, fmt::format("extend_s is {}, expected 1 to 31536000 (a year)", *body->extend_s)));
     }
     const std::int64_t extend_us = body->extend_s.value_or(0) * kSecondUs;
     service.ask<std::int64_t>(

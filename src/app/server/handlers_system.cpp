@@ -82,8 +82,7 @@ Counted count(const EngineView& view) {
 std::string metrics_text(Service& service, const Counted& c) {
     MetricsText out;
     out.family("stoker_build_info", "gauge", "Which Stoker this is.");
-    out.value("stoker_build_info", 1,
-              "version=" + quoted(version().number) + ",commit=" + quoted(version().commit));
+    out.value("stoker_build_info", 1, "version=" + quoted(version().number) + ",commit=" + quoted(version().commit));
     out.family("stoker_runs", "gauge", "Runs by state.");
     for (const auto& [state, name] : enum_names(RunState{}))
         out.value("stoker_runs", static_cast<double>(c.runs[static_cast<std::size_t>(state)]), "state=" + quoted(name));
@@ -93,7 +92,8 @@ std::string metrics_text(Service& service, const Counted& c) {
     out.one("stoker_runs_live", "gauge", "Runs that hold places.", static_cast<double>(c.live));
     out.family("stoker_nodes", "gauge", "Nodes by state.");
     for (const auto& [state, name] : enum_names(NodeState{}))
-        out.value("stoker_nodes", static_cast<double>(c.nodes[static_cast<std::size_t>(state)]), "state=" + quoted(name));
+        out.value("stoker_nodes", static_cast<double>(c.nodes[static_cast<std::size_t>(state)]),
+                  "state=" + quoted(name));
     out.one("stoker_operations_open", "gauge", "Effects intended and not answered for good.",
             static_cast<double>(c.operations));
     out.one("stoker_operations_unknown", "gauge", "Of these, those whose answer was lost.",
@@ -183,14 +183,15 @@ void post_backup(Service& service, const ExchangePtr& exchange) {
     const auto body = read_body_as<BackupBody>(*exchange);
     if (!body) return exchange->fail(body.error());
     const std::string name = body->file;
-    const bool plain = !name.empty() && name.size() <= 100 && name[0] != '.' &&
-                       std::all_of(name.begin(), name.end(), [](char c) {
-                           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                                  c == '-' || c == '_' || c == '.';
-                       });
+    const bool plain =
+        !name.empty() && name.size() <= 100 && name[0] != '.' && std::all_of(name.begin(), name.end(), [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+                   c == '.';
+        });
     if (!plain)
-        return exchange->fail(Error(ErrorKind::invalid, "file is " + printable(name, 120) + ", expected a plain file name",
-                                    {}, "letters, digits, '-', '_' and '.'; it lies in the folder backups of the server"));
+        return exchange->fail(Error(ErrorKind::invalid,
+                                    "file is " + printable(name, 120) + ", expected a plain file name", {},
+                                    "letters, digits, '-', '_' and '.'; it lies in the folder backups of the server"));
     service.ask<BackupView>(
         exchange,
         [name](const EngineView& view) -> Result<BackupView> {
@@ -245,8 +246,7 @@ void send_events(Service& service, const ExchangePtr& exchange, RunId run) {
             std::string body = "{\"items\":[";
             for (const Event& event : events) body += (body.back() == '[' ? "" : ",") + as_json(event);
             body += "]";
-            if (events.size() == limit && !events.empty())
-                body += fmt::format(",\"next_after\":{}", events.back().seq);
+            if (events.size() == limit && !events.empty()) body += fmt::format(",\"next_after\":{}", events.back().seq);
             exchange->send({.status = 200, .content_type = "application/json", .headers = {}, .body = body + "}\n"});
         });
 }

@@ -28,12 +28,13 @@ void apply_changes(const WhatIfChanges& changes, RunSpec& spec) {
 // Puts a run into the copy as a submission would.
 Result<RunId> add_run(State& state, RunSpec spec, std::int64_t now_us) {
     const RunId id{state.runs_made + 1};
-    TRY_VOID(state.apply({.seq = state.seq + 1,
-                          .at_us = std::max(now_us, state.at_us),
-                          .epoch = state.epoch,
-                          .actor = "what-if",
-                          .trace = "",
-                          .body = RunSubmitted{.run = id, .spec = std::move(spec), .key = "", .parent = {}, .step = "", .needs = {}}}));
+    TRY_VOID(state.apply(
+        {.seq = state.seq + 1,
+         .at_us = std::max(now_us, state.at_us),
+         .epoch = state.epoch,
+         .actor = "what-if",
+         .trace = "",
+         .body = RunSubmitted{.run = id, .spec = std::move(spec), .key = "", .parent = {}, .step = "", .needs = {}}}));
     return id;
 }
 
@@ -79,9 +80,10 @@ Result<WhatIfView> answer(const Scene& scene, const Question& question) {
         if (std::find(runs.begin(), runs.end(), admission.run) == runs.end()) continue;
         view.starts_now = true;
         for (std::size_t i = 0; i < admission.places.size(); ++i)
-            view.places.push_back({.rank = static_cast<int>(i),
-                                   .node = admission.places[i].node,
-                                   .devices = device_names(state, admission.places[i].node, admission.places[i].devices)});
+            view.places.push_back(
+                {.rank = static_cast<int>(i),
+                 .node = admission.places[i].node,
+                 .devices = device_names(state, admission.places[i].node, admission.places[i].devices)});
     }
     if (!view.starts_now && !runs.empty()) {
         view.why = view_of_why(why(state, runs.front(), scene.now_us, scene.scheduler));
@@ -143,8 +145,9 @@ Result<RunSpec> spec_to_resume(const EngineView& view, RunId id) {
     const Run* run = view.state.find(id);
     if (run == nullptr) return Error(ErrorKind::not_found, "there is no run " + id.text());
     if (!is_terminal(run->state))
-        return Error(ErrorKind::conflict, fmt::format("{} is {}: it goes on by itself", id.text(), to_string(run->state)),
-                     {}, "cancel it first, or wait for its end");
+        return Error(ErrorKind::conflict,
+                     fmt::format("{} is {}: it goes on by itself", id.text(), to_string(run->state)), {},
+                     "cancel it first, or wait for its end");
     if (run->state == RunState::succeeded)
         return Error(ErrorKind::conflict, id.text() + " succeeded: nothing is left of it to do", {},
                      "submit its spec to run it again");
@@ -171,7 +174,8 @@ Result<RunSpec> spec_to_resume(const EngineView& view, RunId id) {
     for (GraphStep& step : spec.steps) {
         if (is_done(step.name)) continue;
         std::erase_if(step.depends_on, is_done);
-        if (const auto found = steps.find(step.name); found != steps.end()) same_checkpoints(step.run, found->second->id);
+        if (const auto found = steps.find(step.name); found != steps.end())
+            same_checkpoints(step.run, found->second->id);
         left.push_back(std::move(step));
     }
     if (left.empty()) return Error(ErrorKind::conflict, "every step of " + id.text() + " succeeded");

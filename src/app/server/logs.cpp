@@ -18,9 +18,9 @@
 namespace stoker::api {
 namespace {
 
-constexpr std::size_t kMark = 24;                       // bytes before the cursor that find it again
-constexpr std::int64_t kMostSought = 64 << 20;          // of FILE.1, for such a place
-constexpr std::int64_t kMostSearched = 256 << 20;       // of both files
+constexpr std::size_t kMark = 24;                  // bytes before the cursor that find it again
+constexpr std::int64_t kMostSought = 64 << 20;     // of FILE.1, for such a place
+constexpr std::int64_t kMostSearched = 256 << 20;  // of both files
 constexpr std::size_t kMostLine = 4096;
 
 struct File {
@@ -30,7 +30,8 @@ struct File {
 };
 
 File open_log(const std::string& path) {
-    File file{.fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)), .inode = 0, .size = 0};
+    File file{
+        .fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)), .inode = 0, .size = 0};
     struct stat status {};
     if (!file.fd || ::fstat(file.fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
     file.inode = status.st_ino;
@@ -44,7 +45,8 @@ std::string read_at(const File& file, std::int64_t offset, std::size_t most) {
     out.resize(most);
     std::size_t have = 0;
     while (have < most) {
-        const ssize_t got = ::pread(file.fd.get(), out.data() + have, most - have, offset + static_cast<std::int64_t>(have));
+        const ssize_t got =
+            ::pread(file.fd.get(), out.data() + have, most - have, offset + static_cast<std::int64_t>(have));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         have += static_cast<std::size_t>(got);
@@ -54,8 +56,8 @@ std::string read_at(const File& file, std::int64_t offset, std::size_t most) {
 }
 
 struct Place {
-    bool old = false;               // in FILE.1
-    std::uint64_t old_inode = 0;    // of FILE.1 when it was taken; 0: there was none
+    bool old = false;             // in FILE.1
+    std::uint64_t old_inode = 0;  // of FILE.1 when it was taken; 0: there was none
     std::int64_t offset = 0;
     std::string mark;
 };
@@ -200,7 +202,8 @@ LogMatches search_log(const std::string& path, std::string_view wanted, std::siz
             std::size_t at = 0;
             while (at < block.size()) {
                 const std::size_t end = block.find('\n', at);
-                const std::string_view part = std::string_view(block).substr(at, end == std::string::npos ? end : end - at);
+                const std::string_view part =
+                    std::string_view(block).substr(at, end == std::string::npos ? end : end - at);
                 // A line without end is looked at in pieces.
                 if (line.size() + part.size() > (1 << 20)) line.clear();
                 line += part;

@@ -29,7 +29,8 @@ std::string end_of(const std::string& path, std::int64_t most, bool& cut) {
     std::string text(static_cast<std::size_t>(status.st_size - from), '\0');
     std::size_t have = 0;
     while (have < text.size()) {
-        const ssize_t got = ::pread(fd.get(), text.data() + have, text.size() - have, from + static_cast<std::int64_t>(have));
+        const ssize_t got =
+            ::pread(fd.get(), text.data() + have, text.size() - have, from + static_cast<std::int64_t>(have));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         have += static_cast<std::size_t>(got);

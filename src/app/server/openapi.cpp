@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "app/server/openapi.h"
 #include "app/server/handlers.h"
+#include "app/server/openapi.h"
 #include "app/server/schema_visitor.h"
 #include "app/version.h"
 
@@ -67,11 +67,12 @@ void add_components(Schemas& s) {
     s.put("LogMatches",
           strict(Json::object()
                      .set("cut", Json::object().set("type", "boolean"))
-                     .set("items", Json::object().set("type", "array").set(
-                                       "items", strict(Json::object()
-                                                           .set("line", Json::object().set("type", "integer"))
-                                                           .set("text", text_schema()),
-                                                       {"line", "text"})))
+                     .set("items", Json::object()
+                                       .set("type", "array")
+                                       .set("items", strict(Json::object()
+                                                                .set("line", Json::object().set("type", "integer"))
+                                                                .set("text", text_schema()),
+                                                            {"line", "text"})))
                      .set("lines", Json::object().set("type", "integer")),
                  {"cut", "items", "lines"}));
     s.put("AnyObject", Json::object().set("type", "object"));
@@ -102,17 +103,19 @@ void add_components(Schemas& s) {
                        .set("detail", text_schema())
                        .set("trace_id", text_schema())
                        .set("problems",
-                            Json::object().set("type", "array").set(
-                                "items",
-                                strict(Json::object()
-                                           .set("message", text_schema())
-                                           .set("remedy", text_schema())
-                                           .set("place", strict(Json::object()
-                                                                    .set("in", text_schema())
-                                                                    .set("line", Json::object().set("type", "integer"))
-                                                                    .set("column", Json::object().set("type", "integer")),
-                                                                {})),
-                                       {"message"}))))
+                            Json::object()
+                                .set("type", "array")
+                                .set("items",
+                                     strict(Json::object()
+                                                .set("message", text_schema())
+                                                .set("remedy", text_schema())
+                                                .set("place",
+                                                     strict(Json::object()
+                                                                .set("in", text_schema())
+                                                                .set("line", Json::object().set("type", "integer"))
+                                                                .set("column", Json::object().set("type", "integer")),
+                                                            {})),
+                                            {"message"}))))
               .set("required", Json::array().push("type").push("title").push("status")));
 }
 
@@ -255,9 +258,10 @@ Json openapi_document() {
         operation.set("parameters", parameters_of(route));
         if (!route.body.empty())
             operation.set("requestBody",
-                          Json::object().set("required", route.body_required).set(
-                              "content", Json::object().set("application/json",
-                                                            Json::object().set("schema", ref(route.body)))));
+                          Json::object()
+                              .set("required", route.body_required)
+                              .set("content", Json::object().set("application/json",
+                                                                 Json::object().set("schema", ref(route.body)))));
         operation.set("responses", responses_of(route));
         if (!route.token) operation.set("security", Json::array());
         for (const int status : problem_statuses(route)) statuses.insert(status);
@@ -266,7 +270,8 @@ Json openapi_document() {
             by_path[path] = Json::object();
         }
         std::string method(route.method);
-        std::transform(method.begin(), method.end(), method.begin(), [](char c) { return static_cast<char>(c | 0x20); });
+        std::transform(method.begin(), method.end(), method.begin(),
+                       [](char c) { return static_cast<char>(c | 0x20); });
         by_path[path].set(method, std::move(operation));
     }
     for (const std::string& path : order) paths.set(path, by_path[path]);
@@ -286,20 +291,22 @@ Json openapi_document() {
                          .set("license", Json::object().set("name", "Apache-2.0").set("identifier", "Apache-2.0")))
         .set("security", Json::array().push(Json::object().set("token", Json::array())))
         .set("paths", std::move(paths))
-        .set("components", Json::object()
-                               .set("schemas", std::move(components))
-                               .set("responses", std::move(responses))
-                               .set("securitySchemes",
-                                    Json::object().set("token",
-                                                       Json::object().set("type", "http").set("scheme", "bearer"))));
+        .set("components",
+             Json::object()
+                 .set("schemas", std::move(components))
+                 .set("responses", std::move(responses))
+                 .set("securitySchemes",
+                      Json::object().set("token", Json::object().set("type", "http").set("scheme", "bearer"))));
 }
 
 std::string api_reference() {
     std::string out =
         "# HTTP API\n\nGenerated by `stoker schema api-reference`; the machine-readable form is "
         "[openapi.json](openapi.json).\n\n"
-        "Every error is an `application/problem+json` (RFC 9457) with `title`, `status`, `detail`, the `problems` one by "
-        "one\nwith what to do about each, and a `trace_id` that the journal knows too. Times are RFC 3339, UTC. Unknown\n"
+        "Every error is an `application/problem+json` (RFC 9457) with `title`, `status`, `detail`, the `problems` one "
+        "by "
+        "one\nwith what to do about each, and a `trace_id` that the journal knows too. Times are RFC 3339, UTC. "
+        "Unknown\n"
         "parameters and keys are refused.\n\n| | |\n| --- | --- |\n";
     for (const Route& route : routes())
         out += fmt::format("| `{} {}` | {} |\n", route.method, route.path, route.summary);
@@ -322,11 +329,12 @@ std::string api_reference() {
                 out += fmt::format("| `{}` | {} |\n", p.name, text);
             }
         }
-        if (!route.body.empty()) out += fmt::format("\nBody: `{}`{}.\n", route.body, route.body_required ? "" : ", may be left out");
+        if (!route.body.empty())
+            out += fmt::format("\nBody: `{}`{}.\n", route.body, route.body_required ? "" : ", may be left out");
         out += "\nAnswers:";
         for (const Answers& answer : route.answers)
-            out += fmt::format(" {} `{}` ({})", answer.status, answer.schema.empty() ? answer.content_type : answer.schema,
-                               answer.description);
+            out += fmt::format(" {} `{}` ({})", answer.status,
+                               answer.schema.empty() ? answer.content_type : answer.schema, answer.description);
         out += ".\n";
     }
     return out;

@@ -56,7 +56,8 @@ std::string ask_for(const Parameter& p) {
 
 bool good(const Parameter& p, std::string_view value) {
     switch (p.type) {
-        case Parameter::Type::text: return value.size() <= kMostText && find_invalid_utf8(value) == std::string_view::npos;
+        case Parameter::Type::text:
+            return value.size() <= kMostText && find_invalid_utf8(value) == std::string_view::npos;
         case Parameter::Type::integer: {
             std::int64_t number = 0;
             const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -114,12 +115,12 @@ Status read_query(const Route& route, const HttpRequest& request, Parameters& pa
             std::vector<std::string> known;
             for (const Parameter& p : route.query) known.emplace_back(p.name);
             const auto near = nearest(printable(name, 100), known);
-            problems.push_back({.message = fmt::format("{} {} has no parameter {}", route.method, route.path,
-                                                       printable(name, 100)),
-                                .remedy = near           ? "did you mean " + *near + "?"
-                                          : known.empty() ? "it has none"
-                                                          : "it has " + join(known, ", "),
-                                .pos = {"query", 0, 0}});
+            problems.push_back(
+                {.message = fmt::format("{} {} has no parameter {}", route.method, route.path, printable(name, 100)),
+                 .remedy = near            ? "did you mean " + *near + "?"
+                           : known.empty() ? "it has none"
+                                           : "it has " + join(known, ", "),
+                 .pos = {"query", 0, 0}});
             continue;
         }
         const auto before = parameters.query.find(name);
@@ -148,7 +149,8 @@ Status read_query(const Route& route, const HttpRequest& request, Parameters& pa
 Result<RunId> run_in_path(const Exchange& exchange) {
     const std::string& text = exchange.parameters.path.find("run")->second;
     const auto id = RunId::parse(text);
-    if (!id) return Error(ErrorKind::not_found, "there is no run " + printable(text, 100), {}, "a run is called like r-7");
+    if (!id)
+        return Error(ErrorKind::not_found, "there is no run " + printable(text, 100), {}, "a run is called like r-7");
     return *id;
 }
 
@@ -170,8 +172,8 @@ Result<Document> read_body(const Exchange& exchange, bool required) {
     const std::string& body = exchange.request.body;
     if (trim(body).empty() && !required) return Document::parse_json("{}", "body", kBodyLimits);
     if (body.size() > kBodyLimits.max_bytes)
-        return Error(ErrorKind::exhausted, fmt::format("the body has {} bytes, at most {} are taken", body.size(),
-                                                       kBodyLimits.max_bytes));
+        return Error(ErrorKind::exhausted,
+                     fmt::format("the body has {} bytes, at most {} are taken", body.size(), kBodyLimits.max_bytes));
     auto document = Document::parse_json(body, "body", kBodyLimits);
     if (!document) {
         // Whatever is wrong with a body is the caller's to mend.

@@ -19,7 +19,7 @@ struct Parameter {
     std::string_view name, description;
     Type type = Type::text;
     std::vector<std::string_view> choices = {};
-    double low = 0, high = 0;        // of numbers
+    double low = 0, high = 0;         // of numbers
     std::string_view otherwise = {};  // what it means when it is left out
     bool many = false;                // may be given several times, or with commas
 };

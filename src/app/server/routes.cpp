@@ -50,14 +50,15 @@ std::vector<Route> make_routes() {
                    .answers = {{.description = "It is.", .schema = "Health"}},
                    .token = false,
                    .handler = get_health});
-    all.push_back({.method = "GET",
-                   .path = "/readyz",
-                   .operation = "getReady",
-                   .summary = "Commands are taken and work is started.",
-                   .description = "503 while what runs outside is being listed after a start, and after a commit failed.",
-                   .answers = {{.description = "It is ready.", .schema = "Health"}},
-                   .token = false,
-                   .handler = get_ready});
+    all.push_back(
+        {.method = "GET",
+         .path = "/readyz",
+         .operation = "getReady",
+         .summary = "Commands are taken and work is started.",
+         .description = "503 while what runs outside is being listed after a start, and after a commit failed.",
+         .answers = {{.description = "It is ready.", .schema = "Health"}},
+         .token = false,
+         .handler = get_ready});
     all.push_back({.method = "GET",
                    .path = "/metrics",
                    .operation = "getMetrics",
@@ -77,43 +78,44 @@ std::vector<Route> make_routes() {
                    .summary = "Which Stoker this is, and what its engine can do.",
                    .answers = {{.description = "Version and engine.", .schema = "Version"}},
                    .handler = get_version});
-    all.push_back(
-        {.method = "GET",
-         .path = "/api/v1/runs",
-         .operation = "listRuns",
-         .summary = "Runs, page by page.",
-         .description = "A page may be short, and even empty, and still have a next_cursor: the last page is the one "
-                        "without. A run that is submitted meanwhile shows on a later page of order=oldest, and not in a "
-                        "listing of order=newest that has begun.",
-         .query = {{.name = "state",
-                    .description = "Only runs in one of these states.",
-                    .type = Type::choice,
-                    .choices = state_words(),
-                    .many = true},
-                   {.name = "name", .description = "Only runs of this name."},
-                   {.name = "user", .description = "Only runs of this user."},
-                   {.name = "parent", .description = "Only steps of this graph.", .type = Type::run},
-                   {.name = "limit",
-                    .description = "Runs on a page, at most.",
-                    .type = Type::integer,
-                    .low = 1,
-                    .high = 500,
-                    .otherwise = "50"},
-                   {.name = "cursor", .description = "next_cursor of the page before."},
-                   {.name = "order",
-                    .description = "Which come first.",
-                    .type = Type::choice,
-                    .choices = {"newest", "oldest"},
-                    .otherwise = "newest"}},
-         .answers = {{.description = "A page.", .schema = "RunPage"}},
-         .handler = list_runs});
+    all.push_back({.method = "GET",
+                   .path = "/api/v1/runs",
+                   .operation = "listRuns",
+                   .summary = "Runs, page by page.",
+                   .description =
+                       "A page may be short, and even empty, and still have a next_cursor: the last page is the one "
+                       "without. A run that is submitted meanwhile shows on a later page of order=oldest, and not in a "
+                       "listing of order=newest that has begun.",
+                   .query = {{.name = "state",
+                              .description = "Only runs in one of these states.",
+                              .type = Type::choice,
+                              .choices = state_words(),
+                              .many = true},
+                             {.name = "name", .description = "Only runs of this name."},
+                             {.name = "user", .description = "Only runs of this user."},
+                             {.name = "parent", .description = "Only steps of this graph.", .type = Type::run},
+                             {.name = "limit",
+                              .description = "Runs on a page, at most.",
+                              .type = Type::integer,
+                              .low = 1,
+                              .high = 500,
+                              .otherwise = "50"},
+                             {.name = "cursor", .description = "next_cursor of the page before."},
+                             {.name = "order",
+                              .description = "Which come first.",
+                              .type = Type::choice,
+                              .choices = {"newest", "oldest"},
+                              .otherwise = "newest"}},
+                   .answers = {{.description = "A page.", .schema = "RunPage"}},
+                   .handler = list_runs});
     all.push_back({.method = "POST",
                    .path = "/api/v1/runs",
                    .operation = "submitRun",
                    .summary = "Submits a run.",
-                   .description = "Answered when it is on disk. With an Idempotency-Key the same spec again gives the "
-                                  "same run, and another spec 422. With dry_run=true nothing is written, and the answer "
-                                  "says what would happen now.",
+                   .description =
+                       "Answered when it is on disk. With an Idempotency-Key the same spec again gives the "
+                       "same run, and another spec 422. With dry_run=true nothing is written, and the answer "
+                       "says what would happen now.",
                    .query = {{.name = "dry_run",
                               .description = "Only say what would happen.",
                               .type = Type::flag,
@@ -156,21 +158,20 @@ std::vector<Route> make_routes() {
     all.push_back(run_action("/api/v1/runs/{run}/lease", "renewLease", "Moves the end of a lease.",
                              "By extend_s from where it is, or to stop_at; cut at the hard maximum.", renew_lease,
                              "LeaseBody", true));
-    all.push_back({.method = "POST",
-                   .path = "/api/v1/runs/{run}/resume",
-                   .operation = "resumeRun",
-                   .summary = "Submits what is left of an ended run.",
-                   .description = "A new run with the same spec and the same checkpoint folder, so that it goes on from "
-                                  "the newest complete checkpoint. Of a graph, the steps that succeeded are left out. "
-                                  "Its label stoker/resumed_from names the old one.",
-                   .answers = {{.status = 201,
-                                .description = "The new run.",
-                                .schema = "Submitted",
-                                .headers = {"ETag", "Location"}}},
-                   .problems = {404, 409, 412, 422},
-                   .changes = true,
-                   .if_match = true,
-                   .handler = resume_run});
+    all.push_back(
+        {.method = "POST",
+         .path = "/api/v1/runs/{run}/resume",
+         .operation = "resumeRun",
+         .summary = "Submits what is left of an ended run.",
+         .description = "A new run with the same spec and the same checkpoint folder, so that it goes on from "
+                        "the newest complete checkpoint. Of a graph, the steps that succeeded are left out. "
+                        "Its label stoker/resumed_from names the old one.",
+         .answers =
+             {{.status = 201, .description = "The new run.", .schema = "Submitted", .headers = {"ETag", "Location"}}},
+         .problems = {404, 409, 412, 422},
+         .changes = true,
+         .if_match = true,
+         .handler = resume_run});
     all.push_back(
         {.method = "GET",
          .path = "/api/v1/runs/{run}/logs",
@@ -180,22 +181,28 @@ std::vector<Route> make_routes() {
              "The bytes as they were written. To follow: ask again with offset = Stoker-Log-Next and wait_s until "
              "Stoker-Log-End is true. Stoker-Log-Gap: true says that rotation took what came in between. "
              "With search the answer is JSON: the lines that contain the text.",
-         .query = {{.name = "attempt",
-                    .description = "Which try, from 1; left out: the last.",
-                    .type = Type::integer,
-                    .low = 1,
-                    .high = 1e6},
-                   {.name = "rank", .description = "Which rank.", .type = Type::integer, .low = 0, .high = 511, .otherwise = "0"},
-                   {.name = "offset", .description = "Stoker-Log-Next of the answer before; left out: from the start."},
-                   {.name = "limit",
-                    .description = "Bytes, at most.",
-                    .type = Type::integer,
-                    .low = 1,
-                    .high = 1 << 20,
-                    .otherwise = "262144"},
-                   {.name = "tail", .description = "Only the last lines.", .type = Type::integer, .low = 0, .high = 1e6},
-                   {.name = "search", .description = "Only lines that contain this text."},
-                   wait_parameter()},
+         .query =
+             {{.name = "attempt",
+               .description = "Which try, from 1; left out: the last.",
+               .type = Type::integer,
+               .low = 1,
+               .high = 1e6},
+              {.name = "rank",
+               .description = "Which rank.",
+               .type = Type::integer,
+               .low = 0,
+               .high = 511,
+               .otherwise = "0"},
+              {.name = "offset", .description = "Stoker-Log-Next of the answer before; left out: from the start."},
+              {.name = "limit",
+               .description = "Bytes, at most.",
+               .type = Type::integer,
+               .low = 1,
+               .high = 1 << 20,
+               .otherwise = "262144"},
+              {.name = "tail", .description = "Only the last lines.", .type = Type::integer, .low = 0, .high = 1e6},
+              {.name = "search", .description = "Only lines that contain this text."},
+              wait_parameter()},
          .answers = {{.description = "A piece of the log.",
                       .schema = "",
                       .content_type = "text/plain",
@@ -203,21 +210,22 @@ std::vector<Route> make_routes() {
                      {.description = "With search.", .schema = "LogMatches"}},
          .problems = {404, 409},
          .handler = get_logs});
-    all.push_back({.method = "GET",
-                   .path = "/api/v1/runs/{run}/metrics",
-                   .operation = "getRunMetrics",
-                   .summary = "The numbers that a run wrote to its STOKER_METRICS_FILE.",
-                   .query = {{.name = "name", .description = "Only this series."},
-                             {.name = "max_points",
-                              .description = "Points of a series at most; thinned so that the smallest and the largest of "
-                                             "each stretch stay.",
-                              .type = Type::integer,
-                              .low = 2,
-                              .high = 20000,
-                              .otherwise = "1000"}},
-                   .answers = {{.description = "Series of points.", .schema = "RunMetrics"}},
-                   .problems = {404},
-                   .handler = get_run_metrics});
+    all.push_back(
+        {.method = "GET",
+         .path = "/api/v1/runs/{run}/metrics",
+         .operation = "getRunMetrics",
+         .summary = "The numbers that a run wrote to its STOKER_METRICS_FILE.",
+         .query = {{.name = "name", .description = "Only this series."},
+                   {.name = "max_points",
+                    .description = "Points of a series at most; thinned so that the smallest and the largest of "
+                                   "each stretch stay.",
+                    .type = Type::integer,
+                    .low = 2,
+                    .high = 20000,
+                    .otherwise = "1000"}},
+         .answers = {{.description = "Series of points.", .schema = "RunMetrics"}},
+         .problems = {404},
+         .handler = get_run_metrics});
     all.push_back({.method = "GET",
                    .path = "/api/v1/runs/{run}/artifacts",
                    .operation = "listArtifacts",
@@ -246,9 +254,18 @@ std::vector<Route> make_routes() {
                    .answers = {{.description = "The checkpoints.", .schema = "Checkpoints"}},
                    .problems = {404},
                    .handler = get_checkpoints});
-    const std::vector<Parameter> event_page = {
-        {.name = "after", .description = "Only events with a higher number.", .type = Type::integer, .low = 0, .high = 9e15, .otherwise = "0"},
-        {.name = "limit", .description = "Events of a page, at most.", .type = Type::integer, .low = 1, .high = 1000, .otherwise = "100"}};
+    const std::vector<Parameter> event_page = {{.name = "after",
+                                                .description = "Only events with a higher number.",
+                                                .type = Type::integer,
+                                                .low = 0,
+                                                .high = 9e15,
+                                                .otherwise = "0"},
+                                               {.name = "limit",
+                                                .description = "Events of a page, at most.",
+                                                .type = Type::integer,
+                                                .low = 1,
+                                                .high = 1000,
+                                                .otherwise = "100"}};
     const std::vector<Answers> event_answers = {
         {.description = "A page; with next_after when there may be more.", .schema = "EventPage"},
         {.description = "With `Accept: text/event-stream`: as they happen, for ever. Last-Event-ID goes on after it.",

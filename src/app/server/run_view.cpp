@@ -110,11 +110,8 @@ RunView view_of_run(const EngineView& view, const Run& run) {
     if (steps != state.steps.end())
         for (const RunId id : steps->second)
             if (const Run* step = state.find(id))
-                out.steps.push_back({.step = step->step,
-                                     .run = id,
-                                     .state = step->state,
-                                     .cause = step->cause,
-                                     .needs = step->needs});
+                out.steps.push_back(
+                    {.step = step->step, .run = id, .state = step->state, .cause = step->cause, .needs = step->needs});
     out.folder = run_folder(view.folder, run.id).path;
     out.not_before = rfc3339(run.not_before_us);
     return out;

@@ -101,8 +101,8 @@ private:
         template <class T>
         void operator()(std::string_view key, T& value) {
             using namespace stoker::codec;
-            constexpr bool kMayMiss = std::is_same_v<T, std::string> || IsTextMap<T>::value || IsOptional<T>::value ||
-                                      TextId<T>;
+            constexpr bool kMayMiss =
+                std::is_same_v<T, std::string> || IsTextMap<T>::value || IsOptional<T>::value || TextId<T>;
             Json field = schemas_.schema<T>(input_);
             const Hint* hint = hint_of(name_, key);
             if (hint != nullptr) {
@@ -153,10 +153,10 @@ private:
     std::map<std::string, Json> made_;
 };
 
-#define STOKER_COMPONENT(type, name)                     \
-    template <>                                          \
-    constexpr std::string_view component_name<type>() {  \
-        return name;                                     \
+#define STOKER_COMPONENT(type, name)                    \
+    template <>                                         \
+    constexpr std::string_view component_name<type>() { \
+        return name;                                    \
     }
 STOKER_COMPONENT(RunSpec, "RunSpec")
 STOKER_COMPONENT(GraphStep, "GraphStep")

@@ -103,6 +103,7 @@ ScenePtr make_scene(const EngineView& view) {
     };
     for (const RunId id : from.live) take_with_kin(id);
     for (const QueueKey& key : from.queue) take_with_kin(key.run);
+    for (const auto& [at, id] : from.timers) take_with_kin(id);  // those that back off
     index_state(to);
     return scene;
 }
@@ -147,16 +148,14 @@ void Service::stop() {
         std::lock_guard lock(mutex_);
         waiters.swap(waiters_);
     }
-    for (auto& [id, waiter] : waiters)
-        waiter->exchange->fail(Error(ErrorKind::unavailable, "the server is stopping"));
+    for (auto& [id, waiter] : waiters) waiter->exchange->fail(Error(ErrorKind::unavailable, "the server is stopping"));
 }
 
 void Service::post(const ExchangePtr& exchange, Command command, std::function<void(Result<Ack>)> answer) {
     command.actor = options_.actor;
     command.trace = exchange->trace.parent;
-    const Status status = engine_.post(
-        std::move(command),
-        [self = shared_from_this(), answer = std::move(answer)](Result<Ack> ack) { answer(std::move(ack)); });
+    const Status status = engine_.post(std::move(command), [self = shared_from_this(), answer = std::move(answer)](
+                                                               Result<Ack> ack) { answer(std::move(ack)); });
     if (!status) exchange->fail(status.error());
 }
 
@@ -195,7 +194,8 @@ void Service::watch_over(const ExchangePtr& exchange, double limit_s) {
     {
         std::lock_guard lock(mutex_);
         id = ++next_id_;
-        open_.emplace(id, std::pair(std::weak_ptr(exchange), Clock::now() + seconds(limit_s > 0 ? limit_s : kAnswerBy)));
+        open_.emplace(id,
+                      std::pair(std::weak_ptr(exchange), Clock::now() + seconds(limit_s > 0 ? limit_s : kAnswerBy)));
     }
     exchange->on_answer([self = weak_from_this(), id] {
         const auto service = self.lock();
@@ -281,15 +281,15 @@ bool Service::may_try_token(const std::string& peer) {
 void Service::wrong_token(const std::string& peer) {
     std::lock_guard lock(mutex_);
     const auto now = Clock::now();
-    if (tries_.size() >= kMostPeers) std::erase_if(tries_, [&](const auto& e) { return now - e.second.since > kTokenWindow; });
+    if (tries_.size() >= kMostPeers)
+        std::erase_if(tries_, [&](const auto& e) { return now - e.second.since > kTokenWindow; });
     if (tries_.size() >= kMostPeers) tries_.clear();
     Tries& tries = tries_[peer];
     if (tries.wrong == 0) tries.since = now;
     ++tries.wrong;
 }
 
-void Service::with_scene(const ExchangePtr& exchange, std::uint64_t at_least_seq,
-                         std::function<void(ScenePtr)> then) {
+void Service::with_scene(const ExchangePtr& exchange, std::uint64_t at_least_seq, std::function<void(ScenePtr)> then) {
     {
         std::unique_lock lock(mutex_);
         if (scene_ && scene_->state.seq >= at_least_seq && Clock::now() - scene_at_ < kSceneAge) {

@@ -68,12 +68,12 @@ public:
     template <class T>
     void ask(const ExchangePtr& exchange, std::function<Result<T>(const EngineView&)> copy,
              std::function<void(T)> then) {
-        const Status status =
-            engine_.read([this, self = shared_from_this(), exchange, copy = std::move(copy), then = std::move(then)](const EngineView& view) {
-                auto got = std::make_shared<Result<T>>(copy(view));
-                if (!*got) return exchange->fail(got->error());
-                work(exchange, [got, then] { then(std::move(**got)); });
-            });
+        const Status status = engine_.read([this, self = shared_from_this(), exchange, copy = std::move(copy),
+                                            then = std::move(then)](const EngineView& view) {
+            auto got = std::make_shared<Result<T>>(copy(view));
+            if (!*got) return exchange->fail(got->error());
+            work(exchange, [got, then] { then(std::move(**got)); });
+        });
         if (!status) exchange->fail(status.error());
     }
     // `answer` on the core thread: short.

@@ -40,6 +40,7 @@ struct Capabilities {
     bool follows_logs = false;      // logs while the work runs
     bool limits_memory = false;     // a rank that takes more is killed, and said to be out of memory
     bool isolates_devices = false;  // a rank cannot open a GPU that is not its own
+    bool runs_images = false;       // GangSpec::image
     bool kills_trees = false;       // processes that left their group are ended too
     double signal_notice_s = 0;     // longest notice before the kill; 0: no signal reaches the work
     std::string detail;             // how, for `stoker describe`: "cgroup v2, pid namespace"
@@ -49,6 +50,7 @@ struct DeviceInfo {
     std::string id;     // "0", or a UUID
     std::string model;  // name in the catalogue, or as the driver says
     std::int64_t memory_bytes = 0;
+    std::string file;  // "/dev/nvidia0"; empty: none is known, so others cannot be kept from it
 };
 struct NodeInfo {
     std::string name;
@@ -72,7 +74,7 @@ struct GangSpec {
     std::string log_folder;                              // rank-0.out and so on
     std::int64_t max_log_bytes = std::int64_t{1} << 30;  // of each rank; the oldest go first
     std::vector<RankSpec> ranks;
-    std::string image;  // an OCI bundle or reference; empty: the machine as it is
+    std::string image;  // an OCI bundle: a folder with config.json and a root file system; empty: the machine as it is
 };
 
 enum class FactKind : std::uint8_t {

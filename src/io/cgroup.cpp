@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Controllers of version 1 that we use.
-constexpr const char* kControllers[] = {"memory", "cpu", "pids", "freezer"};
+constexpr const char* kControllers[] = {"memory", "cpu", "pids", "freezer", "devices"};
 
 Status write_value(const std::string& path, std::string_view value) {
     const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -200,7 +201,49 @@ Status Cgroup::create() const {
     return done();
 }
 
+Result<DeviceNumbers> device_numbers(const std::string& file) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0)
+        return Error(ErrorKind::not_found, "the device " + printable(file) + " is not there: " + std::strerror(errno));
+    if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode))
+        return Error(ErrorKind::invalid, printable(file) + " is no device file");
+    return DeviceNumbers{.type = S_ISBLK(status.st_mode) ? 'b' : 'c',
+                         .major = static_cast<std::int64_t>(major(status.st_rdev)),
+                         .minor = static_cast<std::int64_t>(minor(status.st_rdev))};
+}
+
+std::vector<std::string> usual_devices() {
+    // Documentation/admin-guide/devices.txt: null, zero, full, random, urandom, tty, ptmx, pts, fuse, tun. Making a node
+    // (m) gives no access to it.
+    std::vector<std::string> rules = {"c 1:3 rwm", "c 1:5 rwm",   "c 1:7 rwm",    "c 1:8 rwm",    "c 1:9 rwm", "c 5:0 rwm",
+                                      "c 5:2 rwm", "c 136:* rwm", "c 10:229 rwm", "c 10:200 rwm", "c *:* m",   "b *:* m"};
+    std::error_code code;
+    for (fs::directory_iterator it("/dev/infiniband", code), end; !code && it != end; it.increment(code))
+        if (const auto numbers = device_numbers(it->path().string()))
+            rules.push_back(std::string(1, numbers->type) + " " + std::to_string(numbers->major) + ":" +
+                            std::to_string(numbers->minor) + " rwm");
+    return rules;
+}
+
+Status Cgroup::limit_devices(const std::vector<std::string>& files) const {
+    const auto base = host_->v1.find("devices");
+    if (base == host_->v1.end()) return Error(ErrorKind::unsupported, "devices cannot be limited without cgroup v1");
+    const std::string group = base->second + "/" + name_;
+    std::vector<std::string> rules = usual_devices();
+    for (const std::string& file : files) {
+        TRY(const DeviceNumbers numbers, device_numbers(file));
+        rules.push_back(std::string(1, numbers.type) + " " + std::to_string(numbers.major) + ":" +
+                        std::to_string(numbers.minor) + " rwm");
+    }
+    TRY_VOID(write_value(group + "/devices.deny", "a"));
+    // One that the group above does not have cannot be given; a program that needs it is told so by its open().
+    for (const std::string& rule : rules)
+        if (Status given = write_value(group + "/devices.allow", rule); !given && rule.ends_with("rwm")) return given;
+    return done();
+}
+
 Status Cgroup::limit(const CgroupLimits& limits) const {
+    if (limits.devices) TRY_VOID(limit_devices(*limits.devices));
     // 100 ms, the kernel's own default period.
     constexpr std::int64_t kPeriodUs = 100'000;
     // The kernel refuses less than 1 ms.
@@ -243,7 +286,14 @@ Status Cgroup::join() const {
 std::int64_t Cgroup::oom_kills() const {
     if (host_->unified_limits) return field_of(host_->unified + "/" + name_ + "/memory.events", "oom_kill");
     const auto memory = host_->v1.find("memory");
-    return memory == host_->v1.end() ? 0 : field_of(memory->second + "/" + name_ + "/memory.oom_control", "oom_kill");
+    if (memory == host_->v1.end()) return 0;
+    // Version 1 counts a kill in the group of who was killed only.
+    const std::string group = memory->second + "/" + name_;
+    std::int64_t kills = field_of(group + "/memory.oom_control", "oom_kill");
+    std::error_code code;
+    for (fs::recursive_directory_iterator it(group, code), end; !code && it != end; it.increment(code))
+        if (it->is_directory(code)) kills += field_of(it->path().string() + "/memory.oom_control", "oom_kill");
+    return kills;
 }
 
 std::vector<pid_t> Cgroup::processes() const {

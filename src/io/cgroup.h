@@ -1,11 +1,12 @@
-// Control groups, version 1 and 2 and both at once: limits on memory, processors and number of processes, evidence of
-// an out-of-memory kill, and the end of everything inside. Needs root or a delegated group.
+// Control groups, version 1 and 2 and both at once: limits on memory, processors and number of processes, which devices
+// may be opened, evidence of an out-of-memory kill, and the end of everything inside. Needs root or a delegated group.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,12 @@ namespace stoker {
 struct CgroupHost {
     std::string unified;                // of version 2; empty: none
     bool unified_limits = false;        // memory is limited through version 2
-    std::map<std::string, std::string>  // version 1, by controller: memory, cpu, pids, freezer
+    std::map<std::string, std::string>  // version 1, by controller: memory, cpu, pids, freezer, devices
         v1;
 
     bool limits_memory() const { return unified_limits || v1.contains("memory"); }
     bool limits_cpu() const { return unified_limits || v1.contains("cpu"); }
+    bool limits_devices() const { return v1.contains("devices"); }
     bool kills() const { return !unified.empty() || v1.contains("freezer"); }
     std::string text() const;  // "cgroup v2 (kill), v1 (cpu, memory, pids)"; empty: nothing is possible
 };
@@ -30,7 +32,18 @@ CgroupHost discover_cgroups(const std::string& root = "/");
 
 struct CgroupLimits {
     std::int64_t memory_bytes = 0, cpu_milli = 0, processes = 0;  // 0: none
+    // Device files that may be opened, besides those that every program needs (usual_devices()); none: all.
+    std::optional<std::vector<std::string>> devices;
 };
+
+// A device file by its numbers, as control groups and OCI runtimes name it.
+struct DeviceNumbers {
+    char type = 'c';  // or b
+    std::int64_t major = 0, minor = 0;
+};
+Result<DeviceNumbers> device_numbers(const std::string& file);  // not_found, or invalid: it is no device
+// "c 1:3 rwm" and so on: what OCI runtimes give to every container, FUSE, and InfiniBand where there is one.
+std::vector<std::string> usual_devices();
 
 // One group, in every tree of the host. `name` is relative: "stoker/k3x7q-22224z/rank-0". Nothing is removed by the
 // destructor: groups outlive the process that made them.
@@ -41,12 +54,13 @@ public:
     Status create() const;  // with its parents; fine when it is there
     Status limit(const CgroupLimits& limits) const;
     Status join() const;  // the calling process
-    std::int64_t oom_kills() const;
+    std::int64_t oom_kills() const;  // with the groups below
     std::vector<pid_t> processes() const;
     void kill() const;    // SIGKILL to everything inside and below, without a chance to fork away
     bool remove() const;  // with the groups below; false while processes are in it
 
 private:
+    Status limit_devices(const std::vector<std::string>& files) const;
     std::vector<std::string> folders() const;
     const CgroupHost* host_;
     std::string name_;

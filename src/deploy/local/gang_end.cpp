@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <set>
 
+#include "deploy/local/box.h"
 #include "io/cgroup.h"
 
 namespace stoker {
@@ -89,6 +90,7 @@ Result<GangStatus> bury(const std::string& folder, const LaunchOrder& order, Dea
         (void)(::rename(status_path.c_str(), (status_path + ".damaged").c_str()) == 0);
     // When it cannot be written, the next driver finds the same again.
     (void)replace_file(status_path, to_json(status).dump(), true).ok();
+    if (!rebooted) remove_boxes(folder, order);
     if (order.tree == TreeKind::cgroup) (void)remove_groups(order);
     return status;
 }
@@ -120,7 +122,9 @@ std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& statu
         const KeptRank& rank = status.ranks[i];
         if (rank.pid != 0 && !told.started[i]) {
             told.started[i] = true;
-            tell(FactKind::rank_started, static_cast<int>(i), rank.started_at_us).pid = rank.pid;
+            Fact& fact = tell(FactKind::rank_started, static_cast<int>(i), rank.started_at_us);
+            fact.pid = rank.pid;
+            if (!order.image_digest.empty()) fact.detail = "image " + order.image_digest;
         }
         if (rank.ended_as != 0 && !told.ended[i]) ends.push_back(i);
     }

@@ -133,7 +133,7 @@ Result<std::string> content(const std::string& path) {
     return read_file(path, kMaxGangFile);
 }
 
-RankSpec parse_rank(const Node& node, bool& sound) {
+RankSpec parse_rank(const Node& node, std::vector<std::string>& device_files, bool& sound) {
     Fields rank(node);
     RankSpec spec{.node = rank.text("node"),
                   .arguments = rank.texts("arguments"),
@@ -141,6 +141,7 @@ RankSpec parse_rank(const Node& node, bool& sound) {
                   .cpu_milli = rank.integer<std::int64_t>("cpu_milli"),
                   .memory_bytes = rank.integer<std::int64_t>("memory_bytes"),
                   .devices = rank.texts("devices")};
+    device_files = rank.texts("device_files");
     sound = sound && rank.sound() && !spec.arguments.empty();
     return spec;
 }
@@ -169,14 +170,17 @@ std::string_view to_string(TreeKind kind) {
 
 Json to_json(const LaunchOrder& order) {
     Json ranks = Json::array();
-    for (const RankSpec& rank : order.gang.ranks) {
+    for (std::size_t i = 0; i < order.gang.ranks.size(); ++i) {
+        const RankSpec& rank = order.gang.ranks[i];
+        const std::vector<std::string> none;
         ranks.push(Json::object()
                        .set("node", rank.node)
                        .set("arguments", list_of(rank.arguments))
                        .set("environment", map_of(rank.environment))
                        .set("cpu_milli", rank.cpu_milli)
                        .set("memory_bytes", rank.memory_bytes)
-                       .set("devices", list_of(rank.devices)));
+                       .set("devices", list_of(rank.devices))
+                       .set("device_files", list_of(i < order.device_files.size() ? order.device_files[i] : none)));
     }
     return Json::object()
         .set("operation", order.operation.text())
@@ -186,6 +190,8 @@ Json to_json(const LaunchOrder& order) {
         .set("log_folder", order.gang.log_folder)
         .set("max_log_bytes", order.gang.max_log_bytes)
         .set("image", order.gang.image)
+        .set("image_digest", order.image_digest)
+        .set("isolate_devices", order.isolate_devices)
         .set("tree", to_string(order.tree))
         .set("cgroup_unified", order.cgroups.unified)
         .set("cgroup_unified_limits", order.cgroups.unified_limits)
@@ -238,6 +244,8 @@ Result<LaunchOrder> parse_launch_order(std::string_view text, const std::string&
                                   .unified_limits = fields.boolean("cgroup_unified_limits"),
                                   .v1 = fields.map("cgroup_v1")},
                       .max_processes = fields.integer<std::int64_t>("max_processes"),
+                      .isolate_devices = fields.boolean("isolate_devices"),
+                      .image_digest = fields.text("image_digest"),
                       .status_retry_s = fields.real("status_retry_s")};
     order.gang.epoch = fields.integer<std::uint64_t>("epoch");
     order.gang.folder = fields.text("folder");
@@ -247,7 +255,7 @@ Result<LaunchOrder> parse_launch_order(std::string_view text, const std::string&
     const Node* ranks = fields.of_kind("ranks", NodeKind::sequence);
     bool sound = operation && attempt && ranks && !ranks->items.empty();
     for (std::size_t i = 0; sound && i < ranks->items.size(); ++i)
-        order.gang.ranks.push_back(parse_rank(*ranks->items[i], sound));
+        order.gang.ranks.push_back(parse_rank(*ranks->items[i], order.device_files.emplace_back(), sound));
     if (!sound || !fields.sound()) return damaged(file);
     order.operation = *operation;
     order.gang.attempt = *attempt;

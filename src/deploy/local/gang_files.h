@@ -37,7 +37,11 @@ struct LaunchOrder {
     TreeKind tree = TreeKind::process_group;
     CgroupHost cgroups;
     std::int64_t max_processes = 0;  // of a rank; 0: no limit
-    double status_retry_s = 600;     // how long the keeper goes on trying to write the last status on a full disk
+    bool isolate_devices = false;    // ranks open the usual devices and their own
+    // By rank: what belongs to RankSpec::devices.
+    std::vector<std::vector<std::string>> device_files;
+    std::string image_digest;     // of gang.image
+    double status_retry_s = 600;  // how long the keeper goes on trying to write the last status on a full disk
 
     std::string cgroup_name() const { return "stoker/" + operation.text(); }
     std::string cgroup_name(std::size_t rank) const { return cgroup_name() + "/rank-" + std::to_string(rank); }

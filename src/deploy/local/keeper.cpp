@@ -17,6 +17,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "deploy/local/box.h"
 #include "deploy/local/control.h"
 #include "deploy/local/gang_files.h"
 #include "deploy/local/log_file.h"
@@ -120,8 +121,10 @@ private:
             const Cgroup group(order_.cgroups, order_.cgroup_name(rank));
             TRY_VOID(group.create());
             const RankSpec& spec = order_.gang.ranks[rank];
-            TRY_VOID(group.limit(
-                {.memory_bytes = spec.memory_bytes, .cpu_milli = spec.cpu_milli, .processes = order_.max_processes}));
+            CgroupLimits limits{
+                .memory_bytes = spec.memory_bytes, .cpu_milli = spec.cpu_milli, .processes = order_.max_processes};
+            if (order_.isolate_devices) limits.devices = order_.device_files[rank];
+            TRY_VOID(group.limit(limits));
         }
         return done();
     }
@@ -316,6 +319,7 @@ private:
         }
         tell_launcher(status_.started ? "started\n" : "failed\n");
         if (order_.tree != TreeKind::cgroup) return;
+        remove_boxes(folder_, order_);
         // A group is busy for a moment after its last process; release() removes what stays.
         for (int tries = 0; !group_.remove() && tries < 50; ++tries) ::poll(nullptr, 0, 2);
     }

@@ -19,6 +19,7 @@
 
 #include "base/text.h"
 #include "deploy/local/control.h"
+#include "deploy/local/box.h"
 #include "deploy/local/gang_end.h"
 #include "deploy/local/launcher.h"
 #include "io/namespaces.h"
@@ -71,7 +72,8 @@ public:
         Capabilities result{.gang = true,
                             .follows_logs = true,
                             .limits_memory = tree_ == TreeKind::cgroup && cgroups_.limits_memory(),
-                            .isolates_devices = false,
+                            .isolates_devices = isolates_devices(),
+                            .runs_images = why_no_images(tree_).empty(),
                             .kills_trees = tree_ != TreeKind::process_group,
                             .signal_notice_s = 86400};
         switch (tree_) {
@@ -96,14 +98,15 @@ public:
             highest_epoch_ = gang.epoch;
             if (!launching_.insert(operation).second) return unknown("another thread is launching it");
         }
-        Outcome outcome = launch_gang(folder_of(operation),
-                                      {.operation = operation,
-                                       .gang = gang,
-                                       .tree = tree_,
-                                       .cgroups = cgroups_,
-                                       .max_processes = options_.max_processes,
-                                       .status_retry_s = options_.status_retry_s},
-                                      options_.keeper, deadline);
+        LaunchOrder order{.operation = operation,
+                          .gang = gang,
+                          .tree = tree_,
+                          .cgroups = cgroups_,
+                          .max_processes = options_.max_processes,
+                          .isolate_devices = isolates_devices(),
+                          .status_retry_s = options_.status_retry_s};
+        for (const RankSpec& rank : gang.ranks) order.device_files.push_back(files_of_devices(options_.nodes, rank));
+        Outcome outcome = launch_gang(folder_of(operation), std::move(order), options_.keeper, deadline);
         {
             const std::lock_guard guard(mutex_);
             launching_.erase(operation);
@@ -235,6 +238,10 @@ private:
         Told told;
         GangState state = GangState::starting;
     };
+
+    bool isolates_devices() const {
+        return options_.isolate_devices && tree_ == TreeKind::cgroup && cgroups_.limits_devices();
+    }
 
     std::string folder_of(const OperationId& operation) const { return run_folder_ + "/" + operation.text(); }
 

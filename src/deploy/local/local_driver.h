@@ -20,6 +20,7 @@ struct LocalOptions {
     std::vector<std::string> keeper;     // program and arguments before the folder; empty: this program, "keeper"
     std::optional<TreeKind> tree;        // how trees are ended; none: the best that works here
     std::int64_t max_processes = 16384;  // of a rank, where that can be limited; 0: any number
+    bool isolate_devices = true;         // where control groups can
     double status_retry_s = 600;         // of the keeper on a full disk
 };
 

@@ -32,6 +32,7 @@ std::vector<DeviceInfo> nvidia_devices(const std::string& root) {
             const std::string_view key = trim(line.substr(0, colon)), value = trim(line.substr(colon + 1));
             if (key == "Model") device.model = value;
             if (key == "GPU UUID") device.id = value;
+            if (key == "Device Minor") device.file = "/dev/nvidia" + std::string(value);
         }
         // Until the first use of a GPU its UUID reads GPU-????????-...; its place in the list serves then.
         if (device.id.empty() || device.id.find('?') != std::string::npos) device.id = std::to_string(devices.size());

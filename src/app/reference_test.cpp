@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/args.h"
+#include "app/server/openapi.h"
 #include "io/files.h"
 
 namespace stoker {
@@ -12,6 +13,13 @@ namespace {
 std::string page(const std::string& name) {
     const auto text = read_file(fmt::format("{}/docs/reference/{}", STOKER_SOURCE_DIR, name), 1u << 20);
     return text ? *text : "missing: " + name;
+}
+
+// Clients are made from openapi.json: one that lags behind the routes makes clients that fail.
+TEST(ReferenceTest, ApiPagesAreWhatTheRoutesSay) {
+    EXPECT_EQ(page("openapi.json"), openapi_document().dump() + "\n")
+        << "stoker schema openapi > docs/reference/openapi.json";
+    EXPECT_EQ(page("api.md"), api_reference()) << "stoker schema api-reference > docs/reference/api.md";
 }
 
 // A flag that was added or renamed without the reference page leaves readers with a manual that lies.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "app/prediction.h"
 #include "base/text.h"
 #include "io/files.h"
 #include "io/sha256.h"
@@ -107,10 +108,10 @@ std::string folder_of_file(const std::string& path) {
     return text;
 }
 
-// What `checkpoint: {every: auto}` is computed from, as the planner has it (plan/expand.cpp), on the machines that the
-// run asks for.
-void set_checkpoint_times(const Workload& workload, const Catalog& catalog, CompileContext& context) {
-    if (!is_training(workload.kind) || !workload.model_known || !workload.run) return;
+// What `checkpoint: {every: auto}` is computed from, as the planner has it (plan/expand.cpp), on what the run asks for.
+void set_checkpoint_times(const Workload& workload, const Catalog& catalog, const RunSection& run,
+                          CompileContext& context) {
+    if (!is_training(workload.kind) || !workload.model_known) return;
     const auto setup = make_training_setup(workload, catalog, make_device(catalog, 0));  // counts parameters only
     if (!setup) return;
     const PlanSettings settings = read_settings(workload, catalog);
@@ -121,14 +122,26 @@ void set_checkpoint_times(const Workload& workload, const Catalog& catalog, Comp
     const double bandwidth =
         given.write_bandwidth_per_second ? given.write_bandwidth_per_second->v : settings.checkpoint_bytes_per_s;
     context.checkpoint_write_s = trained * bytes / bandwidth;
-    const RunSection& run = *workload.run;
     const double ranks = run.ranks.value_or(run.ranks_per_node.value_or(1) * run.nodes.value_or(1));
     double failures = settings.failures_per_gpu_hour * std::max(1.0, ranks * run.gpus.value_or(0));
     if (run.run_class == RunClassWord::spot) failures += settings.evictions_per_hour.mid * run.nodes.value_or(1);
     context.mtbf_s = failures > 0 ? 3600 / failures : 0;
 }
 
-Result<LoadedRun> finish(LoadedRun loaded, RunSection section, const RunOverrides& overrides, CompileContext context) {
+// The same prediction for every point of a sweep, which differ in what the planner does not know of.
+void add_prediction(Session& session, const Workload& workload, const RunSection& section, LoadedRun& loaded) {
+    if (!is_training(workload.kind) || !section.steps.empty()) return;
+    RunSpec& first = loaded.spec.steps.empty() ? loaded.spec : loaded.spec.steps.front().run;
+    const PredictedRun predicted = predict(session, workload, first.ranks, first.per_rank);
+    if (!predicted.note.empty()) loaded.warnings.push_back(predicted.note);
+    if (!predicted.prediction) return;
+    loaded.summary = prediction_text(*predicted.prediction, first.ranks);
+    if (loaded.spec.steps.empty()) loaded.spec.prediction = predicted.prediction;
+    for (GraphStep& step : loaded.spec.steps) step.run.prediction = predicted.prediction;
+}
+
+Result<LoadedRun> finish(Session& session, LoadedRun loaded, RunSection section, const RunOverrides& overrides,
+                         CompileContext context) {
     TRY_VOID(apply_overrides(overrides, section));
     if (overrides.name) context.name = *overrides.name;
     if (overrides.source) {
@@ -137,18 +150,50 @@ Result<LoadedRun> finish(LoadedRun loaded, RunSection section, const RunOverride
         context.source.dirty_sha256 = std::move(source.dirty_sha256);
         if (!source.note.empty()) loaded.warnings.push_back(std::move(source.note));
     }
+    if (context.workload != nullptr) {
+        TRY(const Catalog* catalog, session.catalog());
+        set_checkpoint_times(*context.workload, *catalog, section, context);
+    }
     TRY(loaded.spec, compile_run(section, context));
+    if (context.workload != nullptr && overrides.predict) add_prediction(session, *context.workload, section, loaded);
     return loaded;
+}
+
+std::string stem_of(const std::string& path) {
+    return path == "-" ? "run" : std::filesystem::path(path).stem().string();
+}
+
+Result<LoadedRun> finish_import(Session& session, ImportedRun imported, const std::string& path,
+                                const RunOverrides& overrides) {
+    CompileContext context;
+    context.folder = imported.from_current_folder ? folder_of_file("-") : folder_of_file(path);
+    context.source.file = path == "-" ? "stdin" : path;
+    context.source.file_sha256 = hex(sha256(session.sources[context.source.file]));
+    context.name = run_name_from(imported.name.empty() ? stem_of(path) : imported.name, "run");
+    LoadedRun loaded;
+    loaded.report = std::move(imported.report);
+    return finish(session, std::move(loaded), std::move(imported.run), overrides, std::move(context));
 }
 
 }  // namespace
 
 Result<LoadedRun> load_run_file(Session& session, const std::string& path, const RunOverrides& overrides) {
     const std::string file = path == "-" ? "stdin" : path;
-    TRY(const Document document, session.read_document(path));
+    TRY(const std::string text, session.read_source(path));
+    TRY(RunFileTool tool, tool_of_script(text));
+    if (tool == RunFileTool::slurm) {
+        TRY(ImportedRun imported, import_sbatch(text, file));
+        return finish_import(session, std::move(imported), path, overrides);
+    }
+    TRY(const Document document, Document::parse(text, file));
+    TRY(tool, tool_of_document(document.root()));
+    if (tool != RunFileTool::stoker) {
+        TRY(ImportedRun imported, tool == RunFileTool::skypilot ? import_skypilot(document) : import_dstack(document));
+        return finish_import(session, std::move(imported), path, overrides);
+    }
     CompileContext context;
     context.folder = folder_of_file(path);
-    const std::string stem = path == "-" ? "run" : std::filesystem::path(path).stem().string();
+    const std::string stem = stem_of(path);
     context.source.file = file;
     context.source.file_sha256 = hex(sha256(session.sources[file]));
     LoadedRun loaded;
@@ -156,20 +201,19 @@ Result<LoadedRun> load_run_file(Session& session, const std::string& path, const
     if (is_run_file(root)) {
         TRY(RunFile form, read_run_file_form(document));
         context.name = run_name_from(form.name.empty() ? stem : form.name, "run");
-        return finish(std::move(loaded), std::move(form.run), overrides, std::move(context));
+        return finish(session, std::move(loaded), std::move(form.run), overrides, std::move(context));
     }
     TRY(const Workload workload, load_workload(session, document, path));
     if (!workload.run)
         return Error(ErrorKind::invalid, "the file does not say what to run: it has no section run", root.pos,
                      "add for example run: {command: python3 train.py, ranks: 2}");
-    TRY(const Catalog* catalog, session.catalog());
     context.workload = &workload;
     context.name = run_name_from(workload.name.empty() ? stem : workload.name, "run");
-    set_checkpoint_times(workload, *catalog, context);
-    return finish(std::move(loaded), *workload.run, overrides, std::move(context));
+    return finish(session, std::move(loaded), *workload.run, overrides, std::move(context));
 }
 
-Result<LoadedRun> load_command_line(Session&, const std::vector<std::string>& command, const RunOverrides& overrides) {
+Result<LoadedRun> load_command_line(Session& session, const std::vector<std::string>& command,
+                                    const RunOverrides& overrides) {
     if (command.empty())
         return Error(ErrorKind::invalid, "there is no command", {}, "write for example stoker run -- python3 train.py");
     RunSection section;
@@ -187,7 +231,7 @@ Result<LoadedRun> load_command_line(Session&, const std::vector<std::string>& co
         break;
     }
     context.name = run_name_from(name, "run");
-    return finish({}, std::move(section), overrides, std::move(context));
+    return finish(session, {}, std::move(section), overrides, std::move(context));
 }
 
 }  // namespace stoker

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 namespace stoker {
 namespace {
@@ -27,7 +28,7 @@ protected:
     }
     static RunOverrides without_git() {
         RunOverrides overrides;
-        overrides.source = false;
+        overrides.source = overrides.predict = false;
         return overrides;
     }
     std::string error_of(const std::string& text) {
@@ -125,6 +126,40 @@ TEST_F(RunFileTest, EveryMistakeIsToldWithItsPlace) {
     EXPECT_EQ(error_of("version: 1\nrun: {command: ls, checkpoint: {every: auto}}\n").substr(0, 10), "2:40 every");
     EXPECT_EQ(error_of("version: 1\nkind: notebook\n"),
               "1:1 the file does not say what to run: it has no section run\n");
+}
+
+TEST_F(RunFileTest, OtherToolsFilesAreToldApartAndReported) {
+    const auto job = load_run_file(session_, write("job.sh", "#!/bin/bash\n#SBATCH -n 2 --qos=high\nsrun hostname\n"),
+                                   without_git());
+    ASSERT_TRUE(job) << job.error().text();
+    EXPECT_EQ(job->report.tool, "Slurm");
+    EXPECT_EQ(job->report.dropped.size(), 1u);
+    EXPECT_EQ(job->spec.ranks, 2);
+    EXPECT_EQ(job->spec.name, "job");
+    EXPECT_EQ(job->spec.folder, std::filesystem::current_path().string());  // as sbatch does
+    const auto sky =
+        load_run_file(session_, write("sky.yaml", "num_nodes: 2\nworkdir: /tmp\nrun: ls\n"), without_git());
+    ASSERT_TRUE(sky) << sky.error().text();
+    EXPECT_EQ(sky->report.tool, "SkyPilot");
+    EXPECT_EQ(sky->spec.folder, "/tmp");
+    const auto dstack = load_run_file(session_, write("d.dstack.yml", "type: task\ncommands: [ls]\n"), without_git());
+    ASSERT_TRUE(dstack) << dstack.error().text();
+    EXPECT_EQ(dstack->report.tool, "dstack");
+    EXPECT_EQ(dstack->spec.folder, folder_);
+    EXPECT_FALSE(load_run_file(session_, write("k.yaml", "apiVersion: v1\nkind: Pod\n"), without_git()));
+    EXPECT_FALSE(load_run_file(session_, folder_ + "/absent.yaml", without_git()));
+}
+
+// What is shipped runs.
+TEST_F(RunFileTest, EveryExampleWithARunSectionCompiles) {
+    for (const auto& entry : std::filesystem::directory_iterator(STOKER_SOURCE_DIR "/examples")) {
+        if (entry.path().extension() != ".yaml") continue;
+        std::ifstream file(entry.path());
+        const std::string text((std::istreambuf_iterator<char>(file)), {});
+        if (text.find("\nrun:") == std::string::npos) continue;
+        const auto run = load_run_file(session_, entry.path().string(), without_git());
+        EXPECT_TRUE(run) << run.error().text();
+    }
 }
 
 }  // namespace

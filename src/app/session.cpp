@@ -146,6 +146,12 @@ Result<Document> Session::read_document(const std::string& path, std::size_t max
     return document;
 }
 
+Result<std::string> Session::read_source(const std::string& path) {
+    TRY(std::string text, read_text(path, ReadLimits{}.max_bytes));
+    sources[path == "-" ? "stdin" : path] = text;
+    return text;
+}
+
 Result<Catalog*> Session::catalog() {
     if (!catalog_) {
         auto read = catalog_dir.empty() ? Catalog::embedded() : catalog_from_folder(*this, catalog_dir);

@@ -27,6 +27,9 @@ struct Session {
     // Reads a file ("-": stdin) into a Document, and keeps its text for the messages.
     Result<Document> read_document(const std::string& path, std::size_t max_bytes = ReadLimits{}.max_bytes);
 
+    // The file's text alone, kept for the messages as well.
+    Result<std::string> read_source(const std::string& path);
+
     // The catalogue is read when first needed.
     Result<Catalog*> catalog();
 

@@ -76,6 +76,7 @@ struct Cpu {
     std::string name, vendor;
     double ghz = 0, fp32_flop_per_cycle = 0, bf16_flop_per_cycle = 0;  // per physical core
     BytesPerSecond memory_bandwidth_per_core;
+    bool measured = false;  // the FLOP per cycle are of a matrix product that ran, not of the data sheet
     Provenance provenance;
 };
 

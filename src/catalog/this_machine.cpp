@@ -14,6 +14,7 @@ int add_this_machine(const MachineFacts& facts, Catalog& catalog) {
     cpu.fp32_flop_per_cycle = facts.measured_fp32_gflops > 0 ? facts.measured_fp32_gflops / (cpu.ghz * cores) : 32;
     cpu.memory_bandwidth_per_core =
         BytesPerSecond((facts.measured_memory_gb_s > 0 ? facts.measured_memory_gb_s * kGB : 2.5 * kGB * cores) / cores);
+    cpu.measured = facts.measured_fp32_gflops > 0;
     cpu.provenance.source = facts.measured_fp32_gflops > 0 ? "measured on this machine" : "assumed, not measured";
 
     NodeType node;
@@ -24,8 +25,19 @@ int add_this_machine(const MachineFacts& facts, Catalog& catalog) {
     node.cores = cores;
     node.memory = facts.memory;
     node.cpu = catalog.add_cpu(std::move(cpu));
-    node.available = 1;
+    node.available = facts.instances;
     node.rdma = "none";
+    if (facts.instances > 1) {
+        Link loopback;
+        loopback.name = "loopback";
+        // A catalogue of before this was known has neither.
+        const Constant* rate = catalog.constant("loopback_gb_s");
+        const Constant* latency = catalog.constant("loopback_latency_us");
+        loopback.bandwidth = BytesPerSecond(kGB * (rate != nullptr ? rate->value : 1.5));
+        loopback.latency = Seconds(1e-6 * (latency != nullptr ? latency->value : 50));
+        loopback.provenance.source = "defaults.tsv";
+        node.link_across = catalog.add_link(std::move(loopback));
+    }
     node.provenance.source = "this machine";
     node.note = "no price: it is there already";
     return catalog.add_node_type(std::move(node));

@@ -14,6 +14,7 @@ struct MachineFacts {
     double ghz = 0;
     double measured_fp32_gflops = 0, measured_memory_gb_s = 0;  // of the whole machine
     Bytes memory;
+    int instances = 1;  // so many of them, joined by the loopback device: the ranks of one host, each as a machine
 };
 
 // Adds it as node type "this-machine" of the cloud "this-machine", without a price. Returns its index.

@@ -6,21 +6,21 @@
 #include <chrono>
 
 #include "base/text.h"
-#include "io/client_transport.h"
+#include "io/client_connection.h"
 #include "io/http_parser.h"
 #include "io/http_wire.h"
 
 namespace stoker {
 namespace {
 
+using http::ClientConnection;
 using http::ServerUrl;
 using http::TlsClientContext;
-using http::Transport;
 
 constexpr std::size_t kMaxAnswerHead = 64 * 1024;
 constexpr std::size_t kMaxAnswerHeaders = 200;
 
-Transport::Time after(double seconds) {
+ClientConnection::Time after(double seconds) {
     return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                   std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e8)));
 }
@@ -85,12 +85,12 @@ private:
     };
 
     // Leaves connection_ only when it can take the next call.
-    Attempt attempt(const HttpCall& call, Transport::Time deadline) {
+    Attempt attempt(const HttpCall& call, ClientConnection::Time deadline) {
         Attempt out{.result = HttpResponse{}};
         auto connection = std::move(connection_);
         if (!connection) {
             const auto connect_by = std::min(deadline, after(options_.connect_timeout_s));
-            auto made = Transport::connect(url_, tls_, connect_by);
+            auto made = ClientConnection::connect(url_, tls_, connect_by);
             if (!made) {
                 out.result = std::move(made).error();
                 return out;
@@ -141,7 +141,7 @@ private:
     HttpClientOptions options_;
     ServerUrl url_;
     std::shared_ptr<TlsClientContext> tls_;
-    std::unique_ptr<Transport> connection_;
+    std::unique_ptr<ClientConnection> connection_;
 };
 
 }  // namespace

@@ -19,70 +19,8 @@ bool is_known_method(std::string_view method) {
            method == "DELETE" || method == "OPTIONS";
 }
 
-int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-// A segment of a path, or one side of a parameter. `form`: '+' is a blank.
-Result<std::string> percent_decode(std::string_view text, bool form) {
-    std::string out;
-    out.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '+' && form) {
-            out += ' ';
-        } else if (text[i] != '%') {
-            out += text[i];
-        } else {
-            const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-            const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-            if (high < 0 || low < 0)
-                return Error(ErrorKind::invalid,
-                             fmt::format("the target has '{}', where two hexadecimal digits must follow '%'",
-                                         printable(text.substr(i, 3))));
-            out += static_cast<char>(high * 16 + low);
-            i += 2;
-        }
-    }
-    if (out.find('\0') != std::string::npos) return Error(ErrorKind::invalid, "the target holds a zero byte (%00)");
-    if (find_invalid_utf8(out) != std::string_view::npos)
-        return Error(ErrorKind::invalid, "the target is not UTF-8 where it is percent-decoded");
-    return out;
-}
-
-// RFC 3986 3.3: pchar, without the '%'.
-bool is_path_char(char c) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-    return std::string_view("-._~!$&'()*+,;=:@/%").find(c) != std::string_view::npos;
-}
-
-Result<std::string> read_path(std::string_view raw) {
-    if (raw.empty() || raw.front() != '/')
-        return Error(ErrorKind::invalid,
-                     fmt::format("the target must be a path that begins with '/', not '{}'", printable(raw, 80)));
-    for (const char c : raw)
-        if (!is_path_char(c))
-            return Error(ErrorKind::invalid,
-                         fmt::format("'{}' must be percent-encoded in a path", printable(std::string_view(&c, 1))));
-    std::string path;
-    path.reserve(raw.size());
-    for (std::size_t at = 1; at <= raw.size();) {
-        const std::size_t end = std::min(raw.find('/', at), raw.size());
-        TRY(const std::string segment, percent_decode(raw.substr(at, end - at), false));
-        // An empty last segment is the slash at the end.
-        if (segment.empty() && end != raw.size()) return Error(ErrorKind::invalid, "the path has two slashes in a row");
-        if (segment == "." || segment == "..")
-            return Error(ErrorKind::invalid, "the path has a segment '" + segment + "': send it resolved");
-        if (segment.find('/') != std::string::npos || segment.find('\\') != std::string::npos)
-            return Error(ErrorKind::invalid, "the path holds an encoded slash (%2F or %5C)");
-        if (!is_http_field_value(segment)) return Error(ErrorKind::invalid, "the path holds a control character");
-        path += '/';
-        path += segment;
-        at = end + 1;
-    }
-    return path;
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
 }
 
 // "name", "10.0.0.5:80", "[::1]:8042" (RFC 3986 3.2.2, without the rarely used percent-encoded names).
@@ -122,14 +60,16 @@ template <class Parser>
 llhttp_settings_t settings_of() {
     llhttp_settings_t settings;
     llhttp_settings_init(&settings);
-    settings.on_header_field = [](llhttp_t* p, const char* at, std::size_t size) {
-        owner<Parser>(p).on_header_name({at, size});
-        return 0;
+    settings.on_header_field = [](llhttp_t* p, const char* at, std::size_t size) -> int {
+        return owner<Parser>(p).on_header_name({at, size}) ? 0 : HPE_USER;
     };
-    settings.on_header_value = [](llhttp_t* p, const char* at, std::size_t size) {
-        owner<Parser>(p).on_header_value({at, size});
-        return 0;
+    settings.on_header_value = [](llhttp_t* p, const char* at, std::size_t size) -> int {
+        return owner<Parser>(p).on_header_value({at, size}) ? 0 : HPE_USER;
     };
+    settings.on_chunk_extension_name = [](llhttp_t* p, const char*, std::size_t size) -> int {
+        return owner<Parser>(p).on_padding(size) ? 0 : HPE_USER;
+    };
+    settings.on_chunk_extension_value = settings.on_chunk_extension_name;
     settings.on_body = [](llhttp_t* p, const char* at, std::size_t size) -> int {
         return owner<Parser>(p).on_body({at, size}) ? 0 : HPE_USER;
     };
@@ -186,25 +126,6 @@ void FreeLlhttp::operator()(llhttp__internal_s* parser) const {
     delete parser;
 }
 
-Result<HttpTarget> read_http_target(std::string_view target) {
-    for (const char c : target)
-        if (c <= 0x20 || c == 0x7f || c == '#')  // char is signed here: everything beyond ASCII, too
-            return Error(ErrorKind::invalid, fmt::format("the target holds {}, which must be percent-encoded",
-                                                         c == '#' ? "'#'" : "a blank, control or non-ASCII character"));
-    const std::size_t mark = target.find('?');
-    HttpTarget out;
-    TRY(out.path, read_path(target.substr(0, mark)));
-    if (mark == std::string_view::npos) return out;
-    for (const std::string_view part : split(target.substr(mark + 1), '&')) {
-        if (part.empty()) continue;
-        const std::size_t equals = std::min(part.find('='), part.size());
-        TRY(std::string name, percent_decode(part.substr(0, equals), true));
-        TRY(std::string value, percent_decode(part.substr(std::min(equals + 1, part.size())), true));
-        out.query.emplace_back(std::move(name), std::move(value));
-    }
-    return out;
-}
-
 HttpRequestParser::HttpRequestParser(HttpLimits limits) : limits_(limits), parser_(new llhttp_t) {}
 
 bool HttpRequestParser::refuse(int status, std::string why) {
@@ -221,7 +142,7 @@ HttpRequest HttpRequestParser::take() {
     request_ = {};
     state_ = State::head;
     head_.clear();
-    head_bytes_ = lines_ = line_bytes_ = raw_body_bytes_ = 0;
+    head_bytes_ = lines_ = line_bytes_ = raw_body_bytes_ = padding_bytes_ = 0;
     previous_ = '\0';
     expects_ = false;
     return request;
@@ -294,7 +215,7 @@ bool HttpRequestParser::check_request_line() {
     const std::string_view version = line.substr(last + 1);
     if (version != "HTTP/1.1" && version != "HTTP/1.0") {
         const bool well_formed = version.size() == 8 && version.starts_with("HTTP/") && version[6] == '.' &&
-                                 hex_digit(version[5]) >= 0 && hex_digit(version[7]) >= 0;
+                                 is_digit(version[5]) && is_digit(version[7]);
         return well_formed ? refuse(505, "HTTP/1.1 and HTTP/1.0 are spoken here, not " + std::string(version))
                            : refuse(400, "the request line must end in HTTP/1.1");
     }
@@ -312,13 +233,22 @@ bool HttpRequestParser::check_request_line() {
     return true;
 }
 
-void HttpRequestParser::on_header_name(std::string_view name) {
-    // Trailers of a chunked body are read over: nothing here has use for them.
-    if (state_ == State::body && raw_body_bytes_ == 0) request_.headers.items.emplace_back(std::string(name), "");
+bool HttpRequestParser::on_header_name(std::string_view name) {
+    if (raw_body_bytes_ > 0) return on_padding(name.size());  // a trailer: nothing here has use for it
+    request_.headers.items.emplace_back(std::string(name), "");
+    return true;
 }
 
-void HttpRequestParser::on_header_value(std::string_view value) {
-    if (state_ == State::body && raw_body_bytes_ == 0) request_.headers.items.back().second += trimmed_value(value);
+bool HttpRequestParser::on_header_value(std::string_view value) {
+    if (raw_body_bytes_ > 0) return on_padding(value.size());
+    request_.headers.items.back().second += trimmed_value(value);
+    return true;
+}
+
+bool HttpRequestParser::on_padding(std::size_t bytes) {
+    padding_bytes_ += bytes;
+    return padding_bytes_ <= limits_.max_head_bytes ||
+           refuse(400, "the body has too many chunk extensions or trailers");
 }
 
 bool HttpRequestParser::on_head_complete() {
@@ -329,6 +259,7 @@ bool HttpRequestParser::on_head_complete() {
 bool HttpRequestParser::check_headers() {
     int hosts = 0, lengths = 0, codings = 0;
     for (const auto& [name, value] : request_.headers.items) {
+        if (!is_http_token(name)) return refuse(400, "a header has no name");
         if (find_invalid_utf8(value) != std::string_view::npos)
             return refuse(400, "the header " + printable(name, 60) + " is not UTF-8");
         if (equals_ignore_case(name, "host")) {
@@ -361,12 +292,11 @@ std::size_t HttpRequestParser::feed_body(std::string_view bytes) {
     raw_body_bytes_ += bytes.size();
     const llhttp_errno_t code = llhttp_execute(parser_.get(), bytes.data(), bytes.size());
     const std::size_t used = code == HPE_OK ? bytes.size() : bytes_taken(*parser_, bytes);
-    if (state_ == State::complete) return used;
-    // The smallest chunk takes 6 bytes for one of the body. More than that is padding: chunk extensions, leading zeros,
-    // trailers.
-    if (state_ != State::refused && before + used > 8 * request_.body.size() + limits_.max_head_bytes)
-        refuse(400, "the body is mostly chunk extensions or trailers");
-    if (state_ != State::refused && code != HPE_OK) refuse(400, "the body is malformed: " + llhttp_reason(*parser_));
+    raw_body_bytes_ = before + used;
+    if (code != HPE_OK && state_ != State::complete) refuse(400, "the body is malformed: " + llhttp_reason(*parser_));
+    // The smallest chunk takes 6 bytes for one of the body; a size may have zeros in front.
+    if (raw_body_bytes_ > 8 * limits_.max_body_bytes + limits_.max_head_bytes)
+        refuse(400, "the chunks of the body are padded");
     return used;
 }
 
@@ -400,20 +330,14 @@ std::size_t HttpResponseParser::feed(std::string_view bytes) {
     std::size_t used = 0;
     while (used < bytes.size() && state_ != State::complete && state_ != State::broken) {
         const std::string_view rest = bytes.substr(used);
-        const bool in_head = state_ == State::head;
         const llhttp_errno_t code = llhttp_execute(parser_.get(), rest.data(), rest.size());
         const std::size_t taken = code == HPE_OK ? rest.size() : bytes_taken(*parser_, rest);
         used += taken;
-        if (in_head && state_ == State::head && !interim_) {
-            head_bytes_ += taken;
-            if (head_bytes_ > limits_.max_head_bytes)
-                broken(fmt::format("its head is longer than {} bytes", limits_.max_head_bytes));
-        }
         if (code != HPE_OK && code != HPE_PAUSED && code != HPE_USER) broken(llhttp_reason(*parser_));
         if (interim_ && code == HPE_PAUSED) {  // "100 Continue": the answer follows
             interim_ = false;
-            if ((head_bytes_ += taken) > limits_.max_head_bytes) broken("interim answers without an end");
-            if (state_ != State::broken) begin();
+            if (!on_padding(16)) return used;  // also those without headers come to an end
+            begin();
         }
         if (code == HPE_USER && state_ != State::broken) state_ = State::complete;  // on_piece has enough
     }
@@ -428,16 +352,28 @@ void HttpResponseParser::finish() {
                                  : "it closed the connection before the end of the body");
 }
 
-void HttpResponseParser::on_header_name(std::string_view name) {
-    if (state_ != State::head) return;  // trailers
-    if (!in_name_) response_.headers.items.emplace_back();
+bool HttpResponseParser::on_header_name(std::string_view name) {
+    if (state_ != State::head) return on_padding(name.size());  // a trailer
+    if (!in_name_) {
+        response_.headers.items.emplace_back();
+        head_bytes_ += 4;  // the colon, a blank and the line's end
+    }
     in_name_ = true;
-    if (response_.headers.items.size() <= limits_.max_headers) response_.headers.items.back().first += name;
+    response_.headers.items.back().first += name;
+    if (response_.headers.items.size() > limits_.max_headers)
+        return broken(fmt::format("its head has more than {} headers", limits_.max_headers));
+    return on_padding(name.size());
 }
 
-void HttpResponseParser::on_header_value(std::string_view value) {
-    if (state_ != State::head || response_.headers.items.empty()) return;
-    response_.headers.items.back().second += value;
+bool HttpResponseParser::on_header_value(std::string_view value) {
+    if (state_ == State::head) response_.headers.items.back().second += value;
+    return on_padding(value.size());
+}
+
+bool HttpResponseParser::on_padding(std::size_t bytes) {
+    head_bytes_ += bytes;
+    return head_bytes_ <= limits_.max_head_bytes ||
+           broken(fmt::format("its head is longer than {} bytes", limits_.max_head_bytes));
 }
 
 // What llhttp wants: 0 go on, 1 there is no body, -1 stop.
@@ -448,8 +384,6 @@ int HttpResponseParser::on_head_complete() {
         interim_ = true;
         return 1;
     }
-    if (response_.headers.items.size() > limits_.max_headers)
-        return broken(fmt::format("its head has more than {} headers", limits_.max_headers)), -1;
     for (auto& [name, value] : response_.headers.items) {
         value = trimmed_value(value);
         if (equals_ignore_case(name, "transfer-encoding") && !equals_ignore_case(value, "chunked"))

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "io/http.h"
+#include "io/http_target.h"
 
 struct llhttp__internal_s;
 
@@ -22,13 +23,6 @@ struct HttpLimits {
     std::size_t max_headers = 100;
     std::size_t max_body_bytes = 1 << 20;
 };
-
-struct HttpTarget {
-    std::string path;  // decoded; begins with '/', without empty, "." or ".." segments
-    std::vector<std::pair<std::string, std::string>> query;  // decoded as forms are: '+' is a blank
-};
-// Of the form "/path?query" only. invalid: what is wrong with it.
-Result<HttpTarget> read_http_target(std::string_view target);
 
 struct FreeLlhttp {
     void operator()(llhttp__internal_s* parser) const;
@@ -56,9 +50,10 @@ public:
     const std::string& refusal() const { return refusal_; }
 
     // For the callbacks of llhttp.
-    void on_header_name(std::string_view name);
-    void on_header_value(std::string_view value);
-    bool on_head_complete();  // false: refused
+    bool on_header_name(std::string_view name);  // false: refused or broken
+    bool on_header_value(std::string_view value);
+    bool on_padding(std::size_t bytes);  // chunk extensions, trailers
+    bool on_head_complete();             // false: refused
     bool on_body(std::string_view piece);
     void on_complete() { state_ = State::complete; }
 
@@ -74,7 +69,7 @@ private:
     HttpRequest request_;
     State state_ = State::head;
     std::string head_;  // as sent, while it is incomplete
-    std::size_t head_bytes_ = 0, lines_ = 0, line_bytes_ = 0, raw_body_bytes_ = 0;
+    std::size_t head_bytes_ = 0, lines_ = 0, line_bytes_ = 0, raw_body_bytes_ = 0, padding_bytes_ = 0;
     char previous_ = '\0';
     bool expects_ = false, keep_alive_ = false, http_1_0_ = false;
     int refusal_status_ = 0;
@@ -99,9 +94,10 @@ public:
     std::function<void()> on_head;             // before the first byte of the body
     bool stopped() const { return stopped_; }  // on_piece said that it has enough
 
-    void on_header_name(std::string_view name);
+    bool on_header_name(std::string_view name);  // false: refused or broken
     void on_header_name_end() { in_name_ = false; }
-    void on_header_value(std::string_view value);
+    bool on_header_value(std::string_view value);
+    bool on_padding(std::size_t bytes);  // chunk extensions, trailers
     int on_head_complete();
     bool on_body(std::string_view piece);
     void on_complete();

@@ -128,7 +128,6 @@ TEST(HttpParser, RefusesHostileHeads) {
         {"CR instead of CRLF after the chunks", chunked("0\r\n\rX"), 400},
         {"endless chunk extension", chunked("1;" + std::string(40'000, 'a')), 400},
         {"endless trailers", chunked("1\r\nx\r\n0\r\n" + std::string(40'000, 'a')), 400},
-        {"endless zeros", chunked(std::string(40'000, '0')), 400},
         {"endless target", "GET /" + std::string(20'000, 'a'), 431},
         {"endless header", get("X: " + std::string(20'000, 'a')), 431},
         {"endless empty lines",
@@ -147,6 +146,8 @@ TEST(HttpParser, RefusesHostileHeads) {
          431},
     };
     for (const Hostile& one : table) EXPECT_EQ(status_of(one.bytes), one.status) << one.what;
+    // Zeros in front of a chunk's size are digits like others, but not without end.
+    EXPECT_EQ(status_of(chunked(std::string(40'000, '0')), {.max_body_bytes = 1000}), 400);
 }
 
 // What is well-formed passes, and arrives decoded.

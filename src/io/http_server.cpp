@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -21,7 +22,7 @@ Loop::Loop(HttpServerOptions given, HttpHandler handles)
     : options(std::move(given)),
       handler(std::move(handles)),
       peers(options.requests_per_second, options.burst),
-      mailbox(std::make_shared<Mailbox>(context)) {}
+      mailbox(std::make_shared<Mailbox>([this] { asio::post(context, [this] { mailbox->drain(); }); })) {}
 
 }  // namespace http
 
@@ -104,10 +105,15 @@ public:
         if (error) return listen_error(loop_.options, error);
         port_ = acceptor_.local_endpoint(error).port();
         accept();
+        // Signals are for the thread that the program listens on.
+        sigset_t all, before;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);
         thread_ = std::thread([this] {
-            loop_.enter();
+            loop_.mailbox->enter();
             loop_.context.run();
         });
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
         return done();
     }
 
@@ -166,7 +172,7 @@ private:
             return;
         }
         const bool overloaded = open >= loop_.options.max_connections;
-        auto session = std::make_shared<Session>(loop_, std::move(socket), peer_text(remote.address()), overloaded);
+        auto session = std::make_shared<HttpSession>(loop_, std::move(socket), peer_text(remote.address()), overloaded);
         loop_.sessions.emplace(session.get(), session);
         ++loop_.open;
         if (!ticking_) tick();
@@ -187,8 +193,8 @@ private:
     }
 
     // Sessions leave the table while they are looked at.
-    std::vector<std::shared_ptr<Session>> all_sessions() const {
-        std::vector<std::shared_ptr<Session>> all;
+    std::vector<std::shared_ptr<HttpSession>> all_sessions() const {
+        std::vector<std::shared_ptr<HttpSession>> all;
         all.reserve(loop_.sessions.size());
         for (const auto& [raw, session] : loop_.sessions) all.push_back(session);
         return all;

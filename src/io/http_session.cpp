@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
 #include <cmath>
 #include <exception>
 #include <utility>
@@ -23,150 +22,9 @@ constexpr std::size_t kProgressBytes = 4096;        // what a reader must take p
 constexpr std::size_t kDiscardBytes = 16 << 20;     // what is read and thrown away of a client that was refused
 constexpr double kFinishSeconds = 2;                // for that, or for the end of TLS
 
-// The writing end of a stream.
-class SessionStream final : public HttpStream {
-public:
-    SessionStream(std::shared_ptr<Mailbox> mailbox, std::weak_ptr<Session> session, std::shared_ptr<StreamState> state,
-                  std::size_t max_waiting)
-        : mailbox_(std::move(mailbox)),
-          session_(std::move(session)),
-          state_(std::move(state)),
-          max_waiting_(max_waiting) {}
-    ~SessionStream() override { close(); }
-
-    bool write(std::string piece) override {
-        {
-            const std::lock_guard lock(state_->mutex);
-            if (state_->gone || state_->closed) return false;
-            if (piece.empty()) return true;
-            if (state_->waiting.size() + state_->sending > max_waiting_) {
-                state_->gone = true;
-                state_->waiting = {};
-            } else {
-                if (state_->chunked) {
-                    append_http_chunk(state_->waiting, piece);
-                } else {
-                    state_->waiting += piece;
-                }
-                if (std::exchange(state_->pull_posted, true)) return !mailbox_->closed();
-            }
-        }
-        return wake();
-    }
-
-    void close() override {
-        {
-            const std::lock_guard lock(state_->mutex);
-            if (std::exchange(state_->closed, true) || state_->gone) return;
-            if (std::exchange(state_->pull_posted, true)) return;
-        }
-        wake();
-    }
-
-    bool open() const override {
-        const std::lock_guard lock(state_->mutex);
-        return !state_->gone && !state_->closed && !mailbox_->closed();
-    }
-
-private:
-    // False: there is no loop any more, or the stream was just cut off.
-    bool wake() {
-        const bool posted = mailbox_->post([session = session_] {
-            if (const auto here = session.lock()) here->pull();
-        });
-        const std::lock_guard lock(state_->mutex);
-        if (!posted) state_->gone = true;
-        return !state_->gone;
-    }
-
-    std::shared_ptr<Mailbox> mailbox_;
-    std::weak_ptr<Session> session_;
-    std::shared_ptr<StreamState> state_;
-    std::size_t max_waiting_;
-};
-
-class SessionSink final : public HttpSink {
-public:
-    SessionSink(std::shared_ptr<Mailbox> mailbox, std::weak_ptr<Session> session, bool http_1_0, bool head_only,
-                std::size_t max_waiting)
-        : mailbox_(std::move(mailbox)),
-          session_(std::move(session)),
-          http_1_0_(http_1_0),
-          head_only_(head_only),
-          max_waiting_(max_waiting) {}
-    // An HttpReply that another one was assigned to leaves its sink behind.
-    ~SessionSink() override { send(http_problem(500, "the request was dropped without an answer")); }
-
-    void send(HttpResponse response) override {
-        if (answered_.exchange(true)) return;
-        if (mailbox_->on_loop()) {
-            if (const auto here = session_.lock()) here->answer(std::move(response));
-            return;
-        }
-        mailbox_->post([session = session_, response = std::move(response)]() mutable {
-            if (const auto here = session.lock()) here->answer(std::move(response));
-        });
-    }
-
-    std::shared_ptr<HttpStream> stream(HttpResponse head) override {
-        auto state = std::make_shared<StreamState>();
-        state->chunked = !http_1_0_;
-        state->gone = answered_.exchange(true) || head_only_ || !http_status_has_body(head.status);
-        auto stream = std::make_shared<SessionStream>(mailbox_, session_, state, max_waiting_);
-        auto begin = [session = session_, head = std::move(head), state]() mutable {
-            if (const auto here = session.lock()) {
-                here->begin_stream(std::move(head), state);
-            } else {
-                const std::lock_guard lock(state->mutex);
-                state->gone = true;
-            }
-        };
-        if (mailbox_->on_loop()) {
-            begin();
-        } else if (!mailbox_->post(std::move(begin))) {
-            const std::lock_guard lock(state->mutex);
-            state->gone = true;
-        }
-        return stream;
-    }
-
-private:
-    std::shared_ptr<Mailbox> mailbox_;
-    std::weak_ptr<Session> session_;
-    bool http_1_0_, head_only_;
-    std::size_t max_waiting_;
-    std::atomic<bool> answered_{false};
-};
-
 }  // namespace
 
-bool Mailbox::post(std::function<void()> work) {
-    const std::lock_guard lock(mutex_);
-    if (loop_ == nullptr) return false;
-    waiting_.push_back(std::move(work));
-    if (waiting_.size() == 1) asio::post(*loop_, [this] { drain(); });
-    return true;
-}
-
-void Mailbox::close() {
-    std::vector<std::function<void()>> dropped;  // destroyed without the lock: what they hold may post again
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    loop_ = nullptr;
-    thread_ = std::thread::id{};
-    dropped.swap(waiting_);
-}
-
-void Mailbox::drain() {
-    std::vector<std::function<void()>> work;
-    {
-        const std::lock_guard lock(mutex_);
-        work.swap(waiting_);
-    }
-    for (auto& one : work) one();
-}
-
-Session::Session(Loop& loop, Socket socket, std::string peer, bool overloaded)
+HttpSession::HttpSession(Loop& loop, Socket socket, std::string peer, bool overloaded)
     : loop_(loop),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
@@ -176,7 +34,7 @@ Session::Session(Loop& loop, Socket socket, std::string peer, bool overloaded)
       overloaded_(overloaded) {}
 
 template <class Operation>
-void Session::with_stream(Operation operation) {
+void HttpSession::with_stream(Operation operation) {
     if (tls_) {
         operation(*tls_);
     } else {
@@ -184,12 +42,12 @@ void Session::with_stream(Operation operation) {
     }
 }
 
-void Session::expire_after(double seconds) {
+void HttpSession::expire_after(double seconds) {
     deadline_ = std::chrono::steady_clock::now() +
                 std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-void Session::start() {
+void HttpSession::start() {
     if (!loop_.tls) {
         expire_after(loop_.options.idle_timeout_s);
         if (overloaded_) return refuse(503, "the server has as many connections as it takes; try again", "1");
@@ -210,7 +68,7 @@ void Session::start() {
         });
 }
 
-void Session::check_deadline(SteadyTime now) {
+void HttpSession::check_deadline(SteadyTime now) {
     if (now < deadline_) return;
     if (phase_ == Phase::reading && parser_.begun()) {
         const bool in_head = parser_.state() == HttpRequestParser::State::head;
@@ -220,7 +78,7 @@ void Session::check_deadline(SteadyTime now) {
     close();
 }
 
-void Session::drain() {
+void HttpSession::drain() {
     keep_alive_ = false;
     if (phase_ == Phase::handshake || (phase_ == Phase::reading && !parser_.begun())) return close();
     if (phase_ == Phase::finishing) expire_after(std::min(kFinishSeconds, 0.2));
@@ -233,7 +91,7 @@ void Session::drain() {
     pull();
 }
 
-void Session::close() {
+void HttpSession::close() {
     if (phase_ == Phase::closed) return;
     const auto self = shared_from_this();
     phase_ = Phase::closed;
@@ -245,7 +103,7 @@ void Session::close() {
     if (loop_.on_session_end) loop_.on_session_end();
 }
 
-void Session::read() {
+void HttpSession::read() {
     if (read_pending_ || eof_) return;
     const bool body = phase_ == Phase::reading && parser_.state() == HttpRequestParser::State::body;
     const std::size_t wanted = body ? kBodyInputBytes : kInputBytes;
@@ -273,14 +131,14 @@ void Session::read() {
     });
 }
 
-void Session::on_read(std::size_t size) {
+void HttpSession::on_read(std::size_t size) {
     loop_.bytes_in += size;
     end_ = size;
     if (phase_ == Phase::reading) process();
 }
 
 // Parses what was read; then reads more.
-void Session::process() {
+void HttpSession::process() {
     while (phase_ == Phase::reading) {
         if (begin_ == end_) return read();
         const bool begun = parser_.begun();
@@ -304,7 +162,7 @@ void Session::process() {
     }
 }
 
-void Session::dispatch() {
+void HttpSession::dispatch() {
     ++loop_.requests;
     const double wait_s =
         loop_.options.requests_per_second > 0 ? loop_.peers.take(peer_, std::chrono::steady_clock::now()) : 0;
@@ -319,8 +177,7 @@ void Session::dispatch() {
     request.secure = tls_ != nullptr;
     phase_ = Phase::handling;
     deadline_ = SteadyTime::max();  // the handler owes an answer; HttpReply sees to it
-    auto sink = std::make_shared<SessionSink>(loop_.mailbox, weak_from_this(), http_1_0_, head_only_,
-                                              loop_.options.max_waiting_bytes);
+    auto sink = make_sink(loop_.mailbox, weak_from_this(), http_1_0_, head_only_, loop_.options.max_waiting_bytes);
     try {
         loop_.handler(std::move(request), HttpReply(std::move(sink)));
     } catch (const std::exception&) {
@@ -328,7 +185,7 @@ void Session::dispatch() {
     }
 }
 
-void Session::refuse(int status, const std::string& why, std::string retry_after) {
+void HttpSession::refuse(int status, const std::string& why, std::string retry_after) {
     ++loop_.refused;
     keep_alive_ = false;
     refused_ = true;
@@ -341,7 +198,7 @@ void Session::refuse(int status, const std::string& why, std::string retry_after
     send(std::move(head), parser_.head_only() ? std::string() : std::move(response.body));
 }
 
-void Session::answer(HttpResponse response) {
+void HttpSession::answer(HttpResponse response) {
     if (phase_ != Phase::handling) return;
     if (!is_sendable(response)) response = http_problem(500, "the answer has a status or header that cannot be sent");
     if (const auto wish = response.headers.find("connection"); wish && equals_ignore_case(*wish, "close"))
@@ -352,7 +209,7 @@ void Session::answer(HttpResponse response) {
     send(std::move(head), with_body ? std::move(response.body) : std::string());
 }
 
-void Session::begin_stream(HttpResponse head, std::shared_ptr<StreamState> stream) {
+void HttpSession::begin_stream(HttpResponse head, std::shared_ptr<StreamState> stream) {
     if (phase_ != Phase::handling || !is_sendable(head) || head_only_ || !http_status_has_body(head.status)) {
         {
             const std::lock_guard lock(stream->mutex);
@@ -371,7 +228,7 @@ void Session::begin_stream(HttpResponse head, std::shared_ptr<StreamState> strea
     if (phase_ == Phase::streaming && begin_ == end_) read();  // sees the reader go
 }
 
-void Session::release_stream() {
+void HttpSession::release_stream() {
     if (!stream_) return;
     {
         const std::lock_guard lock(stream_->mutex);
@@ -382,7 +239,7 @@ void Session::release_stream() {
     --loop_.streams;
 }
 
-void Session::pull() {
+void HttpSession::pull() {
     if (phase_ != Phase::streaming) return;
     std::string pieces;
     bool complete = false, cut_off = false;
@@ -408,7 +265,7 @@ void Session::pull() {
     send({}, std::move(pieces));
 }
 
-void Session::send(std::string head, std::string body) {
+void HttpSession::send(std::string head, std::string body) {
     head_ = std::move(head);
     body_ = std::move(body);
     if (!head_.empty() && body_.size() <= kJoinBytes) {
@@ -420,7 +277,7 @@ void Session::send(std::string head, std::string body) {
     send_more();
 }
 
-void Session::send_more() {
+void HttpSession::send_more() {
     const std::size_t of_head = std::min(sent_, head_.size());
     const std::size_t of_body = sent_ - of_head;
     std::array<asio::const_buffer, 2> rest{asio::buffer(head_) + of_head, asio::buffer(body_) + of_body};
@@ -444,7 +301,7 @@ void Session::send_more() {
     });
 }
 
-void Session::on_sent() {
+void HttpSession::on_sent() {
     head_.clear();
     body_ = {};
     deadline_ = SteadyTime::max();
@@ -471,7 +328,7 @@ void Session::on_sent() {
 
 // The last answer must reach the client: closing while it still sends would reset the connection and take the answer
 // away.
-void Session::finish() {
+void HttpSession::finish() {
     phase_ = Phase::finishing;
     if (eof_ || read_pending_ || (!tls_ && !refused_)) return close();
     expire_after(loop_.draining ? 0.2 : kFinishSeconds);
@@ -483,7 +340,7 @@ void Session::finish() {
     });
 }
 
-void Session::discard() {
+void HttpSession::discard() {
     boost::system::error_code ignored;
     if (discarded_ == 0) socket_.shutdown(Socket::shutdown_send, ignored);
     socket_.async_read_some(asio::buffer(input_.data(), input_.size()),

@@ -11,14 +11,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "io/http_parser.h"
 #include "io/http_server.h"
+#include "io/http_sink.h"
 #include "io/peer_limits.h"
 
 namespace stoker::http {
@@ -28,39 +27,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 // The concrete executor: any_io_executor would cost an indirect call per operation.
 using Socket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::executor_type>;
 
-// Work for the loop from other threads. What arrives before the loop looks costs one wake-up together. May outlive the
-// server: then nothing is taken any more.
-class Mailbox {
-public:
-    explicit Mailbox(asio::io_context& loop) : loop_(&loop) {}
-    bool post(std::function<void()> work);  // false: closed
-    void close();
-    bool closed() const { return closed_; }
-    bool on_loop() const { return std::this_thread::get_id() == thread_; }
-
-private:
-    void drain();
-
-    std::mutex mutex_;  // guards loop_ and waiting_
-    asio::io_context* loop_;
-    std::vector<std::function<void()>> waiting_;
-    std::atomic<std::thread::id> thread_{};
-    std::atomic<bool> closed_{false};
-    friend class Loop;
-};
-
-// A stream's pieces between the threads that write and the loop that sends.
-struct StreamState {
-    std::mutex mutex;     // guards all below
-    std::string waiting;  // framed as it goes out
-    std::size_t sending = 0;
-    bool pull_posted = false;  // the loop will come
-    bool closed = false;       // complete
-    bool gone = false;         // nobody reads any more
-    bool chunked = true;
-};
-
-class Session;
+class HttpSession;
 
 // What the sessions share; lives on the loop's thread.
 class Loop {
@@ -73,28 +40,26 @@ public:
     std::unique_ptr<asio::ssl::context> tls;
     PeerLimits peers;
     std::shared_ptr<Mailbox> mailbox;
-    std::unordered_map<Session*, std::shared_ptr<Session>> sessions;
+    std::unordered_map<HttpSession*, std::shared_ptr<HttpSession>> sessions;
     bool draining = false;
     std::function<void()> on_session_end;
 
     std::atomic<std::uint64_t> connections{0}, requests{0}, refused{0}, bytes_in{0}, bytes_out{0};
     std::atomic<std::size_t> open{0}, streams{0};
-
-    void enter() { mailbox->thread_ = std::this_thread::get_id(); }
 };
 
-class Session : public std::enable_shared_from_this<Session> {
+class HttpSession final : public Answering, public std::enable_shared_from_this<HttpSession> {
 public:
-    Session(Loop& loop, Socket socket, std::string peer, bool overloaded);
+    HttpSession(Loop& loop, Socket socket, std::string peer, bool overloaded);
 
     void start();
     void check_deadline(SteadyTime now);
     void drain();  // the server stops: no further request
     void close();  // now
 
-    void answer(HttpResponse response);
-    void begin_stream(HttpResponse head, std::shared_ptr<StreamState> stream);
-    void pull();  // the stream has pieces, or ended
+    void answer(HttpResponse response) override;
+    void begin_stream(HttpResponse head, std::shared_ptr<StreamState> stream) override;
+    void pull() override;
 
 private:
     enum class Phase {

@@ -143,13 +143,16 @@ Result<std::unique_ptr<Journal>> Journal::open_read_only(const std::string& fold
     if (!std::filesystem::exists(path, code)) {
         if (code && code != std::errc::no_such_file_or_directory && code != std::errc::not_a_directory)
             return Error(ErrorKind::denied, fmt::format("cannot look at {}: {}", printable(path), code.message()));
-        return Error(ErrorKind::not_found, fmt::format("there is no {}", printable(path)));
+        return Error(ErrorKind::not_found, fmt::format("there is no {}", printable(path)), {},
+                     "nothing was run there yet, or another folder is meant");
     }
     // Whoever writes has a log beside it; without one the file is at rest, and reading it the usual way would make one.
     const bool at_rest = !std::filesystem::exists(path + "-wal", code);
     TRY(auto database, Database::open(path, {.create = false, .read_only = true, .immutable = at_rest}));
     std::unique_ptr<Journal> journal(new Journal(std::move(database), -1));
-    TRY_VOID(journal->check_file());
+    TRY(const std::int64_t schema, journal->check_file());
+    // A server is making it at this moment.
+    if (schema == 0) return Error(ErrorKind::not_found, fmt::format("{} is empty", printable(path)));
     TRY_VOID(journal->load_head());
     return journal;
 }

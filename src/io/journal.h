@@ -66,8 +66,8 @@ public:
     // Opens `folder`/stoker.db, making both when they are missing. Refused: a folder that another process holds (its
     // pid is told), a file of a newer Stoker, a file that is none of ours, a damaged one.
     static Result<std::unique_ptr<Journal>> open(const std::string& folder, const Options& options);
-    // For looking only: takes no lock and writes nothing, so that it works beside the process that holds the folder, and
-    // on a folder that is read-only. Nothing can be appended. not_found: there is no file.
+    // For looking only: takes no lock and writes nothing, so that it works beside the process that holds the folder,
+    // and on a folder that is read-only. Nothing can be appended. not_found: there is no file.
     static Result<std::unique_ptr<Journal>> open_read_only(const std::string& folder);
     ~Journal();
     Journal(const Journal&) = delete;

@@ -141,8 +141,8 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, const 
     const int flags = (options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
                       (options.create && !options.read_only ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX |
                       SQLITE_OPEN_EXRESCODE | (options.immutable ? SQLITE_OPEN_URI : 0);
-    const int code = sqlite3_open_v2(options.immutable ? immutable_uri(path).c_str() : path.c_str(), &handle, flags,
-                                     nullptr);
+    const int code =
+        sqlite3_open_v2(options.immutable ? immutable_uri(path).c_str() : path.c_str(), &handle, flags, nullptr);
     std::unique_ptr<Database> database(new Database(handle, path));
     if (code != SQLITE_OK) return database->error("cannot open");
     sqlite3_busy_timeout(handle, 5000);

@@ -70,7 +70,7 @@ run:
     EXPECT_EQ(spec.timeout_s, 43'200);
     EXPECT_EQ(spec.grace_s, 45);
     EXPECT_EQ(spec.transient_exit_codes, (std::vector<int>{75, 9}));
-    EXPECT_EQ(spec.checkpoint, (CheckpointSpec{.folder = "out/ckpt", .interval_s = 600, .keep = 7}));
+    EXPECT_EQ(spec.checkpoint, (CheckpointPolicy{.folder = "out/ckpt", .interval_s = 600, .keep = 7}));
     EXPECT_EQ(spec.lease, (LeaseSpec{.stop_after_s = 14'400, .hard_max_s = 28'800}));
     EXPECT_EQ(spec.prerequisites->commands, std::vector<std::string>{"ffmpeg"});
     EXPECT_EQ(spec.prerequisites->paths, (std::vector<std::string>{"/work/project/code/data", "/abs"}));

@@ -240,8 +240,8 @@ private:
         std::int64_t wake_us = 1;  // the first turn asks for the first listing
         for (;;) {
             Batch batch = next_batch(wake_us);
-            const EngineView view{core_->state(),     now_us(),            journal_.get(),
-                                  core_->scheduler(), core_->recovering(), options_.folder};
+            const EngineView view{core_->state(),      now_us(),       journal_.get(), core_->scheduler(),
+                                  core_->recovering(), options_.folder};
             for (const auto& look : batch.reads) look(view);
             if (batch.stopping) return refuse(batch.commands, Error(ErrorKind::unavailable, "the server is stopping"));
             if (now_us() >= next_discover_us_) {

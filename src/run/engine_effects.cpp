@@ -63,14 +63,13 @@ void EngineEffects::carry_out(Effect effect, const State& state) {
             break;
         case Verb::notify:
             quick_.add([this, shared] {
-                answer(*shared, driver_.notify(shared->target, shared->epoch, shared->signal,
-                                               after(options_.call_timeout_s)));
+                answer(*shared,
+                       driver_.notify(shared->target, shared->epoch, shared->signal, after(options_.call_timeout_s)));
             });
             break;
         case Verb::release:
-            quick_.add([this, shared] {
-                answer(*shared, driver_.release(shared->target, after(options_.call_timeout_s)));
-            });
+            quick_.add(
+                [this, shared] { answer(*shared, driver_.release(shared->target, after(options_.call_timeout_s))); });
             break;
     }
 }

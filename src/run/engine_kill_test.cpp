@@ -94,19 +94,19 @@ TEST(EngineKillTest, NothingIsLostAndNothingRunsTwice) {
         EXPECT_EQ(rig.run(*id).spec.name, "run-" + std::to_string(number));
     }
     EXPECT_GE(acknowledged.size(), 1u);
-    std::vector<Run> runs;
+    std::vector<stoker::Run> runs;
     ASSERT_TRUE(look(*rig.engine, [&](const EngineView& view) {
                     for (const auto& [id, run] : view.state.runs) runs.push_back(run);
                 }).ok());
     EXPECT_LE(runs.size(), static_cast<std::size_t>(kRuns));
-    for (const Run& run : runs) {
+    for (const stoker::Run& run : runs) {
         EXPECT_TRUE(rig.reaches(run.id, RunState::succeeded));
         const Trace trace = trace_of(rig.folder(run.id).path + "/trace");
         EXPECT_LE(trace.most_at_once, run.spec.ranks) << run.id.text() << " ran twice at once";
         EXPECT_GE(trace.ended, run.spec.ranks);
         // Work that the server left running went on: it was not begun anew.
-        EXPECT_EQ(trace.begun, run.spec.ranks) << run.id.text() << " took " << rig.run(run.id).attempts.size()
-                                               << " attempts";
+        EXPECT_EQ(trace.begun, run.spec.ranks)
+            << run.id.text() << " took " << rig.run(run.id).attempts.size() << " attempts";
     }
     EXPECT_TRUE(rig.settles());
     rig.engine->stop();

@@ -41,9 +41,8 @@ Result<std::string> site_of(Journal& journal, const std::string& folder) {
     last.bind(1, std::int64_t{CoreStarted::kKind});
     TRY(const bool any, last.step());
     if (!any) return draw_site();
-    TRY(const RecordBody body,
-        decode_body(CoreStarted::kKind, static_cast<std::uint32_t>(last.integer(1)), last.blob(2),
-                    static_cast<std::uint64_t>(last.integer(0))));
+    TRY(const RecordBody body, decode_body(CoreStarted::kKind, static_cast<std::uint32_t>(last.integer(1)),
+                                           last.blob(2), static_cast<std::uint64_t>(last.integer(0))));
     return std::get<CoreStarted>(body).site;
 }
 

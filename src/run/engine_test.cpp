@@ -71,8 +71,7 @@ TEST(EngineTest, AFailingRankEndsItsGang) {
 TEST(EngineTest, TheNextEngineAdoptsWhatRuns) {
     Rig rig;
     rig.open();
-    const RunId id = rig.submit(
-        rig.script("echo begin $$; while [ ! -e go ]; do sleep 0.02; done; echo end"));
+    const RunId id = rig.submit(rig.script("echo begin $$; while [ ! -e go ]; do sleep 0.02; done; echo end"));
     ASSERT_TRUE(rig.says(id, "begin"));
     rig.engine->stop();
     EXPECT_FALSE(call(*rig.engine, {.what = CancelRun{id}}).ok());

@@ -26,11 +26,11 @@ Result<std::uint64_t> load_state(Journal& journal, State& state) {
                                                          entry.seq, entry.version, printable(entry.object),
                                                          state.version_of(body), state.object_of(body)));
         TRY_VOID(state.apply(Record{.seq = entry.seq,
-                                     .at_us = entry.at_us,
-                                     .epoch = entry.epoch,
-                                     .actor = entry.actor,
-                                     .trace = entry.trace,
-                                     .body = std::move(body)}));
+                                    .at_us = entry.at_us,
+                                    .epoch = entry.epoch,
+                                    .actor = entry.actor,
+                                    .trace = entry.trace,
+                                    .body = std::move(body)}));
         return true;
     }));
     return snapshot_seq;

@@ -29,18 +29,23 @@ constexpr std::array kNames = {
     PolicyName{PlacementPolicy::fragmentation, "fragmentation"},
 };
 
+// A node that is larger than those of the study still takes work: a negative score would say that nothing fits.
+int not_below_0(double score) {
+    return std::max(static_cast<int>(score), 0);
+}
+
 int score_dot_product(const NodeRoom& room, const TaskShape& task) {
     const double cpu = static_cast<double>(room.cpu_milli) * static_cast<double>(task.cpu_milli) /
                        (kLargestCpuMilli * kLargestCpuMilli);
     const double gpu = static_cast<double>(room.gpu_left) * static_cast<double>(task.total_gpu_milli()) /
                        (kLargestGpuMilli * kLargestGpuMilli);
-    return static_cast<int>(kBest * (1 - (cpu + gpu) / 2));
+    return not_below_0(kBest * (1 - (cpu + gpu) / 2));
 }
 
 int score_best_fit(const NodeRoom& room, const TaskShape& task) {
     const double cpu = static_cast<double>(room.cpu_milli - task.cpu_milli) / kLargestCpuMilli;
     const double gpu = static_cast<double>(room.gpu_left - task.total_gpu_milli()) / kLargestGpuMilli;
-    return static_cast<int>((1 - (cpu + gpu) / 2) * kBest);
+    return not_below_0((1 - (cpu + gpu) / 2) * kBest);
 }
 
 // Highest where devices already in use take the task, then a node in use, then an idle one; within each, the fuller.

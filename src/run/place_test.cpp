@@ -107,6 +107,21 @@ TEST(Placer, PoliciesDoWhatTheirNamesSay) {
     }
 }
 
+// A machine with more processors or memory than those of the published study, and all of it idle: work that fits must
+// start there under every policy, not wait for ever.
+TEST(Placer, LargeIdleNodesTakeWork) {
+    for (const PlacementPolicy policy : all_placement_policies()) {
+        Fleet fleet = fleet_of(1, 8);
+        fleet.nodes[0].cpu_milli = 768'000;
+        fleet.nodes[0].memory_mib = 6 << 20;
+        for (const TaskShape& task : {TaskShape{.cpu_milli = 100}, TaskShape{.cpu_milli = 100, .gpus = 1},
+                                      TaskShape{.cpu_milli = 768'000, .gpus = 8}}) {
+            Placer placer(fleet, policy, {}, 1);
+            EXPECT_TRUE(placer.place(task)) << to_string(policy);
+        }
+    }
+}
+
 TEST(Placer, NamesRoundTrip) {
     for (const PlacementPolicy policy : all_placement_policies())
         EXPECT_EQ(placement_policy(to_string(policy)), policy);

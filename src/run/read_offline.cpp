@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "base/text.h"
 #include "run/engine.h"
 #include "run/load_state.h"
@@ -13,13 +15,20 @@ Error no_runs(const std::string& folder) {
 }  // namespace
 
 Result<OfflineView> read_offline(const std::string& folder) {
-    auto journal = Journal::open_read_only(folder);
-    if (!journal) return journal.error().kind() == ErrorKind::not_found ? no_runs(folder) : journal.error();
-    OfflineView view;
-    TRY_VOID(load_state(**journal, view.state));
-    if (view.state.seq == 0) return no_runs(folder);
-    view.last_record_us = view.state.at_us;
-    return view;
+    for (int tries = 0;; ++tries) {
+        std::error_code ignored;
+        const bool at_rest = !std::filesystem::exists(folder + "/stoker.db-wal", ignored);
+        auto journal = Journal::open_read_only(folder);
+        if (!journal) return journal.error().kind() == ErrorKind::not_found ? no_runs(folder) : journal.error();
+        OfflineView view;
+        const auto loaded = load_state(**journal, view.state);
+        // A server began to write while the file was taken to be at rest: what was read may be torn.
+        if (at_rest && std::filesystem::exists(folder + "/stoker.db-wal", ignored) && tries < 3) continue;
+        if (!loaded) return loaded.error();
+        if (view.state.seq == 0) return no_runs(folder);
+        view.last_record_us = view.state.at_us;
+        return view;
+    }
 }
 
 }  // namespace stoker

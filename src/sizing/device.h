@@ -51,7 +51,7 @@ struct Device {
 // What make_device looks up beside the rows themselves (data/catalog/defaults.tsv).
 struct DeviceConstants {
     double measured_fraction = 0.8, cpu_efficiency = 0.5, memory_efficiency = 0.82, usable_memory = 0.97,
-           cpu_usable_memory = 0.9;
+           cpu_usable_memory = 0.9, cpu_measured_fraction = 0.85;
     double launch_s = 5e-6, cpu_launch_s = 2e-6, latency_hops = 6, pcie_tree_share = 0.5;
     double host_power_w = 375, idle_power_fraction = 0.15, sigma = 0.12, sigma_unmeasured = 0.22;
 };

@@ -152,7 +152,7 @@ RecordTable<RequiresForm> requires_table() {
     table.list_of_text("paths", &RequiresForm::paths,
                        "Files and folders that can be read; relative to the working folder.", "[train.py, data/text]");
     table.other_names({"files", "folders", "inputs", "data"});
-    table.bytes("disk", &RequiresForm::disk, "Free space where the run writes.", "20GiB", 1, kMostMemory);
+    table.bytes("disk", &RequiresForm::disk, "Free space where the run writes.", "20GiB", kMiB, kMostMemory);
     table.other_names({"storage", "disk_size", "free_disk"});
     table.text("driver", &RequiresForm::driver, "Lowest version of the NVIDIA driver.", "535.104");
     table.other_names({"nvidia_driver", "driver_version"});
@@ -192,7 +192,7 @@ void add_run_fields(RecordTable<T>& table) {
     table.number("cpus", &RunFields::cpus, "CPU cores of one rank, 0.5 for a half; 1 when nothing is said.", "4", 0,
                  100'000);
     table.other_names({"cpu", "cores", "vcpus", "cpus_per_task", "threads", "cpus_per_rank"});
-    table.bytes("memory", &RunFields::memory, "Memory of one rank; no limit when nothing is said.", "16GiB", 1,
+    table.bytes("memory", &RunFields::memory, "Memory of one rank; no limit when nothing is said.", "16GiB", kMiB,
                 kMostMemory);
     table.other_names({"mem", "ram", "memory_per_rank"});
     table.number("gpus", &RunFields::gpus, "GPUs of one rank; 0.5 is a half of one.", "1", 0, 16);
@@ -225,7 +225,7 @@ void add_run_fields(RecordTable<T>& table) {
 
 RecordTable<RunStepForm> step_table() {
     RecordTable<RunStepForm> table("step", "One step of a graph. What it does not say is taken from run.");
-    table.text("name", &RunStepForm::name, "Unlike every other step's.", "train").required();
+    table.text("name", &RunStepForm::name, "Its name, which no other step has.", "train").required();
     table.other_names({"id", "step", "task"});
     const FieldInfo after = info_of("after", "list of text", "Steps that must have ended well before.", "[prepare]");
     table.custom("after", after, [after](const Node& node, RunStepForm& step, Problems& problems) {

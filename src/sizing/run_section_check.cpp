@@ -291,13 +291,14 @@ Result<std::vector<int>> parse_array(std::string_view text) {
         return out;
     }
     for (const std::string_view part : split(text, ',')) {
-        const std::size_t colon = part.find(':'), dash = part.find('-');
+        const std::size_t colon = part.find(':');
         const auto step = colon == std::string_view::npos ? 1 : index_from(part.substr(colon + 1));
         const std::string_view range = part.substr(0, colon);
+        const std::size_t dash = range.find('-');
         const auto first = index_from(range.substr(0, dash));
         const auto last = dash == std::string_view::npos ? first : index_from(range.substr(dash + 1));
-        if (!first || !last || !step || *step == 0 || *last < *first ||
-            (colon != std::string_view::npos && dash > colon))
+        const bool lone_step = colon != std::string_view::npos && dash == std::string_view::npos;
+        if (!first || !last || !step || *step == 0 || *last < *first || lone_step)
             return bad_array(fmt::format("'{}' is no range of indices", shown));
         for (int i = *first; i <= *last; i += *step) {
             if (out.size() == kMaxPoints)

@@ -207,7 +207,9 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
         setup.communicator_bytes = constant("nccl_gib") * kGiB;
         setup.workspace_bytes = constant("cublas_workspace_mib") * kMiB;
     } else {
-        setup.framework_bytes = setup.communicator_bytes = setup.workspace_bytes = 0;
+        setup.communicator_bytes = setup.workspace_bytes = 0;
+        const Constant* process = catalog.constant("cpu_training_process_gib");
+        setup.framework_bytes = process != nullptr ? process->value * kGiB : 0;
     }
     setup.sigma_framework = constant(workload.framework.empty() ? "sigma_framework_unknown" : "sigma_framework");
     setup.sigma_launch = constant("sigma_launch");

@@ -16,7 +16,7 @@ import tempfile
 import time
 import traceback
 
-LIMIT_S = 60
+LIMIT_S = 30
 
 
 class Failure(Exception):
@@ -65,7 +65,7 @@ class Stoker:
         return done
 
     def json(self, *words, **options):
-        return json.loads(self.call(*words, "-o", "json", **options).stdout)
+        return json.loads(self.call(words[0], "-o", "json", *words[1:], **options).stdout)
 
     def start(self, *words, **options):
         """A command that goes on; its output is collected in files."""

@@ -102,10 +102,12 @@ HttpRequest request_of(const HttpCall& call) {
 
 class ApiTransport final : public Transport {
 public:
-    explicit ApiTransport(Api& api) : api_(api) {}
+    explicit ApiTransport(Api& api, std::string token = {}) : api_(api), token_(std::move(token)) {}
     Result<HttpResponse> send(const HttpCall& call) override {
         auto sink = std::make_shared<WaitingSink>();
-        api_.handle(request_of(call), HttpReply(sink));
+        HttpRequest request = request_of(call);
+        if (!token_.empty()) request.headers.add("Authorization", "Bearer " + token_);
+        api_.handle(std::move(request), HttpReply(sink));
         auto response = sink->wait(call.timeout_s);
         if (!response) return Error(ErrorKind::timed_out, fmt::format("no answer within {:g} s", call.timeout_s));
         if (call.on_piece && response->status < 300) {
@@ -117,6 +119,7 @@ public:
 
 private:
     Api& api_;
+    std::string token_;
 };
 
 // The journal of a folder, without a server: what was, as of its last record.
@@ -151,7 +154,11 @@ private:
 class OfflineTransport final : public Transport {
 public:
     static Result<std::unique_ptr<Transport>> open(const std::string& folder) {
-        TRY(OfflineView view, read_offline(folder));
+        auto read = read_offline(folder);
+        // Nothing was ever run there.
+        if (!read && read.error().kind() == ErrorKind::not_found) read = OfflineView{};
+        if (!read) return read.error();
+        OfflineView view = std::move(*read);
         auto transport = std::make_unique<OfflineTransport>();
         transport->engine_ = std::make_unique<OfflineEngine>(std::move(view), folder);
         TRY(transport->api_, Api::make(*transport->engine_, {}));
@@ -220,8 +227,11 @@ Result<Document> Client::get(const std::string& target, double timeout_s) {
 
 Result<Document> Client::post(const std::string& target, const Json& body, const HttpHeaders& headers,
                               double timeout_s) {
-    HttpCall call{.method = "POST", .target = target, .headers = headers, .body = body.dump(0), .timeout_s = timeout_s};
-    call.headers.add("Content-Type", "application/json");
+    HttpCall call{.method = "POST", .target = target, .headers = headers, .timeout_s = timeout_s};
+    if (!body.is_null()) {
+        call.body = body.dump(0);
+        call.headers.add("Content-Type", "application/json");
+    }
     TRY(const HttpResponse response, raw(call));
     return Document::parse_json(response.body.empty() ? "{}" : response.body, "answer");
 }
@@ -286,7 +296,7 @@ Result<std::unique_ptr<Client>> connect_to_look(const Args& args) {
 }
 
 std::unique_ptr<Client> client_of(Server& server, const std::string& folder) {
-    return std::make_unique<Client>(std::make_unique<ApiTransport>(server.api()), folder, false);
+    return std::make_unique<Client>(std::make_unique<ApiTransport>(server.api(), server.token()), folder, false);
 }
 
 const Node* part(const Node& node, std::string_view path) {

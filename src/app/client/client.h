@@ -29,6 +29,7 @@ public:
         : transport_(std::move(transport)), folder_(std::move(folder)), offline_(offline) {}
 
     Result<Document> get(const std::string& target, double timeout_s = 30);
+    // A body of null: none is sent.
     Result<Document> post(const std::string& target, const Json& body, const HttpHeaders& headers = {},
                           double timeout_s = 60);
     Result<HttpResponse> raw(const HttpCall& call);  // 2xx only

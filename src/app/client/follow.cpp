@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLookEvery = 0.3;  // seconds
 constexpr int kPieceBytes = 1 << 18;
-constexpr std::size_t kLongestLine = 1 << 16;
+constexpr std::size_t kLongestLine = 1 << 16, kMostAtOnce = 1 << 20;
 
 double metric(const api::RunView& view, const char* name) {
     const auto found = view.metrics.find(name);
@@ -22,32 +22,40 @@ double metric(const api::RunView& view, const char* name) {
 
 }  // namespace
 
-Result<std::string> LogReader::read(Client& client, int attempts) {
+Result<std::optional<HttpResponse>> LogReader::piece(Client& client, int attempt, const std::string& cursor) const {
+    auto response =
+        client.raw({.target = fmt::format("/api/v1/runs/{}/logs?rank={}&attempt={}&limit={}{}{}", run_, rank_, attempt,
+                                          kPieceBytes, cursor.empty() ? "" : "&offset=", url_encoded(cursor))});
+    if (response) return std::optional(std::move(*response));
+    // It has not started yet, or was refused before it wrote anything, or there is no such attempt.
+    if (response.error().kind() == ErrorKind::not_found) return std::optional<HttpResponse>();
+    return response.error();
+}
+
+Result<std::string> LogReader::read(Client& client) {
     std::string text;
     at_end_ = false;
     for (;;) {
-        auto response = client.raw(
-            {.target = fmt::format("/api/v1/runs/{}/logs?rank={}&attempt={}&limit={}{}{}", run_, rank_, attempt_,
-                                   kPieceBytes, cursor_.empty() ? "" : "&offset=", url_encoded(cursor_))});
-        if (!response) {
-            // It has not started yet, or was refused before it wrote anything.
-            if (response.error().kind() != ErrorKind::not_found) return response.error();
-            if (fixed_ || attempt_ >= attempts) return text;
-            ++attempt_;
-            cursor_.clear();
-            continue;
+        TRY(const auto here, piece(client, attempt_, cursor_));
+        bool ended = !here;
+        if (here) {
+            text += here->body;
+            if (const auto next = here->headers.find("Stoker-Log-Next")) cursor_ = std::string(*next);
+            const auto end = here->headers.find("Stoker-Log-End");
+            ended = end && *end == "true";
+            if (!ended && !here->body.empty() && text.size() < kMostAtOnce) continue;
+            if (!ended) return text;
         }
-        text += response->body;
-        if (const auto next = response->headers.find("Stoker-Log-Next")) cursor_ = std::string(*next);
-        const auto end = response->headers.find("Stoker-Log-End");
-        const bool ended = end && *end == "true";
-        if (ended && !fixed_ && attempt_ < attempts) {
-            ++attempt_;
-            cursor_.clear();
-            continue;
+        if (!fixed_) {
+            TRY(const auto after, piece(client, attempt_ + 1, ""));
+            if (after) {
+                ++attempt_;
+                cursor_.clear();
+                continue;
+            }
         }
-        at_end_ = ended;
-        if (response->body.empty() || text.size() >= (1u << 20)) return text;
+        at_end_ = here.has_value();
+        return text;
     }
 }
 
@@ -56,12 +64,12 @@ Status Follower::say(const std::string& text) {
     return print_now(text);
 }
 
-Status Follower::print_one(const std::string& run, int rank, int attempts, const std::string& prefix) {
+Status Follower::print_one(const std::string& run, int rank, const std::string& prefix) {
     const auto key = std::make_pair(run, rank);
     auto reader = readers_.find(key);
     if (reader == readers_.end())
         reader = readers_.emplace(key, LogReader(run, rank, options_.attempt, options_.from)).first;
-    TRY(const std::string text, reader->second.read(*client_, attempts));
+    TRY(const std::string text, reader->second.read(*client_));
     if (!reader->second.at_end()) logs_at_end_ = false;
     if (text.empty()) return done();
     if (prefix.empty() && options_.search.empty()) return say(text);
@@ -89,15 +97,14 @@ Status Follower::print_logs(const api::RunView& view) {
     if (view.run.kind == RunKind::graph) {
         for (const api::StepView& step : view.steps) {
             if (step.state == RunState::queued) continue;
-            TRY_VOID(print_one(step.run.text(), 0, 1'000'000, fmt::format("{} | ", step.step)));
+            TRY_VOID(print_one(step.run.text(), 0, fmt::format("{} | ", step.step)));
         }
         return done();
     }
     if (view.attempts.empty()) return done();
-    const int attempts = static_cast<int>(view.run.attempts);
-    if (!options_.all_ranks) return print_one(view.run.id.text(), options_.rank, attempts, "");
+    if (!options_.all_ranks) return print_one(view.run.id.text(), options_.rank, "");
     for (int rank = 0; rank < view.run.ranks; ++rank)
-        TRY_VOID(print_one(view.run.id.text(), rank, attempts, fmt::format("{} | ", rank)));
+        TRY_VOID(print_one(view.run.id.text(), rank, fmt::format("{} | ", rank)));
     return done();
 }
 

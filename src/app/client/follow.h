@@ -35,10 +35,13 @@ public:
           attempt_(attempt > 0 ? attempt : 1),
           cursor_(std::move(from)) {}
     // What has come since; goes on to the next attempt when this one has ended and there is one.
-    Result<std::string> read(Client& client, int attempts);
+    Result<std::string> read(Client& client);
     bool at_end() const { return at_end_; }  // nothing more comes of the last attempt
 
 private:
+    // Nothing: there is no such log.
+    Result<std::optional<HttpResponse>> piece(Client& client, int attempt, const std::string& cursor) const;
+
     std::string run_;
     int rank_;
     bool fixed_;
@@ -66,7 +69,7 @@ public:
 private:
     Result<api::RunView> look(RunId run);
     Status print_logs(const api::RunView& view);
-    Status print_one(const std::string& run, int rank, int attempts, const std::string& prefix);
+    Status print_one(const std::string& run, int rank, const std::string& prefix);
     void tell_states(const api::RunView& view);
     void tell_progress(const api::RunView& view);
     Status say(const std::string& text);

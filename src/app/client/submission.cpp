@@ -124,8 +124,9 @@ Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::st
 
 Result<CommandOutput> dry_run(Session& session, Client& client, const LoadedRun& loaded) {
     TRY(const Document document, client.post("/api/v1/runs?dry_run=true", to_json(loaded.spec)));
-    if (session.format != Format::text) return CommandOutput{dump(session, json_of(document.root()))};
     TRY(const auto answer, typed<api::WhatIfView>(document));
+    if (session.format != Format::text)
+        return CommandOutput{dump(session, json_of(document.root())), answer.starts_now ? 0 : 1};
     std::string text;
     if (answer.starts_now) {
         text = fmt::format("{} would start now\n", printable(loaded.spec.name));

@@ -21,8 +21,7 @@ Result<CommandOutput> run_cancel(Session& session, const Args& args) {
     Json list = Json::array();
     std::string text;
     for (const RunId id : runs) {
-        TRY(const auto changed,
-            post<api::Changed>(*client, fmt::format("/api/v1/runs/{}/cancel", id.text()), Json::object()));
+        TRY(const auto changed, post<api::Changed>(*client, fmt::format("/api/v1/runs/{}/cancel", id.text()), Json()));
         list.push(codec::write(changed));
         text +=
             fmt::format("{} {}\n", id.text(), changed.repeated ? "was being cancelled already" : "is being cancelled");

@@ -23,6 +23,7 @@ CliCommand describe_command();
 CliCommand cancel_command();
 CliCommand usage_command();
 CliCommand whatif_command();
+CliCommand journal_command();
 CliCommand schema_command();
 CliCommand completion_command();
 CliCommand keeper_command();  // internal

@@ -18,7 +18,7 @@ namespace {
 // The first ctrl-c asks the run to stop and waits for it; the second leaves it to itself.
 Result<api::RunView> stop_run(Session& session, Follower& follower, RunId id, StopSignal& stop) {
     fmt::print(stderr, "{:<8} stopping; ctrl-c again leaves it running\n", id.text());
-    TRY_VOID(post<api::Changed>(follower.client(), fmt::format("/api/v1/runs/{}/cancel", id.text()), Json::object()));
+    TRY_VOID(post<api::Changed>(follower.client(), fmt::format("/api/v1/runs/{}/cancel", id.text()), Json()));
     TRY(api::RunView view, follower.follow(id, &stop));
     if (!is_terminal(view.run.state))
         fmt::print(stderr, "{:<8} goes on: stoker logs -f {}\n", id.text(), id.text());
@@ -44,8 +44,8 @@ Result<RunId> submit_or_resume(Session& session, RunHost& host, const Args& args
         TRY(const RunId old, run_named(*args.get("resume")));
         HttpHeaders headers;
         headers.add("Idempotency-Key", new_key());
-        TRY(const auto submitted, post<api::Submitted>(host.client(), fmt::format("/api/v1/runs/{}/resume", old.text()),
-                                                       Json::object(), headers));
+        TRY(const auto submitted,
+            post<api::Submitted>(host.client(), fmt::format("/api/v1/runs/{}/resume", old.text()), Json(), headers));
         return submitted.run;
     }
     (void)session;

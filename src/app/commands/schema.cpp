@@ -1,6 +1,7 @@
 // stoker schema: the published JSON Schemas and the reference page of the workload file, from the tables that read it.
 #include "app/commands/commands.h"
 #include "app/render/plan_json.h"
+#include "app/server/openapi.h"
 #include "app/session.h"
 
 namespace stoker {
@@ -11,6 +12,8 @@ Result<CommandOutput> run(Session&, const Args& args) {
     const std::string& what = args.positional[0];
     if (what == "workload") return CommandOutput{workload_record().json_schema().dump() + "\n", 0};
     if (what == "workload-reference") return CommandOutput{workload_reference(), 0};
+    if (what == "openapi") return CommandOutput{openapi_document().dump() + "\n", 0};
+    if (what == "api-reference") return CommandOutput{api_reference(), 0};
     return CommandOutput{plan_schema().dump() + "\n", 0};
 }
 
@@ -18,13 +21,13 @@ Result<CommandOutput> run(Session&, const Args& args) {
 
 CliCommand schema_command() {
     return {.name = "schema",
-            .summary = "JSON Schema of the workload file and of plan -o json",
-            .usage = "stoker schema workload|plan|workload-reference",
+            .summary = "JSON Schemas: workload file, plan -o json, and the HTTP API",
+            .usage = "stoker schema workload|plan|workload-reference|openapi|api-reference",
             .description = "Point your editor at the first to get completion and checks while you write a workload.",
             .examples = {"stoker schema workload > workload.schema.json"},
             .min_positional = 1,
             .max_positional = 1,
-            .subcommands = {"workload", "plan", "workload-reference"},
+            .subcommands = {"workload", "plan", "workload-reference", "openapi", "api-reference"},
             .run = run};
 }
 

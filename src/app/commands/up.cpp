@@ -10,6 +10,7 @@
 #include "app/server/node_file.h"
 #include "app/server/server.h"
 #include "app/session.h"
+#include "deploy/azure/scheduled_events.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
 #include "io/stop_signal.h"
@@ -43,6 +44,13 @@ Result<std::vector<NodeInfo>> offered_nodes(Session& session, const Args& args) 
     return split_node(discover_local_node(), parts);
 }
 
+std::string azure_events(const Args& args) {
+    const std::string asked = args.get_or("azure-events", "auto");
+    if (asked == "off") return {};
+    if (asked != "auto") return asked;
+    return on_azure() ? EventPollerOptions{}.url : std::string();
+}
+
 Result<CommandOutput> run(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
@@ -58,6 +66,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
                                     .nodes = std::move(nodes),
                                     .prices_file = args.get_or("prices", ""),
                                     .requests_per_second = rate,
+                                    .azure_events = azure_events(args),
                                     .on_failure = [](const Error& error) {
                                         // The state may be ahead of the disk: nothing may happen any more.
                                         fmt::print(stderr, "{}", error.text());
@@ -113,6 +122,9 @@ CliCommand up_command() {
                      .value = "FILE",
                      .help = "price book, for stoker usage and the cost of runs",
                      .completes = "file"},
+                    {.name = "azure-events",
+                     .value = "URL",
+                     .help = "scheduled events of Azure, which announce evictions: auto (on its VMs), off, or where"},
                     {.name = "rate", .value = "N", .help = "requests a second that one client may make (no limit)"}},
         .run = run};
 }

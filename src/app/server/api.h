@@ -2,10 +2,12 @@
 // process, so that `stoker ps` prints what the API says.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "base/json.h"
+#include "app/server/openapi.h"
 #include "io/http.h"
 #include "run/engine.h"
 
@@ -16,6 +18,12 @@ struct ApiOptions {
     std::string actor = "api";  // how the journal names callers: "token/admin"
     std::string prices_file;    // price book (govern/price_book.h); empty: nothing has a price
     double max_wait_s = 30;     // of a long poll
+    // Names a browser may call us by, beside localhost and plain addresses (a guard against DNS rebinding).
+    std::vector<std::string> host_names;
+    // Prometheus text about what carries the requests; added to /metrics.
+    std::function<std::string()> more_metrics;
+    std::size_t max_waiting = 256;    // long polls and streams at once; the next is answered 503
+    bool check_prerequisites = true;  // of a submitted run, before it is taken
 };
 
 class Api {
@@ -27,8 +35,5 @@ public:
     // Ends streams and long polls; what arrives afterwards is answered 503.
     virtual void stop() = 0;
 };
-
-// OpenAPI 3.1, from the table of routes.
-Json openapi_document();
 
 }  // namespace stoker

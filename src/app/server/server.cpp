@@ -13,9 +13,11 @@
 
 #include "base/document.h"
 #include "base/text.h"
+#include "deploy/azure/scheduled_events.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
 #include "io/http_server.h"
+#include "io/process.h"
 #include "io/random_bytes.h"
 
 namespace stoker {
@@ -70,8 +72,8 @@ public:
                                  },
                              .on_failure = options_.on_failure};
         TRY(engine_, Engine::open(std::move(engine)));
-        TRY(const std::string token, token_of(options_.folder));
-        TRY(api_, Api::make(*engine_, {.token = token, .actor = "token/admin", .prices_file = options_.prices_file}));
+        TRY(token_, token_of(options_.folder));
+        TRY(api_, Api::make(*engine_, {.token = token_, .actor = "token/admin", .prices_file = options_.prices_file}));
         TRY(http_,
             HttpServer::start(
                 {.address = options_.address,
@@ -85,16 +87,22 @@ public:
         const bool any = options_.address == "0.0.0.0" || options_.address == "::";
         url_ = fmt::format("http{}://{}{}{}:{}", options_.certificate ? "s" : "", v6 && !any ? "[" : "",
                            any ? "127.0.0.1" : options_.address, v6 && !any ? "]" : "", http_->port());
+        if (!options_.azure_events.empty()) {
+            TRY(events_, EventPoller::start({.url = options_.azure_events},
+                                            [this](const EventMemory::Notice& notice) { tell_nodes(notice); }));
+        }
         return advertise();
     }
 
     const std::string& url() const override { return url_; }
+    const std::string& token() const override { return token_; }
     Engine& engine() override { return *engine_; }
     Api& api() override { return *api_; }
 
     void stop(double seconds) override {
         if (stopped_.exchange(true)) return;
         if (advertised_) ::unlink(address_file(options_.folder).c_str());
+        events_.reset();
         if (api_) api_->stop();
         if (http_)
             http_->stop(std::chrono::steady_clock::now() +
@@ -103,6 +111,24 @@ public:
     }
 
 private:
+    // The machine will be taken, and so will every node that is a part of it.
+    void tell_nodes(const EventMemory::Notice& notice) {
+        std::vector<std::string> names;
+        const Status looked = look(*engine_, [&](const EngineView& view) {
+            for (const auto& [name, node] : view.state.nodes) names.push_back(name);
+        });
+        if (!looked) return;
+        for (const std::string& name : names) {
+            (void)engine_->post({.what = SawFact{{.kind = FactKind::notice,
+                                                  .at_us = wall_clock_us(),
+                                                  .seconds = notice.seconds,
+                                                  .node = name,
+                                                  .detail = notice.detail}},
+                                 .actor = "azure/scheduled-events"},
+                                [](const Result<Ack>&) {});
+        }
+    }
+
     Status advertise() {
         Json json = Json::object()
                         .set("url", url_)
@@ -115,9 +141,10 @@ private:
     }
 
     ServerOptions options_;
-    std::string url_;
+    std::string url_, token_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Api> api_;
+    std::unique_ptr<EventPoller> events_;
     std::unique_ptr<HttpServer> http_;  // goes first: it calls the API
     bool advertised_ = false;
     std::atomic<bool> stopped_ = false;

@@ -24,6 +24,7 @@ struct ServerOptions {
     std::vector<NodeInfo> nodes;             // empty: this machine as it is
     std::string prices_file;
     double requests_per_second = 0;  // of one client; 0: no limit
+    std::string azure_events;        // base URL of scheduled events; empty: not asked
     bool embedded = false;           // ends with the command that started it
     std::function<void(const Error&)> on_failure;
 };
@@ -34,6 +35,7 @@ public:
     virtual ~Server() = default;
 
     virtual const std::string& url() const = 0;
+    virtual const std::string& token() const = 0;
     virtual Engine& engine() = 0;
     virtual Api& api() = 0;
     // Answers what is open, at most `seconds`, and leaves. What runs goes on under its keepers.

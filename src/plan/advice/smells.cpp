@@ -40,16 +40,18 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
             fmt::format("{} micro-batches for {} stages: bubble (p-1)/(m+p-1) = {:.0f} %", layout.micro_batches,
                         layout.pipeline, 100.0 * (layout.pipeline - 1) / (layout.micro_batches + layout.pipeline - 1)),
             "more micro-batches or fewer stages");
-    if (workload.model.transformer() && workload.model.hidden % (128 * layout.tensor) != 0)
+    // Matrix units of a GPU want whole tiles; a CPU's vectors are shorter than any model's rows.
+    const bool tiles = workload.model.transformer() && node.has_gpu();
+    if (tiles && workload.model.hidden % (128 * layout.tensor) != 0)
         smell("smell-hidden",
               fmt::format("hidden size {} is not a multiple of 128 x tensor {}: 20-25 % slower matmuls",
                           workload.model.hidden, layout.tensor),
               "");
-    if (workload.model.transformer() && workload.model.head_dim > 0 && workload.model.head_dim % 64 != 0)
+    if (tiles && workload.model.head_dim > 0 && workload.model.head_dim % 64 != 0)
         smell("smell-head-dimension",
               fmt::format("head dimension {} misses the fast attention kernels", workload.model.head_dim),
               "64, 128 or 256");
-    if (workload.model.transformer() && workload.model.vocabulary % (64 * layout.tensor) != 0)
+    if (tiles && workload.model.vocabulary % (64 * layout.tensor) != 0)
         hint("smell-vocabulary",
              fmt::format("vocabulary {} is not padded to a multiple of {}", workload.model.vocabulary,
                          64 * layout.tensor),

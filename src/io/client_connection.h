@@ -23,13 +23,14 @@ Result<ServerUrl> read_server_url(std::string_view url);
 class TlsClientContext;  // whom to trust
 Result<std::shared_ptr<TlsClientContext>> make_tls_client_context(const std::string& ca_pem);
 
-class Transport {
+class ClientConnection {
 public:
     using Time = std::chrono::steady_clock::time_point;
-    virtual ~Transport() = default;
+    virtual ~ClientConnection() = default;
     // tls: null for plain http.
-    static Result<std::unique_ptr<Transport>> connect(const ServerUrl& url,
-                                                      const std::shared_ptr<TlsClientContext>& tls, Time deadline);
+    static Result<std::unique_ptr<ClientConnection>> connect(const ServerUrl& url,
+                                                             const std::shared_ptr<TlsClientContext>& tls,
+                                                             Time deadline);
     // How many bytes went out before it ended: all, or fewer because the server answers already or the connection broke
     // (which receive() will tell).
     virtual Result<std::size_t> send(std::string_view bytes, Time deadline) = 0;

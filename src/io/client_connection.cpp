@@ -1,4 +1,4 @@
-#include "io/client_transport.h"
+#include "io/client_connection.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ private:
 
 namespace {
 
-using Time = Transport::Time;
+using Time = ClientConnection::Time;
 
 constexpr std::size_t kReceiveBytes = 64 * 1024;
 
@@ -63,9 +63,9 @@ short wait_for(int descriptor, short events, Time deadline) {
     }
 }
 
-class PlainTransport final : public Transport {
+class PlainConnection final : public ClientConnection {
 public:
-    explicit PlainTransport(UniqueFd socket) : socket_(std::move(socket)) { buffer_.resize(kReceiveBytes); }
+    explicit PlainConnection(UniqueFd socket) : socket_(std::move(socket)) { buffer_.resize(kReceiveBytes); }
 
     Result<std::size_t> send(std::string_view bytes, Time deadline) override {
         std::size_t sent = 0;
@@ -109,14 +109,14 @@ private:
     bool watch_input_ = true;
 };
 
-class TlsTransport final : public Transport {
+class TlsConnection final : public ClientConnection {
 public:
-    TlsTransport(std::unique_ptr<PlainTransport> plain, std::shared_ptr<TlsClientContext> context)
+    TlsConnection(std::unique_ptr<PlainConnection> plain, std::shared_ptr<TlsClientContext> context)
         : plain_(std::move(plain)), context_(std::move(context)), ssl_(SSL_new(context_->raw())) {
         plain_->ignore_input_while_sending();  // TLS has messages of its own
         buffer_.resize(kReceiveBytes);
     }
-    ~TlsTransport() override {
+    ~TlsConnection() override {
         if (ssl_ == nullptr) return;
         if (established_ && SSL_shutdown(ssl_) >= 0) {
             const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
@@ -234,7 +234,7 @@ private:
                      "does it speak https on this port?");
     }
 
-    std::unique_ptr<PlainTransport> plain_;
+    std::unique_ptr<PlainConnection> plain_;
     std::shared_ptr<TlsClientContext> context_;
     SSL* ssl_;
     BIO* in_ = nullptr;   // of ssl_
@@ -356,14 +356,15 @@ Result<std::shared_ptr<TlsClientContext>> make_tls_client_context(const std::str
     return context;
 }
 
-Result<std::unique_ptr<Transport>> Transport::connect(const ServerUrl& url,
-                                                      const std::shared_ptr<TlsClientContext>& tls, Time deadline) {
+Result<std::unique_ptr<ClientConnection>> ClientConnection::connect(const ServerUrl& url,
+                                                                    const std::shared_ptr<TlsClientContext>& tls,
+                                                                    Time deadline) {
     TRY(UniqueFd socket, connect_host(url, deadline));
-    auto plain = std::make_unique<PlainTransport>(std::move(socket));
-    if (!tls) return std::unique_ptr<Transport>(std::move(plain));
-    auto secure = std::make_unique<TlsTransport>(std::move(plain), tls);
+    auto plain = std::make_unique<PlainConnection>(std::move(socket));
+    if (!tls) return std::unique_ptr<ClientConnection>(std::move(plain));
+    auto secure = std::make_unique<TlsConnection>(std::move(plain), tls);
     TRY_VOID(secure->handshake(url, deadline));
-    return std::unique_ptr<Transport>(std::move(secure));
+    return std::unique_ptr<ClientConnection>(std::move(secure));
 }
 
 }  // namespace stoker::http

@@ -1,0 +1,96 @@
+#include "app/client/run_text.h"
+
+#include <gmock/gmock.h>
+
+#include "app/client/follow.h"
+
+namespace stoker {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+api::RunView sample() {
+    api::RunView view;
+    view.run = {.id = {7},
+                .version = 9,
+                .name = "tiny",
+                .state = RunState::running,
+                .user = "ada",
+                .project = "p",
+                .ranks = 2,
+                .attempts = 2,
+                .submitted_at = "2026-11-21T10:00:00Z",
+                .used_s = 90};
+    view.spec.command = {"python3", "train.py", "--note", "two words"};
+    view.spec.prediction = PredictionSpec{.step_s = 0.2,
+                                          .step_low_s = 0.18,
+                                          .step_high_s = 0.25,
+                                          .steps = 100,
+                                          .run_s = 20,
+                                          .run_low_s = 18,
+                                          .run_high_s = 25,
+                                          .memory_bytes = std::int64_t{1} << 30};
+    view.metrics = {{"step", 40}, {"step_s", 0.231}, {"loss", 2.31}};
+    view.attempts.push_back(
+        {.id = {{7}, 1},
+         .state = AttemptState::ended,
+         .cause = Cause::user_error,
+         .ranks = {{.rank = 0, .node = "n", .exit_code = 3, .peak_memory_bytes = std::int64_t{3} << 29}}});
+    view.attempts.push_back({.id = {{7}, 2}, .state = AttemptState::running, .resume_step = 30});
+    view.digest = std::string(64, 'a');
+    return view;
+}
+
+constexpr std::int64_t kNow = 1'795'255'800LL * 1'000'000;  // 2026-11-21T10:10:00Z
+
+// Whoever asks about a run sees where it stands and how it does against its plan, without another command.
+TEST(RunTextTest, DescribesARunAgainstItsPlan) {
+    const std::string text = describe_text(sample(), Style{}, kNow);
+    EXPECT_THAT(text, HasSubstr("r-7 tiny  running"));
+    EXPECT_THAT(text, HasSubstr("step 40/100  231 ms/step  loss 2.310"));
+    EXPECT_THAT(text, HasSubstr("python3 train.py --note 'two words'"));
+    EXPECT_THAT(text, HasSubstr("ended (user_error)"));
+    EXPECT_THAT(text, HasSubstr("exit 3"));
+    EXPECT_THAT(text, HasSubstr("resumed from step 30"));
+    EXPECT_THAT(text, HasSubstr("231 ms measured, 200 ms (180 ms - 250 ms) predicted"));
+    EXPECT_THAT(text, HasSubstr("1.50 GiB measured, 1.00 GiB predicted"));
+    for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+        end = text.find('\n', begin);
+        EXPECT_LE(text.substr(begin, end - begin).size(), 100u);
+    }
+}
+
+// A run without a plan is not compared with zeros.
+TEST(RunTextTest, SaysNothingOfAPlanThatIsNone) {
+    api::RunView view = sample();
+    view.spec.prediction.reset();
+    EXPECT_THAT(describe_text(view, Style{}, kNow), Not(HasSubstr("predicted")));
+    EXPECT_THAT(outcome_text(view, kNow), Not(HasSubstr("predicted")));
+}
+
+TEST(RunTextTest, TheOutcomeIsOneLine) {
+    api::RunView view = sample();
+    view.run.state = RunState::failed;
+    view.run.cause = Cause::oom;
+    const std::string text = outcome_text(view, kNow);
+    EXPECT_THAT(text, HasSubstr("failed (oom)"));
+    EXPECT_THAT(text, HasSubstr("2 attempts"));
+    EXPECT_THAT(text, HasSubstr("step 231 ms (200 ms predicted)"));
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+}
+
+TEST(RunTextTest, ProgressCountsToTheEndThatIsKnown) {
+    api::RunView view = sample();
+    double share = 0;
+    EXPECT_THAT(progress_text(view, &share), HasSubstr("eta 13.9 s"));
+    EXPECT_DOUBLE_EQ(share, 0.4);
+    view.spec.prediction.reset();
+    EXPECT_THAT(progress_text(view, &share), Not(HasSubstr("eta")));
+    EXPECT_LT(share, 0);
+    view.metrics.clear();
+    EXPECT_EQ(progress_text(view, &share), "");
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,156 @@
+// What every request passes before its handler: host, route, method, token, content type, parameters.
+#include "app/server/api.h"
+
+#include <algorithm>
+#include <shared_mutex>
+
+#include <fmt/format.h>
+
+#include "app/server/router.h"
+#include "app/server/service.h"
+#include "base/text.h"
+#include "io/files.h"
+
+namespace stoker {
+namespace {
+
+using namespace stoker::api;
+
+// Of the whole length whatever differs, so that the time tells nothing about the token.
+bool same_token(std::string_view given, std::string_view wanted) {
+    unsigned char differs = given.size() == wanted.size() ? 0 : 1;
+    for (std::size_t i = 0; i < given.size(); ++i)
+        differs |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(wanted[i % wanted.size()]);
+    return differs == 0;
+}
+
+// A page of a stranger can make a browser resolve its own name to our address; the Host then is that name. A numeric
+// address cannot be rebound.
+bool host_is_ours(const HttpRequest& request, const ApiOptions& options) {
+    const auto header = request.headers.find("Host");
+    if (!header) return true;  // a caller in this process; the server itself insists on one
+    std::string host = lower(trim(*header));
+    if (host.starts_with('[')) return host.find(']') != std::string::npos;
+    if (const std::size_t colon = host.rfind(':'); colon != std::string::npos) host.resize(colon);
+    if (host == "localhost") return true;
+    if (!host.empty() && host.find_first_not_of("0123456789.") == std::string::npos) return true;
+    return std::any_of(options.host_names.begin(), options.host_names.end(),
+                       [&](const std::string& name) { return equals_ignore_case(name, host); });
+}
+
+bool is_json(std::string_view content_type) {
+    const std::string type = lower(trim(content_type.substr(0, content_type.find(';'))));
+    return type == "application/json";
+}
+
+class HttpApi final : public Api {
+public:
+    HttpApi(Engine& engine, ApiOptions options, PriceBook prices)
+        : service_(std::make_shared<Service>(engine, std::move(options), std::move(prices))) {}
+    ~HttpApi() override { service_->stop(); }
+    void stop() override {
+        stopping_ = true;
+        service_->stop();
+    }
+
+    void handle(HttpRequest request, HttpReply reply) override {
+        const auto exchange = std::make_shared<Exchange>(std::move(request), std::move(reply));
+        if (stopping_) return exchange->fail(Error(ErrorKind::unavailable, "the server is stopping"));
+        if (!host_is_ours(exchange->request, service_->options()))
+            return exchange->fail(
+                Error(ErrorKind::denied, "this server does not answer to the host name that was asked for", {},
+                      "use localhost or its address, or add the name to those it serves"),
+                421);
+        Matched matched = match(exchange->request.method, exchange->request.path);
+        if (matched.allowed.empty())
+            return exchange->fail(Error(ErrorKind::not_found, "there is no " + printable(exchange->request.path, 200),
+                                        {},
+                                        matched.nearest.empty() ? "GET /api/v1/openapi.json lists what there is"
+                                                                : "did you mean " + matched.nearest + "?"));
+        if (exchange->request.method == "OPTIONS") {
+            HttpResponse response{.status = 204, .content_type = "", .headers = {}, .body = ""};
+            response.headers.add("Allow", join(matched.allowed, ", "));
+            return exchange->send(std::move(response));
+        }
+        if (matched.route == nullptr) {
+            HttpResponse response =
+                problem_response(Error(ErrorKind::invalid,
+                                       fmt::format("{} cannot be done with {}", printable(exchange->request.method, 20),
+                                                   printable(exchange->request.path, 200)),
+                                       {}, "it takes " + join(matched.allowed, ", ")),
+                                 exchange->trace.id, 405);
+            response.headers.add("Allow", join(matched.allowed, ", "));
+            return exchange->send(std::move(response));
+        }
+        const Route& route = *matched.route;
+        if (route.token && !token_is_right(exchange)) return;
+        exchange->parameters.path = std::move(matched.path);
+        if (const Status read = read_query(route, exchange->request, exchange->parameters); !read)
+            return exchange->fail(read.error());
+        if (!body_is_right(route, exchange)) return;
+        service_->watch_over(exchange, 0);
+        service_->work(exchange, [service = service_.get(), &route, exchange] { route.handler(*service, exchange); });
+    }
+
+private:
+    bool token_is_right(const ExchangePtr& exchange) {
+        const std::string& wanted = service_->options().token;
+        if (wanted.empty()) return true;
+        const std::string& peer = exchange->request.peer;
+        const auto header = exchange->request.headers.find("Authorization");
+        const bool bearer = header && starts_with_ignore_case(*header, "Bearer ");
+        if (bearer && same_token(trim(header->substr(7)), wanted)) return true;
+        // The right token always passes: on loopback all share one address, and nobody may lock out the others.
+        if (!service_->may_try_token(peer)) {
+            exchange->fail(Error(ErrorKind::denied, "too many wrong tokens from this address", {}, "wait a minute"),
+                           429, "60");
+            return false;
+        }
+        if (header) service_->wrong_token(peer);
+        HttpResponse response = problem_response(
+            Error(ErrorKind::denied, header ? "the token is wrong" : "there is no token", {},
+                  "send `Authorization: Bearer TOKEN`; the server wrote it to its folder at first start"),
+            exchange->trace.id, 401);
+        response.headers.add("WWW-Authenticate", "Bearer realm=\"stoker\"");
+        exchange->send(std::move(response));
+        return false;
+    }
+
+    bool body_is_right(const Route& route, const ExchangePtr& exchange) {
+        const HttpRequest& request = exchange->request;
+        if (route.body.empty()) {
+            if (trim(request.body).empty()) return true;
+            exchange->fail(Error(ErrorKind::invalid, fmt::format("{} {} takes no body", route.method, route.path)));
+            return false;
+        }
+        if (request.body.empty() && !route.body_required) return true;
+        if (request.body.size() > (1u << 20)) {
+            exchange->fail(Error(ErrorKind::exhausted, "the body is larger than 1 MiB"), 413);
+            return false;
+        }
+        const auto type = request.headers.find("Content-Type");
+        if (type && is_json(*type)) return true;
+        exchange->fail(Error(ErrorKind::invalid,
+                             "the body is " + (type ? printable(*type, 100) : std::string("of no type")) +
+                                 ", expected application/json",
+                             {}, "send `Content-Type: application/json`"),
+                       415);
+        return false;
+    }
+
+    std::shared_ptr<Service> service_;
+    std::atomic<bool> stopping_{false};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Api>> Api::make(Engine& engine, ApiOptions options) {
+    PriceBook prices;
+    if (!options.prices_file.empty()) {
+        TRY(const std::string text, read_file(options.prices_file, 4 << 20));
+        TRY(prices, PriceBook::read(text, options.prices_file));
+    }
+    return std::unique_ptr<Api>(std::make_unique<HttpApi>(engine, std::move(options), std::move(prices)));
+}
+
+}  // namespace stoker

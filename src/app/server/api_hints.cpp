@@ -1,0 +1,54 @@
+// What the types of requests and answers cannot say by themselves.
+#include "app/server/schema_visitor.h"
+
+namespace stoker::api {
+
+const std::vector<Hint>& hints() {
+    static const std::vector<Hint> all = {
+        {"RunSpec.name", "What it is called; need not be unique.", 1, 100, "", true},
+        {"RunSpec.kind", "train, batch and notebook run a command; graph runs steps.", {}, {}},
+        {"RunSpec.command", "argv; the first is looked up in PATH.", {}, {}},
+        {"RunSpec.ranks", "Processes of the gang: all start or none.", 1, kMaxRanks},
+        {"RunSpec.nodes", "Exactly that many, ranks spread evenly; 0: as few as possible.", 0, kMaxRanks},
+        {"RunSpec.max_restarts", "After failures of the program itself.", 0, {}},
+        {"RunSpec.max_attempts", "Whatever the cause.", 1, {}},
+        {"RunSpec.timeout_s", "Of all attempts together; 0: none.", 0, {}},
+        {"RunSpec.grace_s", "Between TERM and KILL.", 0, {}},
+        {"RunSpec.priority", "Each step weighs as much as an hour of waiting.", -100, 100},
+        {"RunSpec.folder", "Working directory.", {}, {}},
+        {"RunSpec.image", "OCI image; empty: the machine as it is.", {}, {}},
+        {"RunSpec.steps", "Of a graph.", {}, {}},
+        {"RunSpec.transient_exit_codes", "Exit codes that mean: try again, count nothing.", {}, {}},
+        {"GraphStep.name", "Unique in its graph.", 1, 100, "", true},
+        {"GraphStep.run", "", {}, {}, "", true},
+        {"RankNeeds.cpu_milli", "Thousandths of a CPU.", 0, {}},
+        {"RankNeeds.memory_bytes", "0: none set aside, no limit.", 0, {}},
+        {"RankNeeds.gpus", "Whole GPUs of a rank.", 0, 32},
+        {"RankNeeds.gpu_milli", "Of each, in thousandths; below 1000 with one GPU only.", 1, 1000},
+        {"CheckpointPolicy.folder", "Empty: none are written; relative: below the run's own folder.", {}, {}},
+        {"CheckpointPolicy.keep", "Newest complete ones.", 1, {}},
+        {"Run.cost_microusd", "Millionths of a US dollar so far, steps included.", {}, {}},
+        {"Run.why", "Why it waits.", {}, {}},
+        {"Run.eta", "When it will start, seconds from now.", {}, {}},
+        {"Run.metrics", "The last value of each.", {}, {}},
+        {"RunPage.next_cursor", "The next page; the last one has none.", {}, {}},
+        {"UsageLine.priced", "false: no price was in force for a part of it.", {}, {}},
+        {"Changed.repeated", "It had been done before.", {}, {}},
+        {"EvictBody.notice_s", "Seconds from the signal to the end.", 0, 86400},
+        {"LeaseBody.extend_s", "Seconds to add.", 1, 31'536'000},
+        {"LeaseBody.stop_at", "The new end.", {}, {}},
+        {"BackupBody.file", "A plain name; the file lies in the folder backups of the server.", 1, 100,
+         "^[A-Za-z0-9_-][A-Za-z0-9._-]*$", true},
+    };
+    return all;
+}
+
+const Hint* hint_of(std::string_view component, std::string_view field) {
+    for (const Hint& hint : hints())
+        if (hint.key.size() == component.size() + 1 + field.size() && hint.key.starts_with(component) &&
+            hint.key[component.size()] == '.' && hint.key.ends_with(field))
+            return &hint;
+    return nullptr;
+}
+
+}  // namespace stoker::api

@@ -1,0 +1,50 @@
+// The handlers of the routes. Each runs on the pool with its parameters checked.
+#pragma once
+
+#include "app/server/router.h"
+#include "govern/usage.h"
+
+namespace stoker::api {
+
+void get_health(Service&, const ExchangePtr&);
+void get_ready(Service&, const ExchangePtr&);
+void get_metrics_text(Service&, const ExchangePtr&);
+void get_openapi(Service&, const ExchangePtr&);
+void get_version(Service&, const ExchangePtr&);
+void post_backup(Service&, const ExchangePtr&);
+
+void list_runs(Service&, const ExchangePtr&);
+void submit_run(Service&, const ExchangePtr&);
+void get_run(Service&, const ExchangePtr&);
+void cancel_run(Service&, const ExchangePtr&);
+void hold_run(Service&, const ExchangePtr&);
+void release_run(Service&, const ExchangePtr&);
+void evict_run(Service&, const ExchangePtr&);
+void renew_lease(Service&, const ExchangePtr&);
+void resume_run(Service&, const ExchangePtr&);
+void ask_what_if(Service&, const ExchangePtr&);
+
+void get_logs(Service&, const ExchangePtr&);
+void get_run_metrics(Service&, const ExchangePtr&);
+void list_artifacts(Service&, const ExchangePtr&);
+void get_artifact(Service&, const ExchangePtr&);
+void get_checkpoints(Service&, const ExchangePtr&);
+
+void get_events(Service&, const ExchangePtr&);
+void get_run_events(Service&, const ExchangePtr&);
+void list_nodes(Service&, const ExchangePtr&);
+void drain_node(Service&, const ExchangePtr&);
+void ready_node(Service&, const ExchangePtr&);
+void get_usage(Service&, const ExchangePtr&);
+
+// What a run was given and when: one interval for each rank of each attempt and kind of resource.
+std::vector<UsageInterval> intervals_of(const State& state, const Run& run, const PriceBook& prices,
+                                        std::int64_t now_us);
+// Sends the outcome of a command about a run; a version asked for with If-Match that was not met is 412.
+std::function<void(Result<Ack>)> answer_of(Service& service, const ExchangePtr& exchange, RunId run,
+                                           std::optional<std::uint64_t> version);
+// What would happen to it now.
+void say_what_if(Service& service, const ExchangePtr& exchange, RunSpec spec);
+void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key);
+
+}  // namespace stoker::api

@@ -1,0 +1,46 @@
+// What an hour of a node, a CPU or a GPU costs, and since when. A YAML file:
+//     currency: USD
+//     source: "our data centre, depreciation and power, 2026"
+//     prices:
+//       - {resource: gpu, model: H100, usd_per_hour: 2.40, valid_from: 2026-01-01}
+//       - {resource: cpu, usd_per_hour: 0.02, valid_from: 2026-01-01}
+//       - {resource: node, node: big-1, usd_per_hour: 9.80, valid_from: 2026-01-01}
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stoker {
+
+enum class PricedResource : std::uint8_t { node, cpu, gpu };
+std::string_view to_string(PricedResource resource);
+
+struct BookPrice {
+    PricedResource resource = PricedResource::cpu;
+    std::string model, node;  // empty: any
+    std::int64_t microusd_per_hour = 0;
+    std::int64_t valid_from_us = 0;
+};
+
+struct PriceBook {
+    std::string currency = "USD", source;
+    std::vector<BookPrice> prices;  // by valid_from
+
+    static Result<PriceBook> read(std::string_view text, const std::string& file);
+    bool empty() const { return prices.empty(); }
+
+    // The rates of a resource in force from each moment on, oldest first: the one that names node and model goes before
+    // one that names less, and a later valid_from before an earlier one.
+    struct Rate {
+        std::int64_t from_us = 0, microusd_per_hour = 0;
+        bool known = false;
+    };
+    std::vector<Rate> rates(PricedResource resource, std::string_view node, std::string_view model) const;
+};
+
+}  // namespace stoker

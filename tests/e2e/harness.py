@@ -28,8 +28,9 @@ def check(condition, text):
         raise Failure(text)
 
 
-def wait_for(what, condition, limit_s=LIMIT_S):
+def wait_for(what, condition, limit_s=None):
     """The first true value of condition(); it is asked every 20 ms."""
+    limit_s = limit_s or LIMIT_S
     end = time.monotonic() + limit_s
     while True:
         value = condition()
@@ -91,7 +92,7 @@ class Stoker:
     def describe(self, run):
         return self.json("describe", run)
 
-    def wait_state(self, run, *states, limit_s=LIMIT_S):
+    def wait_state(self, run, *states, limit_s=None):
         return wait_for(f"{run} is {' or '.join(states)}",
                         lambda: (lambda view: view if view["run"]["state"] in states else None)(self.describe(run)), limit_s)
 

@@ -130,7 +130,8 @@ std::string describe_text(const api::RunView& view, const Style& style, std::int
     const api::RunItem& run = view.run;
     Lines lines(style.width);
     lines.out_ = fmt::format("{} {}  {}", style.bold(run.id.text()), printable(run.name), state_text(style, run));
-    if (run.cause != Cause::none && run.cause != Cause::ok) lines.out_ += fmt::format(" ({})", to_string(run.cause));
+    if (is_terminal(run.state) && run.cause != Cause::none && run.cause != Cause::ok)
+        lines.out_ += fmt::format(" ({})", to_string(run.cause));
     lines.out_ += "\n";
     if (!run.detail.empty()) lines.add("detail", printable(run.detail, 2000));
     if (view.why) {

@@ -48,13 +48,13 @@ constexpr std::int64_t kNow = 1'795'255'800LL * 1'000'000;  // 2026-11-21T10:10:
 TEST(RunTextTest, DescribesARunAgainstItsPlan) {
     const std::string text = describe_text(sample(), Style{}, kNow);
     EXPECT_THAT(text, HasSubstr("r-7 tiny  running"));
-    EXPECT_THAT(text, HasSubstr("step 40/100  231 ms/step  loss 2.310"));
+    EXPECT_THAT(text, HasSubstr("step 40/100 231 ms/step loss 2.310"));
     EXPECT_THAT(text, HasSubstr("python3 train.py --note 'two words'"));
     EXPECT_THAT(text, HasSubstr("ended (user_error)"));
     EXPECT_THAT(text, HasSubstr("exit 3"));
     EXPECT_THAT(text, HasSubstr("resumed from step 30"));
     EXPECT_THAT(text, HasSubstr("231 ms measured, 200 ms (180 ms - 250 ms) predicted"));
-    EXPECT_THAT(text, HasSubstr("1.50 GiB measured, 1.00 GiB predicted"));
+    EXPECT_THAT(text, HasSubstr("1.5 GiB measured, 1.0 GiB predicted"));
     for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
         end = text.find('\n', begin);
         EXPECT_LE(text.substr(begin, end - begin).size(), 100u);

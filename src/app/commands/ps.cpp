@@ -51,6 +51,8 @@ Result<std::vector<api::RunItem>> list_runs(Client& client, const Args& args, st
 std::string note_of(const api::RunItem& run) {
     if (run.held) return "held";
     if (is_terminal(run.state) && run.state != RunState::succeeded) return std::string(to_string(run.cause));
+    const bool waits = run.state == RunState::queued || run.state == RunState::requeued;
+    if (!waits) return "";
     if (!run.detail.empty()) return printable(run.detail, 60);
     return run.cause == Cause::none || run.cause == Cause::ok ? "" : std::string(to_string(run.cause));
 }

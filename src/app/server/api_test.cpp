@@ -16,6 +16,7 @@ namespace stoker {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Starts nothing and says that it did: the API is what is tested here.
 class StillDriver final : public Driver {
@@ -142,6 +143,18 @@ TEST_F(ApiTest, AnIdempotencyKeyMakesOneRun) {
 }
 
 // A dry run answers as the scheduler would, and leaves nothing behind.
+// `stoker ps --state running` that lists nothing says that nobody works, while everybody does.
+TEST_F(ApiTest, TheListIsFilteredByState) {
+    ASSERT_EQ(ask("POST", "/api/v1/runs", kJob).status, 201);
+    const HttpResponse first = ask("GET", "/api/v1/runs/r-1");
+    const auto document = Document::parse_json(first.body, "answer");
+    ASSERT_TRUE(document.ok());
+    const std::string state = document->root().find("run")->find("state")->text;
+    const std::string live = "queued,starting,running";
+    EXPECT_THAT(ask("GET", "/api/v1/runs", {}, {{"state", live}}).body, HasSubstr("\"r-1\"")) << state;
+    EXPECT_THAT(ask("GET", "/api/v1/runs", {}, {{"state", "succeeded,failed"}}).body, Not(HasSubstr("\"r-1\"")));
+}
+
 TEST_F(ApiTest, ADryRunWritesNothing) {
     HttpResponse answer;
     for (int i = 0; i < 500 && at(answer, "starts_now").empty(); ++i)  // until the nodes were seen

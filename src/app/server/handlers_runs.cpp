@@ -191,7 +191,8 @@ std::function<void(Result<Ack>)> answer_of(Service& service, const ExchangePtr& 
 void list_runs(Service& service, const ExchangePtr& exchange) {
     const Parameters& p = exchange->parameters;
     ListQuery query;
-    for (const std::string_view word : split(p.text("state"), ','))
+    const std::string states = p.text("state");
+    for (const std::string_view word : split(states, ','))
         if (!word.empty()) query.states.push_back(named<RunState>(word));
     query.name = p.text("name");
     query.user = p.text("user");

@@ -79,6 +79,11 @@ bool takes_files(std::string_view what) {
     return what == "file" || what == "dir" || what == "compare";
 }
 
+// Runs are not known beforehand: the shell asks for them, with a function that its script brings.
+constexpr std::string_view kRunsOfShell = "$(_stoker_runs)", kRunsOfFish = "(_stoker_runs)";
+constexpr std::string_view kListRuns =
+    "stoker ps --all -o json 2>/dev/null | sed -n 's/.*\"id\": \"\\(r-[0-9]*\\)\".*/\\1/p'";
+
 // Subcommands first; names of things from the second positional on, or at once where there are no subcommands.
 struct Positionals {
     std::string first, rest;
@@ -87,6 +92,7 @@ struct Positionals {
 Positionals positionals_of(const CliCommand& command) {
     std::string names = words_for(command.completes);
     if (command.name == "template") names = words_for("template");
+    if (command.completes == "run") names = kRunsOfShell;
     const std::string subcommands = join(command.subcommands, " ");
     return {subcommands.empty() ? names : subcommands, names, takes_files(command.completes)};
 }
@@ -100,6 +106,7 @@ std::map<std::string, std::string> choices_by_option(bool files) {
                 if (option.value.empty()) continue;
                 if (files && takes_files(option.completes)) found["--" + option.name];
                 if (!files && !option.choices.empty()) found["--" + option.name] = join(option.choices, " ");
+                if (!files && option.completes == "run") found["--" + option.name] = kRunsOfShell;
             }
         }
     }
@@ -127,6 +134,7 @@ std::string bash_script(const std::string& names) {
     }
     return fmt::format(
         "# bash completion of stoker; load it with: source <(stoker completion bash)\n"
+        "_stoker_runs() {{ {}; }}\n"
         "_stoker() {{\n"
         "    local current=\"${{COMP_WORDS[COMP_CWORD]}}\" before=\"${{COMP_WORDS[COMP_CWORD-1]}}\"\n"
         "    local words=\"{}\" options=\"--help --version\" files=0\n"
@@ -144,13 +152,13 @@ std::string bash_script(const std::string& names) {
         "    return 0\n"
         "}}\n"
         "complete -o filenames -F _stoker stoker\n",
-        names, by_option, cases);
+        kListRuns, names, by_option, cases);
 }
 
 std::string zsh_script() {
-    std::string text =
-        "#compdef stoker\n# zsh completion of stoker; put it into a folder of $fpath as _stoker\n_stoker() {\n    "
-        "local -a commands\n    commands=(\n";
+    std::string text = "#compdef stoker\n# zsh completion of stoker; put it into a folder of $fpath as _stoker\n" +
+                       fmt::format("_stoker_runs() {{ {}; }}\n", kListRuns) +
+                       "_stoker() {\n    local -a commands\n    commands=(\n";
     for (const CliCommand& command : all_commands())
         text += "        " + quoted_for_shell(command.name + ":" + replace_all(command.summary, ":", "\\:")) + "\n";
     text +=
@@ -179,24 +187,27 @@ std::string zsh_script() {
 std::string fish_script() {
     std::string text =
         "# fish completion of stoker; put it into ~/.config/fish/completions/stoker.fish\n"
-        "complete -c stoker -n __fish_use_subcommand -f\n";
+        "complete -c stoker -n __fish_use_subcommand -f\n" +
+        fmt::format("function _stoker_runs; {}; end\n", kListRuns);
     for (const CliCommand& command : all_commands()) {
         text += fmt::format("complete -c stoker -n __fish_use_subcommand -a {} -d {}\n", command.name,
                             quoted_for_shell(command.summary));
         const std::string seen = fmt::format("complete -c stoker -n '__fish_seen_subcommand_from {}'", command.name);
         for (const auto* list : {&command.options, &common_options()}) {
             for (const OptionSpec& option : *list) {
-                text +=
-                    fmt::format("{} -l {}{}{}{} -d {}\n", seen, option.name,
-                                option.letter ? fmt::format(" -s {}", option.letter) : "",
-                                option.value.empty()            ? ""
-                                : takes_files(option.completes) ? " -r"
-                                                                : " -x",
-                                option.choices.empty() ? "" : fmt::format(" -a '{}'", fmt::join(option.choices, " ")),
-                                quoted_for_shell(option.help));
+                text += fmt::format("{} -l {}{}{}{} -d {}\n", seen, option.name,
+                                    option.letter ? fmt::format(" -s {}", option.letter) : "",
+                                    option.value.empty()            ? ""
+                                    : takes_files(option.completes) ? " -r"
+                                                                    : " -x",
+                                    !option.choices.empty() ? fmt::format(" -a '{}'", fmt::join(option.choices, " "))
+                                    : option.completes == "run" ? fmt::format(" -a '{}'", kRunsOfFish)
+                                                                : "",
+                                    quoted_for_shell(option.help));
             }
         }
-        const Positionals p = positionals_of(command);
+        Positionals p = positionals_of(command);
+        if (command.completes == "run") p.first = p.rest = kRunsOfFish;
         if (!p.files) text += seen + " -f\n";
         if (!p.first.empty()) text += fmt::format("{} -a '{}'\n", seen, p.first);
         if (p.rest != p.first && !p.rest.empty()) text += fmt::format("{} -a '{}'\n", seen, p.rest);

@@ -72,7 +72,12 @@ public:
         while (wait_for_prompt()) {
         }
         int status = 0;
-        waitpid(pid_, &status, 0);
+        // Silent for so long, it waits for an answer that never comes: a failure, and no reason to hang.
+        for (int i = 0; i < 3000 && waitpid(pid_, &status, WNOHANG) == 0; ++i)
+            if (i == 2999)
+                kill(pid_, SIGKILL), waitpid(pid_, &status, 0);
+            else
+                usleep(10'000);
         ended_ = true;
         return status;
     }

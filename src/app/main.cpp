@@ -11,6 +11,7 @@
 
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves early is seen by the write, and no reason to be killed
+    std::signal(SIGXFSZ, SIG_IGN);  // as is a file that may not grow
     try {
         return stoker::run_cli({argv + 1, argv + argc});
     } catch (const std::bad_alloc&) {

@@ -50,7 +50,12 @@ Result<std::pair<std::string, std::string>> key_and_value(std::string_view optio
     if (equals == std::string::npos || equals == 0)
         return Error(ErrorKind::invalid, fmt::format("--{}: '{}' is no NAME=VALUE", option, printable(text, 60)), {},
                      fmt::format("write for example --{} {}", option, example));
-    return std::pair(text.substr(0, equals), text.substr(equals + 1));
+    const std::string name = text.substr(0, equals);
+    if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 127; }))
+        return Error(ErrorKind::invalid,
+                     fmt::format("--{}: the name '{}' has a blank in it", option, printable(name, 60)), {},
+                     fmt::format("write for example --{} {}", option, example));
+    return std::pair(name, text.substr(equals + 1));
 }
 
 Status override_sweep(RunSection& section, const std::string& text) {
@@ -66,6 +71,9 @@ Status override_sweep(RunSection& section, const std::string& text) {
         return Error(ErrorKind::invalid,
                      fmt::format("--sweep: '{}' is no name of a parameter: letters, digits and _ only",
                                  printable(parameter.name, 60)));
+    if (std::any_of(parameter.values.begin(), parameter.values.end(), [](const std::string& v) { return v.empty(); }))
+        return Error(ErrorKind::invalid, fmt::format("--sweep {}: a value is empty", printable(text, 60)), {},
+                     "write for example --sweep lr=1e-4,3e-4");
     if (found == section.sweep.end())
         section.sweep.push_back(std::move(parameter));
     else

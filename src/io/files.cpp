@@ -1,6 +1,7 @@
 #include "io/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include <filesystem>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/table.h"
 #include "base/text.h"
@@ -88,6 +91,20 @@ Error too_large(const std::string& path, std::size_t max_bytes) {
                                          " bytes, the most that is read");
 }
 
+// A pipe: of a shell's <(...), which will come, or of a FIFO that nobody writes to, which would wait for ever.
+constexpr int kPipeWaitMs = 20'000;
+
+Status wait_for_writer(int fd, const std::string& path) {
+    pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&wait, 1, kPipeWaitMs);
+    if (ready < 0 && errno != EINTR) return failure("cannot read", path, errno);
+    if (ready == 0)
+        return Error(ErrorKind::timed_out,
+                     fmt::format("nothing came from {} within {} s", shown(path), kPipeWaitMs / 1000), {},
+                     "it is a pipe, and nobody writes to it");
+    return done();
+}
+
 Result<std::string> read_all(int fd, const std::string& path, std::size_t expected, std::size_t max_bytes) {
     std::string text;
     // One byte more than announced, so that the end is seen without growing once more.
@@ -96,6 +113,10 @@ Result<std::string> read_all(int fd, const std::string& path, std::size_t expect
         if (have == text.size()) text.resize(std::min(have + chunk, max_bytes + 1));
         const ssize_t got = ::read(fd, text.data() + have, text.size() - have);
         if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EAGAIN) {
+            TRY_VOID(wait_for_writer(fd, path));
+            continue;
+        }
         if (got < 0) return failure("cannot read", path, errno);
         if (got == 0) {
             text.resize(have);
@@ -144,7 +165,7 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     if (path.find('\0') != std::string::npos)
         return Error(ErrorKind::invalid, "the name of a file holds a zero byte: " + printable(path));
     if (path == "-") return read_all(STDIN_FILENO, path, 0, max_bytes);
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0) {
         const int code = errno;
         return code == ENOENT || code == ENOTDIR ? missing(path) : failure("cannot read", path, code);
@@ -154,6 +175,11 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     if (S_ISDIR(status.st_mode)) return Error(ErrorKind::invalid, shown(path) + " is a folder, and a file is expected");
     const auto size = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : std::size_t{0};
     if (size > max_bytes) return too_large(path, max_bytes);
+    // Without a writer a read says "the end" at once; a poll waits for one.
+    if (S_ISFIFO(status.st_mode))
+        TRY_VOID(wait_for_writer(file.get(), path));
+    else
+        (void)::fcntl(file.get(), F_SETFL, 0);  // a terminal is waited for
     return read_all(file.get(), path, size, max_bytes);
 }
 

@@ -74,8 +74,10 @@ JournalRecord record_of(const Statement& row) {
 }
 
 Error broken(const Database& database, std::uint64_t seq, std::string_view what) {
-    return Error(ErrorKind::invalid, fmt::format("record {} of {} {}", seq, database.path(), what), {},
-                 "someone or something changed the file. Restore a backup, or look at the records around it");
+    return Error(
+        ErrorKind::invalid, fmt::format("record {} of {} {}", seq, database.path(), what), {},
+        "someone or something changed the file. Restore a backup; or see stoker journal verify, and stoker journal "
+        "cut, which forgets this record and all after it");
 }
 
 // The folder belongs to one process at a time; the kernel drops the lock when that process ends, however it ends.
@@ -172,6 +174,12 @@ Result<std::int64_t> Journal::check_file() {
     if (tables > 0 && application != kApplicationId)
         return Error(ErrorKind::invalid, printable(db.path()) + " is a database of another program", {},
                      "name another folder");
+    if (schema > 0 && schema <= kSchema) {
+        TRY(const std::int64_t ours, db.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'journal'"));
+        if (ours == 0)
+            return Error(ErrorKind::invalid, printable(db.path()) + " has no journal in it any more", {},
+                         "someone or something changed the file: restore a backup");
+    }
     if (schema > kSchema)
         return Error(ErrorKind::unsupported,
                      fmt::format("{} was written by a newer Stoker (schema {}, this one knows {})",

@@ -159,4 +159,29 @@ Status check_certificate(const Certificate& pem) {
     return done();
 }
 
+std::vector<std::string> names_of_certificate(const std::string& certificate_pem) {
+    std::vector<std::string> names;
+    const CertificatePtr certificate(PEM_read_bio_X509(reading(certificate_pem).get(), nullptr, nullptr, nullptr));
+    ERR_clear_error();
+    if (!certificate) return names;
+    auto* all =
+        static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr));
+    for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) {  // -1 of none
+        const GENERAL_NAME* name = sk_GENERAL_NAME_value(all, i);
+        if (name->type == GEN_DNS) {
+            const auto* bytes = reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName));
+            names.emplace_back(bytes, static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName)));
+        } else if (name->type == GEN_IPADD) {
+            const int length = ASN1_STRING_length(name->d.iPAddress);
+            char text[INET6_ADDRSTRLEN] = "";
+            if ((length == 4 || length == 16) &&
+                ::inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), text,
+                            sizeof text) != nullptr)
+                names.emplace_back(text);
+        }
+    }
+    GENERAL_NAMES_free(all);
+    return names;
+}
+
 }  // namespace stoker

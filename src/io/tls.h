@@ -16,5 +16,7 @@ struct Certificate {
 Result<Certificate> make_certificate(const std::vector<std::string>& names, int days);
 // invalid: not a PEM certificate, the key does not belong to it, it has expired.
 Status check_certificate(const Certificate& certificate);
+// The DNS names and addresses that it is valid for; a name may begin with "*.". Empty: it has none, or is none.
+std::vector<std::string> names_of_certificate(const std::string& certificate_pem);
 
 }  // namespace stoker

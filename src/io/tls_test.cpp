@@ -17,6 +17,16 @@ TEST(Tls, MakesCertificatesThatFit) {
     EXPECT_NE(other->key_pem, made->key_pem);
 }
 
+// A server answers to the names of its certificate.
+TEST(Tls, ReadsTheNamesOfACertificate) {
+    const std::vector<std::string> names{"localhost", "*.example.org", "10.0.0.5", "::1"};
+    const auto made = make_certificate(names, 1);
+    ASSERT_TRUE(made.ok()) << made.error().text();
+    EXPECT_EQ(names_of_certificate(made->certificate_pem), names);
+    EXPECT_TRUE(names_of_certificate("nonsense").empty());
+    EXPECT_TRUE(names_of_certificate("").empty());
+}
+
 TEST(Tls, RefusesNamesThatAreNone) {
     for (const std::string name : {"", "a b", "a,DNS:evil", "-a", "a..b", "http://a", "a/b", "*", "a.*.b", "a\nb"}) {
         const auto made = make_certificate({name}, 30);

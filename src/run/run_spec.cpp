@@ -134,6 +134,8 @@ void check_spec(const RunSpec& spec, const std::string& where, Problems& problem
     SpecChecker checker(problems, where);
     if (where.empty() && spec.name.empty()) checker.wrong("no name");
     checker.text("name", spec.name, 200);
+    if (std::any_of(spec.name.begin(), spec.name.end(), [](unsigned char c) { return c < ' ' || c == 127; }))
+        checker.wrong("the name holds a line break or another control character");
     for (const std::string* owner : {&spec.user, &spec.project, &spec.organisation}) {
         if (owner->empty()) checker.wrong("user, project and organisation may not be empty", "the default is local");
         checker.text("user, project, organisation", *owner, 200);

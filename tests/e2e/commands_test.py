@@ -126,7 +126,7 @@ def test_a_killed_terminal_kills_no_run(t):
 
 
 def test_a_lease_ends_the_run(t):
-    done = t.call("run", "--lease", "1s", "--stop-when-done", "--", "sleep", "1000", exit=1)
+    done = t.call("run", "--lease", "1s", "--stop-when-done", "--", "sleep", "1000", exit=1, limit_s=90)
     check("lease" in done.stderr, done.stderr)
     t.call("run", "--lease", "1h", "--stop-when-done", "--", "true")
 

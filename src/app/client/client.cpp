@@ -21,7 +21,13 @@ public:
     Result<HttpResponse> send(const HttpCall& call) override {
         HttpCall signed_call = call;
         if (!token_.empty()) signed_call.headers.add("Authorization", "Bearer " + token_);
-        return http_->call(signed_call);
+        auto response = http_->call(signed_call);
+        // Every answer of the API carries the trace: a proxy's page or a server of another kind does not.
+        if (response && response->status < 300 && !response->headers.find("traceparent"))
+            return Error(
+                ErrorKind::unavailable, "what answers there is no Stoker server", {},
+                "see --server, STOKER_SERVER and what stands between; stoker up prints the address of a server");
+        return response;
     }
 
 private:
@@ -268,14 +274,23 @@ Result<std::unique_ptr<Client>> connect(const Args& args) {
     if (!elsewhere) {
         TRY(address, server_of(folder));
     }
+    // A file that was named and is not there is no absent server.
+    const auto read_named = [](const std::string& file, std::size_t most) -> Result<std::string> {
+        auto text = read_file(file, most);
+        if (!text && text.error().kind() == ErrorKind::not_found) {
+            Problems problems = text.error().problems();
+            return Error(ErrorKind::invalid, std::move(problems));
+        }
+        return text;
+    };
     if (const auto file = args.get("token-file")) {
-        TRY(const std::string text, read_file(*file, 1 << 16));
+        TRY(const std::string text, read_named(*file, 1 << 16));
         address.token = std::string(trim(text));
     } else if (const std::string token = variable("STOKER_TOKEN"); elsewhere && !token.empty()) {
         address.token = token;
     }
     if (const auto file = args.get("ca-file")) {
-        TRY(address.ca_pem, read_file(*file, 1 << 20));
+        TRY(address.ca_pem, read_named(*file, 1 << 20));
     }
     TRY(auto client, http_client(address, folder));
     // A server that was killed leaves its address behind.

@@ -59,6 +59,8 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
         TRY(loaded, load_submission(session, args));
     } else if (!args.positional.empty() || !args.program.empty()) {
         return Error(ErrorKind::invalid, "--resume goes on with what was submitted: no file or program beside it");
+    } else {
+        TRY_VOID(run_named(*args.get("resume")));  // before anything is started
     }
     StopSignal stop;
     TRY(const auto host, RunHost::open(session, args));
@@ -99,7 +101,10 @@ CliCommand run_command() {
         .examples = {"stoker run examples/tiny-gpt.yaml", "stoker run -- python3 train.py --lr 1e-4",
                      "stoker run --ranks 2 --lease 4h -- python3 train.py", "stoker run job.sbatch",
                      "stoker run --resume r-7", "stoker run examples/pipeline.yaml --sweep lr=1e-4,3e-4"},
-        .options = {{.name = "resume", .value = "RUN", .help = "submit an ended run again, from its last checkpoint"},
+        .options = {{.name = "resume",
+                     .value = "RUN",
+                     .help = "submit an ended run again, from its last checkpoint",
+                     .completes = "run"},
                     {.name = "all-ranks", .help = "print the log of every rank, each line with its number"},
                     {.name = "virtual-nodes", .value = "N", .help = "offer this machine as N nodes, without a server"}},
         .max_positional = 1,

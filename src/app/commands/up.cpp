@@ -10,6 +10,7 @@
 #include "app/server/node_file.h"
 #include "app/server/server.h"
 #include "app/session.h"
+#include "base/text.h"
 #include "deploy/azure/scheduled_events.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
@@ -19,11 +20,13 @@ namespace stoker {
 
 namespace {
 
+constexpr double kRateElsewhere = 1000;  // of one address; the commands of a person make a few
+
 Result<std::optional<Certificate>> certificate_of(const Args& args, const std::string& folder,
                                                   const std::string& address) {
     const std::string tls = args.get_or("tls", args.has("tls-cert") ? "files" : "off");
     if (tls == "auto") {
-        TRY(Certificate own, own_certificate(folder, address));
+        TRY(Certificate own, own_certificate(folder, address, args.all("host-name")));
         return std::optional(std::move(own));
     }
     const auto certificate_file = args.get("tls-cert"), key_file = args.get("tls-key");
@@ -54,8 +57,12 @@ std::string azure_events(const Args& args) {
 Result<CommandOutput> run(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
+    for (const std::string& name : args.all("host-name"))
+        if (name.empty() || name.find_first_of("/: \t") != std::string::npos)
+            return Error(ErrorKind::invalid, "--host-name takes a name, not '" + printable(name, 80) + "'", {},
+                         "without a scheme and a port: stoker.example.org");
     TRY(auto certificate, certificate_of(args, folder, listen.address));
-    TRY(const double rate, args.number("rate", 0, 0, 1e7));
+    TRY(const double rate, args.number("rate", listen.loopback() ? 0 : kRateElsewhere, 0, 1e7));
     TRY(auto nodes, offered_nodes(session, args));
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
@@ -67,6 +74,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
                                     .prices_file = args.get_or("prices", ""),
                                     .requests_per_second = rate,
                                     .azure_events = azure_events(args),
+                                    .host_names = args.all("host-name"),
                                     .on_failure = [](const Error& error) {
                                         // The state may be ahead of the disk: nothing may happen any more.
                                         fmt::print(stderr, "{}", error.text());
@@ -111,6 +119,10 @@ CliCommand up_command() {
                      .value = "HOW",
                      .help = "auto: with a certificate of its own making, in FOLDER/tls",
                      .choices = {"auto", "off"}},
+                    {.name = "host-name",
+                     .value = "NAME",
+                     .help = "answer to this name too, beside localhost, addresses and names of the certificate",
+                     .repeats = true},
                     {.name = "tls-cert", .value = "FILE", .help = "certificate chain, PEM", .completes = "file"},
                     {.name = "tls-key", .value = "FILE", .help = "its key, PEM", .completes = "file"},
                     {.name = "nodes",
@@ -125,7 +137,10 @@ CliCommand up_command() {
                     {.name = "azure-events",
                      .value = "URL",
                      .help = "scheduled events of Azure, which announce evictions: auto (on its VMs), off, or where"},
-                    {.name = "rate", .value = "N", .help = "requests a second that one client may make (no limit)"}},
+                    {.name = "rate",
+                     .value = "N",
+                     .help =
+                         "requests a second that one client may make (no limit on loopback, 1000 elsewhere; 0: none)"}},
         .run = run};
 }
 

@@ -34,8 +34,11 @@ bool host_is_ours(const HttpRequest& request, const ApiOptions& options) {
     if (const std::size_t colon = host.rfind(':'); colon != std::string::npos) host.resize(colon);
     if (host == "localhost") return true;
     if (!host.empty() && host.find_first_not_of("0123456789.") == std::string::npos) return true;
-    return std::any_of(options.host_names.begin(), options.host_names.end(),
-                       [&](const std::string& name) { return equals_ignore_case(name, host); });
+    return std::any_of(options.host_names.begin(), options.host_names.end(), [&](const std::string& name) {
+        if (!name.starts_with("*.")) return equals_ignore_case(name, host);
+        const std::size_t dot = host.find('.');
+        return dot != std::string::npos && dot > 0 && equals_ignore_case(name.substr(1), host.substr(dot));
+    });
 }
 
 bool is_json(std::string_view content_type) {
@@ -59,7 +62,7 @@ public:
         if (!host_is_ours(exchange->request, service_->options()))
             return exchange->fail(
                 Error(ErrorKind::denied, "this server does not answer to the host name that was asked for", {},
-                      "use localhost or its address, or add the name to those it serves"),
+                      "use localhost or its address, or start it with stoker up --host-name NAME"),
                 421);
         Matched matched = match(exchange->request.method, exchange->request.path);
         if (matched.allowed.empty())

@@ -18,12 +18,14 @@ struct ApiOptions {
     std::string actor = "api";  // how the journal names callers: "token/admin"
     std::string prices_file;    // price book (govern/price_book.h); empty: nothing has a price
     double max_wait_s = 30;     // of a long poll
-    // Names a browser may call us by, beside localhost and plain addresses (a guard against DNS rebinding).
+    // Names a browser may call us by, beside localhost and plain addresses (a guard against DNS rebinding). "*.x" is
+    // any one label before ".x".
     std::vector<std::string> host_names;
     // Prometheus text about what carries the requests; added to /metrics.
     std::function<std::string()> more_metrics;
     std::size_t max_waiting = 256;    // long polls and streams at once; the next is answered 503
     bool check_prerequisites = true;  // of a submitted run, before it is taken
+    bool embedded = false;            // ends with the command that carries it; told by /api/v1/version
 };
 
 class Api {

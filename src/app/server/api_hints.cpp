@@ -5,7 +5,7 @@ namespace stoker::api {
 
 const std::vector<Hint>& hints() {
     static const std::vector<Hint> all = {
-        {"RunSpec.name", "What it is called; need not be unique.", 1, 100, "", true},
+        {"RunSpec.name", "What it is called; need not be unique.", 1, 100, "^[^\\x00-\\x1f\\x7f]*$", true},
         {"RunSpec.kind", "train, batch and notebook run a command; graph runs steps.", {}, {}},
         {"RunSpec.command", "argv; the first is looked up in PATH.", {}, {}},
         {"RunSpec.ranks", "Processes of the gang: all start or none.", 1, kMaxRanks},

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "app/server/run_view.h"
+#include "app/server/testing.h"
 #include "base/document.h"
 #include "run/testing.h"
 
@@ -18,99 +19,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Starts nothing and says that it did: the API is what is tested here.
-class StillDriver final : public Driver {
-public:
-    Capabilities capabilities() const override { return {.gang = true, .detail = "still"}; }
-    Result<std::vector<NodeInfo>> discover(Deadline) override {
-        return std::vector<NodeInfo>{{.name = "alpha", .cpu_milli = 4000, .memory_bytes = std::int64_t{8} << 30}};
-    }
-    Outcome launch(const OperationId&, const GangSpec&, Deadline) override {
-        return {Certainty::confirmed, Cause::none, ""};
-    }
-    Outcome notify(const OperationId&, std::uint64_t, int, Deadline) override {
-        return {Certainty::confirmed, Cause::none, ""};
-    }
-    Outcome cancel(const OperationId&, std::uint64_t, double, Deadline) override {
-        return {Certainty::confirmed, Cause::none, ""};
-    }
-    Outcome release(const OperationId&, Deadline) override { return {Certainty::confirmed, Cause::none, ""}; }
-    Result<OursListing> list_ours(const std::string&, Deadline) override { return OursListing{}; }
-    Result<std::vector<Fact>> observe(std::uint64_t, Deadline deadline) override {
-        std::this_thread::sleep_until(
-            std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(20)));
-        return std::vector<Fact>{};
-    }
-};
-
-class OneAnswer final : public HttpSink {
-public:
-    void send(HttpResponse response) override { promise.set_value(std::move(response)); }
-    std::shared_ptr<HttpStream> stream(HttpResponse head) override {
-        promise.set_value(std::move(head));
-        return nullptr;
-    }
-    std::promise<HttpResponse> promise;
-};
-
-class ApiTest : public testing::Test {
-protected:
-    void SetUp() override {
-        std::string pattern = testing::TempDir() + "api-XXXXXX";
-        ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-        folder_ = pattern;
-        auto engine =
-            Engine::open({.folder = folder_, .make_driver = [](const std::string&) -> Result<std::unique_ptr<Driver>> {
-                              return std::unique_ptr<Driver>(std::make_unique<StillDriver>());
-                          }});
-        ASSERT_TRUE(engine.ok()) << engine.error().text();
-        engine_ = std::move(*engine);
-        open({});
-    }
-    void open(ApiOptions options) {
-        auto api = Api::make(*engine_, std::move(options));
-        ASSERT_TRUE(api.ok()) << api.error().text();
-        api_ = std::move(*api);
-    }
-    void TearDown() override {
-        if (api_) api_->stop();
-        if (engine_) engine_->stop();
-        api_.reset();
-        engine_.reset();
-        std::filesystem::remove_all(folder_);
-    }
-    HttpResponse ask(const std::string& method, const std::string& path, const std::string& body = {},
-                     std::vector<std::pair<std::string, std::string>> query = {},
-                     std::vector<std::pair<std::string, std::string>> headers = {}) {
-        HttpRequest request{.method = method,
-                            .target = path,
-                            .path = path,
-                            .query = std::move(query),
-                            .headers = {},
-                            .body = body,
-                            .peer = "test"};
-        request.headers.items = std::move(headers);
-        if (!body.empty() && !request.headers.find("Content-Type"))
-            request.headers.add("Content-Type", "application/json");
-        auto sink = std::make_shared<OneAnswer>();
-        auto answer = sink->promise.get_future();
-        api_->handle(std::move(request), HttpReply(sink));
-        if (answer.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
-            ADD_FAILURE() << "no answer to " << method << " " << path;
-            return {};
-        }
-        return answer.get();
-    }
-    static std::string at(const HttpResponse& response, std::string_view key) {
-        const auto document = Document::parse_json(response.body, "answer");
-        const Node* node = document.ok() ? document->root().find(key) : nullptr;
-        return node == nullptr ? "" : node->text;
-    }
-    static constexpr const char* kJob = R"({"name":"job","command":["true"],"per_rank":{"cpu_milli":1000}})";
-    std::string folder_;
-    std::unique_ptr<Engine> engine_;
-    std::unique_ptr<Api> api_;
-};
+class ApiTest : public api_testing::ApiTest {};
 
 // The way of every client: submit, find, look, end.
 TEST_F(ApiTest, ARunIsSubmittedFoundAndEnded) {
@@ -142,7 +51,6 @@ TEST_F(ApiTest, AnIdempotencyKeyMakesOneRun) {
     EXPECT_EQ(ask("POST", "/api/v1/runs", kJob, {}, {{"Idempotency-Key", "a b"}}).status, 400);
 }
 
-// A dry run answers as the scheduler would, and leaves nothing behind.
 // `stoker ps --state running` that lists nothing says that nobody works, while everybody does.
 TEST_F(ApiTest, TheListIsFilteredByState) {
     ASSERT_EQ(ask("POST", "/api/v1/runs", kJob).status, 201);
@@ -153,20 +61,6 @@ TEST_F(ApiTest, TheListIsFilteredByState) {
     const std::string live = "queued,starting,running";
     EXPECT_THAT(ask("GET", "/api/v1/runs", {}, {{"state", live}}).body, HasSubstr("\"r-1\"")) << state;
     EXPECT_THAT(ask("GET", "/api/v1/runs", {}, {{"state", "succeeded,failed"}}).body, Not(HasSubstr("\"r-1\"")));
-}
-
-TEST_F(ApiTest, ADryRunWritesNothing) {
-    HttpResponse answer;
-    for (int i = 0; i < 500 && at(answer, "starts_now").empty(); ++i)  // until the nodes were seen
-        if (answer = ask("POST", "/api/v1/runs", kJob, {{"dry_run", "true"}});
-            answer.body.find("\"starts_now\":true") == std::string::npos)
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_THAT(answer.body, HasSubstr("alpha"));
-    const HttpResponse large =
-        ask("POST", "/api/v1/runs", R"({"name":"big","command":["true"],"per_rank":{"cpu_milli":9000}})",
-            {{"dry_run", "true"}});
-    EXPECT_THAT(large.body, HasSubstr("capacity_none"));
-    EXPECT_THAT(ask("GET", "/api/v1/runs").body, HasSubstr("\"items\":[]"));
 }
 
 // Whoever gets something wrong is told all of it at once, with what to do.

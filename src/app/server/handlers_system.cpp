@@ -170,6 +170,7 @@ void get_version(Service& service, const ExchangePtr& exchange) {
             v.commit = version().commit;
             v.compiler = version().compiler;
             v.api = "v1";
+            v.embedded = service.options().embedded;
             const Capabilities& can = service.engine().capabilities();
             v.engine = can.detail;
             v.gang = can.gang;
@@ -225,12 +226,20 @@ void send_events(Service& service, const ExchangePtr& exchange, RunId run) {
         }
         if (service.streams().full())
             return exchange->fail(Error(ErrorKind::unavailable, "too many streams are open"), 503, "5");
-        const auto stream =
-            exchange->stream({.status = 200, .content_type = "text/event-stream", .headers = {}, .body = ""});
-        if (!stream) return;
-        stream->write("retry: 2000\n\n");
-        if (!service.streams().add(stream, after, run)) stream->close();
-        return;
+        return service.ask<bool>(
+            exchange,
+            [run](const EngineView& view) -> Result<bool> {
+                if (run && view.state.find(run) == nullptr)
+                    return Error(ErrorKind::not_found, "there is no run " + run.text());
+                return true;
+            },
+            [&service, exchange, after, run](bool) {
+                const auto stream =
+                    exchange->stream({.status = 200, .content_type = "text/event-stream", .headers = {}, .body = ""});
+                if (!stream) return;
+                stream->write("retry: 2000\n\n");
+                if (!service.streams().add(stream, after, run)) stream->close();
+            });
     }
     const auto limit = static_cast<std::size_t>(p.integer("limit", 100));
     service.ask<std::vector<Event>>(

@@ -116,13 +116,54 @@ Result<Question> read_question(const Exchange& exchange) {
     return question;
 }
 
-void ask(Service& service, const ExchangePtr& exchange, Question question) {
-    service.with_scene(exchange, 0, [&service, exchange, question = std::move(question)](const ScenePtr& scene) {
+constexpr double kReadyBy = 10;  // seconds; discovery of this machine takes milliseconds, of many nodes some seconds
+
+// Nothing: the state says what there is. A journal that is only looked at becomes no readier.
+std::optional<Error> not_ready(Service& service, const EngineView& view) {
+    if (view.recovering)
+        return Error(ErrorKind::unavailable, "the server has just started and lists what runs outside", {},
+                     "ask again in a moment; GET /readyz tells when it is done");
+    if (!view.state.nodes.empty()) return std::nullopt;
+    if (view.journal == nullptr)
+        return Error(ErrorKind::unavailable, "no node is known here: no server has seen one yet", {},
+                     "stoker up offers this machine; stoker run --dry-run asks without a server");
+    const std::string fault = service.engine().stats().driver_error;
+    return Error(ErrorKind::unavailable, "no node was seen yet" + (fault.empty() ? "" : ": " + printable(fault, 300)),
+                 {}, "ask again in a moment");
+}
+
+void answer_on_scene(Service& service, const ExchangePtr& exchange, std::uint64_t seq, const Question& question) {
+    service.with_scene(exchange, seq, [&service, exchange, question](const ScenePtr& scene) {
         service.work_long(exchange, [exchange, question, scene] {
             auto view = answer(*scene, question);
             if (!view) return exchange->fail(view.error());
             exchange->send(codec::write(*view));
         });
+    });
+}
+
+// Right after its start a server knows no nodes, and "nothing fits" would be wrong: the question waits for them.
+void ask(Service& service, const ExchangePtr& exchange, Question question) {
+    const auto try_it = [&service, exchange, question = std::move(question)](bool last,
+                                                                             const std::function<void(bool)>& tell) {
+        const Status asked = service.engine().read(
+            [self = service.shared_from_this(), exchange, question, last, tell](const EngineView& view) {
+                const auto missing = not_ready(*self, view);
+                if (missing && !last && view.journal != nullptr) return tell(false);
+                if (missing)
+                    exchange->fail(*missing, 503);
+                else
+                    self->work(exchange, [self, exchange, question, seq = view.state.seq] {
+                        answer_on_scene(*self, exchange, seq, question);
+                    });
+                tell(true);
+            });
+        if (asked) return;
+        exchange->fail(asked.error());
+        tell(true);
+    };
+    try_it(false, [&service, exchange, try_it](bool done) {
+        if (!done) service.wait(exchange, {}, kReadyBy, 0.05, try_it);
     });
 }
 
@@ -178,6 +219,8 @@ Result<RunSpec> spec_to_resume(const EngineView& view, RunId id) {
             same_checkpoints(step.run, found->second->id);
         left.push_back(std::move(step));
     }
+    // What the steps that succeeded left for the others lies in the folder of the first graph.
+    spec.environment.emplace("STOKER_GRAPH_DIR", run_folder(view.folder, id).path + "/shared");
     if (left.empty()) return Error(ErrorKind::conflict, "every step of " + id.text() + " succeeded");
     spec.steps = std::move(left);
     return spec;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
@@ -26,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kCertificateDays = 825;  // what browsers accept at most
-constexpr std::size_t kMaxSmallFile = 1 << 20;
+constexpr std::size_t kMaxSmallFile = 1 << 20, kMostToken = 1024;
 
 std::string address_file(const std::string& folder) {
     return folder + "/server.json";
@@ -46,12 +47,36 @@ Result<std::string> token_of(const std::string& folder) {
     if (!fs::exists(path, code)) {
         TRY_VOID(write_secret(path, random_hex(32) + "\n"));
     }
-    TRY(const std::string text, read_file(path, kMaxSmallFile));
+    TRY(const std::string text, read_file(path, kMaxSmallFile).while_doing("reading the token"));
     const std::string_view token = trim(text);
-    if (token.size() < 16)
-        return Error(ErrorKind::invalid, "the token has fewer than 16 characters", {path, 1, 1},
-                     "remove the file: a new one is made at the next start");
+    const bool visible = std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 127; });
+    if (token.size() < 16 || token.size() > kMostToken || !visible)
+        return Error(ErrorKind::invalid,
+                     fmt::format("the token is damaged: expected 16 to {} visible ASCII characters", kMostToken),
+                     {path, 1, 1}, "remove the file: a new one is made at the next start");
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & 077) != 0)
+        return Error(ErrorKind::denied,
+                     "others can read the token (its mode is " + fmt::format("{:o})", status.st_mode & 0777u),
+                     {path, 0, 0}, "chmod 600 " + path + ", or remove it, and a new one is made at the next start");
     return std::string(token);
+}
+
+std::string http_metrics(const HttpServer& http) {
+    const HttpServerStats stats = http.stats();
+    std::string text;
+    const auto one = [&](std::string_view name, std::string_view type, std::string_view help, std::uint64_t value) {
+        text += fmt::format("# HELP stoker_http_{0} {2}\n# TYPE stoker_http_{0} {1}\nstoker_http_{0} {3}\n", name, type,
+                            help, value);
+    };
+    one("connections_total", "counter", "Connections since the start.", stats.connections);
+    one("connections", "gauge", "Connections that are open.", stats.open);
+    one("requests_total", "counter", "Requests since the start.", stats.requests);
+    one("refused_total", "counter", "Requests refused before anything looked at them.", stats.refused);
+    one("streams", "gauge", "Answers that are being streamed.", stats.streams);
+    one("received_bytes_total", "counter", "Bytes received.", stats.bytes_in);
+    one("sent_bytes_total", "counter", "Bytes sent.", stats.bytes_out);
+    return text;
 }
 
 class LocalServer final : public Server {
@@ -73,7 +98,15 @@ public:
                              .on_failure = options_.on_failure};
         TRY(engine_, Engine::open(std::move(engine)));
         TRY(token_, token_of(options_.folder));
-        TRY(api_, Api::make(*engine_, {.token = token_, .actor = "token/admin", .prices_file = options_.prices_file}));
+        ApiOptions api{.token = token_, .actor = "token/admin", .prices_file = options_.prices_file};
+        api.host_names = options_.host_names;
+        if (options_.certificate)
+            for (std::string& name : names_of_certificate(options_.certificate->certificate_pem))
+                api.host_names.push_back(std::move(name));
+        api.embedded = options_.embedded;
+        // Asked by requests only, so the server is there.
+        api.more_metrics = [this] { return http_metrics(*http_); };
+        TRY(api_, Api::make(*engine_, std::move(api)));
         TRY(http_,
             HttpServer::start(
                 {.address = options_.address,
@@ -237,17 +270,23 @@ Result<ListenAddress> parse_listen(std::string_view text) {
     return listen;
 }
 
-Result<Certificate> own_certificate(const std::string& folder, const std::string& address) {
+Result<Certificate> own_certificate(const std::string& folder, const std::string& address,
+                                    const std::vector<std::string>& host_names) {
     const std::string certificate_file = folder + "/tls/cert.pem", key_file = folder + "/tls/key.pem";
     std::error_code code;
     if (fs::exists(certificate_file, code) && fs::exists(key_file, code)) {
         TRY(std::string certificate, read_file(certificate_file, kMaxSmallFile));
         TRY(std::string key, read_file(key_file, kMaxSmallFile));
         Certificate kept{std::move(certificate), std::move(key)};
-        if (check_certificate(kept)) return kept;
+        const std::vector<std::string> has = names_of_certificate(kept.certificate_pem);
+        const bool all = std::all_of(host_names.begin(), host_names.end(), [&](const std::string& name) {
+            return std::find(has.begin(), has.end(), name) != has.end();
+        });
+        if (all && check_certificate(kept)) return kept;
     }
     std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};
     if (address != "0.0.0.0" && address != "::") names.push_back(address);
+    names.insert(names.end(), host_names.begin(), host_names.end());
     char host[256] = "";
     if (::gethostname(host, sizeof host - 1) == 0 && host[0] != '\0') names.emplace_back(host);
     TRY(Certificate made, make_certificate(names, kCertificateDays));

@@ -26,6 +26,8 @@ struct ServerOptions {
     double requests_per_second = 0;  // of one client; 0: no limit
     std::string azure_events;        // base URL of scheduled events; empty: not asked
     bool embedded = false;           // ends with the command that started it
+    // Names that clients may call it by, beside localhost, addresses and those of the certificate.
+    std::vector<std::string> host_names;
     std::function<void(const Error&)> on_failure;
 };
 
@@ -61,7 +63,8 @@ struct ListenAddress {
 };
 Result<ListenAddress> parse_listen(std::string_view text);
 
-// FOLDER/tls/{cert,key}.pem, made when missing or about to expire.
-Result<Certificate> own_certificate(const std::string& folder, const std::string& address);
+// FOLDER/tls/{cert,key}.pem, made when missing, expired, or without one of these names.
+Result<Certificate> own_certificate(const std::string& folder, const std::string& address,
+                                    const std::vector<std::string>& host_names = {});
 
 }  // namespace stoker

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 
 #include "io/http_client.h"
 
@@ -81,11 +82,59 @@ TEST_F(ServerTest, KeepsItsCertificate) {
     EXPECT_TRUE(own_certificate(folder_, "127.0.0.1").ok());
 }
 
+// A name that is asked for later is served too.
+TEST_F(ServerTest, ItsCertificateHasTheNamesItIsCalledBy) {
+    const auto first = own_certificate(folder_, "127.0.0.1");
+    ASSERT_TRUE(first.ok());
+    const auto named = own_certificate(folder_, "127.0.0.1", {"stoker.example.org"});
+    ASSERT_TRUE(named.ok()) << named.error().text();
+    EXPECT_THAT(names_of_certificate(named->certificate_pem), testing::Contains("stoker.example.org"));
+    EXPECT_EQ(own_certificate(folder_, "127.0.0.1", {"stoker.example.org"})->certificate_pem, named->certificate_pem);
+}
+
+// A browser that was made to resolve a stranger's name to us is refused; the names we go by are not.
+TEST_F(ServerTest, AnswersToItsNamesAndTellsWhatItIs) {
+    const auto certificate = own_certificate(folder_, "127.0.0.1", {"stoker.example.org", "*.cluster.example"});
+    ASSERT_TRUE(certificate.ok()) << certificate.error().text();
+    auto server = Server::start(
+        {.folder = folder_, .certificate = *certificate, .embedded = true, .host_names = {"other.example"}});
+    ASSERT_TRUE(server.ok()) << server.error().text();
+    struct Sink final : HttpSink {
+        std::promise<HttpResponse> promise;
+        void send(HttpResponse response) override { promise.set_value(std::move(response)); }
+        std::shared_ptr<HttpStream> stream(HttpResponse) override { return nullptr; }
+    };
+    const auto as = [&](const std::string& host, const std::string& path) {
+        HttpRequest request;
+        request.method = "GET";
+        request.target = request.path = path;
+        request.headers.add("Host", host);
+        request.headers.add("Authorization", "Bearer " + (*server)->token());
+        auto sink = std::make_shared<Sink>();
+        auto answer = sink->promise.get_future();
+        (*server)->api().handle(std::move(request), HttpReply(sink));
+        return answer.get();
+    };
+    for (const char* ours : {"stoker.example.org", "a.cluster.example:8443", "other.example", "localhost"})
+        EXPECT_EQ(as(ours, "/healthz").status, 200) << ours;
+    for (const char* strange : {"evil.example", "cluster.example", "a.b.cluster.example", ".cluster.example"})
+        EXPECT_EQ(as(strange, "/healthz").status, 421) << strange;
+    EXPECT_THAT(as("localhost", "/api/v1/version").body, HasSubstr("\"embedded\":true"));
+    EXPECT_THAT(as("localhost", "/metrics").body, HasSubstr("\nstoker_http_requests_total "));
+}
+
 TEST_F(ServerTest, ADamagedTokenIsToldAndNotReplaced) {
     std::ofstream(folder_ + "/token") << "short";
     const auto refused = Server::start({.folder = folder_});
     ASSERT_FALSE(refused.ok());
     EXPECT_THAT(refused.error().text(), HasSubstr("token"));
+    std::ofstream(folder_ + "/token") << std::string(64, '\xff');
+    EXPECT_EQ(Server::start({.folder = folder_}).error().kind(), ErrorKind::invalid);
+    std::ofstream(folder_ + "/token") << std::string(64, 'a');
+    ASSERT_EQ(::chmod((folder_ + "/token").c_str(), 0644), 0);
+    const auto open = Server::start({.folder = folder_});
+    ASSERT_FALSE(open.ok()) << "every user of this machine could have it";
+    EXPECT_THAT(open.error().text(), HasSubstr("chmod 600"));
 }
 
 }  // namespace

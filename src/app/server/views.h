@@ -189,7 +189,7 @@ struct UsageView {
 struct VersionView {
     std::string version, commit, compiler, api, site;
     std::uint64_t epoch = 0, seq = 0;
-    bool recovering = false;
+    bool recovering = false, embedded = false;
     std::string engine;
     bool gang = false, limits_memory = false, isolates_devices = false;
 };
@@ -438,6 +438,7 @@ void fields(V& visit, VersionView& v) {
     visit("api", v.api);
     visit("commit", v.commit);
     visit("compiler", v.compiler);
+    visit("embedded", v.embedded);
     visit("engine", v.engine);
     visit("epoch", v.epoch);
     visit("gang", v.gang);

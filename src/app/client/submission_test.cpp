@@ -1,0 +1,95 @@
+#include "app/client/submission.h"
+
+#include <gmock/gmock.h>
+
+#include "app/client/testing.h"
+
+namespace stoker {
+namespace {
+
+using testing::HasSubstr;
+
+Result<LoadedRun> loaded(const std::vector<std::string>& words) {
+    Session session;
+    session.quiet = true;
+    const CliCommand* command = find_command("submit");
+    TRY(const Args args, parse_args(*command, words));
+    return load_submission(session, args);
+}
+
+// What stands on the command line is what is submitted.
+TEST(SubmissionTest, OptionsReachTheSpec) {
+    const auto run = loaded({"--name", "n", "--ranks", "2", "--cpus", "0.5", "--memory", "1GiB", "--env", "A=b=c",
+                             "--label", "team=x", "--class", "spot", "--priority", "7", "--", "prog", "--flag"});
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run->spec.name, "n");
+    EXPECT_EQ(run->spec.command, (std::vector<std::string>{"prog", "--flag"}));
+    EXPECT_EQ(run->spec.ranks, 2);
+    EXPECT_EQ(run->spec.per_rank.cpu_milli, 500);
+    EXPECT_EQ(run->spec.per_rank.memory_bytes, std::int64_t{1} << 30);
+    EXPECT_EQ(run->spec.environment.at("A"), "b=c");
+    EXPECT_EQ(run->spec.priority, 7);
+}
+
+// All that is wrong is told at once, and nothing is guessed.
+TEST(SubmissionTest, WhatCannotBeMeantIsTold) {
+    const auto wrong = loaded({"--ranks", "0", "--cpus", "x", "--", "true"});
+    ASSERT_FALSE(wrong.ok());
+    EXPECT_THAT(wrong.error().text(), testing::AllOf(HasSubstr("--ranks"), HasSubstr("--cpus")));
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{},
+                                               {"file", "--", "true"},
+                                               {"--sweep", "a=", "--", "true"},
+                                               {"--sweep", "1a=2", "--", "true"},
+                                               {"--env", "X", "--", "true"},
+                                               {"--env", "A\n=1", "--", "true"},
+                                               {"--name", "a\nb", "--", "true"},
+                                               {"--lease", "soon", "--", "true"},
+                                               {"nosuchfile.yaml"}})
+        EXPECT_FALSE(loaded(words).ok()) << testing::PrintToString(words);
+}
+
+// Sent twice after a broken connection, taken once.
+TEST(SubmissionTest, EverySubmissionHasAKeyOfItsOwn) {
+    EXPECT_NE(new_key(), new_key());
+    ScriptedTransport script;
+    script.answers["POST /api/v1/runs"] = {.status = 201,
+                                           .content_type = "application/json",
+                                           .headers = {},
+                                           .body = R"({"run":"r-3","version":1,"digest":"d","repeated":false})"};
+    Client client = script.client();
+    RunSpec spec;
+    spec.name = "job";
+    spec.command = {"true"};
+    const auto submitted = submit(client, spec, "key");
+    ASSERT_TRUE(submitted.ok()) << submitted.error().text();
+    EXPECT_EQ(submitted->run.text(), "r-3");
+}
+
+// Exit 1 is what a script decides by: it would have to wait.
+TEST(SubmissionTest, ADryRunSaysWhetherItWouldWait) {
+    ScriptedTransport script;
+    Client client = script.client();
+    Session session;
+    LoadedRun run;
+    run.spec.name = "job";
+    auto& answer = script.answers["POST /api/v1/runs"];
+    answer = {.status = 200,
+              .content_type = "application/json",
+              .headers = {},
+              .body = R"({"starts_now":true,"places":[{"rank":0,"node":"alpha","devices":["0","1"]}],"digest":"d"})"};
+    const auto now = dry_run(session, client, run);
+    ASSERT_TRUE(now.ok()) << now.error().text();
+    EXPECT_EQ(now->exit, 0);
+    EXPECT_EQ(now->out, "job would start now\n  rank 0 on alpha, GPU 0,1\n");
+    answer.body = R"({"starts_now":false,"places":[],"digest":"d"})";
+    EXPECT_EQ(dry_run(session, client, run)->exit, 1);
+    answer = {.status = 503,
+              .content_type = "application/problem+json",
+              .headers = {},
+              .body = R"({"detail":"no node was seen yet"})"};
+    EXPECT_EQ(dry_run(session, client, run).error().kind(), ErrorKind::unavailable);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -47,6 +47,13 @@ CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, format INTEGER NOT NULL, state BL
 constexpr std::string_view kJournalColumns =
     "seq, at_us, epoch, kind, format, object, version, actor, cause, operation, trace, body, body_hash, hash";
 
+// Beside the first schema, which does not know it: a snapshot in pieces has an empty text there, which no digest fits,
+// so an older Stoker passes it over.
+constexpr std::string_view kPieces = R"(
+CREATE TABLE IF NOT EXISTS snapshot_piece(
+  seq INTEGER NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(seq, number)) STRICT;
+)";
+
 std::string big_endian(std::uint64_t value) {
     std::string bytes(8, '\0');
     for (std::size_t i = 8; i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value & 0xff);
@@ -188,6 +195,7 @@ Status Journal::migrate(const Options& options) {
         TRY_VOID(db.execute(kTables));
         TRY_VOID(db.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kSchema)));
     }
+    TRY_VOID(db.execute(kPieces));
     if (options.prepare_tables) {
         TRY_VOID(options.prepare_tables(db));
     }
@@ -317,6 +325,60 @@ Status Journal::save_snapshot(const Snapshot& snapshot) {
     return transaction.commit();
 }
 
+namespace {
+
+std::string digest_of_pieces(std::uint64_t seq, const std::vector<std::string>& piece_digests) {
+    std::string all = big_endian(seq) + big_endian(piece_digests.size());
+    for (const std::string& each : piece_digests) all += each;
+    return sha256(all);
+}
+
+// The text of a snapshot in pieces, and the digest that it must have.
+Status read_pieces(Database& database, Snapshot& snapshot, std::string& digest) {
+    TRY(Statement rows, database.prepare("SELECT number, bytes FROM snapshot_piece WHERE seq = ? ORDER BY number"));
+    rows.bind(1, static_cast<std::int64_t>(snapshot.seq));
+    std::vector<std::string> digests;
+    for (;;) {
+        TRY(const bool more, rows.step());
+        if (!more) break;
+        if (static_cast<std::size_t>(rows.integer(0)) != digests.size()) return done();  // a gap: no digest fits
+        digests.push_back(sha256(rows.blob(1)));
+        snapshot.state += rows.blob(1);
+    }
+    if (!digests.empty()) digest = digest_of_pieces(snapshot.seq, digests);
+    return done();
+}
+
+}  // namespace
+
+Status Journal::add_snapshot_piece(std::uint64_t seq, std::uint64_t number, std::string_view bytes) {
+    // What a server that was killed, or a journal that was cut, left under numbers that come again.
+    if (number == 0) TRY_VOID(database_->execute(fmt::format("DELETE FROM snapshot_piece WHERE seq >= {}", seq)));
+    TRY(Statement insert,
+        database_->prepare("INSERT OR REPLACE INTO snapshot_piece(seq, number, bytes) VALUES(?,?,?)"));
+    insert.bind(1, static_cast<std::int64_t>(seq)).bind(2, static_cast<std::int64_t>(number)).bind_blob(3, bytes);
+    TRY_VOID(insert.run());
+    // As much goes as comes: removing all at once would take as long as writing all at once.
+    TRY(Statement remove,
+        database_->prepare("DELETE FROM snapshot_piece WHERE rowid IN (SELECT rowid FROM snapshot_piece WHERE seq <> ? "
+                           "AND seq NOT IN (SELECT seq FROM snapshot) LIMIT 2)"));
+    remove.bind(1, static_cast<std::int64_t>(seq));
+    return remove.run();
+}
+
+Status Journal::finish_snapshot(std::uint64_t seq, std::uint32_t format, const std::vector<std::string>& digests) {
+    TRY(Statement insert,
+        database_->prepare("INSERT OR REPLACE INTO snapshot(seq, format, state, digest) VALUES(?,?,?,?)"));
+    const std::string digest = digest_of_pieces(seq, digests);
+    insert.bind(1, static_cast<std::int64_t>(seq))
+        .bind(2, std::int64_t{format})
+        .bind_blob(3, std::string_view())
+        .bind_blob(4, digest);
+    TRY_VOID(insert.run());
+    return database_->execute(
+        "DELETE FROM snapshot WHERE seq NOT IN (SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)");
+}
+
 Result<std::optional<Snapshot>> Journal::newest_snapshot() {
     if (head_.seq == 0) return std::optional<Snapshot>();
     TRY(Statement rows,
@@ -328,8 +390,13 @@ Result<std::optional<Snapshot>> Journal::newest_snapshot() {
         Snapshot snapshot{.seq = static_cast<std::uint64_t>(rows.integer(0)),
                           .format = static_cast<std::uint32_t>(rows.integer(1)),
                           .state = std::string(rows.blob(2))};
-        if (sha256(big_endian(snapshot.seq) + snapshot.state) == rows.blob(3))
-            return std::optional(std::move(snapshot));
+        std::string digest;
+        if (snapshot.state.empty()) {
+            TRY_VOID(read_pieces(*database_, snapshot, digest));
+        } else {
+            digest = sha256(big_endian(snapshot.seq) + snapshot.state);
+        }
+        if (digest == rows.blob(3)) return std::optional(std::move(snapshot));
     }
 }
 
@@ -343,7 +410,14 @@ Status Journal::back_up(const std::string& file) {
     std::error_code code;
     if (std::filesystem::exists(file, code))
         return Error(ErrorKind::conflict, printable(file) + " exists already", {}, "name a file that does not");
-    return database_->copy_to(file);
+    if (insert_) return database_->copy_to(file);
+    // Beside a server that goes on writing: the state of one moment, or the copy would begin anew with each of its
+    // writes.
+    TRY_VOID(database_->execute("BEGIN"));
+    TRY_VOID(database_->integer("SELECT count(*) FROM snapshot"));
+    const Status copied = database_->copy_to(file);
+    TRY_VOID(database_->execute("COMMIT"));
+    return copied;
 }
 
 }  // namespace stoker

@@ -118,10 +118,13 @@ struct RunSpec {
     int nodes = 0;       // exactly that many, ranks spread evenly; 0: as few as possible
     RankNeeds per_rank;
 
-    int max_restarts = 0;                          // after user errors and out of memory
-    int max_attempts = 20;                         // whatever the cause
-    std::int64_t timeout_s = 0;                    // of all attempts together; 0: none
-    std::int64_t grace_s = 30;                     // between TERM and KILL
+    int max_restarts = 0;        // after user errors and out of memory
+    int max_attempts = 20;       // whatever the cause
+    std::int64_t timeout_s = 0;  // of all attempts together; 0: none
+    std::int64_t grace_s = 30;   // between TERM and KILL
+    // Given up when it has not started by then; none or 0: it waits. Left out of the canonical text when there is none,
+    // so that specs written before it existed keep their digest.
+    std::optional<std::int64_t> queue_timeout_s;
     std::vector<int> transient_exit_codes = {75};  // EX_TEMPFAIL of sysexits.h: try again, count nothing
     CheckpointPolicy checkpoint;
     LeaseSpec lease;
@@ -240,6 +243,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("prerequisites", spec.prerequisites);
     visit("priority", spec.priority);
     visit("project", spec.project);
+    visit("queue_timeout_s", spec.queue_timeout_s);
     visit("ranks", spec.ranks);
     visit("source", spec.source);
     visit("steps", spec.steps);

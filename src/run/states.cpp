@@ -30,6 +30,7 @@ constexpr std::array kRunTransitions = {
     RunTransition{R::running, RE::give_up, R::failed, "no restart or attempt is left"},
     RunTransition{R::running, RE::exhaust, R::expired, "timeout or lease"},
     RunTransition{R::running, RE::cancel, R::cancelling, "TERM, grace, KILL"},
+    RunTransition{R::checkpointing, RE::withdraw, R::running, "the notice was taken back and everything still runs"},
     RunTransition{R::checkpointing, RE::succeed, R::succeeded, "it was done before the deadline"},
     RunTransition{R::checkpointing, RE::retry, R::requeued, "resume point is the newest checkpoint"},
     RunTransition{R::checkpointing, RE::give_up, R::failed, "no restart or attempt is left"},

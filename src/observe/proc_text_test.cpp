@@ -66,7 +66,7 @@ TEST(ProcText, StatusIoSchedstatAndNetwork) {
     EXPECT_FALSE(parse_net_dev("Inter-| Receive\n face |bytes\n"));
 }
 
-// Where each environment puts its groups, as recorded on machines of each kind.
+// Where each environment puts its groups; the texts are written after those formats.
 TEST(ProcText, GroupsOfSlurmKubernetesAndDocker) {
     const auto chain = [](std::string_view mounts, std::string_view cgroup, std::string_view controller) {
         return cgroup_chain(parse_mountinfo(mounts), parse_proc_cgroup(cgroup), controller);

@@ -8,7 +8,7 @@
 namespace stoker {
 namespace {
 
-constexpr double kInputShare = 0.05;      // of a step, above what was planned; healthy loaders stay below 2 %
+constexpr double kInputShare = 0.05;      // of a step, above what was planned; assumed, to be held against real runs
 constexpr double kSmallReadBytes = 64e3;  // a read call of less, in thousands, means small files
 constexpr double kManyReads = 500;        // calls/s
 

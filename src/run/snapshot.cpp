@@ -136,9 +136,7 @@ std::string encode_state(const State& state) {
     // thousand of them. Only numbers and the site stand behind their place, so the last empty list of that name is it.
     SnapshotBody body{const_cast<State&>(state)};
     for (const auto& [id, operation] : state.operations) body.operations.push_back({id, operation});
-    Json json = codec::write(body);
-    json.set("runs", Json::array());
-    std::string text = json.dump(0);
+    std::string text = codec::encode(body);
     constexpr std::string_view kPlace = "\"runs\":[]";
     const std::size_t place = text.rfind(kPlace);
     CHECK(place != std::string::npos);
@@ -148,21 +146,26 @@ std::string encode_state(const State& state) {
     bool first = true;
     for (const auto& [id, run] : state.runs) {
         if (!std::exchange(first, false)) text += ',';
-        text += codec::write(run).dump(0);
+        CHECK(codec::append(text, run));
     }
     return text += rest;
 }
 
 Result<State> decode_state(std::string_view json) {
-    TRY(const Document document, Document::parse_json(json, "snapshot", kSnapshotLimits));
     State state;
     SnapshotBody body{state};
-    Problems problems;
-    codec::read(document.root(), "", body, problems);
-    if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    if (!codec::TextReader(json).whole(body)) {
+        TRY(const Document document, Document::parse_json(json, "snapshot", kSnapshotLimits));
+        state = {};
+        body.runs.clear();
+        body.operations.clear();
+        Problems problems;
+        codec::read(document.root(), "", body, problems);
+        if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    }
     for (Run& run : body.runs) {
         const RunId id = run.id;
-        state.runs.emplace(id, std::move(run));
+        state.runs.emplace_hint(state.runs.end(), id, std::move(run));
     }
     for (SnapshotOperation& entry : body.operations) state.operations.emplace(entry.id, std::move(entry.operation));
     index_state(state);

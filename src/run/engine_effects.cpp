@@ -227,7 +227,9 @@ void EngineEffects::prune(const std::string& folder, int keep) {
 
 void EngineEffects::stop() {
     {
-        const std::lock_guard guard(mutex_);
+        // A server that ends with its run would otherwise never remove what the run has left over.
+        std::unique_lock lock(mutex_);
+        pruned_.wait_for(lock, std::chrono::seconds(2), [&] { return pruning_.empty(); });
         stopping_ = true;
     }
     pruned_.notify_all();

@@ -228,7 +228,7 @@ Json to_json(const RunSpec& spec) {
 }
 
 std::string canonical_json(const RunSpec& spec) {
-    return to_json(spec).dump(0);
+    return codec::encode(spec);
 }
 
 Result<RunSpec> parse_run_spec(std::string_view json) {

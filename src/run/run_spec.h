@@ -99,6 +99,7 @@ struct PredictionSpec {
     double steps = 0;
     double run_s = 0, run_low_s = 0, run_high_s = 0;
     std::int64_t memory_bytes = 0;  // of one rank: device memory, or of the host where there is no device
+    std::int64_t memory_low_bytes = 0, memory_high_bytes = 0;
     double mfu = 0;
     std::string bottleneck;
     std::int64_t cost_microusd = 0;
@@ -198,6 +199,8 @@ void fields(V& visit, PredictionSpec& spec) {
     visit("layout", spec.layout);
     visit("machine", spec.machine);
     visit("memory_bytes", spec.memory_bytes);
+    visit("memory_high_bytes", spec.memory_high_bytes);
+    visit("memory_low_bytes", spec.memory_low_bytes);
     visit("mfu", spec.mfu);
     visit("nodes", spec.nodes);
     visit("run_high_s", spec.run_high_s);

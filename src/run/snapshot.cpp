@@ -138,9 +138,7 @@ StateWriter::StateWriter(const State& state) : seq_(state.seq) {
     // thousand of them. Only numbers and the site stand behind their place, so the last empty list of that name is it.
     SnapshotBody body{const_cast<State&>(state)};
     for (const auto& [id, operation] : state.operations) body.operations.push_back({id, operation});
-    Json json = codec::write(body);
-    json.set("runs", Json::array());
-    head_ = json.dump(0);
+    head_ = codec::encode(body);
     constexpr std::string_view kPlace = "\"runs\":[]";
     const std::size_t place = head_.rfind(kPlace);
     CHECK(place != std::string::npos);
@@ -160,7 +158,7 @@ void StateWriter::before_change(const State& state, RunId run) {
 
 void StateWriter::keep(const State& state, RunId run) {
     if (ended_ || !next_ || run < next_ || last_ < run || kept_.contains(run)) return;
-    if (const Run* found = state.find(run)) kept_.emplace(run, codec::write(*found).dump(0));
+    if (const Run* found = state.find(run)) kept_.emplace(run, codec::encode(*found));
 }
 
 std::optional<std::string> StateWriter::next(const State& state, std::size_t bytes) {
@@ -179,7 +177,7 @@ std::optional<std::string> StateWriter::next(const State& state, std::size_t byt
             return text += tail_;
         }
         if (!std::exchange(first_, false)) text += ',';
-        text += from_kept ? kept->second : codec::write(live->second).dump(0);
+        text += from_kept ? kept->second : codec::encode(live->second);
         if (live != state.runs.end() && live->first == id) ++live;
         next_ = RunId{id.number + 1};
     }
@@ -192,15 +190,20 @@ std::string encode_state(const State& state) {
 }
 
 Result<State> decode_state(std::string_view json) {
-    TRY(const Document document, Document::parse_json(json, "snapshot", kSnapshotLimits));
     State state;
     SnapshotBody body{state};
-    Problems problems;
-    codec::read(document.root(), "", body, problems);
-    if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    if (!codec::TextReader(json).whole(body)) {
+        TRY(const Document document, Document::parse_json(json, "snapshot", kSnapshotLimits));
+        state = {};
+        body.runs.clear();
+        body.operations.clear();
+        Problems problems;
+        codec::read(document.root(), "", body, problems);
+        if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    }
     for (Run& run : body.runs) {
         const RunId id = run.id;
-        state.runs.emplace(id, std::move(run));
+        state.runs.emplace_hint(state.runs.end(), id, std::move(run));
     }
     for (SnapshotOperation& entry : body.operations) state.operations.emplace(entry.id, std::move(entry.operation));
     index_state(state);

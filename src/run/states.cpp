@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/cause.h"
+
 namespace stoker {
 namespace {
 
@@ -89,8 +91,13 @@ std::optional<AttemptState> next_state(std::optional<AttemptState> from, Attempt
 }
 
 std::string states_markdown() {
-    return "## Run\n\n" + transition_table(run_transitions()) + "\n## Attempt\n\n" +
-           transition_table(attempt_transitions());
+    std::string text =
+        "# States and causes\n\n<!-- stoker schema states writes this page -->\n\n"
+        "What is not in these tables does not happen: asked for, it is a conflict.\n\n## Run\n\n" +
+        transition_table(run_transitions()) + "\n## Attempt\n\n" + transition_table(attempt_transitions()) +
+        "\n## Causes\n\nWhy something waits, was refused or ended.\n\n| cause | meaning |\n|---|---|\n";
+    for (const Cause cause : all_causes()) text += fmt::format("| `{}` | {} |\n", to_string(cause), meaning_of(cause));
+    return text;
 }
 
 }  // namespace stoker

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "app/server/run_observer.h"
 #include "base/document.h"
 #include "base/text.h"
 #include "deploy/azure/scheduled_events.h"
@@ -72,6 +73,7 @@ public:
                                  },
                              .on_failure = options_.on_failure};
         TRY(engine_, Engine::open(std::move(engine)));
+        TRY(observer_, RunObserver::start(*engine_));
         TRY(token_, token_of(options_.folder));
         TRY(api_, Api::make(*engine_, {.token = token_, .actor = "token/admin", .prices_file = options_.prices_file}));
         TRY(http_,
@@ -107,6 +109,7 @@ public:
         if (http_)
             http_->stop(std::chrono::steady_clock::now() +
                         std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));
+        observer_.reset();
         if (engine_) engine_->stop();
     }
 
@@ -143,6 +146,7 @@ private:
     ServerOptions options_;
     std::string url_, token_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<RunObserver> observer_;
     std::unique_ptr<Api> api_;
     std::unique_ptr<EventPoller> events_;
     std::unique_ptr<HttpServer> http_;  // goes first: it calls the API

@@ -239,6 +239,10 @@ void measure_history(const std::string& folder, int count) {
 
 int main(int argc, char** argv) {
     if (argc == 3 && std::strcmp(argv[1], "keeper") == 0) return run_keeper(argv[2]);
+    if (argc == 4 && std::strcmp(argv[1], "history") == 0) {
+        write_history(argv[2], std::atoi(argv[3]));
+        return 0;
+    }
     const std::string folder = std::string(argc > 1 ? argv[1] : ".") + "/bench_engine.tmp";
     const int submits = argc > 2 ? std::atoi(argv[2]) : 20000;
     const int ended = argc > 3 ? std::atoi(argv[3]) : 100'000;

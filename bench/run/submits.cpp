@@ -1,6 +1,7 @@
 // Durable submissions through the core with group commit, beside bare SQLite inserts of the same bytes in the same
 // folder, and the time of one pass of the scheduler over a long queue.
 //   bench_submits [FOLDER=.] [RUNS=10000]
+//   bench_submits bare FILE ROWS GROUP BYTES     only bare rows of so many bytes, so many a commit: rows a second
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -52,6 +53,11 @@ double bare_rows_per_s(const std::string& file, int rows, int group, const std::
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 6 && std::string_view(argv[1]) == "bare") {
+        const std::string row(static_cast<std::size_t>(std::atoi(argv[5])), 'x');
+        fmt::print("{:.1f}\n", bare_rows_per_s(argv[2], std::atoi(argv[3]), std::atoi(argv[4]), row));
+        return 0;
+    }
     const std::string folder = std::string(argc > 1 ? argv[1] : ".") + "/bench_submits.tmp";
     const int runs = argc > 2 ? std::atoi(argv[2]) : 10000;
     std::filesystem::remove_all(folder);

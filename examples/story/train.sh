@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The end of `./dev demo`: plans a small language model, really trains it on this machine, kills one of its processes and the
 # server on the way, and shows that the result is the same. Leaves nothing behind.
-#   STOKER=build/release/stoker  STOKER_DEMO_LIMIT=600 (seconds, against hanging)  STOKER_DEMO_KEEP=1 (keeps the folder)
+#   STOKER=build/release/stoker  STOKER_DEMO_LIMIT=900 (seconds, against hanging)  STOKER_DEMO_KEEP=1 (keeps the folder)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 stoker=$(readlink -f "${STOKER:-$here/../build/release/stoker}")
 python=/usr/bin/python3
-limit=${STOKER_DEMO_LIMIT:-600}
+limit=${STOKER_DEMO_LIMIT:-900}
 work=$(mktemp -d "${TMPDIR:-/tmp}/stoker-train.XXXXXX")
-export STOKER_FOLDER=$work/server OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+export STOKER_FOLDER=$work/server XDG_CACHE_HOME=$work/cache OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 server=
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
@@ -62,7 +62,7 @@ left() { echo $((limit - SECONDS)); }
 in_time() { [ "$(left)" -gt 0 ] || die "not done after $limit s: $1"; }
 
 up() {
-    "$stoker" up --folder "$STOKER_FOLDER" --listen 127.0.0.1:0 >>"$work/up.log" 2>&1 &
+    "$stoker" up --folder "$STOKER_FOLDER" --listen 127.0.0.1:0 --prices "$here/prices.yaml" >>"$work/up.log" 2>&1 &
     server=$!
     for _ in $(seq 200); do
         kill -0 "$server" 2>/dev/null || die "the server ended"
@@ -74,22 +74,26 @@ up() {
 
 submit() { timeout 30 "$stoker" submit "$1" -o json | grep -oE '"r-[0-9]+"' | head -n 1 | tr -d '"'; }
 
-# wait_end RUN: prints progress until it ends; acts on it through the function `watching` when there is one.
+# wait_end RUN [WATCH]: prints progress until it ends, every few seconds and at each change of state; WATCH RUN JSON, a
+# function, may act on it.
 wait_end() {
-    local json state line last=
+    local json state line now last= printed=-9
     while :; do
         in_time "run $1 is $(look "$1" | field run.state)"
         json=$(look "$1") || die "describe $1 failed"
         state=$(field run.state <<<"$json")
-        line="$1 $state  attempt $(field run.attempts <<<"$json")  step $(field metrics.step <<<"$json")  loss $(field metrics.loss <<<"$json")"
-        [ "$line" = "$last" ] || printf '  %3d s  %s\n' "$SECONDS" "$line"
-        last=$line
+        now="$1 $state, attempt $(field run.attempts <<<"$json")"
+        line="$now  step $(field metrics.step <<<"$json")  loss $(field metrics.loss <<<"$json")"
+        if [ "$now" != "$last" ] || [ $((SECONDS - printed)) -ge 5 ]; then
+            printf '  %3d s  %s\n' "$SECONDS" "$line"
+            last=$now printed=$SECONDS
+        fi
         case $state in
             succeeded) return 0 ;;
             failed | cancelled | expired) timeout 20 "$stoker" logs "$1" 2>&1 | tail -n 20 >&2; die "run $1 is $state" ;;
         esac
         "${2:-true}" "$1" "$json"
-        sleep "${3:-2}"
+        sleep 0.5
     done
 }
 
@@ -125,7 +129,7 @@ watching() {
         kill -9 "$server"
         wait "$server" 2>/dev/null || true
         killed_server=$server server=
-        sleep 2
+        sleep 1
         [ "${pid:-0}" -gt 1 ] && kill -0 "$pid" 2>/dev/null && echo "  rank 0 (process $pid) goes on without it" || die "rank 0 did not outlive the server"
         say "\$ stoker up &      (again)"
         up
@@ -159,8 +163,8 @@ END
 small undisturbed "" >"$work/undisturbed.yaml"
 small killed ", TRAIN_DIE_AFTER: '1:25'" >"$work/killed.yaml"
 a=$(submit "$work/undisturbed.yaml") b=$(submit "$work/killed.yaml")
-wait_end "$a" true 1
-wait_end "$b" true 1
+wait_end "$a"
+wait_end "$b"
 first=$(digest_of "$a") second=$(digest_of "$b")
 echo "  undisturbed  $first"
 echo "  killed       $second   ($(look "$b" | field run.attempts) starts)"

@@ -273,9 +273,11 @@ class Training:
             metrics = open(os.environ["STOKER_METRICS_FILE"], "a", buffering=1)
         self.requests.training, self.last_write, first = True, time.monotonic(), self.step
         while self.step < options.steps:
-            started = time.monotonic()
+            started, at_work = time.monotonic(), time.process_time()
             loss, (asked, stop, no_time), seconds = self.do_step()
             seconds["step_s"] = time.monotonic() - started
+            # What this process computed: on a busy machine the clock on the wall says more than the training needs.
+            seconds["cpu_s"] = time.process_time() - at_work
             every = options.checkpoint_every and self.step % options.checkpoint_every == 0
             seconds["checkpoint_s"] = 0.0
             if CHECKPOINTS and (asked or every or stop or self.step == options.steps) and not no_time:
@@ -306,7 +308,10 @@ class Training:
                 torch.save({"model": self.model.state_dict()}, os.path.join(folder, "model.pt.tmp"))
                 os.replace(os.path.join(folder, "model.pt.tmp"), os.path.join(folder, "model.pt"))
                 shape = {key: self.identity[key] for key in ("dim", "layers", "heads", "ctx")}
-                about = {**shape, "hidden": models.ffn_width(shape["dim"]), "vocab": models.VOCABULARY, "params": self.count,
+                # The same bits come from the same kernels: these variables choose among them, where somebody has set them.
+                kernels = {key: value for key, value in sorted(os.environ.items())
+                           if key.startswith(("OPENBLAS_", "MKL_", "OMP_", "ATEN_", "DNNL_"))}
+                about = {**shape, "kernels": kernels, "hidden": models.ffn_width(shape["dim"]), "vocab": models.VOCABULARY, "params": self.count,
                          "step": self.step, "weights_sha256": digest}
                 checkpoint.write_synced(os.path.join(folder, "config.json"), [json.dumps(about, indent=1).encode() + b"\n"])
             if CHECKPOINTS:

@@ -7,20 +7,13 @@
 
 #include "app/this_machine.h"
 #include "catalog/this_machine.h"
+#include "govern/usage.h"
 #include "io/machine.h"
 
 namespace stoker {
 namespace {
 
-MachineSpeed known_speed(const Session& session, const Machine& machine) {
-    const auto path = this_machine_path();
-    if (path) {
-        if (auto speed = load_speed(*path, machine)) return std::move(*speed);
-    }
-    MachineSpeed speed = measure_machine(machine, true);
-    if (path) (void)save_speed(*path, machine, speed, session.today);  // the next run need not measure
-    return speed;
-}
+constexpr const char* kRank = "rank";
 
 // One rank as a machine of its own: the ranks of one host see each other over its loopback device.
 int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, int ranks, const RankNeeds& needs,
@@ -31,7 +24,8 @@ int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, int r
     const double share = std::min(cores, all / ranks) / all;
     const double memory = machine.usable_memory().v;
     return add_this_machine(
-        {.cpu_name = machine.model,
+        {.name = kRank,
+         .cpu_name = machine.model,
          .vcpus = std::max(1, static_cast<int>(std::floor(cores))),
          .cores = std::max(1, static_cast<int>(std::floor(cores))),
          .ghz = machine.mhz / 1000,
@@ -43,10 +37,10 @@ int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, int r
 }
 
 // What the run does is not the planner's to choose: its ranks, each with its part of the batch at once.
-Workload pinned(const Workload& workload, int ranks) {
+Workload pinned(const Workload& workload, int ranks, const CheckpointPolicy& checkpoint) {
     Workload pinned = workload;
     pinned.where.clouds = {"this-machine"};
-    pinned.where.sizes = {"this-machine"};
+    pinned.where.sizes = {kRank};
     pinned.where.regions.clear();
     pinned.where.residency.clear();
     pinned.where.accelerators.clear();
@@ -56,6 +50,8 @@ Workload pinned(const Workload& workload, int ranks) {
     pinned.where.spot = SpotUse::never;
     pinned.objective.deadline.reset();
     pinned.objective.budget.reset();
+    if (!checkpoint.folder.empty() && checkpoint.interval_s > 0)
+        pinned.checkpoint.every = Seconds(static_cast<double>(checkpoint.interval_s));
     LayoutSpec& layout = pinned.layout;
     layout.tensor = layout.pipeline = layout.context = layout.expert = 1;
     layout.data = ranks;
@@ -83,10 +79,11 @@ PredictionSpec spec_from(const Candidate& candidate, const Workload& workload, c
     if (const auto setup = make_training_setup(workload, catalog, make_device(catalog, candidate.node_type)))
         spec.flops_per_step = model_flops(*setup, batch);
     spec.steps = p.steps;
-    // Nothing is provisioned and nobody takes this machine away.
-    spec.run_s = p.steps * p.step_s.mid, spec.run_low_s = p.steps * p.step_s.low,
-    spec.run_high_s = p.steps * p.step_s.high;
+    // Steps, the start of the processes, and checkpoints.
+    spec.run_s = 3600 * p.hours.mid, spec.run_low_s = 3600 * p.hours.low, spec.run_high_s = 3600 * p.hours.high;
     spec.memory_bytes = static_cast<std::int64_t>(p.memory_bytes.mid);
+    spec.memory_low_bytes = static_cast<std::int64_t>(p.memory_bytes.low);
+    spec.memory_high_bytes = static_cast<std::int64_t>(p.memory_bytes.high);
     spec.mfu = p.mfu;
     spec.bottleneck = to_string(p.bottleneck);
     spec.catalogue = catalog.version;
@@ -95,43 +92,78 @@ PredictionSpec spec_from(const Candidate& candidate, const Workload& workload, c
 
 }  // namespace
 
-PredictedRun predict(Session& session, const Workload& workload, int ranks, const RankNeeds& needs) {
-    PredictedRun out;
-    const auto none = [&](std::string why) {
-        out.note = "nothing is predicted: " + std::move(why);
-        return out;
-    };
+Result<LocalTraining> local_training(Session& session, const Workload& workload, int ranks, const RankNeeds& needs,
+                                     const CheckpointPolicy& checkpoint) {
+    const auto none = [](std::string why) { return Error(ErrorKind::unsupported, std::move(why)); };
     if (!is_training(workload.kind) || !workload.model_known) return none("only trainings of a known model are");
     if (needs.gpus > 0) return none("the ranks use GPUs, and only the cores of this machine have been measured");
     if (needs.cpu_milli < 1000) return none("a rank has less than one core");
     const double batch = workload.batch.global_examples.value_or(0);
     if (std::fmod(batch, ranks) != 0)
         return none(fmt::format("the batch of {:g} examples cannot be spread evenly over {} ranks", batch, ranks));
-    const auto shared = session.catalog();
-    if (!shared) return none(shared.error().message());
-    Catalog catalog = **shared;  // this one knows a rank as a machine
+    TRY(const Catalog* shared, session.catalog());
+    LocalTraining local{.workload = pinned(workload, ranks, checkpoint), .catalog = *shared};
     const Machine machine = discover_machine();
-    add_rank_as_machine(machine, known_speed(session, machine), ranks, needs, catalog);
-    const Workload asked = pinned(workload, ranks);
-    const auto candidate = estimate(asked, catalog, {.today = session.today, .what_if = false, .threads = 1});
+    add_rank_as_machine(machine, known_speed(machine, session.today), ranks, needs, local.catalog);
+    return local;
+}
+
+PredictedRun predict(Session& session, const Workload& workload, int ranks, const RankNeeds& needs,
+                     const CheckpointPolicy& checkpoint) {
+    PredictedRun out;
+    const auto none = [&](const std::string& why) {
+        out.note = "nothing is predicted: " + why;
+        return out;
+    };
+    const auto local = local_training(session, workload, ranks, needs, checkpoint);
+    if (!local) return none(local.error().message());
+    const auto candidate =
+        estimate(local->workload, local->catalog, {.today = session.today, .what_if = false, .threads = 1});
     if (!candidate) return none(candidate.error().message());
-    out.prediction = spec_from(*candidate, asked, catalog, ranks);
+    out.prediction = spec_from(*candidate, local->workload, local->catalog, ranks);
     if (candidate->refused != Reason::none) out.note = "the planner expects that it cannot run: " + candidate->refusal;
     out.checkpoint_write_s = candidate->prediction.checkpoint.write_s;
     out.mtbf_s = candidate->prediction.checkpoint.mtbf_s;
     return out;
 }
 
+std::int64_t predicted_cost(const PriceBook& book, const RunSpec& run, double seconds, std::int64_t now_us) {
+    if (book.empty() || !(seconds > 0)) return 0;
+    const RankNeeds& needs = run.per_rank;
+    const std::int64_t to = now_us + std::llround(1e6 * seconds);
+    UsageInterval each{.milli = needs.cpu_milli, .from_us = now_us, .to_us = to};
+    Cost cost = cost_of(book, each, {now_us, to});
+    if (needs.gpus > 0) {
+        each.resource = PricedResource::gpu;
+        each.model = needs.gpu_model;
+        each.milli = std::int64_t{needs.gpus} * needs.gpu_milli;
+        cost.microusd += cost_of(book, each, {now_us, to}).microusd;
+    }
+    return cost.microusd * run.ranks;
+}
+
 std::string prediction_text(const PredictionSpec& p, int ranks) {
-    std::string text = fmt::format("predicted on this machine, {} rank{}: {} a step ({} to {})", ranks,
-                                   ranks == 1 ? "" : "s", format_seconds(Seconds(p.step_s)),
-                                   format_seconds(Seconds(p.step_low_s)), format_seconds(Seconds(p.step_high_s)));
+    const auto time = [](double s) { return format_seconds(Seconds(s)); };
+    std::string text = fmt::format("{} rank{} on this machine: step {} ({} - {})", ranks, ranks == 1 ? "" : "s",
+                                   time(p.step_s), time(p.step_low_s), time(p.step_high_s));
+    if (p.memory_bytes > 0)
+        text += fmt::format(", {} a rank", format_bytes_gib(Bytes(static_cast<double>(p.memory_bytes))));
     if (p.steps > 0)
-        text += fmt::format(", {:.0f} steps in {} ({} to {})", p.steps, format_seconds(Seconds(p.run_s)),
-                            format_seconds(Seconds(p.run_low_s)), format_seconds(Seconds(p.run_high_s)));
-    text += fmt::format("\n{} of memory a rank, {:.0f} % of the measured matrix rate, limited by {}",
-                        format_bytes_gib(Bytes(static_cast<double>(p.memory_bytes))), 100 * p.mfu, p.bottleneck);
-    return text;
+        text += fmt::format(", {:.0f} steps in {} ({} - {})", p.steps, time(p.run_s), time(p.run_low_s),
+                            time(p.run_high_s));
+    if (p.cost_microusd > 0) text += ", " + format_usd(Usd::micro(p.cost_microusd));
+    std::vector<PredictedTerm> terms = p.step_terms;
+    std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    double rest = 0;
+    std::string parts;
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+        if (i >= 4 || terms[i].seconds < 0.01 * p.step_s)
+            rest += terms[i].seconds;
+        else
+            parts += fmt::format("{}{} {}", parts.empty() ? "step = " : " + ", terms[i].name, time(terms[i].seconds));
+    }
+    if (rest > 0) parts += fmt::format(" + rest {}", time(rest));
+    return text + "\n" + parts;
 }
 
 }  // namespace stoker

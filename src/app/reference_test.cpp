@@ -6,6 +6,7 @@
 #include "app/args.h"
 #include "app/server/openapi.h"
 #include "io/files.h"
+#include "run/states.h"
 
 namespace stoker {
 namespace {
@@ -20,6 +21,11 @@ TEST(ReferenceTest, ApiPagesAreWhatTheRoutesSay) {
     EXPECT_EQ(page("openapi.json"), openapi_document().dump() + "\n")
         << "stoker schema openapi > docs/reference/openapi.json";
     EXPECT_EQ(page("api.md"), api_reference()) << "stoker schema api-reference > docs/reference/api.md";
+}
+
+// Whoever asks why a run waits looks there.
+TEST(Reference, StatesPageIsWhatTheTablesSay) {
+    EXPECT_EQ(page("states.md"), states_markdown()) << "stoker schema states > docs/reference/states.md";
 }
 
 // A flag that was added or renamed without the reference page leaves readers with a manual that lies.

@@ -9,6 +9,7 @@
 #include "app/prediction.h"
 #include "base/text.h"
 #include "io/files.h"
+#include "io/process.h"
 #include "io/sha256.h"
 #include "plan/context.h"
 #include "run/compile.h"
@@ -81,13 +82,20 @@ Status override_sweep(RunSection& section, const std::string& text) {
     return done();
 }
 
+std::string existing_folder(const std::filesystem::path& base, const std::string& name) {
+    std::error_code error;
+    const std::filesystem::path path = (base / name).lexically_normal();
+    return !name.empty() && std::filesystem::is_directory(path, error) ? path.string() : name;
+}
+
 Status apply_overrides(const RunOverrides& given, RunSection& section) {
     if (given.ranks) section.ranks = given.ranks, section.ranks_per_node.reset();
     if (given.nodes) section.nodes = given.nodes;
     if (given.cpus) section.cpus = given.cpus;
     if (given.gpus) section.gpus = given.gpus;
     if (given.gpu) section.gpu = *given.gpu;
-    if (given.image) section.image = *given.image;
+    // Relative to where the person stands; a name that is no folder stays as it is, for the engine to refuse or know.
+    if (given.image) section.image = existing_folder(std::filesystem::current_path(), *given.image);
     if (given.priority) section.priority = *given.priority;
     if (given.memory) TRY_VOID(set_field(section, "memory", "memory", *given.memory));
     if (given.lease) TRY_VOID(set_field(section, "lease", "lease", *given.lease));
@@ -137,12 +145,14 @@ void set_checkpoint_times(const Workload& workload, const Catalog& catalog, cons
 }
 
 // The same prediction for every point of a sweep, which differ in what the planner does not know of.
-void add_prediction(Session& session, const Workload& workload, const RunSection& section, LoadedRun& loaded) {
+void add_prediction(Session& session, const Workload& workload, const RunSection& section, const PriceBook& prices,
+                    LoadedRun& loaded) {
     if (!is_training(workload.kind) || !section.steps.empty()) return;
     RunSpec& first = loaded.spec.steps.empty() ? loaded.spec : loaded.spec.steps.front().run;
-    const PredictedRun predicted = predict(session, workload, first.ranks, first.per_rank);
+    PredictedRun predicted = predict(session, workload, first.ranks, first.per_rank, first.checkpoint);
     if (!predicted.note.empty()) loaded.warnings.push_back(predicted.note);
     if (!predicted.prediction) return;
+    predicted.prediction->cost_microusd = predicted_cost(prices, first, predicted.prediction->run_s, wall_clock_us());
     loaded.summary = prediction_text(*predicted.prediction, first.ranks);
     if (loaded.spec.steps.empty()) loaded.spec.prediction = predicted.prediction;
     for (GraphStep& step : loaded.spec.steps) step.run.prediction = predicted.prediction;
@@ -151,6 +161,9 @@ void add_prediction(Session& session, const Workload& workload, const RunSection
 Result<LoadedRun> finish(Session& session, LoadedRun loaded, RunSection section, const RunOverrides& overrides,
                          CompileContext context) {
     TRY_VOID(apply_overrides(overrides, section));
+    // The server has another working folder.
+    section.image = existing_folder(context.folder, section.image);
+    for (RunStepForm& step : section.steps) step.image = existing_folder(context.folder, step.image);
     if (overrides.name) context.name = *overrides.name;
     if (overrides.source) {
         SourceState source = source_of(context.folder, std::chrono::steady_clock::now() + kGitTime);
@@ -163,7 +176,14 @@ Result<LoadedRun> finish(Session& session, LoadedRun loaded, RunSection section,
         set_checkpoint_times(*context.workload, *catalog, section, context);
     }
     TRY(loaded.spec, compile_run(section, context));
-    if (context.workload != nullptr && overrides.predict) add_prediction(session, *context.workload, section, loaded);
+    if (context.workload != nullptr && overrides.predict) {
+        PriceBook prices;
+        if (!overrides.prices.empty()) {
+            TRY(const std::string text, session.read_source(overrides.prices));
+            TRY(prices, PriceBook::read(text, overrides.prices));
+        }
+        add_prediction(session, *context.workload, section, prices, loaded);
+    }
     return loaded;
 }
 
@@ -187,7 +207,8 @@ Result<LoadedRun> finish_import(Session& session, ImportedRun imported, const st
 
 Result<LoadedRun> load_run_file(Session& session, const std::string& path, const RunOverrides& overrides) {
     const std::string file = path == "-" ? "stdin" : path;
-    TRY(const std::string text, session.read_source(path));
+    TRY(std::string text, session.read_source(path));
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     TRY(RunFileTool tool, tool_of_script(text));
     if (tool == RunFileTool::slurm) {
         TRY(ImportedRun imported, import_sbatch(text, file));

@@ -20,6 +20,7 @@ struct RunOverrides {
     std::vector<std::string> sweep;                     // "lr=1e-4,3e-4"; replaces the file's parameter of that name
     std::vector<std::string> environment;               // "KEY=value"
     std::vector<std::string> labels;                    // "team=vision"
+    std::string prices;                                 // a price book: what the predicted time costs
     bool predict = true;
     bool source = true;  // look at git
 };

@@ -176,7 +176,7 @@ Result<Workload> load_workload(Session& session, const Document& document, const
         if (fs::is_directory(file, error)) file /= "config.json";  // a model's folder, as Hugging Face tools take it
         return session.read_document(file.lexically_normal().string());
     };
-    TRY_VOID(add_this_machine_if_named(document, *catalog));
+    TRY_VOID(add_this_machine_if_named(document, *catalog, session.today));
     TRY(Workload workload, read_workload(document, *catalog, load));
     if (!workload.where.nodes_file.empty()) {
         TRY(const Document nodes, load(workload.where.nodes_file));

@@ -131,17 +131,34 @@ int add_this_machine(const Machine& machine, const MachineSpeed& speed, Catalog&
                             catalog);
 }
 
-Status add_this_machine_if_named(const Document& workload, Catalog& catalog) {
+MachineSpeed known_speed(const Machine& machine, const std::string& day) {
+    const auto path = this_machine_path();
+    if (path) {
+        if (auto speed = load_speed(*path, machine)) return std::move(*speed);
+    }
+    MachineSpeed speed = measure_machine(machine, true);
+    if (path) (void)save_speed(*path, machine, speed, day);  // the next one need not measure
+    return speed;
+}
+
+bool names_this_machine_only(const Workload& workload) {
+    const auto all_here = [](const std::vector<std::string>& names) {
+        return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+            return fold_name(name) == fold_name(kName) || fold_name(name) == "local";
+        });
+    };
+    const WhereSpec& where = workload.where;
+    return !(where.clouds.empty() && where.sizes.empty()) && all_here(where.clouds) && all_here(where.sizes);
+}
+
+Status add_this_machine_if_named(const Document& workload, Catalog& catalog, const std::string& day) {
     const Node* where = workload.root().is_mapping() ? workload.root().find("where") : nullptr;
     if (where == nullptr || !where->is_mapping()) return done();
     if (!names_this_machine(where->find("cloud")) && !names_this_machine(where->find("clouds")) &&
         !names_this_machine(where->find("sizes")))
         return done();
     const Machine machine = discover_machine();
-    auto path = this_machine_path();
-    auto speed = path ? load_speed(*path, machine) : Result<MachineSpeed>(std::move(path).error());
-    if (!speed) speed = measure_machine(machine, true);
-    add_this_machine(machine, *speed, catalog);
+    add_this_machine(machine, known_speed(machine, day), catalog);
     return done();
 }
 

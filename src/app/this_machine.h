@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "catalog/catalog.h"
 #include "io/machine.h"
+#include "sizing/workload.h"
 
 namespace stoker {
 
@@ -21,10 +22,14 @@ Status save_speed(const std::string& path, const Machine& machine, const Machine
 // The kept measurement of this machine; not_found when there is none.
 Result<MachineSpeed> load_speed(const std::string& path, const Machine& machine);
 
+// What is kept, else measured in 2 seconds and kept.
+MachineSpeed known_speed(const Machine& machine, const std::string& day);
+
 // Adds the node type "this-machine" with the measured matmul rate and memory bandwidth; once.
 int add_this_machine(const Machine& machine, const MachineSpeed& speed, Catalog& catalog);
 // Does that when the workload's `where` names this machine, measuring quickly when nothing is kept. Call before
 // read_workload.
-Status add_this_machine_if_named(const Document& workload, Catalog& catalog);
+Status add_this_machine_if_named(const Document& workload, Catalog& catalog, const std::string& day);
+bool names_this_machine_only(const Workload& workload);
 
 }  // namespace stoker

@@ -1,48 +1,65 @@
 #include "base/cause.h"
 
 #include <array>
-#include <utility>
 
 namespace stoker {
 namespace {
 
+struct CauseWords {
+    Cause cause;
+    std::string_view name, meaning;
+};
+
 constexpr std::array kCauses = {
-    std::pair{Cause::none, std::string_view("none")},
-    std::pair{Cause::ok, std::string_view("ok")},
-    std::pair{Cause::user_error, std::string_view("user_error")},
-    std::pair{Cause::oom, std::string_view("oom")},
-    std::pair{Cause::node_lost, std::string_view("node_lost")},
-    std::pair{Cause::device_fault, std::string_view("device_fault")},
-    std::pair{Cause::preempted, std::string_view("preempted")},
-    std::pair{Cause::evicted, std::string_view("evicted")},
-    std::pair{Cause::no_capacity, std::string_view("no_capacity")},
-    std::pair{Cause::timeout, std::string_view("timeout")},
-    std::pair{Cause::lease, std::string_view("lease")},
-    std::pair{Cause::quota, std::string_view("quota")},
-    std::pair{Cause::budget, std::string_view("budget")},
-    std::pair{Cause::cancelled, std::string_view("cancelled")},
-    std::pair{Cause::dependency, std::string_view("dependency")},
-    std::pair{Cause::lost_contact, std::string_view("lost_contact")},
-    std::pair{Cause::platform, std::string_view("platform")},
-    std::pair{Cause::order_behind, std::string_view("order_behind")},
-    std::pair{Cause::capacity_none, std::string_view("capacity_none")},
-    std::pair{Cause::capacity_busy, std::string_view("capacity_busy")},
-    std::pair{Cause::dependency_waiting, std::string_view("dependency_waiting")},
-    std::pair{Cause::backing_off, std::string_view("backing_off")},
-    std::pair{Cause::held, std::string_view("held")},
+    CauseWords{Cause::none, "none", "it does not wait, and nothing is wrong"},
+    CauseWords{Cause::ok, "ok", "it ended well"},
+    CauseWords{Cause::user_error, "user_error",
+               "the program said so: an exit code other than 0, or a signal of its own making"},
+    CauseWords{Cause::oom, "oom", "it took more memory than its limit and was killed for that"},
+    CauseWords{Cause::node_lost, "node_lost", "the machine went away or rebooted"},
+    CauseWords{Cause::device_fault, "device_fault", "a GPU fell out or miscounts"},
+    CauseWords{Cause::preempted, "preempted", "it made room for work that goes first"},
+    CauseWords{Cause::evicted, "evicted", "the cloud takes the machine back"},
+    CauseWords{Cause::no_capacity, "no_capacity", "there was nowhere to put it"},
+    CauseWords{Cause::timeout, "timeout", "it ran longer than it may"},
+    CauseWords{Cause::lease, "lease", "its lease ended"},
+    CauseWords{Cause::quota, "quota", "a quota is used up"},
+    CauseWords{Cause::budget, "budget", "a budget is used up"},
+    CauseWords{Cause::cancelled, "cancelled", "a person said so"},
+    CauseWords{Cause::dependency, "dependency", "a step that it needs did not succeed"},
+    CauseWords{Cause::lost_contact, "lost_contact", "it may still run, and nobody can tell"},
+    CauseWords{Cause::platform, "platform", "the fault is ours or the engine's"},
+    CauseWords{Cause::order_behind, "order_behind", "others go first, and starting it would delay them"},
+    CauseWords{Cause::capacity_none, "capacity_none", "nothing that takes work is large enough, even when idle"},
+    CauseWords{Cause::capacity_busy, "capacity_busy", "something is large enough, but in use"},
+    CauseWords{Cause::dependency_waiting, "dependency_waiting", "a step that it needs has not ended"},
+    CauseWords{Cause::backing_off, "backing_off", "a try failed, and the next one waits a little"},
+    CauseWords{Cause::held, "held", "a person holds it"},
 };
 
 }  // namespace
 
 std::string_view to_string(Cause cause) {
-    for (const auto& [value, name] : kCauses)
-        if (value == cause) return name;
+    for (const CauseWords& each : kCauses)
+        if (each.cause == cause) return each.name;
     return "none";
 }
 
+std::string_view meaning_of(Cause cause) {
+    for (const CauseWords& each : kCauses)
+        if (each.cause == cause) return each.meaning;
+    return "";
+}
+
+std::vector<Cause> all_causes() {
+    std::vector<Cause> causes;
+    for (const CauseWords& each : kCauses) causes.push_back(each.cause);
+    return causes;
+}
+
 std::optional<Cause> parse_cause(std::string_view name) {
-    for (const auto& [value, known] : kCauses)
-        if (known == name) return value;
+    for (const CauseWords& each : kCauses)
+        if (each.name == name) return each.cause;
     return std::nullopt;
 }
 

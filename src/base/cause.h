@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace stoker {
 
@@ -36,6 +37,8 @@ enum class Cause : std::uint8_t {
     held,                // a person holds it
 };
 std::string_view to_string(Cause cause);
+std::string_view meaning_of(Cause cause);  // in a few words: "its lease ended"
+std::vector<Cause> all_causes();
 std::optional<Cause> parse_cause(std::string_view name);
 
 }  // namespace stoker

@@ -1,8 +1,10 @@
 #include "base/json.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "base/json_text.h"
 #include "base/result.h"
 #include "base/text.h"
 
@@ -35,7 +37,15 @@ std::string repaired(std::string_view text) {
     return out += text;
 }
 
+bool is_plain(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
+}
+
 void append_escaped(std::string& out, std::string_view text) {
+    if (is_plain(text)) {  // nearly every text
+        ((out += '"') += text) += '"';
+        return;
+    }
     if (find_invalid_utf8(text) != std::string_view::npos) return append_escaped(out, repaired(text));
     out += '"';
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -216,6 +226,13 @@ void append_yaml_block(std::string& out, const Json& json, std::size_t indent) {
 }
 
 }  // namespace
+
+void append_json_text(std::string& out, std::string_view text) {
+    append_escaped(out, text);
+}
+void append_json_number(std::string& out, double number) {
+    append_number(out, number);
+}
 
 Json& Json::set(std::string key, Json value) {
     if (is_null()) value_ = Object{};

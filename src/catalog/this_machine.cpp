@@ -18,7 +18,8 @@ int add_this_machine(const MachineFacts& facts, Catalog& catalog) {
     cpu.provenance.source = facts.measured_fp32_gflops > 0 ? "measured on this machine" : "assumed, not measured";
 
     NodeType node;
-    node.name = node.cloud = node.family = "this-machine";
+    node.name = facts.name;
+    node.cloud = node.family = "this-machine";
     node.purpose = "general";
     node.status = "current";
     node.vcpus = std::max(facts.vcpus, cores);
@@ -33,8 +34,8 @@ int add_this_machine(const MachineFacts& facts, Catalog& catalog) {
         // A catalogue of before this was known has neither.
         const Constant* rate = catalog.constant("loopback_gb_s");
         const Constant* latency = catalog.constant("loopback_latency_us");
-        loopback.bandwidth = BytesPerSecond(kGB * (rate != nullptr ? rate->value : 1.5));
-        loopback.latency = Seconds(1e-6 * (latency != nullptr ? latency->value : 50));
+        loopback.bandwidth = BytesPerSecond(kGB * (rate != nullptr ? rate->value : 2.3));
+        loopback.latency = Seconds(1e-6 * (latency != nullptr ? latency->value : 33));
         loopback.provenance.source = "defaults.tsv";
         node.link_across = catalog.add_link(std::move(loopback));
     }

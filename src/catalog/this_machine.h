@@ -9,6 +9,7 @@ namespace stoker {
 
 // What somebody has measured here; zeros where nobody has.
 struct MachineFacts {
+    std::string name = "this-machine";  // of the node type
     std::string cpu_name;
     int vcpus = 0, cores = 0;
     double ghz = 0;
@@ -17,7 +18,7 @@ struct MachineFacts {
     int instances = 1;  // so many of them, joined by the loopback device: the ranks of one host, each as a machine
 };
 
-// Adds it as node type "this-machine" of the cloud "this-machine", without a price. Returns its index.
+// Adds it as a node type of the cloud "this-machine", without a price. Returns its index.
 int add_this_machine(const MachineFacts& facts, Catalog& catalog);
 
 }  // namespace stoker

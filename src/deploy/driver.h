@@ -82,7 +82,7 @@ enum class FactKind : std::uint8_t {
     rank_ended,    // rank, exit_code or signal, cause
     gang_ended,    // every rank is gone; cause is the first that went wrong
     node_lost,     // node
-    notice,        // the machine will be taken: seconds
+    notice,        // the machine will be taken: seconds; less than 0: that is taken back
 };
 struct Fact {
     std::uint64_t cursor = 0;  // observe() goes on after it

@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -21,6 +24,7 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 0x53746f6b;  // "Stok", at offset 68 of the file
 constexpr std::int64_t kSchema = 1;
+constexpr auto kOrphanedLock = std::chrono::seconds(10);
 const std::string kFirstHash(kDigestBytes, '\0');
 
 constexpr std::string_view kTables = R"(
@@ -47,14 +51,41 @@ CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, format INTEGER NOT NULL, state BL
 constexpr std::string_view kJournalColumns =
     "seq, at_us, epoch, kind, format, object, version, actor, cause, operation, trace, body, body_hash, hash";
 
+// Beside the first schema, which does not know it: a snapshot in pieces has an empty text there, which no digest fits,
+// so an older Stoker passes it over.
+constexpr std::string_view kPieces = R"(
+CREATE TABLE IF NOT EXISTS snapshot_piece(
+  seq INTEGER NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(seq, number)) STRICT;
+)";
+
 std::string big_endian(std::uint64_t value) {
     std::string bytes(8, '\0');
     for (std::size_t i = 8; i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value & 0xff);
     return bytes;
 }
 
-JournalRecord record_of(const Statement& row) {
-    JournalRecord record;
+// What a record adds to its entry.
+struct Frame {
+    std::uint64_t seq;
+    std::int64_t at_us;
+    std::uint64_t epoch;
+    std::string_view body_hash;
+};
+
+std::string hash_of(const JournalEntry& entry, const Frame& frame, std::string_view previous_hash) {
+    std::string bytes;
+    bytes.reserve(512);
+    bytes += previous_hash;
+    for (const std::uint64_t number : {frame.seq, static_cast<std::uint64_t>(frame.at_us), frame.epoch,
+                                       std::uint64_t{entry.kind}, std::uint64_t{entry.format}, entry.version})
+        bytes += big_endian(number);
+    for (const std::string* text : {&entry.object, &entry.actor, &entry.cause, &entry.operation, &entry.trace})
+        (bytes += big_endian(text->size())) += *text;
+    return sha256(bytes += frame.body_hash);
+}
+
+// Into a record whose room is used again and again.
+void take_record(const Statement& row, JournalRecord& record) {
     record.seq = static_cast<std::uint64_t>(row.integer(0));
     record.at_us = row.integer(1);
     record.epoch = static_cast<std::uint64_t>(row.integer(2));
@@ -70,7 +101,6 @@ JournalRecord record_of(const Statement& row) {
     record.body = row.blob(11);
     record.body_hash = row.blob(12);
     record.hash = row.blob(13);
-    return record;
 }
 
 Error broken(const Database& database, std::uint64_t seq, std::string_view what) {
@@ -90,10 +120,19 @@ Result<int> lock_folder(const std::string& folder) {
                                                                  : ErrorKind::unavailable;
         return Error(kind, fmt::format("cannot write {}: {}", printable(path), std::strerror(errno)));
     }
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    // A process that was just killed may leave a child between fork and exec, which holds the lock until its exec.
+    const auto give_up = std::chrono::steady_clock::now() + kOrphanedLock;
+    while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
         std::string pid(32, '\0');
         const ssize_t got = ::pread(fd, pid.data(), pid.size(), 0);
         pid.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        pid_t number = 0;
+        const bool told = std::from_chars(pid.data(), pid.data() + pid.size(), number).ec == std::errc() && number > 0;
+        const bool gone = told && ::kill(number, 0) != 0 && errno == ESRCH;
+        if (gone && std::chrono::steady_clock::now() < give_up) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            continue;
+        }
         ::close(fd);
         return Error(
             ErrorKind::conflict,
@@ -109,14 +148,7 @@ Result<int> lock_folder(const std::string& folder) {
 }  // namespace
 
 std::string record_hash(const JournalRecord& record, std::string_view previous_hash) {
-    Sha256 sum;
-    sum.add(previous_hash);
-    for (const std::uint64_t number : {record.seq, static_cast<std::uint64_t>(record.at_us), record.epoch,
-                                       std::uint64_t{record.kind}, std::uint64_t{record.format}, record.version})
-        sum.add(big_endian(number));
-    for (const std::string* text : {&record.object, &record.actor, &record.cause, &record.operation, &record.trace})
-        sum.add(big_endian(text->size())).add(*text);
-    return sum.add(record.body_hash).finish();
+    return hash_of(record, {record.seq, record.at_us, record.epoch, record.body_hash}, previous_hash);
 }
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const Options& options) {
@@ -196,6 +228,7 @@ Status Journal::migrate(const Options& options) {
         TRY_VOID(db.execute(kTables));
         TRY_VOID(db.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kSchema)));
     }
+    TRY_VOID(db.execute(kPieces));
     if (options.prepare_tables) {
         TRY_VOID(options.prepare_tables(db));
     }
@@ -235,29 +268,25 @@ Status Journal::append(std::span<const JournalEntry> entries, std::int64_t at_us
         JournalHead head = head_;
         const std::int64_t at = std::max(at_us, last_at_us_);
         for (const JournalEntry& entry : entries) {
-            JournalRecord record;
-            static_cast<JournalEntry&>(record) = entry;
-            record.seq = head.seq + 1;
-            record.at_us = at;
-            record.epoch = epoch_;
-            record.body_hash = sha256(record.body);
-            record.hash = record_hash(record, head.hash);
-            insert_->bind(1, static_cast<std::int64_t>(record.seq))
-                .bind(2, record.at_us)
-                .bind(3, static_cast<std::int64_t>(record.epoch))
-                .bind(4, std::int64_t{record.kind})
-                .bind(5, std::int64_t{record.format})
-                .bind(6, std::string_view(record.object))
-                .bind(7, static_cast<std::int64_t>(record.version))
-                .bind(8, std::string_view(record.actor))
-                .bind(9, std::string_view(record.cause))
-                .bind(10, std::string_view(record.operation))
-                .bind(11, std::string_view(record.trace))
-                .bind_blob(12, record.body)
-                .bind_blob(13, record.body_hash)
-                .bind_blob(14, record.hash);
+            const std::uint64_t seq = head.seq + 1;
+            const std::string body_hash = sha256(entry.body);
+            std::string hash = hash_of(entry, {seq, at, epoch_, body_hash}, head.hash);
+            insert_->bind(1, static_cast<std::int64_t>(seq))
+                .bind(2, at)
+                .bind(3, static_cast<std::int64_t>(epoch_))
+                .bind(4, std::int64_t{entry.kind})
+                .bind(5, std::int64_t{entry.format})
+                .bind(6, std::string_view(entry.object))
+                .bind(7, static_cast<std::int64_t>(entry.version))
+                .bind(8, std::string_view(entry.actor))
+                .bind(9, std::string_view(entry.cause))
+                .bind(10, std::string_view(entry.operation))
+                .bind(11, std::string_view(entry.trace))
+                .bind_blob(12, entry.body)
+                .bind_blob(13, body_hash)
+                .bind_blob(14, hash);
             TRY_VOID(insert_->run());
-            head = {.seq = record.seq, .hash = std::move(record.hash)};
+            head = {.seq = seq, .hash = std::move(hash)};
         }
         if (project) {
             TRY_VOID(project(*database_, head_.seq + 1));
@@ -284,10 +313,11 @@ Status Journal::read(std::uint64_t after, const std::function<Result<bool>(const
     TRY(Statement rows,
         database_->prepare(fmt::format("SELECT {} FROM journal WHERE seq > ? ORDER BY seq", kJournalColumns)));
     rows.bind(1, static_cast<std::int64_t>(after));
+    JournalRecord record;
     for (std::uint64_t expected = after + 1;; ++expected) {
         TRY(const bool more, rows.step());
         if (!more) break;
-        const JournalRecord record = record_of(rows);
+        take_record(rows, record);
         if (record.seq != expected) return broken(*database_, expected, "is missing");
         if (!record.redacted && sha256(record.body) != record.body_hash)
             return broken(*database_, record.seq, "has another body than when it was written");
@@ -325,6 +355,60 @@ Status Journal::save_snapshot(const Snapshot& snapshot) {
     return transaction.commit();
 }
 
+namespace {
+
+std::string digest_of_pieces(std::uint64_t seq, const std::vector<std::string>& piece_digests) {
+    std::string all = big_endian(seq) + big_endian(piece_digests.size());
+    for (const std::string& each : piece_digests) all += each;
+    return sha256(all);
+}
+
+// The text of a snapshot in pieces, and the digest that it must have.
+Status read_pieces(Database& database, Snapshot& snapshot, std::string& digest) {
+    TRY(Statement rows, database.prepare("SELECT number, bytes FROM snapshot_piece WHERE seq = ? ORDER BY number"));
+    rows.bind(1, static_cast<std::int64_t>(snapshot.seq));
+    std::vector<std::string> digests;
+    for (;;) {
+        TRY(const bool more, rows.step());
+        if (!more) break;
+        if (static_cast<std::size_t>(rows.integer(0)) != digests.size()) return done();  // a gap: no digest fits
+        digests.push_back(sha256(rows.blob(1)));
+        snapshot.state += rows.blob(1);
+    }
+    if (!digests.empty()) digest = digest_of_pieces(snapshot.seq, digests);
+    return done();
+}
+
+}  // namespace
+
+Status Journal::add_snapshot_piece(std::uint64_t seq, std::uint64_t number, std::string_view bytes) {
+    // What a server that was killed, or a journal that was cut, left under numbers that come again.
+    if (number == 0) TRY_VOID(database_->execute(fmt::format("DELETE FROM snapshot_piece WHERE seq >= {}", seq)));
+    TRY(Statement insert,
+        database_->prepare("INSERT OR REPLACE INTO snapshot_piece(seq, number, bytes) VALUES(?,?,?)"));
+    insert.bind(1, static_cast<std::int64_t>(seq)).bind(2, static_cast<std::int64_t>(number)).bind_blob(3, bytes);
+    TRY_VOID(insert.run());
+    // As much goes as comes: removing all at once would take as long as writing all at once.
+    TRY(Statement remove,
+        database_->prepare("DELETE FROM snapshot_piece WHERE rowid IN (SELECT rowid FROM snapshot_piece WHERE seq <> ? "
+                           "AND seq NOT IN (SELECT seq FROM snapshot) LIMIT 2)"));
+    remove.bind(1, static_cast<std::int64_t>(seq));
+    return remove.run();
+}
+
+Status Journal::finish_snapshot(std::uint64_t seq, std::uint32_t format, const std::vector<std::string>& digests) {
+    TRY(Statement insert,
+        database_->prepare("INSERT OR REPLACE INTO snapshot(seq, format, state, digest) VALUES(?,?,?,?)"));
+    const std::string digest = digest_of_pieces(seq, digests);
+    insert.bind(1, static_cast<std::int64_t>(seq))
+        .bind(2, std::int64_t{format})
+        .bind_blob(3, std::string_view())
+        .bind_blob(4, digest);
+    TRY_VOID(insert.run());
+    return database_->execute(
+        "DELETE FROM snapshot WHERE seq NOT IN (SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)");
+}
+
 Result<std::optional<Snapshot>> Journal::newest_snapshot() {
     if (head_.seq == 0) return std::optional<Snapshot>();
     TRY(Statement rows,
@@ -336,8 +420,13 @@ Result<std::optional<Snapshot>> Journal::newest_snapshot() {
         Snapshot snapshot{.seq = static_cast<std::uint64_t>(rows.integer(0)),
                           .format = static_cast<std::uint32_t>(rows.integer(1)),
                           .state = std::string(rows.blob(2))};
-        if (sha256(big_endian(snapshot.seq) + snapshot.state) == rows.blob(3))
-            return std::optional(std::move(snapshot));
+        std::string digest;
+        if (snapshot.state.empty()) {
+            TRY_VOID(read_pieces(*database_, snapshot, digest));
+        } else {
+            digest = sha256(big_endian(snapshot.seq) + snapshot.state);
+        }
+        if (digest == rows.blob(3)) return std::optional(std::move(snapshot));
     }
 }
 
@@ -351,7 +440,14 @@ Status Journal::back_up(const std::string& file) {
     std::error_code code;
     if (std::filesystem::exists(file, code))
         return Error(ErrorKind::conflict, printable(file) + " exists already", {}, "name a file that does not");
-    return database_->copy_to(file);
+    if (insert_) return database_->copy_to(file);
+    // Beside a server that goes on writing: the state of one moment, or the copy would begin anew with each of its
+    // writes.
+    TRY_VOID(database_->execute("BEGIN"));
+    TRY_VOID(database_->integer("SELECT count(*) FROM snapshot"));
+    const Status copied = database_->copy_to(file);
+    TRY_VOID(database_->execute("COMMIT"));
+    return copied;
 }
 
 }  // namespace stoker

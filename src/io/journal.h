@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "io/sqlite.h"
@@ -92,6 +93,10 @@ public:
 
     // The newest whose digest is right; two are kept.
     Status save_snapshot(const Snapshot& snapshot);
+    // The same in pieces, for a state that one write would take too long for. Both are called inside append()'s
+    // `project`. One that was begun and not finished counts for nothing and goes away by and by.
+    Status add_snapshot_piece(std::uint64_t seq, std::uint64_t number, std::string_view bytes);
+    Status finish_snapshot(std::uint64_t seq, std::uint32_t format, const std::vector<std::string>& piece_digests);
     Result<std::optional<Snapshot>> newest_snapshot();
 
     // Erases a body (personal data). The chain still holds, because it covers the body's hash.

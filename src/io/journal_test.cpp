@@ -243,6 +243,32 @@ TEST_F(JournalTest, LosesNothingAcknowledgedToKill) {
     }
 }
 
+// A killed server may leave a child that has not come to its exec and still holds the lock: the next start waits for
+// it instead of telling the operator that a process which is gone is in the way.
+TEST_F(JournalTest, WaitsForTheLockOfAProcessThatIsGone) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t server = ::fork();
+    if (server == 0) {
+        const auto journal = Journal::open(folder_, {});
+        if (!journal) ::_exit(1);
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::usleep(300'000);
+            ::_exit(0);
+        }
+        (void)!::write(pipe[1], "x", 1);
+        ::kill(::getpid(), SIGKILL);
+    }
+    char one = 0;
+    ASSERT_EQ(::read(pipe[0], &one, 1), 1);
+    ::waitpid(server, nullptr, 0);
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+    const auto journal = Journal::open(folder_, {});
+    EXPECT_TRUE(journal) << journal.error().text();
+}
+
 // A full disk refuses with the kind that says so, loses nothing, and the file opens again.
 TEST_F(JournalTest, SurvivesAFullDisk) {
     const pid_t child = ::fork();

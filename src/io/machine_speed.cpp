@@ -1,5 +1,7 @@
 // Measures matrix products and memory traffic of the machine. The product is blocked and packed the way BLAS libraries
 // do it (Goto and van de Geijn, 2008): a panel of B stays in the second cache, a tile of C in registers.
+#include <time.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -126,10 +128,27 @@ void multiply_with(const Kernel& kernel, int rows, int columns, int depth, const
     }
 }
 
-void on_all(int threads, const std::function<void(int)>& work) {
-    std::vector<std::jthread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back([&work, t] { work(t); });
-    work(0);
+double cpu_seconds_of_thread() {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// The processor time of the busiest thread: what all of them take on a machine that has nothing else to do. By the
+// clock on the wall a machine that compiles something beside would look many times slower than it is.
+double on_all(int threads, const std::function<void(int)>& work) {
+    std::vector<double> took(static_cast<std::size_t>(threads));
+    const auto timed = [&](int t) {
+        const double start = cpu_seconds_of_thread();
+        work(t);
+        took[static_cast<std::size_t>(t)] = cpu_seconds_of_thread() - start;
+    };
+    {
+        std::vector<std::jthread> others;
+        for (int t = 1; t < threads; ++t) others.emplace_back([&timed, t] { timed(t); });
+        timed(0);
+    }
+    return *std::max_element(took.begin(), took.end());
 }
 
 Spread spread_of(std::vector<double> values) {
@@ -138,17 +157,15 @@ Spread spread_of(std::vector<double> values) {
     return {values.front(), values[values.size() / 2], values.back(), static_cast<int>(values.size())};
 }
 
-// Repeats until the time is used up, at least once; `amount` is what one repeat does.
-Spread repeat(double seconds, double amount, const std::function<void()>& work) {
+// Repeats until the time is used up, at least once; `amount` is what one repeat does, and `work` says what it took.
+Spread repeat(double seconds, double amount, const std::function<double()>& work) {
     std::vector<double> rates;
     const double end = monotonic_seconds() + seconds;
     double longest = 0;
     do {
         const double start = monotonic_seconds();
-        work();
-        const double took = std::max(monotonic_seconds() - start, 1e-9);
-        longest = std::max(longest, took);
-        rates.push_back(amount / took);
+        rates.push_back(amount / std::max(work(), 1e-9));
+        longest = std::max(longest, monotonic_seconds() - start);
     } while (monotonic_seconds() + longest < end);
     return spread_of(std::move(rates));
 }
@@ -156,7 +173,7 @@ Spread repeat(double seconds, double amount, const std::function<void()>& work) 
 Spread measure_matmul(const Kernel& kernel, int threads, double seconds) {
     // Each thread has its own rows of C and A; all read the same B.
     const auto run = [&](int n, const float* a, const float* b, float* c) {
-        on_all(threads, [&](int t) {
+        return on_all(threads, [&](int t) {
             const int first = n * t / threads, end = n * (t + 1) / threads;
             const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(first) * n;
             if (end > first) multiply_with(kernel, end - first, n, n, a + offset, b, c + offset);
@@ -172,11 +189,11 @@ Spread measure_matmul(const Kernel& kernel, int threads, double seconds) {
         c.assign(size, 0.0F);
     };
     fill();
-    const Spread small = repeat(seconds / 10, 2.0 * n * n * n, [&] { run(n, a.data(), b.data(), c.data()); });
+    const Spread small = repeat(seconds / 10, 2.0 * n * n * n, [&] { return run(n, a.data(), b.data(), c.data()); });
     const double wanted = std::cbrt(small.max * seconds / 20 / 2);
     n = static_cast<int>(std::clamp(wanted, 256.0, 8192.0)) / 192 * 192 + 192;
     fill();
-    return repeat(seconds * 0.85, 2.0 * n * n * n, [&] { run(n, a.data(), b.data(), c.data()); });
+    return repeat(seconds * 0.85, 2.0 * n * n * n, [&] { return run(n, a.data(), b.data(), c.data()); });
 }
 
 Spread measure_triad(const Machine& machine, int threads, double seconds) {
@@ -198,7 +215,7 @@ Spread measure_triad(const Machine& machine, int threads, double seconds) {
         std::fill(c.get() + begin, c.get() + end, 2.0);
     });
     return repeat(seconds, 24.0 * static_cast<double>(size), [&] {
-        on_all(threads, [&](int t) {
+        return on_all(threads, [&](int t) {
             const auto [begin, end] = part(t);
             double* const out = a.get();
             const double* const in = b.get();

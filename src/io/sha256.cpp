@@ -12,9 +12,19 @@ struct Sha256::State {
     ~State() { EVP_MD_CTX_free(context); }
 };
 
+namespace {
+
+// Looked up once: EVP_sha256() is looked up again, under a lock, each time a digest begins.
+const EVP_MD* algorithm() {
+    static const EVP_MD* const found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+    return found;
+}
+
+}  // namespace
+
 // The digest is part of OpenSSL's default provider, so only memory can be missing.
 Sha256::Sha256() : state_(new State) {
-    if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1)
+    if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, algorithm(), nullptr) != 1)
         throw std::bad_alloc();
 }
 
@@ -33,7 +43,8 @@ std::string Sha256::finish() {
 }
 
 std::string sha256(std::string_view bytes) {
-    return Sha256().add(bytes).finish();
+    thread_local Sha256 sum;  // finish() makes it ready for the next
+    return sum.add(bytes).finish();
 }
 
 std::string hex(std::string_view bytes) {

@@ -57,6 +57,8 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     auto value = [&](std::string_view name) { return catalog.constant_or_die(name); };
     PlanSettings settings;
     settings.provision_s = value("provision_seconds");
+    // A catalogue of before this was known has none.
+    if (const Constant* start = catalog.constant("local_start_seconds")) settings.local_start_s = start->value;
     const Constant* evictions = catalog.constant("spot_evictions_per_node_hour");
     settings.evictions_per_hour.mid = value("spot_evictions_per_node_hour");
     settings.evictions_per_hour.low = evictions->low;

@@ -40,6 +40,7 @@ struct NodeChoice {
 // Numbers of data/catalog/defaults.tsv that only planning needs.
 struct PlanSettings {
     double provision_s = 0;    // VM creation, image, driver check
+    double local_start_s = 0;  // on this machine: processes, libraries, rendezvous
     Range evictions_per_hour;  // spot, one node
     double failures_per_gpu_hour = 0, restart_s = 0, snapshot_bytes_per_s = 0, least_checkpoint_interval_s = 1;
     double checkpoint_bytes_per_s = 0, checkpoint_bytes_per_parameter = 0;

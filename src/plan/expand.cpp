@@ -62,7 +62,10 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
         if (offer.pricing == Pricing::spot)
             factor = combined(point.speed, {stretch(evictions.low), factor.mid, stretch(evictions.high)});
         option.goodput = 1 / factor.mid;
-        const double base = context.settings.provision_s / 3600, work_h = point.work_s / 3600;
+        // A machine that is there already needs no VM made: its processes start, and that is all.
+        const bool here = choice.node->cloud == "this-machine";
+        const double base = (here ? context.settings.local_start_s : context.settings.provision_s) / 3600,
+                     work_h = point.work_s / 3600;
         option.hours = {base + work_h * factor.low, base + work_h * factor.mid, base + work_h * factor.high};
     } else {
         option.hours = {point.service_hours, point.service_hours, point.service_hours};

@@ -211,6 +211,7 @@ ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const
         const Image* image = find_image(catalog, word);
         return image != nullptr ? (image->urn.empty() ? image->name : image->urn) : std::string(fallback);
     };
+    if (node.cloud == "this-machine") return {"not needed", "what is installed here, or run: {image: BUNDLE}"};
     if (node.cloud != "azure") return {"the cloud's deep learning image", "driver, CUDA and frameworks inside"};
     const bool amd =
         node.has_gpu() && catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].vendor == "AMD";

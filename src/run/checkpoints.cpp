@@ -89,13 +89,13 @@ Result<std::vector<Checkpoint>> list_checkpoints(const std::string& folder) {
     return all;
 }
 
-CheckpointView look_at_checkpoints(const std::string& folder) {
+std::optional<CheckpointView> read_checkpoints(const std::string& folder) {
     CheckpointView view;
     if (folder.empty()) return view;
     std::error_code code;
     view.done = fs::exists(fs::path(folder) / "done", code);
     const auto all = list_checkpoints(folder);
-    if (!all) return view;
+    if (!all) return std::nullopt;
     const auto newest = std::find_if(all->begin(), all->end(), [](const Checkpoint& each) { return each.complete; });
     if (newest == all->end()) return view;
     view.newest = newest->folder;

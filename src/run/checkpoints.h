@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@ struct Checkpoint {
 
 // Every "step-*" of the folder, highest step first. A folder that does not exist holds none.
 Result<std::vector<Checkpoint>> list_checkpoints(const std::string& folder);
-// The newest complete one, and whether the file "done" is there.
-CheckpointView look_at_checkpoints(const std::string& folder);
+// The newest complete one, and whether the file "done" is there. None: the folder cannot be read, which is not the same
+// as being empty.
+std::optional<CheckpointView> read_checkpoints(const std::string& folder);
 // Those that `keep` newest complete ones and every tenth step before them leave over. Never the newest complete one;
 // never one that is still being written.
 std::vector<std::string> checkpoints_to_prune(const std::vector<Checkpoint>& checkpoints, int keep);

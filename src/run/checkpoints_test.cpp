@@ -43,18 +43,18 @@ TEST_F(CheckpointsTest, TornOnesAreNeverTheNewest) {
     ASSERT_TRUE(all);
     EXPECT_EQ(all->size(), 7U);
     for (const Checkpoint& each : *all) EXPECT_EQ(each.complete, each.step == 100) << each.folder << each.fault;
-    const CheckpointView view = look_at_checkpoints(folder_);
+    const CheckpointView view = *read_checkpoints(folder_);
     EXPECT_EQ(view.newest, folder_ + "/step-000100");
     EXPECT_EQ(view.step, 100);
     EXPECT_FALSE(view.done);
 }
 
 TEST_F(CheckpointsTest, AnEmptyOrMissingFolderHoldsNone) {
-    EXPECT_EQ(look_at_checkpoints(folder_).newest, "");
-    EXPECT_EQ(look_at_checkpoints(folder_ + "/nowhere").newest, "");
-    EXPECT_EQ(look_at_checkpoints("").newest, "");
+    EXPECT_EQ(read_checkpoints(folder_)->newest, "");
+    EXPECT_EQ(read_checkpoints(folder_ + "/nowhere")->newest, "");
+    EXPECT_EQ(read_checkpoints("")->newest, "");
     write("done", "");
-    EXPECT_TRUE(look_at_checkpoints(folder_).done);
+    EXPECT_TRUE(read_checkpoints(folder_)->done);
 }
 
 // The newest complete one is what a run lives from.

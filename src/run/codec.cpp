@@ -45,4 +45,47 @@ void unknown_keys(const Node& node, const std::vector<std::string_view>& known, 
     }
 }
 
+bool TextReader::text(std::string_view& out) {
+    if (!take('"')) return false;
+    const char* const begin = at_;
+    bool ascii = true;
+    const auto plain = [&] {
+        for (; at_ != end_ && *at_ != '"' && *at_ != '\\'; ++at_) {
+            const auto c = static_cast<unsigned char>(*at_);
+            if (c < 0x20 || c == 0x7F) return false;
+            ascii = ascii && c < 0x80;
+        }
+        return at_ != end_;
+    };
+    if (!plain()) return false;
+    out = {begin, static_cast<std::size_t>(at_ - begin)};
+    if (*at_ == '\\') {
+        room_ = out;
+        while (*at_ == '\\') {
+            constexpr std::string_view kLetters = "\"\\nrtbf", kMeant = "\"\\\n\r\t\b\f";
+            if (++at_ == end_) return false;
+            const std::size_t letter = kLetters.find(*at_);
+            if (letter == std::string_view::npos) return false;  // \u is rare
+            room_ += kMeant[letter];
+            const char* const next = ++at_;
+            if (!plain()) return false;
+            room_.append(next, at_);
+        }
+        out = room_;
+    }
+    ++at_;
+    return ascii || find_invalid_utf8(out) == std::string_view::npos;
+}
+
+bool TextReader::number(std::string_view& out) {
+    const char* const begin = at_;
+    while (at_ != end_ &&
+           ((*at_ >= '0' && *at_ <= '9') || std::string_view("+-.eE").find(*at_) != std::string_view::npos))
+        ++at_;
+    out = {begin, static_cast<std::size_t>(at_ - begin)};
+    const std::string_view digits = out.substr(out.starts_with('-') ? 1 : 0);
+    if (digits.empty() || digits.front() < '0' || digits.front() > '9') return false;
+    return digits.front() != '0' || digits.size() == 1 || digits[1] < '0' || digits[1] > '9';
+}
+
 }  // namespace stoker::codec

@@ -105,6 +105,12 @@ public:
         spec.priority = run_.priority;
         spec.run_class = static_cast<RunClass>(run_.run_class);
         spec.lease = lease();
+        if (run_.queue_timeout) {
+            const std::int64_t most = whole_seconds(run_.queue_timeout, 0);
+            if (spec.kind != RunKind::graph) spec.queue_timeout_s = most;
+            for (GraphStep& step : spec.steps)
+                if (step.depends_on.empty()) step.run.queue_timeout_s = most;
+        }
         if (!problems_.empty()) return Error(ErrorKind::invalid, std::move(problems_));
         // What the spec itself cannot be, with the section as its place.
         if (auto status = check_run_spec(spec); !status) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "io/sha256.h"
 #include "run/launch.h"
 #include "run/load_state.h"
 #include "run/rules.h"
@@ -16,6 +17,15 @@ namespace {
 constexpr std::int64_t kRelistUs = 60 * kSecondUs;
 // A pass over the queue costs about a microsecond a run; in a storm of submissions passes take a tenth of the time.
 constexpr std::int64_t kPassUs = 1000, kPassUsPerRun = 10;
+// A checkpoint folder is expected to answer within this; after it, others go first, or the run counts as not done.
+constexpr std::int64_t kLookLimitUs = 10 * kSecondUs;
+// How long an answer is good for: others may share the folder.
+constexpr std::int64_t kLookKeptUs = 30 * kSecondUs;
+constexpr std::int64_t kLookAgainUs = 30 * kSecondUs;  // at one that could not be read
+// Between two pieces of a snapshot, so that it takes a part of the time only.
+constexpr std::int64_t kPieceEveryUs = 20'000;
+constexpr std::size_t kMostForgotten = 64;   // in one turn
+constexpr std::size_t kLeastRunBytes = 600;  // of a run in a snapshot
 
 }  // namespace
 
@@ -42,6 +52,7 @@ void Core::emit(RecordBody body) {
                   .body = std::move(body)};
     const OperationId intended{.site = state_.site, .seq = record.seq};
     const RunId run = state_.run_of(record.body);
+    if (snapshot_) snapshot_->before_change(state_, run);
     JournalEntry entry{
         .kind = kind_of(record.body),
         .format = 1,
@@ -69,7 +80,7 @@ void Core::emit(RecordBody body) {
     CHECK(applied.ok());
     entries_.push_back(std::move(entry));
     batch_.push_back(std::move(record));
-    if (run) look_again(run);
+    if (run && state_.find(run) != nullptr) look_again(run);
 }
 
 // The run, and whoever waits for it.
@@ -95,16 +106,73 @@ void Core::settle() {
     while (!to_settle_.empty()) {
         const RunId id = *to_settle_.begin();
         to_settle_.erase(to_settle_.begin());
-        const Run& run = *state_.find(id);
-        const bool done_marker =
-            wants_done_marker(run) && options_.look_at_checkpoints && options_.look_at_checkpoints(run).done;
+        const Run* found = state_.find(id);
+        if (found == nullptr) continue;
+        const Run& run = *found;
+        bool done_marker = false;
+        if (wants_done_marker(run) && !run.spec.checkpoint.folder.empty()) {
+            const CheckpointView* view = checkpoints_of(run);
+            // Without an answer it counts as not done: it runs again, from its newest checkpoint.
+            if (view == nullptr && now_us_ < looked_[id].asked_us + kLookLimitUs) continue;
+            done_marker = view != nullptr && view->done;
+        }
         const std::size_t before = state_.live.size();
         if (auto record = next_step(state_, run, now_us_, done_marker)) emit(std::move(*record));
         if (state_.live.size() < before) changed_ = true;
     }
 }
 
+// What lies in the folder of the run; nothing until that is known, and it has been asked for.
+const CheckpointView* Core::checkpoints_of(const Run& run) {
+    const bool leaving = run.live_attempt() != nullptr;
+    Looked& looked = looked_[run.id];
+    const bool same = looked.asked != 0 && looked.attempts == run.attempts.size() && looked.leaving == leaving;
+    if (same && looked.answered_us == 0) return nullptr;  // under way
+    if (same && looked.view && now_us_ < looked.answered_us + kLookKeptUs) return &*looked.view;
+    if (same && !looked.view && now_us_ < looked.answered_us + kLookAgainUs) return nullptr;
+    // What was asked before comes back in vain.
+    const std::int64_t since = same && !looked.view ? looked.asked_us : now_us_;
+    looked = {.asked = ++looks_made_, .asked_us = since, .attempts = run.attempts.size(), .leaving = leaving};
+    looks_.push_back({run.id, looked.asked});
+    return nullptr;
+}
+
+Result<Ack> Core::on(const SawCheckpoints& saw) {
+    const auto found = looked_.find(saw.run);
+    if (found == looked_.end() || found->second.asked != saw.asked) return Ack{.repeated = true};
+    found->second.answered_us = now_us_;
+    found->second.view = saw.view;
+    if (saw.view) std::erase(options_.scheduler.unreadable, saw.run);
+    to_settle_.insert(saw.run);
+    changed_ = true;
+    return Ack{};
+}
+
 void Core::fire_timers() {
+    // Folders that did not answer, and answers that nobody wanted after all.
+    for (auto at = looked_.begin(); at != looked_.end();) {
+        const RunId id = at->first;
+        const Looked& looked = at->second;
+        const Run* run = state_.find(id);
+        const bool wanted = run != nullptr && (run->state == RunState::queued || wants_done_marker(*run));
+        if (!wanted || (looked.view && now_us_ >= looked.answered_us + kLookKeptUs)) {
+            std::erase(options_.scheduler.unreadable, id);
+            at = looked_.erase(at);
+            changed_ = true;
+            continue;
+        }
+        ++at;
+        if (looked.view || now_us_ < looked.asked_us + kLookLimitUs) continue;
+        to_settle_.insert(id);
+        if (run->state != RunState::queued) continue;
+        auto& unreadable = options_.scheduler.unreadable;
+        if (const auto place = std::lower_bound(unreadable.begin(), unreadable.end(), id);
+            place == unreadable.end() || *place != id) {
+            unreadable.insert(place, id);
+            changed_ = true;
+        }
+        if (looked.answered_us != 0) (void)checkpoints_of(*run);
+    }
     for (auto at = state_.timers.begin(); at != state_.timers.end() && at->first <= now_us_; ++at)
         to_settle_.insert(at->second);
     settle();
@@ -118,8 +186,13 @@ void Core::start_runs() {
     for (Admission& admission : decisions.admit) {
         const Run& run = *state_.find(admission.run);
         CheckpointView checkpoint;
-        if (!run.spec.checkpoint.folder.empty() && options_.look_at_checkpoints)
-            checkpoint = options_.look_at_checkpoints(run);
+        if (!run.spec.checkpoint.folder.empty()) {
+            // Its place is kept for it in this pass; the answer brings the next one.
+            const CheckpointView* view = checkpoints_of(run);
+            if (view == nullptr) continue;
+            checkpoint = *view;
+            looked_.erase(run.id);
+        }
         emit(AttemptCreated{.attempt = {run.id, static_cast<std::uint32_t>(run.attempts.size() + 1)},
                             .places = std::move(admission.places),
                             .resume_from = std::move(checkpoint.newest),
@@ -129,9 +202,43 @@ void Core::start_runs() {
     settle();
 }
 
+// The oldest first; a few at a time.
+void Core::forget_runs() {
+    auto at = state_.ended.begin();
+    std::vector<RunId> forget;
+    std::size_t left = state_.ended.size();
+    for (std::size_t i = 0; i < 2 * kMostForgotten && at != state_.ended.end() && forget.size() < kMostForgotten;
+         ++i, ++at) {
+        const bool old = options_.keep_ended_s > 0 && at->first + options_.keep_ended_s * kSecondUs <= now_us_;
+        if (!old && (options_.max_ended == 0 || left <= options_.max_ended)) break;
+        if (!can_forget(state_, *state_.find(at->second))) continue;
+        forget.push_back(at->second);
+        --left;
+    }
+    for (const RunId run : forget) emit(RunForgotten{run});
+}
+
+// The next piece of the snapshot that is being written, with what else is to be written.
+Status Core::write_snapshot() {
+    const auto piece = snapshot_->next(state_, options_.snapshot_piece_bytes);
+    const std::uint64_t seq = snapshot_->seq();
+    if (!piece) {
+        TRY_VOID(journal_.finish_snapshot(seq, kStateFormat, piece_digests_));
+        snapshot_.reset();
+        return done();
+    }
+    TRY_VOID(journal_.add_snapshot_piece(seq, piece_digests_.size(), *piece));
+    piece_digests_.push_back(sha256(*piece));
+    next_piece_us_ = now_us_ + kPieceEveryUs;
+    return done();
+}
+
 Status Core::commit() {
-    if (!entries_.empty()) {
-        Status status = journal_.append(entries_, std::max(now_us_, batch_.front().at_us));
+    const bool piece = snapshot_.has_value() && now_us_ >= next_piece_us_;
+    if (!entries_.empty() || piece) {
+        std::function<Status(Database&, std::uint64_t)> project;
+        if (piece) project = [this](Database&, std::uint64_t) { return write_snapshot(); };
+        Status status = journal_.append(entries_, std::max(now_us_, state_.at_us), project);
         entries_.clear();
         if (!status) {
             failed_ = true;
@@ -139,17 +246,19 @@ Status Core::commit() {
         }
     }
     // A snapshot holds everything and costs about 15 us a run: with many runs it is made less often, so that it takes a
-    // small part of the time; replaying four records takes about as long.
-    if (state_.seq - snapshot_seq_ >= std::max<std::uint64_t>(options_.snapshot_every, 4 * state_.runs.size())) {
-        Status status =
-            journal_.save_snapshot({.seq = state_.seq, .format = kStateFormat, .state = encode_state(state_)});
-        if (!status) {
-            failed_ = true;
-            return status;
-        }
-        snapshot_seq_ = state_.seq;
-    }
-    return done();
+    // small part of the time; replaying four records takes about as long. A large one is written piece by piece.
+    const std::uint64_t every = std::max<std::uint64_t>(options_.snapshot_every, 4 * state_.runs.size());
+    if (snapshot_ || state_.seq - snapshot_seq_ < every) return done();
+    snapshot_seq_ = state_.seq;
+    piece_digests_.clear();
+    next_piece_us_ = 0;
+    snapshot_.emplace(state_);
+    // A small one at once, and whole.
+    if (state_.runs.size() * kLeastRunBytes > options_.snapshot_piece_bytes) return done();
+    Status status = journal_.save_snapshot({.seq = state_.seq, .format = kStateFormat, .state = encode_state(state_)});
+    snapshot_.reset();
+    failed_ = !status;
+    return status;
 }
 
 Result<Turn> Core::turn(std::span<const Command> commands, std::int64_t now_us) {
@@ -168,6 +277,7 @@ Result<Turn> Core::turn(std::span<const Command> commands, std::int64_t now_us) 
     settle();
     fire_timers();
     start_runs();
+    forget_runs();
     TRY_VOID(commit());
     for (const OperationId& id : to_start_) {
         const auto found = state_.operations.find(id);
@@ -175,6 +285,7 @@ Result<Turn> Core::turn(std::span<const Command> commands, std::int64_t now_us) 
             turn.effects.push_back(effect_of(id, found->second));
     }
     to_start_.clear();
+    turn.looks = std::exchange(looks_, {});
     turn.records = std::move(batch_);
     batch_.clear();
     order_listing(turn);
@@ -220,6 +331,19 @@ std::int64_t Core::wake_us() const {
         // With nothing running the comparison finds orphans only, which can wait for the next command.
         if (!state_.live.empty() || !memory_.orphan_since.empty()) by(last_list_us_ + kRelistUs);
     }
+    if (snapshot_) by(std::max(next_piece_us_, now_us_ + 1));
+    for (const auto& [id, looked] : looked_) {
+        if (looked.view)
+            by(looked.answered_us + kLookKeptUs);
+        else if (now_us_ < looked.asked_us + kLookLimitUs)
+            by(looked.asked_us + kLookLimitUs);
+        else if (looked.answered_us != 0)
+            by(looked.answered_us + kLookAgainUs);
+    }
+    // More are to be forgotten than fit into this turn.
+    if (options_.max_ended > 0 && state_.ended.size() > options_.max_ended + kMostForgotten) by(now_us_ + kSecondUs);
+    if (options_.keep_ended_s > 0 && !state_.ended.empty())
+        by(std::max(state_.ended.begin()->first + options_.keep_ended_s * kSecondUs, now_us_ + kSecondUs));
     if (changed_ && !recovering_ && !state_.queue.empty()) by(next_pass_us_);
     return wake;
 }

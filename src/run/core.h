@@ -67,9 +67,16 @@ struct Answered {
 struct Listed {
     Listing listing;  // asked_seq as it stood in Turn::list; nothing and not complete when the call failed
 };
+struct SawCheckpoints {
+    RunId run;
+    std::uint64_t asked = 0;             // as it stood in the Look
+    std::optional<CheckpointView> view;  // none: the folder could not be read
+};
 
 struct Command {
-    std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered, Listed> what;
+    std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered, Listed,
+                 SawCheckpoints>
+        what;
     std::string actor = "core";  // "user/u-3 key/k-9 via console"
     std::string trace{};
     std::optional<std::uint64_t> if_version{};  // of the run; another one is a conflict
@@ -93,8 +100,16 @@ struct Effect {
     std::int64_t grace_s = 0;
 };
 
+// What lies in the run's checkpoint folder is wanted, and comes back as SawCheckpoints. The folder may be on a machine
+// that does not answer: nobody waits for it but the decision that needs it.
+struct Look {
+    RunId run;
+    std::uint64_t asked = 0;
+};
+
 struct Turn {
     std::vector<Result<Ack>> acks;  // one for each command
+    std::vector<Look> looks;
     std::vector<Effect> effects;
     std::optional<std::uint64_t> list;  // list_ours(), and come back with this as asked_seq
     std::int64_t wake_us = 0;           // call turn() again by then; 0: when something happens
@@ -105,8 +120,14 @@ struct CoreOptions {
     std::string site = "local";  // five of [a-z2-7], drawn once at install
     std::string log_root;
     SchedulerOptions scheduler;
-    std::uint64_t snapshot_every = 10'000;  // records
-    std::function<CheckpointView(const Run&)> look_at_checkpoints;
+    std::uint64_t snapshot_every = 10'000;         // records
+    std::size_t snapshot_piece_bytes = 256 << 10;  // written at a time; about 4 ms
+    // More wait: refused as exhausted.
+    std::size_t max_queued = 50'000;
+    // Ended runs that are kept, with their graphs' steps, and for how long; 0: for ever. Later ones push the oldest
+    // out.
+    std::size_t max_ended = 100'000;
+    std::int64_t keep_ended_s = 0;
 };
 
 class Core {
@@ -136,6 +157,7 @@ private:
     Result<Ack> on(const SawNodes& saw);
     Result<Ack> on(const Answered& answered);
     Result<Ack> on(const Listed& listed);
+    Result<Ack> on(const SawCheckpoints& saw);
 
     RunId submit_one(RunSpec spec, std::string key, RunId parent, std::string step, std::vector<RunId> needs);
     void emit(RecordBody body);
@@ -143,6 +165,10 @@ private:
     void settle();
     void fire_timers();
     void start_runs();
+    void forget_runs();
+    const CheckpointView* checkpoints_of(const Run& run);
+    Status write_snapshot();
+    void withdraw_notices(const std::string& node);
     void look_at_runs_on(const std::string& node);
     Ack ack(RunId run) const;
     Effect effect_of(const OperationId& id, const Operation& operation) const;
@@ -162,6 +188,22 @@ private:
     std::int64_t next_pass_us_ = 0, next_list_us_ = 0, last_list_us_ = 0;
     std::uint64_t snapshot_seq_ = 0;
     ListingMemory memory_;
+
+    // What is known of checkpoint folders; forgotten at a restart, and then asked again.
+    struct Looked {
+        std::uint64_t asked = 0;
+        std::int64_t asked_us = 0, answered_us = 0;  // 0: not yet
+        std::size_t attempts = 0;                    // of the run, when it was asked
+        bool leaving = false;                        // every rank had left when it was asked
+        std::optional<CheckpointView> view;
+    };
+    std::map<RunId, Looked> looked_;
+    std::vector<Look> looks_;
+    std::uint64_t looks_made_ = 0;
+
+    std::optional<StateWriter> snapshot_;  // while it is being written
+    std::vector<std::string> piece_digests_;
+    std::int64_t next_piece_us_ = 0;
 };
 
 }  // namespace stoker

@@ -14,10 +14,6 @@ namespace {
 // With these, the places of the largest gang fit into one record.
 constexpr std::size_t kMaxNodeName = 64;
 
-Error no_run(RunId run) {
-    return Error(ErrorKind::not_found, "there is no run " + run.text());
-}
-
 Error wrong_state(const Run& run, std::string_view what) {
     return Error(ErrorKind::conflict,
                  fmt::format("{} is {} and cannot be {}", run.id.text(), to_string(run.state), what));
@@ -122,6 +118,12 @@ Result<Ack> Core::on(const Submit& submit) {
                      fmt::format("the spec has {} bytes, at most {} are kept", size, kMaxBodyBytes - 2048), {},
                      "put scripts and long lists into files, or split the graph");
     const RunSpec& spec = submit.spec;
+    const std::size_t more = std::max<std::size_t>(spec.steps.size(), 1);
+    if (state_.queue.size() + more > options_.max_queued)
+        return Error(ErrorKind::exhausted,
+                     fmt::format("{} runs wait already and {} more would be, at most {} may", state_.queue.size(), more,
+                                 options_.max_queued),
+                     {}, "wait until some have started, or cancel what is not needed");
     const RunId id = submit_one(spec, submit.key, {}, {}, {});
     if (spec.kind == RunKind::graph) {
         TRY(const auto order, order_of_steps(spec));
@@ -138,7 +140,7 @@ Result<Ack> Core::on(const Submit& submit) {
 
 Result<Ack> Core::on(const CancelRun& cancel) {
     const Run* run = state_.find(cancel.run);
-    if (run == nullptr) return no_run(cancel.run);
+    if (run == nullptr) return no_such_run(state_, cancel.run);
     if (run->state == RunState::cancelling || run->state == RunState::cancelled) {
         Ack again = ack(run->id);
         again.repeated = true;
@@ -151,7 +153,7 @@ Result<Ack> Core::on(const CancelRun& cancel) {
 
 Result<Ack> Core::on(const HoldRun& hold) {
     const Run* run = state_.find(hold.run);
-    if (run == nullptr) return no_run(hold.run);
+    if (run == nullptr) return no_such_run(state_, hold.run);
     if (is_terminal(run->state)) return wrong_state(*run, hold.held ? "held" : "released");
     if (run->held != hold.held) emit(RunHeld{run->id, hold.held});
     return ack(run->id);
@@ -159,7 +161,7 @@ Result<Ack> Core::on(const HoldRun& hold) {
 
 Result<Ack> Core::on(const EvictRun& evict) {
     const Run* run = state_.find(evict.run);
-    if (run == nullptr) return no_run(evict.run);
+    if (run == nullptr) return no_such_run(state_, evict.run);
     if (evict.notice_s < 0 || evict.notice_s > 86400)
         return Error(ErrorKind::invalid, fmt::format("a notice of {} s, expected 0 to 86400", evict.notice_s));
     const Attempt* attempt = run->live_attempt();
@@ -171,14 +173,15 @@ Result<Ack> Core::on(const EvictRun& evict) {
 
 Result<Ack> Core::on(const RenewLease& renew) {
     const Run* run = state_.find(renew.run);
-    if (run == nullptr) return no_run(renew.run);
+    if (run == nullptr) return no_such_run(state_, renew.run);
     if (run->lease.stop_at_us == 0) return Error(ErrorKind::conflict, renew.run.text() + " has no lease to renew");
     const Attempt* attempt = run->live_attempt();
-    if (is_terminal(run->state) || (attempt != nullptr && attempt->notice == Cause::lease))
-        return wrong_state(*run, "renewed");
+    if (is_terminal(run->state) || (attempt != nullptr && attempt->end_us != 0)) return wrong_state(*run, "renewed");
     std::int64_t stop = renew.stop_at_us;
     if (run->lease.hard_max_at_us > 0) stop = std::min(stop, run->lease.hard_max_at_us);
     if (stop <= now_us_) return Error(ErrorKind::invalid, "the new end of the lease has passed already");
+    // It goes on, and is told anew before the new end.
+    if (attempt != nullptr && attempt->notice == Cause::lease) emit(NoticeWithdrawn{{run->id, attempt->number}});
     emit(LeaseMoved{run->id, stop, false});
     return ack(run->id);
 }
@@ -192,8 +195,26 @@ Result<Ack> Core::on(const SetNode& set) {
         return Error(ErrorKind::conflict, printable(set.node) + " is lost; it returns when the driver sees it again");
     if (found->second.state != set.state)
         emit(NodeMoved{set.node, set.state, set.state == NodeState::draining ? Cause::held : Cause::none});
+    if (set.state == NodeState::ready) withdraw_notices(set.node);
     changed_ = true;
     return Ack{};
+}
+
+// The machine stays after all: what has not been ended goes on.
+void Core::withdraw_notices(const std::string& node) {
+    std::vector<AttemptId> spared;
+    for (const RunId id : state_.live) {
+        const Attempt& attempt = state_.find(id)->attempts.back();
+        if (attempt.notice != Cause::evicted || attempt.end_us != 0 || attempt.unheard) continue;
+        const bool there = std::any_of(attempt.places.begin(), attempt.places.end(),
+                                       [&](const RankPlace& place) { return place.node == node; });
+        const bool others = std::any_of(attempt.places.begin(), attempt.places.end(), [&](const RankPlace& place) {
+            const auto found = state_.nodes.find(place.node);
+            return found != state_.nodes.end() && found->second.cause == Cause::evicted;
+        });
+        if (there && !others) spared.push_back({id, attempt.number});
+    }
+    for (const AttemptId& attempt : spared) emit(NoticeWithdrawn{attempt});
 }
 
 void Core::look_at_runs_on(const std::string& node) {
@@ -218,6 +239,13 @@ Result<Ack> Core::on(const SawFact& saw) {
         if (fact.kind == FactKind::node_lost) {
             emit(NodeMoved{fact.node, NodeState::lost, Cause::node_lost});
             look_at_runs_on(fact.node);
+            return Ack{};
+        }
+        if (fact.seconds < 0) {
+            // Taken back. A node that a person drains meanwhile stays drained.
+            if (found->second.state == NodeState::draining && found->second.cause == Cause::evicted)
+                emit(NodeMoved{fact.node, NodeState::ready, Cause::none});
+            withdraw_notices(fact.node);
             return Ack{};
         }
         emit(NodeMoved{fact.node, NodeState::draining, Cause::evicted});

@@ -28,13 +28,15 @@ protected:
         std::filesystem::remove_all(folder_);
     }
     void open(std::uint64_t snapshot_every = 10'000) {
+        open(CoreOptions{.site = "tests", .log_root = "/logs", .snapshot_every = snapshot_every});
+    }
+    void open(CoreOptions options) {
         core_.reset();
         journal_.reset();
         auto journal = Journal::open(folder_, {});
         ASSERT_TRUE(journal) << journal.error().text();
         journal_ = std::move(*journal);
-        auto core =
-            Core::open(*journal_, {.site = "tests", .log_root = "/logs", .snapshot_every = snapshot_every}, now_us_);
+        auto core = Core::open(*journal_, std::move(options), now_us_);
         ASSERT_TRUE(core) << core.error().text();
         core_ = std::move(*core);
     }
@@ -304,6 +306,179 @@ TEST_F(CoreTest, AnEvictionSignalsThenStopsThenQueuesAgain) {
     ASSERT_TRUE(answer(effect(Verb::cancel)->operation, Certainty::confirmed));
     EXPECT_EQ(core_->state().find(run)->attempts[0].cause, Cause::preempted);
     EXPECT_EQ(core_->state().find(run)->attempts.size(), 2U);  // there is room: it starts at once
+}
+
+// Waiting for a checkpoint that nobody will write keeps others from the machine for nothing.
+TEST_F(CoreTest, ANoticeThatNobodyHearsEndsTheAttemptAtOnce) {
+    machine();
+    const RunId run = tell(Submit{.spec = job()})->run;
+    ASSERT_TRUE(answer(effect(Verb::launch)->operation, Certainty::confirmed));
+    ASSERT_TRUE(tell(EvictRun{run, 3600}));
+    ASSERT_TRUE(answer(effect(Verb::notify)->operation, Certainty::rejected));
+    ASSERT_NE(effect(Verb::cancel), nullptr);
+    ASSERT_TRUE(answer(effect(Verb::cancel)->operation, Certainty::confirmed));
+    EXPECT_EQ(core_->state().find(run)->attempts[0].cause, Cause::preempted);
+}
+
+// A lease was paid for to its end, whoever hears of it; and it is over then, not a grace later.
+TEST_F(CoreTest, ALeaseEndsOnTimeAndMayBeRenewedAfterTheNotice) {
+    machine();
+    RunSpec spec = job();
+    spec.lease.stop_after_s = 1000;
+    spec.grace_s = 30;
+    const RunId run = tell(Submit{.spec = spec})->run;
+    const std::int64_t began = now_us_;
+    ASSERT_TRUE(answer(effect(Verb::launch)->operation, Certainty::confirmed));
+    tick(965);
+    ASSERT_NE(effect(Verb::notify), nullptr);
+    ASSERT_TRUE(answer(effect(Verb::notify)->operation, Certainty::rejected));
+    EXPECT_EQ(effect(Verb::cancel), nullptr);
+    ASSERT_TRUE(tell(RenewLease{run, began + 2000 * kSecondUs}));
+    EXPECT_EQ(state_of(run), RunState::running);
+    now_us_ = began + 1999 * kSecondUs;
+    tick(0);
+    EXPECT_NE(effect(Verb::notify), nullptr);
+    EXPECT_EQ(state_of(run), RunState::checkpointing);
+    tick(1);
+    ASSERT_NE(effect(Verb::cancel), nullptr);
+    ASSERT_TRUE(answer(effect(Verb::cancel)->operation, Certainty::confirmed));
+    EXPECT_EQ(state_of(run), RunState::expired);
+    EXPECT_EQ(core_->state().find(run)->cause, Cause::lease);
+}
+
+// A spot machine that is not taken after all: what runs there goes on, and its exit codes are its own again.
+TEST_F(CoreTest, ANoticeThatIsTakenBackLeavesTheWorkAlone) {
+    machine();
+    const RunId run = tell(Submit{.spec = job()})->run;
+    const OperationId op = effect(Verb::launch)->operation;
+    ASSERT_TRUE(answer(op, Certainty::confirmed));
+    Fact notice{.cursor = ++cursor_, .kind = FactKind::notice, .cause = Cause::evicted, .seconds = 300, .node = "n1"};
+    ASSERT_TRUE(tell(SawFact{notice}));
+    EXPECT_EQ(state_of(run), RunState::checkpointing);
+    ASSERT_TRUE(answer(effect(Verb::notify)->operation, Certainty::confirmed));
+    notice.cursor = ++cursor_;
+    notice.seconds = -1;
+    ASSERT_TRUE(tell(SawFact{notice}));
+    EXPECT_EQ(state_of(run), RunState::running);
+    tick(600);
+    EXPECT_EQ(effect(Verb::cancel), nullptr);
+    ASSERT_TRUE(tell(SawFact{fact(FactKind::rank_ended, op, Cause::ok)}));
+    ASSERT_TRUE(tell(SawFact{fact(FactKind::gang_ended, op, Cause::ok)}));
+    EXPECT_EQ(state_of(run), RunState::succeeded);
+}
+
+// A checkpoint folder that hangs may cost its own run time, and nobody else anything; and nothing that is in it.
+TEST_F(CoreTest, ACheckpointFolderIsAskedForAndNeverWaitedFor) {
+    machine(1);
+    RunSpec spec = job();
+    spec.checkpoint.folder = "/nfs/ck";
+    const RunId run = tell(Submit{.spec = spec})->run;
+    ASSERT_EQ(turn_.looks.size(), 1U);
+    const Look look = turn_.looks[0];
+    EXPECT_EQ(effect(Verb::launch), nullptr);
+    tick(1);
+    EXPECT_TRUE(turn_.looks.empty());  // once
+    tick(15);
+    const RunId other = tell(Submit{.spec = job()})->run;
+    ASSERT_NE(effect(Verb::launch), nullptr);
+    EXPECT_EQ(effect(Verb::launch)->attempt.run, other);
+    const OperationId op = effect(Verb::launch)->operation;
+    ASSERT_TRUE(answer(op, Certainty::confirmed));
+    ASSERT_TRUE(tell(SawCheckpoints{run, look.asked, CheckpointView{.newest = "/nfs/ck/step-7", .step = 7}}));
+    ASSERT_TRUE(tell(SawFact{fact(FactKind::rank_ended, op, Cause::ok)}));
+    ASSERT_TRUE(tell(SawFact{fact(FactKind::gang_ended, op, Cause::ok)}));
+    for (int i = 0; i < 3 && effect(Verb::launch) == nullptr; ++i) {
+        const auto looks = turn_.looks;
+        if (looks.empty()) {
+            tick(1);
+        } else {
+            ASSERT_TRUE(
+                tell(SawCheckpoints{run, looks[0].asked, CheckpointView{.newest = "/nfs/ck/step-7", .step = 7}}));
+        }
+    }
+    ASSERT_NE(effect(Verb::launch), nullptr);
+    EXPECT_EQ(core_->state().find(run)->attempts[0].resume_from, "/nfs/ck/step-7");
+}
+
+// A queue without a bound fills memory and disk; a run that nobody waits for any more should not start.
+TEST_F(CoreTest, TheQueueIsBoundedInLengthAndInTime) {
+    open(CoreOptions{.site = "tests", .max_queued = 2});
+    ASSERT_TRUE(tell(Listed{{.asked_seq = core_->state().seq, .ours = {}}}));
+    RunSpec spec = job();
+    spec.queue_timeout_s = 60;
+    const RunId run = tell(Submit{.spec = spec})->run;
+    ASSERT_TRUE(tell(Submit{.spec = job()}));
+    const auto refused = tell(Submit{.spec = job()});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind(), ErrorKind::exhausted);
+    EXPECT_THAT(refused.error().text(), HasSubstr("2 runs wait already"));
+    tick(60);
+    EXPECT_EQ(state_of(run), RunState::expired);
+    EXPECT_EQ(core_->state().find(run)->cause, Cause::no_capacity);
+}
+
+// Memory is bounded; what is forgotten is still in the journal, and a restart forgets the same.
+TEST_F(CoreTest, EndedRunsAreForgottenOldestFirst) {
+    open(CoreOptions{.site = "tests", .max_ended = 2});
+    std::vector<RunId> runs;
+    for (int i = 0; i < 4; ++i) {
+        runs.push_back(tell(Submit{.spec = job(), .key = std::to_string(i)})->run);
+        ASSERT_TRUE(tell(CancelRun{runs.back()}));
+    }
+    EXPECT_EQ(core_->state().find(runs[1]), nullptr);
+    EXPECT_NE(core_->state().find(runs[2]), nullptr);
+    EXPECT_EQ(core_->state().keys.size(), 2U);
+    EXPECT_THAT(tell(CancelRun{runs[0]}).error().text(), HasSubstr("ended long ago"));
+    const std::string before = digest(core_->state());
+    open(CoreOptions{.site = "tests", .max_ended = 2});
+    EXPECT_EQ(core_->state().runs.size(), 2U);
+    EXPECT_EQ(tell(Submit{.spec = job()})->run.number, 5U);
+}
+
+// A large snapshot is written while runs go on changing and being forgotten; it has to be the state of one moment.
+TEST_F(CoreTest, ASnapshotInPiecesIsTheStateOfOneMoment) {
+    State state = core_->state();
+    std::uint64_t seq = state.seq;
+    const auto put = [&](RecordBody body) {
+        ASSERT_TRUE(state.apply({.seq = ++seq, .at_us = now_us_, .epoch = 1, .body = std::move(body)}));
+    };
+    for (std::uint64_t i = 1; i <= 9; ++i) put(RunSubmitted{.run = {i}, .spec = job(), .key = "", .step = ""});
+    const std::string expected = encode_state(state);
+    StateWriter writer(state);
+    std::string text = *writer.next(state, 1);
+    const auto change = [&](RecordBody body) {
+        writer.before_change(state, state.run_of(body));
+        put(std::move(body));
+    };
+    for (std::uint64_t i : {9, 1, 5})
+        change(RunMoved{.run = {i}, .event = RunEvent::cancel, .cause = Cause::cancelled});
+    change(RunForgotten{{5}});
+    change(RunSubmitted{.run = {10}, .spec = job(), .key = "", .step = ""});
+    while (const auto piece = writer.next(state, 1)) {
+        text += *piece;
+        if (state.find(RunId{8}) != nullptr && !is_terminal(state.find(RunId{8})->state))
+            change(RunMoved{.run = {8}, .event = RunEvent::cancel, .cause = Cause::cancelled});
+    }
+    EXPECT_EQ(text, expected);
+}
+
+// After a kill the pieces that were written are no snapshot; all of them are.
+TEST_F(CoreTest, ASnapshotInPiecesCountsWhenItIsWhole) {
+    open(CoreOptions{.site = "tests", .snapshot_every = 20, .snapshot_piece_bytes = 700});
+    for (int i = 0; i < 30; ++i) ASSERT_TRUE(tell(Submit{.spec = job()}));
+    EXPECT_FALSE(*journal_->newest_snapshot());
+    open(CoreOptions{.site = "tests", .snapshot_every = 20, .snapshot_piece_bytes = 700});
+    EXPECT_EQ(core_->state().runs.size(), 30U);
+    ASSERT_TRUE(tell(Submit{.spec = job()}));
+    for (int i = 0; i < 250; ++i) ASSERT_TRUE(tell(HoldRun{{1}, i % 2 == 0}));
+    const auto snapshot = journal_->newest_snapshot();
+    ASSERT_TRUE(snapshot && *snapshot);
+    const std::string before = digest(core_->state());
+    const auto decoded = decode_state((*snapshot)->state);
+    ASSERT_TRUE(decoded) << decoded.error().text();
+    EXPECT_EQ(decoded->seq, (*snapshot)->seq);
+    open();
+    EXPECT_EQ(core_->state().runs.size(), 31U);
 }
 
 // After a restart nothing is started before everything outside has been listed.

@@ -20,7 +20,6 @@
 #include "base/text.h"
 #include "io/clock.h"
 #include "io/process.h"
-#include "run/checkpoints.h"
 #include "run/engine_effects.h"
 #include "run/engine_site.h"
 #include "run/run_clock.h"
@@ -85,9 +84,9 @@ public:
                          .log_root = options_.folder + "/runs",
                          .scheduler = options_.scheduler,
                          .snapshot_every = options_.snapshot_every,
-                         .look_at_checkpoints = [folder = options_.folder](const Run& run) {
-                             return look_at_checkpoints(run_folder(folder, run.id).checkpoints(run.spec));
-                         }};
+                         .max_queued = options_.max_queued,
+                         .max_ended = options_.max_ended,
+                         .keep_ended_s = options_.keep_ended_s};
         TRY(core_, Core::open(*journal_, std::move(core), options_.wall_us()));
         clock_.emplace(options_.wall_us(), options_.monotonic_us(), core_->state().at_us);
         // Numbered anew: a driver's own cursors begin at its clock, and that may have been set back.
@@ -297,6 +296,7 @@ private:
         if (!turn->records.empty()) tell_watchers(turn->records);
         effects_->prune_after(turn->records, core_->state());
         for (Effect& effect : turn->effects) effects_->carry_out(std::move(effect), core_->state());
+        for (const Look& look : turn->looks) effects_->look(look, core_->state());
         if (turn->list) effects_->list(*turn->list);
         wake_us = turn->wake_us;
         return true;

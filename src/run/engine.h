@@ -38,6 +38,9 @@ struct EngineOptions {
     // It may not call stop().
     std::function<void(const Error&)> on_failure;
     std::uint64_t snapshot_every = 10'000;  // records
+    std::size_t max_queued = 50'000;        // runs; more are refused as exhausted
+    std::size_t max_ended = 100'000;        // runs that ended and are kept; the journal keeps all
+    std::int64_t keep_ended_s = 0;          // and for how long; 0: for ever
     // The clocks, and what happens before each turn; for tests. Empty: this machine's, nothing.
     std::function<std::int64_t()> wall_us, monotonic_us;
     std::function<void()> before_turn;

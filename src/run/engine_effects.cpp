@@ -1,7 +1,9 @@
 #include "run/engine_effects.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
+#include <thread>
 
 #include "base/text.h"
 #include "run/checkpoints.h"
@@ -24,21 +26,64 @@ constexpr double kReleaseRejectedS = 2;
 constexpr double kPruneLimitS = 20;
 constexpr std::size_t kMostPrunesWaiting = 1000;
 
+// Looks at folders that wait for a file system, at most; the others wait for one of them.
+constexpr std::size_t kMostLooks = 32;
+
 std::size_t part(std::size_t whole, std::size_t eighths) {
     return std::max<std::size_t>(1, whole * eighths / 8);
 }
 
 }  // namespace
 
+// Shared with threads that outlive the engine when their file system does not answer.
+struct EngineEffects::Looks {
+    struct Job {
+        Look look;
+        std::string folder;
+    };
+    std::mutex mutex;
+    Deliver deliver;  // none: stopped
+    std::deque<Job> waiting;
+    std::size_t running = 0;
+
+    static void work(const std::shared_ptr<Looks>& self) {
+        std::unique_lock lock(self->mutex);
+        while (self->deliver && !self->waiting.empty()) {
+            const Job job = std::move(self->waiting.front());
+            self->waiting.pop_front();
+            lock.unlock();
+            std::optional<CheckpointView> view = read_checkpoints(job.folder);
+            lock.lock();
+            if (self->deliver)
+                self->deliver(
+                    {.what = SawCheckpoints{job.look.run, job.look.asked, std::move(view)}, .actor = "driver"});
+        }
+        --self->running;
+    }
+};
+
 EngineEffects::EngineEffects(Driver& driver, const EngineOptions& options, Deliver deliver)
     : driver_(driver),
       options_(options),
       deliver_(std::move(deliver)),
+      looks_(std::make_shared<Looks>()),
       launches_("stoker-launch", part(options.max_effects, 3)),
       cancels_("stoker-cancel", part(options.max_effects, 3)),
       quick_("stoker-notify", part(options.max_effects, 2)),
       surveys_("stoker-survey", 2),
-      prunes_("stoker-prune", 1) {}
+      prunes_("stoker-prune", 1) {
+    looks_->deliver = deliver_;
+}
+
+void EngineEffects::look(const Look& look, const State& state) {
+    const Run* run = state.find(look.run);
+    if (run == nullptr) return;
+    const std::lock_guard guard(looks_->mutex);
+    looks_->waiting.push_back({look, run_folder(options_.folder, run->id).checkpoints(run->spec)});
+    if (looks_->running >= kMostLooks) return;
+    ++looks_->running;
+    std::thread([looks = looks_] { Looks::work(looks); }).detach();
+}
 
 void EngineEffects::answer(const Effect& effect, Outcome outcome) {
     deliver_({.what = Answered{effect.operation, std::move(outcome)}, .actor = "driver"});
@@ -182,10 +227,17 @@ void EngineEffects::prune(const std::string& folder, int keep) {
 
 void EngineEffects::stop() {
     {
-        const std::lock_guard guard(mutex_);
+        // A server that ends with its run would otherwise never remove what the run has left over.
+        std::unique_lock lock(mutex_);
+        pruned_.wait_for(lock, std::chrono::seconds(2), [&] { return pruning_.empty(); });
         stopping_ = true;
     }
     pruned_.notify_all();
+    {
+        const std::lock_guard guard(looks_->mutex);
+        looks_->deliver = nullptr;
+        looks_->waiting.clear();
+    }
     for (Lane* lane : {&launches_, &cancels_, &quick_, &surveys_, &prunes_}) lane->stop();
 }
 

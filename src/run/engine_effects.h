@@ -23,6 +23,8 @@ public:
     // From the core's thread; none waits.
     void carry_out(Effect effect, const State& state);
     void list(std::uint64_t asked_seq);
+    // At a checkpoint folder. It may never answer, and nobody ever waits for it, not even stop().
+    void look(const Look& look, const State& state);
     void discover();  // unless one is under way
     // Checkpoints of the attempts that these records ended, unless a live run has the same folder.
     void prune_after(std::span<const Record> records, const State& state);
@@ -47,6 +49,8 @@ private:
     bool discovering_ = false, stopping_ = false;
     std::string driver_error_;
 
+    struct Looks;
+    const std::shared_ptr<Looks> looks_;
     Lane launches_, cancels_, quick_, surveys_, prunes_;
 };
 

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -10,41 +13,143 @@
 namespace stoker {
 namespace {
 
-constexpr int kFutures = 64;
+constexpr std::size_t kFutures = 64;
 constexpr std::size_t kMostAhead = 500;     // runs that are followed; with more nothing is said
-constexpr std::size_t kEnoughHistory = 3;   // ended runs of the same name
+constexpr std::size_t kEnoughOfName = 3;    // ended runs of the same name, where there is a limit to go by
+constexpr std::size_t kEnoughOfAll = 20;    // ended runs of any name, where there is nothing else
+constexpr double kWeightOfAll = 3;          // all names together count as so many runs of each
 constexpr double kUsualShareOfLimit = 0.6;  // of a timeout or lease, where there is no history (design, section 8.7)
+// What few runs teach is off as a whole, not run by run: in each future all lengths are longer or shorter by a factor
+// whose logarithm spreads by this share of the lengths' own. Tuned on the first half of bench/run/philly (bench_eta).
+constexpr double kUncertainty = 0.85;
+// Of all futures together: so that a question costs at most about 100 ms, whatever waits. A gang that is placed counts
+// as kPlacing.
+constexpr std::int64_t kMostSteps = 1'500'000, kPlacing = 30;
+constexpr std::size_t kFewestFutures = 16;
+constexpr double kNoEnd = 1e15;
 
-// One way in which things may go on: what runs ends, those ahead start in their order.
-class Future {
+// How long runs take that took at least so long already. Kaplan and Meier 1958: what still runs counts as longer than
+// its age, or else the lengths learned first would be the short ones only. Beyond the longest that ended the tail goes
+// on like 1/t, the usual shape of run times.
+class Lengths {
 public:
-    Future(const State& state, const FleetView& view, std::int64_t now_us, const SchedulerOptions& options,
-           std::uint64_t seed)
-        : state_(state), view_(view), now_us_(now_us), placer_(view.fleet, options.policy, {}, 0), random_(seed) {}
-
-    // Seconds until the last of `queue` starts; nothing when something ahead has no end to be told.
-    std::optional<double> start_of_last(const std::vector<const Run*>& queue) {
-        for (const RunId id : state_.live) hold(*state_.find(id));
-        double at = 0;
-        for (const Run* run : queue) {
-            const auto shape = view_.shape_of(run->spec.per_rank);
-            if (!shape) return {};
-            const Gang gang{.shape = *shape, .ranks = run->spec.ranks, .nodes = run->spec.nodes};
-            auto placements = place_gang(placer_, view_.fleet.nodes.size(), gang);
-            while (placements.empty()) {
-                if (ends_.empty() || ends_.begin()->first >= kNoEnd) return {};
-                auto first = ends_.extract(ends_.begin());
-                at = std::max(at, first.key());
-                release_gang(placer_, first.mapped().placements, first.mapped().shape);
-                placements = place_gang(placer_, view_.fleet.nodes.size(), gang);
-            }
-            ends_.emplace(at + duration(*run, 0), Held{std::move(placements), *shape});
+    void ended(double s) { ends_.push_back(s); }
+    void runs_for(double s) { ages_.push_back(s); }
+    std::size_t size() const { return ends_.size(); }
+    double spread() const { return spread_; }  // standard deviation of the logarithms
+    void sort() {
+        std::sort(ends_.begin(), ends_.end());
+        std::sort(ages_.begin(), ages_.end());
+        double sum = 0, squares = 0;
+        for (const double end : ends_) {
+            const double log = std::log(std::max(end, 1.0));
+            sum += log;
+            squares += log * log;
         }
-        return at;
+        const double n = std::max<double>(static_cast<double>(ends_.size()), 1);
+        spread_ = std::sqrt(std::max(squares / n - sum / n * (sum / n), 0.0));
+        survival_.resize(ends_.size());
+        double log_survival = 0;
+        for (std::size_t i = 0; i < ends_.size(); ++i) {
+            const double older =
+                static_cast<double>(ages_.end() - std::lower_bound(ages_.begin(), ages_.end(), ends_[i]));
+            const double at_risk = static_cast<double>(ends_.size() - i) + older;
+            // Half a run more, so that the last one leaves something over.
+            log_survival += std::log1p(-1 / (at_risk + 0.5));
+            survival_[i] = std::exp(log_survival);
+        }
+    }
+    // Of the whole, given that `age` is over.
+    double draw(double age, SplitMix& random) const {
+        const auto first = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), age) - ends_.begin());
+        const double before = first == 0 ? 1 : survival_[first - 1];
+        const double level = before * random.uniform();
+        // The first end at which fewer than `level` are left.
+        const auto at = std::lower_bound(survival_.begin() + static_cast<std::ptrdiff_t>(first), survival_.end(), level,
+                                         std::greater<>());
+        if (at != survival_.end()) return ends_[static_cast<std::size_t>(at - survival_.begin())];
+        const double last = ends_.empty() ? age : std::max(ends_.back(), age);
+        const double left = ends_.empty() || first == ends_.size() ? before : survival_.back();
+        return std::max(last, 1.0) * left / level;
     }
 
 private:
-    static constexpr double kNoEnd = 1e15;
+    std::vector<double> ends_, ages_, survival_;
+    double spread_ = 0;
+};
+
+struct History {
+    std::map<std::string, Lengths> of_name;
+    Lengths of_all;
+
+    History(const State& state, std::int64_t now_us) {
+        for (const auto& [name, list] : state.durations_us) {
+            Lengths& lengths = of_name[name];
+            for (const std::int64_t us : list) {
+                lengths.ended(static_cast<double>(us) / 1e6);
+                of_all.ended(static_cast<double>(us) / 1e6);
+            }
+        }
+        for (const RunId id : state.live) {
+            const Run& run = *state.find(id);
+            const double age = static_cast<double>(now_us - run.attempts.back().created_us) / 1e6;
+            of_name[run.spec.name].runs_for(age);
+            of_all.runs_for(age);
+        }
+        for (auto& [name, lengths] : of_name) lengths.sort();
+        of_all.sort();
+    }
+};
+
+// One way in which things may go on: what runs ends, those that wait start in their order.
+class Future {
+public:
+    Future(const State& state, const FleetView& view, const History& history, std::int64_t now_us,
+           const SchedulerOptions& options, std::uint64_t seed)
+        : state_(state),
+          view_(view),
+          history_(history),
+          now_us_(now_us),
+          placer_(view.fleet, options.policy, {}, 0),
+          random_(seed),
+          tilt_(kUncertainty * random_.normal()) {}
+
+    // Seconds until the last of `queue` starts; nothing when something ahead has no end to be told, or no steps are
+    // left.
+    std::optional<double> start_of_last(const std::vector<const Run*>& queue, std::int64_t& steps) {
+        for (const RunId id : state_.live) hold(*state_.find(id));
+        double at = 0;
+        std::vector<const Run*> waiting = queue;
+        for (;;) {
+            // In order; what is in front and does not fit keeps no small run from what is left beside it.
+            std::set<decltype(Gang{}.key())> too_large;
+            for (auto each = waiting.begin(); each != waiting.end();) {
+                if (--steps <= 0) return {};
+                const auto shape = view_.shape_of((*each)->spec.per_rank);
+                if (!shape) return {};
+                const Gang gang{.shape = *shape, .ranks = (*each)->spec.ranks, .nodes = (*each)->spec.nodes};
+                std::vector<Placement> placements;
+                if (!too_large.contains(gang.key())) {
+                    placements = place_gang(placer_, view_.fleet.nodes.size(), gang);
+                    steps -= kPlacing;
+                }
+                if (placements.empty()) {
+                    too_large.insert(gang.key());
+                    ++each;
+                    continue;
+                }
+                if (*each == queue.back()) return at;
+                ends_.emplace(at + length(**each, 0), Held{std::move(placements), *shape});
+                each = waiting.erase(each);
+            }
+            if (ends_.empty() || ends_.begin()->first >= kNoEnd) return {};
+            auto first = ends_.extract(ends_.begin());
+            at = std::max(at, first.key());
+            release_gang(placer_, first.mapped().placements, first.mapped().shape);
+        }
+    }
+
+private:
     struct Held {
         std::vector<Placement> placements;
         TaskShape shape;
@@ -61,25 +166,25 @@ private:
             held.placements.push_back(placement);
         }
         const double age = static_cast<double>(now_us_ - run.attempts.back().created_us) / 1e6;
-        ends_.emplace(duration(run, age), std::move(held));
+        ends_.emplace(length(run, age), std::move(held));
     }
 
     // What is left of a run that has run for `age` seconds.
-    double duration(const Run& run, double age) {
+    double length(const Run& run, double age) {
         const double limit = limit_s(run);
-        const auto history = state_.durations_us.find(run.spec.name);
-        if (history != state_.durations_us.end() && history->second.size() >= kEnoughHistory) {
-            std::vector<double> longer;
-            for (const std::int64_t us : history->second)
-                if (static_cast<double>(us) / 1e6 > age) longer.push_back(static_cast<double>(us) / 1e6 - age);
-            // Older than any before: as long again as it has run is the usual guess for heavy tails.
-            const double left = longer.empty() ? age * random_.uniform() : longer[random_.below(longer.size())];
-            return limit > 0 ? std::min(left, std::max(limit - age, 1.0)) : left;
+        const auto named = history_.of_name.find(run.spec.name);
+        const std::size_t known = named == history_.of_name.end() ? 0 : named->second.size();
+        if (known < kEnoughOfName && limit > 0) {
+            // Around the usual share of its limit, from a fifth of that to the limit itself.
+            const double whole = limit * (kUsualShareOfLimit + 0.4 * (2 * random_.uniform() - 1));
+            return whole > age ? whole - age : std::max((limit - age) * random_.uniform(), 1.0);
         }
-        if (limit <= 0) return kNoEnd;
-        // Around the usual share of its limit, from a fifth of that to the limit itself.
-        const double whole = limit * (kUsualShareOfLimit + 0.4 * (2 * random_.uniform() - 1));
-        return whole > age ? whole - age : std::max((limit - age) * random_.uniform(), 1.0);
+        const bool any = history_.of_all.size() >= kEnoughOfAll;
+        if (known < kEnoughOfName && !any) return kNoEnd;
+        const bool own = !any || random_.uniform() * (static_cast<double>(known) + kWeightOfAll) >= kWeightOfAll;
+        const Lengths& lengths = own && known > 0 ? named->second : history_.of_all;
+        const double left = std::exp(tilt_ * lengths.spread()) * std::max(lengths.draw(age, random_) - age, 0.0);
+        return limit > 0 ? std::min(left, std::max(limit - age, 1.0)) : left;
     }
     double limit_s(const Run& run) const {
         double limit = static_cast<double>(run.spec.timeout_s);
@@ -90,9 +195,11 @@ private:
 
     const State& state_;
     const FleetView& view_;
+    const History& history_;
     std::int64_t now_us_;
     Placer placer_;
     SplitMix random_;
+    double tilt_;                       // of all lengths of this future, in spreads
     std::multimap<double, Held> ends_;  // by seconds from now
 };
 
@@ -116,23 +223,30 @@ Eta eta(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
     }
     if (queue.empty() || queue.back()->id != id) return {.p50_s = 0, .p90_s = 0, .text = {}};  // it starts now
     const FleetView view = view_of(state);
+    const History history(state, now_us);
     std::vector<double> starts;
-    for (int i = 0; i < kFutures; ++i) {
+    std::size_t drawn = 0;
+    for (std::int64_t steps = kMostSteps; drawn < kFutures && steps > 0; ++drawn) {
         // The same state gives the same answer.
-        Future future(state, view, now_us, options,
-                      SplitMix::mix(state.seq * kFutures + static_cast<std::uint64_t>(i)));
-        if (const auto at = future.start_of_last(queue)) starts.push_back(*at);
+        Future future(state, view, history, now_us, options, SplitMix::mix(state.seq * kFutures + drawn));
+        const auto at = future.start_of_last(queue, steps);
+        if (steps <= 0) break;
+        if (at) starts.push_back(*at);
     }
+    if (drawn < kFewestFutures)
+        return {.p50_s = {},
+                .p90_s = {},
+                .text = fmt::format("no estimate: too much is ahead ({} runs)", queue.size() - 1)};
     std::sort(starts.begin(), starts.end());
     const auto quantile = [&](double share) -> std::optional<double> {
-        const auto at = static_cast<std::size_t>(share * kFutures);
+        const auto at = static_cast<std::size_t>(share * static_cast<double>(drawn));
         return at < starts.size() ? std::optional(starts[at]) : std::nullopt;
     };
     Eta eta{.p50_s = quantile(0.5), .p90_s = quantile(0.9), .text = {}};
     if (!eta.p50_s)
         eta.text = "no estimate: something ahead has neither a timeout, nor a lease, nor earlier runs of its name";
     else if (!eta.p90_s)
-        eta.text = fmt::format("in {} of {} futures it does not start", kFutures - starts.size(), kFutures);
+        eta.text = fmt::format("in {} of {} futures it does not start", drawn - starts.size(), drawn);
     return eta;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "run/import_report.h"
@@ -13,9 +14,13 @@ using import_detail::least_of;
 using import_detail::shown;
 
 constexpr int kDstackRestarts = 20;
+// One rank is one node, and all of them are reached through this machine.
 constexpr const char* kDstackVariables =
     "export DSTACK_NODE_RANK=\"$RANK\" DSTACK_NODES_NUM=\"$WORLD_SIZE\" DSTACK_MASTER_NODE_IP=\"$MASTER_ADDR\" "
-    "DSTACK_RUN_NAME=\"$STOKER_RUN\"\n";
+    "DSTACK_RUN_NAME=\"$STOKER_RUN\" DSTACK_RUN_ID=\"$STOKER_RUN\" DSTACK_MPI_HOSTFILE=\"$STOKER_HOSTFILE\" "
+    "DSTACK_WORKING_DIR=\"$PWD\" DSTACK_GPUS_PER_NODE={gpus} DSTACK_GPUS_NUM=$(( {gpus} * WORLD_SIZE ))\n"
+    "DSTACK_NODES_IPS=\"$(_i=0; while [ $_i -lt \"$WORLD_SIZE\" ]; do echo \"$MASTER_ADDR\"; _i=$((_i+1)); done)\"\n"
+    "export DSTACK_NODES_IPS\n";
 
 class DstackReader {
 public:
@@ -39,7 +44,8 @@ public:
         }
         if (script.empty()) problems_.push_back({"the task has no commands: there is nothing to start", "", root_.pos});
         if (!problems_.empty()) return Error(ErrorKind::invalid, std::move(problems_));
-        if (script.find("DSTACK_") != std::string::npos) script.insert(0, kDstackVariables);
+        const std::string gpus = std::to_string(static_cast<int>(std::ceil(out_.run.gpus.value_or(0))));
+        script.insert(0, replace_all(kDstackVariables, "{gpus}", gpus));
         out_.run.command.script = true;
         // dstack joins the commands by &&.
         out_.run.command.interpreter = {out_.run.image.empty() ? "bash" : "sh", "-e", "-c"};
@@ -237,7 +243,11 @@ private:
                 const std::string least = least_of(plain);
                 const bool memory =
                     upper(part).find("GB") != std::string::npos || upper(part).find("TB") != std::string::npos;
-                if (memory) {
+                const std::string vendor = lower(part);
+                if (vendor == "nvidia" || vendor == "amd" || vendor == "google" || vendor == "tenstorrent") {
+                    if (vendor != "nvidia")
+                        drop(pos, path + ": " + shown(node), "a GPU is asked for by its model, not by who makes it");
+                } else if (memory) {
                     drop(pos, path + ": " + shown(node), "a GPU is asked for by its model, not by its memory");
                 } else if (!least.empty() && least.find_first_not_of("0123456789") == std::string::npos) {
                     if (!number(node, path, least, 0, 16, count)) return;

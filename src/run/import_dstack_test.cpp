@@ -67,7 +67,16 @@ TEST(ImportDstack, ADevEnvironmentIsKeptOpen) {
     ASSERT_TRUE(task) << task.error().text();
     EXPECT_EQ(task->run.run_class, RunClassWord::interactive);
     EXPECT_EQ(task->run.gpu, "A10G");
-    EXPECT_EQ(task->run.command.words.front().text, "make\nexec sleep infinity");
+    EXPECT_TRUE(task->run.command.words.front().text.ends_with("\nmake\nexec sleep infinity"));
+    EXPECT_NE(task->run.command.words.front().text.find("DSTACK_GPUS_PER_NODE=1 "), std::string::npos);
+}
+
+// A vendor in the short form is no model, and no GPU would ever be found that is called so.
+TEST(ImportDstack, AVendorIsNoModel) {
+    const auto task = dstack("type: task\ncommands: [ls]\nresources: {gpu: 'nvidia:A100:80GB:2'}\n");
+    ASSERT_TRUE(task) << task.error().text();
+    EXPECT_EQ(task->run.gpu, "A100");
+    EXPECT_EQ(task->run.gpus.value_or(0), 2);
 }
 
 TEST(ImportDstack, Mistakes) {

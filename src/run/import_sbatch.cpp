@@ -14,6 +14,7 @@ namespace stoker {
 namespace {
 
 using sbatch::kSbatchOptions;
+using sbatch::kSrunFunction;
 using sbatch::SbatchKey;
 using sbatch::SbatchOption;
 
@@ -67,22 +68,6 @@ bool calls_srun(std::string_view line) {
     }
     return false;
 }
-
-// Every rank runs the script, so srun has nothing to start any more: its options go, its command runs.
-constexpr const char* kSrunFunction = R"(srun() {
-  while [ $# -gt 0 ]; do
-    case "$1" in
-      --) shift; break;;
-      --*=*) shift;;
-      --ntasks|--nodes|--cpus-per-task|--ntasks-per-node|--gpus|--gpus-per-node|--gpus-per-task|--gres|--mem|--mem-per-cpu|--time|--partition|--account|--qos|--mpi|--output|--error|--input|--job-name|--chdir|--export|--container-image|--container-mounts|--cpu-bind|--gpu-bind|--distribution|--nodelist|--exclude|--signal|--kill-on-bad-exit) shift; shift;;
-      -[nNcGtpAqoeiJDwxmCda]) shift; shift;;
-      -*) shift;;
-      *) break;;
-    esac
-  done
-  "$@"
-}
-)";
 
 class SbatchReader {
 public:
@@ -271,6 +256,7 @@ private:
             }
             case SbatchKey::ntasks: ntasks_ = whole(value, pos, written, 512); return took("ranks");
             case SbatchKey::ntasks_per_node: per_node_ = whole(value, pos, written, 512); return took("ranks_per_node");
+            case SbatchKey::cpus_per_gpu: cpus_per_gpu_ = whole(value, pos, written, 100'000); return took("cpus");
             case SbatchKey::cpus_per_task: cpus_ = whole(value, pos, written, 100'000); return took("cpus");
             case SbatchKey::mem:
                 mem_ = memory(value, pos, written);
@@ -406,9 +392,8 @@ private:
         }
         const int shared_by = gang ? on_node : 1;  // ranks that share a node's part
         const int tasks_in_rank = gang ? 1 : on_node;
-        const int cpus = cpus_.value_or(1) * tasks_in_rank;
-        run.cpus = cpus;
-        if (!gang && tasks > 1) run.environment["SLURM_NTASKS"] = {std::to_string(tasks), {}};
+        int cpus = cpus_.value_or(1) * tasks_in_rank;
+        ntasks_in_script_ = tasks;
         if (cpus_) run.environment["SLURM_CPUS_PER_TASK"] = {std::to_string(*cpus_), {}};
         double gpus = 0;
         if (gpus_task_)
@@ -426,10 +411,29 @@ private:
             run.at["gpus"] = gpu_pos_;
         }
         std::optional<double> bytes;
+        if (cpus_per_gpu_ && !cpus_ && gpus > 0) cpus = static_cast<int>(std::ceil(*cpus_per_gpu_ * gpus));
+        run.cpus = cpus;
         if (mem_ && *mem_ > 0) bytes = *mem_ / shared_by;
         if (mem_per_cpu_ && *mem_per_cpu_ > 0) bytes = *mem_per_cpu_ * cpus;
         if (mem_per_gpu_ && gpus > 0) bytes = *mem_per_gpu_ * gpus;
         if (bytes) run.memory = Bytes(*bytes);
+    }
+
+    // What Slurm tells a job beside what every rank is told anyway.
+    std::string variables_of_job() const {
+        std::string name = out_.name.empty() ? file_.substr(file_.rfind('/') + 1) : out_.name;
+        name = replace_all(name, "'", "'\\''");
+        std::string text = fmt::format(
+            "export SLURM_JOB_ID=\"${{STOKER_RUN#r-}}\" SLURM_JOBID=\"${{STOKER_RUN#r-}}\" SLURM_JOB_NAME='{}' "
+            "SLURM_SUBMIT_DIR=\"$PWD\" SLURM_JOB_PARTITION=stoker SLURM_NODELIST=\"$SLURM_JOB_NODELIST\" "
+            "SLURMD_NODENAME=\"${{HOSTNAME:-localhost}}\" SLURM_CPUS_ON_NODE={:g}",
+            name, out_.run.cpus.value_or(1));
+        if (srun_lines_.empty() && ntasks_in_script_ > 1) text += fmt::format(" SLURM_NTASKS={}", ntasks_in_script_);
+        if (per_node_) text += fmt::format(" SLURM_NTASKS_PER_NODE={}", *per_node_);
+        if (gpus_node_) text += fmt::format(" SLURM_GPUS_PER_NODE={}", *gpus_node_);
+        if (out_.run.gpus) text += fmt::format(" SLURM_GPUS_ON_NODE={:g}", *out_.run.gpus);
+        if (out_.run.array) text += " SLURM_ARRAY_JOB_ID=\"${STOKER_RUN#r-}\"";
+        return text + "; export SLURM_NPROCS=\"$SLURM_NTASKS\"; ";
     }
 
     void command() {
@@ -451,7 +455,15 @@ private:
                          "scripts for sh, bash, dash, zsh, ksh and python are");
         interpreter.emplace_back("-c");
         std::string script(text_);
-        if (shell && !srun_lines_.empty()) script.insert(0, kSrunFunction);
+        if (shell) {
+            // In place of the first line, so that the line numbers of the shell's messages stay those of the file.
+            std::string first = variables_of_job();
+            if (!srun_lines_.empty()) first += replace_all(kSrunFunction, "\n", " ");
+            if (script.starts_with("#!"))
+                script.replace(0, std::min(script.find('\n'), script.size()), first);
+            else
+                script.insert(0, first + "\n");
+        }
         out_.run.command.script = true;
         out_.run.command.interpreter = std::move(interpreter);
         out_.run.command.words = {{std::move(script), start}};
@@ -464,16 +476,19 @@ private:
     ImportedRun out_;
     Problems problems_;
     std::vector<SourcePos> srun_lines_;
-    std::optional<int> nodes_, ntasks_, per_node_, cpus_, gpus_all_, gpus_node_, gpus_task_;
+    std::optional<int> nodes_, ntasks_, per_node_, cpus_, cpus_per_gpu_, gpus_all_, gpus_node_, gpus_task_;
     std::optional<double> mem_, mem_per_cpu_, mem_per_gpu_;
     SourcePos nodes_pos_, gpu_pos_;
     std::string nodes_text_;
+    int ntasks_in_script_ = 1;
 };
 
 }  // namespace
 
 Result<ImportedRun> import_sbatch(std::string_view text, const std::string& file) {
-    return SbatchReader(text, file).read();
+    // As it is after a way through Windows: a shell would take the carriage returns for words.
+    const std::string plain = replace_all(text, "\r\n", "\n");
+    return SbatchReader(plain, file).read();
 }
 
 }  // namespace stoker

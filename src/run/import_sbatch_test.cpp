@@ -65,7 +65,9 @@ srun python train.py --epochs 3
     ASSERT_EQ(spec.command.size(), 3u);
     EXPECT_EQ(spec.command[0], "/bin/bash");
     EXPECT_NE(spec.command[2].find("\nsrun python train.py --epochs 3\n"), std::string::npos);
-    EXPECT_EQ(spec.command[2].find("srun() {"), 0u);
+    EXPECT_NE(spec.command[2].find("srun() {"), std::string::npos);
+    // The first line holds all that is added: messages of the shell name the lines of the file.
+    EXPECT_EQ(spec.command[2].find("export SLURM_JOB_ID="), 0u);
     EXPECT_EQ(dropped_of(job),
               "8 -o logs/%j.out\n8 -e logs/%j err.txt\n9 -p gpu\n9 --account=vision\n9 --qos high\n"
               "10 --mail-type=END,FAIL\n11 --signal=B:USR1@120\n13 --export=ALL,SEED=7\n18 #SBATCH --too=late\n");
@@ -81,7 +83,7 @@ torchrun --nproc_per_node=2 train.py
     EXPECT_EQ(spec.per_rank.cpu_milli, 8000);
     EXPECT_EQ(spec.per_rank.memory_bytes, std::int64_t{16'000} << 20);
     EXPECT_EQ(spec.per_rank.gpus, 2);
-    EXPECT_EQ(spec.environment.at("SLURM_NTASKS"), "4");
+    EXPECT_NE(spec.command.back().find(" SLURM_NTASKS=4"), std::string::npos);
     EXPECT_EQ(spec.command[0], "/usr/bin/env");
     EXPECT_EQ(spec.command[1], "bash");
     EXPECT_NE(dropped_of(sbatch("#!/bin/sh\n#SBATCH -N2\npython x.py\n")).find("2 -N2"), std::string::npos);
@@ -102,6 +104,16 @@ TEST(ImportSbatch, TimesAndArraysInAllTheirForms) {
     ASSERT_EQ(spec.steps.size(), 3u);
     EXPECT_EQ(spec.steps[2].run.environment.at("SLURM_ARRAY_TASK_ID"), "3");
     EXPECT_NE(spec.steps[2].run.command.back().find("${HOME}"), std::string::npos);
+}
+
+// Half of the scripts for GPU clusters ask for processors and memory by the GPU.
+TEST(ImportSbatch, ProcessorsByTheGpu) {
+    const RunSpec spec = spec_of_job(sbatch(
+        "#!/bin/bash\n#SBATCH --gres=gpu:2\n#SBATCH --cpus-per-gpu 8\n#SBATCH --mem-per-gpu=16G\npython a.py\n"));
+    EXPECT_EQ(spec.ranks, 1);
+    EXPECT_EQ(spec.per_rank.gpus, 2);
+    EXPECT_EQ(spec.per_rank.cpu_milli, 16'000);
+    EXPECT_EQ(spec.per_rank.memory_bytes, std::int64_t{32} << 30);
 }
 
 TEST(ImportSbatch, MistakesHaveTheirPlace) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "run/import_report.h"
@@ -12,9 +13,13 @@ namespace {
 using import_detail::least_of;
 using import_detail::shown;
 
-// What SkyPilot tells a task about itself, from what Stoker tells it.
+// What SkyPilot tells a task about itself, from what Stoker tells it. One rank is one node there, and all of them are
+// reached through this machine.
 constexpr const char* kSkyVariables =
-    "export SKYPILOT_NODE_RANK=\"$RANK\" SKYPILOT_NUM_NODES=\"$WORLD_SIZE\" SKYPILOT_TASK_ID=\"$STOKER_RUN\"\n";
+    "export SKYPILOT_NODE_RANK=\"$RANK\" SKYPILOT_NUM_NODES=\"$WORLD_SIZE\" SKYPILOT_TASK_ID=\"$STOKER_RUN\" "
+    "SKYPILOT_NUM_GPUS_PER_NODE={gpus}\n"
+    "SKYPILOT_NODE_IPS=\"$(_i=0; while [ $_i -lt \"$WORLD_SIZE\" ]; do echo \"$MASTER_ADDR\"; _i=$((_i+1)); done)\"\n"
+    "export SKYPILOT_NODE_IPS\n";
 
 class SkypilotReader {
 public:
@@ -31,7 +36,9 @@ public:
         if (trim(run_).empty() && trim(setup_).empty())
             problems_.push_back({"the task has no run and no setup: there is nothing to start", "", root_.pos});
         if (!problems_.empty()) return Error(ErrorKind::invalid, std::move(problems_));
-        std::string script = (run_ + setup_).find("SKYPILOT_") == std::string::npos ? "" : kSkyVariables;
+        const std::string gpus = std::to_string(static_cast<int>(std::ceil(run.gpus.value_or(0))));
+        // Always: a program that the script calls may look for them.
+        std::string script = replace_all(kSkyVariables, "{gpus}", gpus);
         // A shell of its own, as there: what setup sets is gone afterwards.
         if (!trim(setup_).empty()) script += "(\n" + setup_ + "\n) || exit $?\n";
         run.command.script = true;

@@ -52,6 +52,7 @@ run: |
     EXPECT_EQ(spec->max_restarts, 3);
     EXPECT_EQ(spec->image, "pytorch/pytorch:latest");
     EXPECT_EQ(spec->environment.at("MODEL"), "llama");
+    EXPECT_NE(spec->command.back().find("SKYPILOT_NUM_GPUS_PER_NODE=8\n"), std::string::npos);
     EXPECT_NE(spec->command.back().find("export SKYPILOT_NODE_RANK=\"$RANK\""), std::string::npos);
     EXPECT_NE(spec->command.back().find("(\npip install -r requirements.txt\n\n) || exit $?\n"), std::string::npos);
     EXPECT_NE(spec->command.back().find("--node_rank=${SKYPILOT_NODE_RANK}"), std::string::npos);

@@ -36,6 +36,13 @@ std::string rank_detail(const Attempt& attempt, const RankFailure& failure) {
     return rank.exit_code ? text + fmt::format(" left with {}", *rank.exit_code) : text;
 }
 
+// Nobody asked it to leave: no notice was given, none was heard, or it had left before.
+bool left_by_itself(const Attempt& attempt) {
+    if (attempt.notice == Cause::none || attempt.unheard) return true;
+    return std::all_of(attempt.ranks.begin(), attempt.ranks.end(),
+                       [&](const RankStatus& rank) { return rank.ended && rank.ended_us < attempt.noticed_us; });
+}
+
 // Why the attempt has to end now; none: it goes on.
 struct EndReason {
     Cause cause = Cause::none;
@@ -50,19 +57,23 @@ EndReason end_reason(const State& state, const Run& run, const Attempt& attempt,
     }
     const RankFailure failure = first_failure(attempt);
     // After a notice, leaving is what was asked for.
-    if (failure.rank >= 0 && attempt.notice != Cause::none && evidence(failure.cause) < evidence(attempt.notice))
+    if (failure.rank >= 0 && attempt.notice != Cause::none && !attempt.unheard &&
+        evidence(failure.cause) < evidence(attempt.notice))
         return {attempt.notice, rank_detail(attempt, failure)};
     if (run.state == RunState::cancelling && !(failure.rank < 0 && all_ranks_ended(attempt)))
         return {Cause::cancelled, {}};
     if (failure.rank >= 0) return {failure.cause, rank_detail(attempt, failure)};
     if (all_ranks_ended(attempt)) {
-        if (attempt.notice == Cause::none || done_marker) return {Cause::ok, {}};
+        if (left_by_itself(attempt) || done_marker) return {Cause::ok, {}};
         return {attempt.notice, "left with 0 after the notice, without its done marker"};
     }
     if (run.spec.timeout_s > 0 && used_us(run, now_us) >= run.spec.timeout_s * kSecondUs)
         return {Cause::timeout, fmt::format("ran for its {} s", run.spec.timeout_s)};
     if (run.lease.hard_max_at_us > 0 && now_us >= run.lease.hard_max_at_us)
         return {Cause::lease, fmt::format("its lease ends for good after {} s", run.spec.lease.hard_max_s)};
+    // Nobody will write a checkpoint; what handles TERM may use the grace for it. The time of a lease was promised.
+    if (attempt.unheard && attempt.notice != Cause::lease)
+        return {attempt.notice, "nothing in it handles the signal of the notice"};
     if (attempt.deadline_us > 0 && now_us >= attempt.deadline_us)
         return {attempt.notice, "the time of the notice is over"};
     return {};
@@ -86,8 +97,10 @@ Step step_of_running(const State& state, const Run& run, const Attempt& attempt,
         return AttemptMoved{id, AttemptEvent::all_ready, Cause::none, {}};
     if (attempt.notice != Cause::none && !attempt.notified && !operation_is_open(state, attempt.launch))
         return OperationIntended{.verb = Verb::notify, .attempt = id, .target = attempt.launch, .signal = SIGUSR1};
-    if (run.lease.stop_at_us > 0 && now_us >= run.lease.stop_at_us && attempt.notice != Cause::lease) {
-        const std::int64_t deadline = now_us + std::max(run.spec.grace_s, std::int64_t{1}) * kSecondUs;
+    if (const std::int64_t at = lease_notice_us(run); at > 0 && now_us >= at && attempt.notice != Cause::lease) {
+        // Stopped when the lease ends. If that has passed, because no server ran, it still gets its time.
+        const std::int64_t end = lease_end_us(run);
+        const std::int64_t deadline = now_us <= end ? end : now_us + (end - at);
         // An earlier deadline for another reason stays; then this notice adds nothing.
         if (attempt.deadline_us == 0 || deadline < attempt.deadline_us) return NoticeGiven{id, deadline, Cause::lease};
     } else if (const std::int64_t warn = lease_warning_us(run); warn > 0 && now_us >= warn && !run.lease.warned) {
@@ -98,8 +111,9 @@ Step step_of_running(const State& state, const Run& run, const Attempt& attempt,
 
 // Every rank had left with 0 before we asked it to: what we decided to end was done.
 bool was_done_before(const Attempt& attempt) {
-    if (attempt.cause != Cause::cancelled && attempt.cause != Cause::timeout) return false;
-    return attempt.notice == Cause::none &&
+    const bool ours = attempt.cause == Cause::cancelled || attempt.cause == Cause::timeout ||
+                      (attempt.notice != Cause::none && attempt.cause == attempt.notice);
+    return ours && left_by_itself(attempt) &&
            std::all_of(attempt.ranks.begin(), attempt.ranks.end(), [&](const RankStatus& rank) {
                return rank.ended && rank.cause == Cause::ok && rank.ended_us <= attempt.end_us;
            });
@@ -130,6 +144,7 @@ Step step_after_attempt(const Run& run, const Attempt& last, std::int64_t now_us
     const bool none_left = run.attempts.size() >= static_cast<std::size_t>(run.spec.max_attempts) ||
                            (counts_as_restart(run) && run.counted_failures >= run.spec.max_restarts);
     if (none_left) return move(RunEvent::give_up, last.cause);
+    if (!run.held && looks_poisonous(run)) return RunHeld{run.id, true};
     return RunMoved{.run = run.id,
                     .event = RunEvent::retry,
                     .cause = last.cause,
@@ -140,6 +155,12 @@ Step step_after_attempt(const Run& run, const Attempt& last, std::int64_t now_us
 Step step_of_waiting(const State& state, const Run& run, std::int64_t now_us) {
     if (const Cause over = exhausted(run, now_us); over != Cause::none)
         return RunMoved{.run = run.id, .event = RunEvent::exhaust, .cause = over};
+    if (const std::int64_t end = queue_end_us(run); end > 0 && now_us >= end && run.started_us == 0)
+        return RunMoved{.run = run.id,
+                        .event = RunEvent::exhaust,
+                        .cause = Cause::no_capacity,
+                        .detail = fmt::format("not started within its queue_timeout_s of {} s; {} runs wait, {} run",
+                                              *run.spec.queue_timeout_s, state.queue.size(), state.live.size())};
     if (run.state == RunState::requeued)
         return now_us >= run.not_before_us
                    ? Step(RunMoved{.run = run.id, .event = RunEvent::back_off_over, .cause = run.cause})
@@ -208,7 +229,8 @@ Step step_of_member(const State& state, const Run& run) {
 
 bool wants_done_marker(const Run& run) {
     const Attempt* attempt = run.live_attempt();
-    return attempt != nullptr && attempt->end_us == 0 && attempt->notice != Cause::none && all_ranks_ended(*attempt);
+    return attempt != nullptr && attempt->end_us == 0 && !left_by_itself(*attempt) && all_ranks_ended(*attempt) &&
+           first_failure(*attempt).rank < 0;
 }
 
 std::optional<RecordBody> next_step(const State& state, const Run& run, std::int64_t now_us, bool done_marker) {

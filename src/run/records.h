@@ -120,10 +120,20 @@ struct LeaseMoved {
     std::int64_t stop_at_us = 0;
     bool warned = false;
 };
+// The attempt goes on: its lease was renewed, or the machine stays.
+struct NoticeWithdrawn {
+    static constexpr std::uint32_t kKind = 15;
+    AttemptId attempt;
+};
+// The run, and with a graph its steps, ended long ago; only the journal knows them from here on.
+struct RunForgotten {
+    static constexpr std::uint32_t kKind = 16;
+    RunId run;
+};
 
-using RecordBody =
-    std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
-                 OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved, LeaseMoved>;
+using RecordBody = std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
+                                OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved,
+                                LeaseMoved, NoticeWithdrawn, RunForgotten>;
 
 struct Record {
     std::uint64_t seq = 0;
@@ -280,6 +290,14 @@ void fields(V& visit, LeaseMoved& body) {
     visit("run", body.run);
     visit("stop_at_us", body.stop_at_us);
     visit("warned", body.warned);
+}
+template <class V>
+void fields(V& visit, NoticeWithdrawn& body) {
+    visit("attempt", body.attempt);
+}
+template <class V>
+void fields(V& visit, RunForgotten& body) {
+    visit("run", body.run);
 }
 
 }  // namespace stoker

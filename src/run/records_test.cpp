@@ -49,6 +49,8 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
          R"("memory_bytes":2,"name":"n1"}})"},
         {NodeMoved{"n1", NodeState::lost, Cause::node_lost}, R"({"cause":"node_lost","node":"n1","state":"lost"})"},
         {LeaseMoved{{2}, 5, true}, R"({"run":"r-2","stop_at_us":5,"warned":true})"},
+        {NoticeWithdrawn{{{2}, 1}}, R"({"attempt":"a-2.1"})"},
+        {RunForgotten{{2}}, R"({"run":"r-2"})"},
     };
     return records;
 }
@@ -69,6 +71,7 @@ TEST(Records, KindsKeepTheirNumbers) {
     EXPECT_EQ(kind_of(CoreStarted{}), 1U);
     EXPECT_EQ(kind_of(AttemptCreated{}), 5U);
     EXPECT_EQ(kind_of(LeaseMoved{}), 14U);
+    EXPECT_EQ(kind_of(RunForgotten{}), 16U);
     EXPECT_EQ(name_of_kind(9), "operation.answered");
     EXPECT_EQ(name_of_kind(99), "?");
 }

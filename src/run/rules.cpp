@@ -63,6 +63,21 @@ bool counts_as_restart(const Run& run) {
     return cause == Cause::oom || (cause == Cause::user_error && !ended_transiently(run));
 }
 
+std::int64_t queue_end_us(const Run& run) {
+    return run.spec.queue_timeout_s.value_or(0) == 0 ? 0 : run.submitted_us + *run.spec.queue_timeout_s * kSecondUs;
+}
+
+bool looks_poisonous(const Run& run) {
+    constexpr std::size_t kInARow = 3;
+    constexpr std::int64_t kWithinUs = 300 * kSecondUs;
+    if (run.attempts.size() < kInARow) return false;
+    return std::all_of(run.attempts.end() - kInARow, run.attempts.end(), [](const Attempt& attempt) {
+        const bool taken = attempt.cause == Cause::node_lost || attempt.cause == Cause::lost_contact ||
+                           attempt.cause == Cause::platform;
+        return taken && attempt.running_us > 0 && attempt.end_us - attempt.created_us < kWithinUs;
+    });
+}
+
 bool has_back_off(Cause cause) {
     return cause != Cause::evicted && cause != Cause::preempted && cause != Cause::node_lost;
 }
@@ -95,12 +110,25 @@ std::int64_t lease_warning_us(const Run& run) {
     return run.lease.stop_at_us - std::min(900 * kSecondUs, run.spec.lease.stop_after_s * kSecondUs / 10);
 }
 
+std::int64_t lease_end_us(const Run& run) {
+    std::int64_t end = run.lease.stop_at_us;
+    keep_earlier(end, run.lease.hard_max_at_us);
+    return end;
+}
+
+std::int64_t lease_notice_us(const Run& run) {
+    const std::int64_t end = lease_end_us(run);
+    if (end == 0) return 0;
+    const std::int64_t whole = std::max<std::int64_t>(end - run.started_us, 0);
+    return end - std::min(run.spec.grace_s * kSecondUs, whole / 10);
+}
+
 std::int64_t next_due(const Run& run) {
     std::int64_t due = 0;
     if (is_terminal(run.state)) return due;
     if (run.state == RunState::queued || run.state == RunState::requeued) {
-        keep_earlier(due, run.lease.stop_at_us);
-        keep_earlier(due, run.lease.hard_max_at_us);
+        keep_earlier(due, lease_end_us(run));
+        if (run.started_us == 0) keep_earlier(due, queue_end_us(run));
         if (run.state == RunState::requeued) keep_earlier(due, std::max<std::int64_t>(run.not_before_us, 1));
         return due;
     }
@@ -116,7 +144,7 @@ std::int64_t next_due(const Run& run) {
         keep_earlier(due,
                      std::max<std::int64_t>(1, attempt->created_us + run.spec.timeout_s * kSecondUs - run.used_us));
     keep_earlier(due, run.lease.hard_max_at_us);
-    if (attempt->notice != Cause::lease) keep_earlier(due, run.lease.stop_at_us);
+    if (attempt->notice != Cause::lease) keep_earlier(due, lease_notice_us(run));
     if (!run.lease.warned) keep_earlier(due, lease_warning_us(run));
     keep_earlier(due, attempt->deadline_us);
     return due;

@@ -34,12 +34,21 @@ std::int64_t back_off_us(int failures_in_row);
 // Of an operation whose answer was lost: 1 s x 2^n, at most a minute.
 std::int64_t operation_back_off_us(int tries);
 
+// When it is given up if it has not started by then; 0: never.
+std::int64_t queue_end_us(const Run& run);
+// Its last three attempts began to run and lost their machine or keeper within minutes: it may be the run that takes
+// them down, and is held for a person to look at.
+bool looks_poisonous(const Run& run);
 // Time on machines up to now, all attempts together.
 std::int64_t used_us(const Run& run, std::int64_t now_us);
 // When its timeout or its lease ends it, at the latest, if it runs on; 0: nothing ends it.
 std::int64_t latest_end_us(const Run& run);
 // When the owner is warned: 15 min before, or a tenth of the lease if that is less.
 std::int64_t lease_warning_us(const Run& run);
+// The end of the lease, whichever of its two comes first; 0: none.
+std::int64_t lease_end_us(const Run& run);
+// When the program is told of it: its grace before, or a tenth of the lease if that is less.
+std::int64_t lease_notice_us(const Run& run);
 // When the run must be looked at again even if nothing happens; 0: never.
 std::int64_t next_due(const Run& run);
 

@@ -80,6 +80,7 @@ void check_spec_limits(const RunSpec& spec, SpecChecker& checker) {
     checker.between("max_restarts", spec.max_restarts, 0, 1000);
     checker.between("max_attempts", spec.max_attempts, 1, 1000);
     checker.between("timeout_s", spec.timeout_s, 0, kMaxSpecSeconds);
+    checker.between("queue_timeout_s", spec.queue_timeout_s.value_or(0), 0, kMaxSpecSeconds);
     checker.between("grace_s", spec.grace_s, 0, 86400);
     checker.between("priority", spec.priority, -100, 100);
     checker.between("checkpoint.interval_s", spec.checkpoint.interval_s, 0, kMaxSpecSeconds);
@@ -100,6 +101,8 @@ void check_spec_steps(const RunSpec& spec, SpecChecker& checker, Problems& probl
     if (spec.steps.empty()) checker.wrong("a graph without steps");
     if (spec.steps.size() > kMaxSpecSteps)
         return checker.wrong(fmt::format("{} steps, at most {}", spec.steps.size(), kMaxSpecSteps));
+    if (spec.queue_timeout_s.value_or(0) != 0)
+        checker.wrong("a graph has no queue_timeout_s of its own", "its steps that wait for no other may have one");
     if (!spec.command.empty()) checker.wrong("a graph has no command of its own", "its steps have");
     std::set<std::string> names;
     for (const GraphStep& step : spec.steps)
@@ -117,6 +120,9 @@ void check_spec_steps(const RunSpec& spec, SpecChecker& checker, Problems& probl
         const std::string where = fmt::format("step {}: ", printable(step.name, 60));
         SpecChecker inner(problems, where);
         if (step.name.empty()) inner.wrong("no name");
+        if (step.run.queue_timeout_s.value_or(0) != 0 && !step.depends_on.empty())
+            inner.wrong("queue_timeout_s of a step that waits for other steps",
+                        "give it to those that start the graph");
         inner.text("name", step.name, 200);
         inner.between("retries", step.retries, 0, 1000);
         if (step.run.kind == RunKind::graph) {
@@ -224,7 +230,7 @@ Json to_json(const RunSpec& spec) {
 }
 
 std::string canonical_json(const RunSpec& spec) {
-    return to_json(spec).dump(0);
+    return codec::encode(spec);
 }
 
 Result<RunSpec> parse_run_spec(std::string_view json) {

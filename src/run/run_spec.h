@@ -99,6 +99,7 @@ struct PredictionSpec {
     double steps = 0;
     double run_s = 0, run_low_s = 0, run_high_s = 0;
     std::int64_t memory_bytes = 0;  // of one rank: device memory, or of the host where there is no device
+    std::int64_t memory_low_bytes = 0, memory_high_bytes = 0;
     double mfu = 0;
     std::string bottleneck;
     std::int64_t cost_microusd = 0;
@@ -118,10 +119,13 @@ struct RunSpec {
     int nodes = 0;       // exactly that many, ranks spread evenly; 0: as few as possible
     RankNeeds per_rank;
 
-    int max_restarts = 0;                          // after user errors and out of memory
-    int max_attempts = 20;                         // whatever the cause
-    std::int64_t timeout_s = 0;                    // of all attempts together; 0: none
-    std::int64_t grace_s = 30;                     // between TERM and KILL
+    int max_restarts = 0;        // after user errors and out of memory
+    int max_attempts = 20;       // whatever the cause
+    std::int64_t timeout_s = 0;  // of all attempts together; 0: none
+    std::int64_t grace_s = 30;   // between TERM and KILL
+    // Given up when it has not started by then; none or 0: it waits. Left out of the canonical text when there is none,
+    // so that specs written before it existed keep their digest.
+    std::optional<std::int64_t> queue_timeout_s;
     std::vector<int> transient_exit_codes = {75};  // EX_TEMPFAIL of sysexits.h: try again, count nothing
     CheckpointPolicy checkpoint;
     LeaseSpec lease;
@@ -195,6 +199,8 @@ void fields(V& visit, PredictionSpec& spec) {
     visit("layout", spec.layout);
     visit("machine", spec.machine);
     visit("memory_bytes", spec.memory_bytes);
+    visit("memory_high_bytes", spec.memory_high_bytes);
+    visit("memory_low_bytes", spec.memory_low_bytes);
     visit("mfu", spec.mfu);
     visit("nodes", spec.nodes);
     visit("run_high_s", spec.run_high_s);
@@ -240,6 +246,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("prerequisites", spec.prerequisites);
     visit("priority", spec.priority);
     visit("project", spec.project);
+    visit("queue_timeout_s", spec.queue_timeout_s);
     visit("ranks", spec.ranks);
     visit("source", spec.source);
     visit("steps", spec.steps);

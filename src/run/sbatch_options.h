@@ -1,4 +1,5 @@
-// The options of `man sbatch` of Slurm 24.05, and what becomes of each. Only import_sbatch.cpp uses it.
+// The options of `man sbatch` of Slurm 24.05 and what becomes of each, and what stands for srun. Only import_sbatch.cpp
+// uses it.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@ enum class SbatchKey : std::uint8_t {
     ntasks,
     ntasks_per_node,
     cpus_per_task,
+    cpus_per_gpu,
     mem,
     mem_per_cpu,
     mem_per_gpu,
@@ -51,6 +53,7 @@ inline constexpr SbatchOption kSbatchOptions[] = {
     {"ntasks-per-node", 0, 'y', SbatchKey::ntasks_per_node},
     {"tasks-per-node", 0, 'y', SbatchKey::ntasks_per_node},
     {"cpus-per-task", 'c', 'y', SbatchKey::cpus_per_task},
+    {"cpus-per-gpu", 0, 'y', SbatchKey::cpus_per_gpu},
     {"mem", 0, 'y', SbatchKey::mem},
     {"mem-per-cpu", 0, 'y', SbatchKey::mem_per_cpu},
     {"mem-per-gpu", 0, 'y', SbatchKey::mem_per_gpu},
@@ -102,6 +105,18 @@ inline constexpr SbatchOption kSbatchOptions[] = {
     {"ntasks-per-socket", 0, 'y', SbatchKey::ignored, kBinding},
     {"ntasks-per-gpu", 0, 'y', SbatchKey::ignored, kBinding},
     {"mincpus", 0, 'y', SbatchKey::ignored, kBinding},
+    {"gpus-per-socket", 0, 'y', SbatchKey::ignored, kBinding},
+    {"share", 0, 'n', SbatchKey::ignored, "cores and GPUs are never promised twice"},
+    {"wckey", 0, 'y', SbatchKey::ignored, kAccount},
+    {"uid", 0, 'y', SbatchKey::ignored, kAccount},
+    {"gid", 0, 'y', SbatchKey::ignored, kAccount},
+    {"power", 0, 'y', SbatchKey::ignored, kPlace},
+    {"bb", 0, 'y', SbatchKey::ignored, kPlace},
+    {"bbf", 0, 'y', SbatchKey::ignored, kPlace},
+    {"mcs-label", 0, 'y', SbatchKey::ignored, kAccount},
+    {"extra-node-info", 'B', 'y', SbatchKey::ignored, kBinding},
+    {"delay-boot", 0, 'y', SbatchKey::ignored, kPlace},
+    {"thread-spec", 0, 'y', SbatchKey::ignored, kBinding},
     {"gpu-bind", 0, 'y', SbatchKey::ignored, kBinding},
     {"gpu-freq", 0, 'y', SbatchKey::ignored, kBinding},
     {"cpu-freq", 0, 'y', SbatchKey::ignored, kBinding},
@@ -135,5 +150,30 @@ inline constexpr SbatchOption kSbatchOptions[] = {
     {"container-mounts", 0, 'y', SbatchKey::ignored, "folders of the host are not shown to a container by this"},
     {"container-workdir", 0, 'y', SbatchKey::ignored, "the working folder is `folder`"},
 };
+
+// Every rank runs the script, so srun has nothing to start any more: its options go, its command runs; on the first N
+// ranks only where it says -n N, and on the first K of a node with --ntasks-per-node=K.
+inline constexpr const char* kSrunFunction = R"(srun() {
+  _stoker_n= _stoker_k=;
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      --) shift; break;;
+      --ntasks=*|--tasks=*) _stoker_n=${1#*=}; shift;;
+      --ntasks-per-node=*) _stoker_k=${1#*=}; shift;;
+      -n|--ntasks|--tasks) _stoker_n=$2; shift; shift;;
+      --ntasks-per-node) _stoker_k=$2; shift; shift;;
+      -n?*) _stoker_n=${1#-n}; shift;;
+      --*=*) shift;;
+      --nodes|--cpus-per-task|--cpus-per-gpu|--gpus|--gpus-per-node|--gpus-per-task|--gres|--gres-flags|--mem|--mem-per-cpu|--mem-per-gpu|--mem-bind|--time|--partition|--account|--qos|--mpi|--output|--error|--input|--job-name|--jobid|--chdir|--export|--container-image|--container-mounts|--container-workdir|--container-name|--cpu-freq|--gpu-freq|--gpu-bind|--distribution|--nodelist|--exclude|--signal|--hint|--relative|--threads-per-core|--ntasks-per-core|--ntasks-per-socket|--ntasks-per-gpu|--wait|--constraint|--reservation|--het-group|--propagate|--comment|--wckey|--licenses|--open-mode|--prolog|--epilog|--task-prolog|--task-epilog|--network|--deadline|--begin|--dependency) shift; shift;;
+      -[NcGtpAqoeiJDwxmCdarWMLBTb]) shift; shift;;
+      -*) shift;;
+      *) break;;
+    esac;
+  done;
+  case "$_stoker_n" in ''|*[!0-9]*) ;; *) [ "${RANK:-0}" -lt "$_stoker_n" ] || return 0;; esac;
+  case "$_stoker_k" in ''|*[!0-9]*) ;; *) [ "${LOCAL_RANK:-0}" -lt "$_stoker_k" ] || return 0;; esac;
+  "$@";
+};
+)";
 
 }  // namespace stoker::sbatch

@@ -115,6 +115,8 @@ private:
     // none: it starts.
     Cause consider(const Run& run) {
         if (run.held) return Cause::held;
+        if (std::binary_search(options_.unreadable.begin(), options_.unreadable.end(), run.id))
+            return Cause::backing_off;
         if (!needs_are_met(state_, run)) return Cause::dependency_waiting;
         bool possible = true;
         const Gang gang = gang_of(run, possible);

@@ -18,6 +18,9 @@ namespace stoker {
 
 struct SchedulerOptions {
     PlacementPolicy policy = PlacementPolicy::best_fit;
+    // Runs whose checkpoint folder does not answer. They wait, because starting from the beginning would lose what is
+    // there, and hold nobody up. Kept by the core.
+    std::vector<RunId> unreadable{};  // sorted
 };
 
 // One run asked for something else: for what would unblock it.
@@ -33,8 +36,8 @@ struct Admission {
 };
 struct Waiting {
     RunId run;
-    // held, dependency_waiting, capacity_none (larger than what is there), capacity_busy, order_behind (it would fit,
-    // and would delay the reserved run)
+    // held, dependency_waiting, backing_off (its checkpoint folder does not answer), capacity_none (larger than what is
+    // there), capacity_busy, order_behind (it would fit, and would delay the reserved run)
     Cause cause = Cause::none;
 };
 struct Reservation {

@@ -31,6 +31,7 @@ void fields(V& visit, Attempt& attempt) {
     visit("launch", attempt.launch);
     visit("launched", attempt.launched);
     visit("notice", attempt.notice);
+    visit("noticed_us", attempt.noticed_us);
     visit("notified", attempt.notified);
     visit("number", attempt.number);
     visit("places", attempt.places);
@@ -41,6 +42,7 @@ void fields(V& visit, Attempt& attempt) {
     visit("resume_step", attempt.resume_step);
     visit("running_us", attempt.running_us);
     visit("state", attempt.state);
+    visit("unheard", attempt.unheard);
 }
 template <class V>
 void fields(V& visit, Lease& lease) {
@@ -131,38 +133,77 @@ void fields(V& visit, SnapshotBody& body) {
 
 }  // namespace
 
-std::string encode_state(const State& state) {
+StateWriter::StateWriter(const State& state) : seq_(state.seq) {
     // The runs are written one by one rather than copied into the body or held as a tree: there may be a hundred
     // thousand of them. Only numbers and the site stand behind their place, so the last empty list of that name is it.
     SnapshotBody body{const_cast<State&>(state)};
     for (const auto& [id, operation] : state.operations) body.operations.push_back({id, operation});
-    Json json = codec::write(body);
-    json.set("runs", Json::array());
-    std::string text = json.dump(0);
+    head_ = codec::encode(body);
     constexpr std::string_view kPlace = "\"runs\":[]";
-    const std::size_t place = text.rfind(kPlace);
+    const std::size_t place = head_.rfind(kPlace);
     CHECK(place != std::string::npos);
     const std::size_t list = place + kPlace.size() - 1;
-    const std::string rest = text.substr(list);
-    text.resize(list);
-    bool first = true;
-    for (const auto& [id, run] : state.runs) {
-        if (!std::exchange(first, false)) text += ',';
-        text += codec::write(run).dump(0);
+    tail_ = head_.substr(list);
+    head_.resize(list);
+    next_ = state.runs.empty() ? RunId{} : state.runs.begin()->first;
+    last_ = state.runs.empty() ? RunId{} : state.runs.rbegin()->first;
+}
+
+void StateWriter::before_change(const State& state, RunId run) {
+    keep(state, run);
+    // A graph is forgotten with its steps.
+    if (const auto steps = state.steps.find(run); steps != state.steps.end())
+        for (const RunId step : steps->second) keep(state, step);
+}
+
+void StateWriter::keep(const State& state, RunId run) {
+    if (ended_ || !next_ || run < next_ || last_ < run || kept_.contains(run)) return;
+    if (const Run* found = state.find(run)) kept_.emplace(run, codec::encode(*found));
+}
+
+std::optional<std::string> StateWriter::next(const State& state, std::size_t bytes) {
+    if (ended_) return std::nullopt;
+    std::string text;
+    if (!std::exchange(began_, true)) text = std::move(head_);
+    auto live = state.runs.lower_bound(next_);
+    auto kept = kept_.begin();
+    while (text.size() < bytes) {
+        // Both are in order, and what was kept stands for what is there now.
+        while (kept != kept_.end() && kept->first < next_) kept = kept_.erase(kept);
+        const bool from_kept = kept != kept_.end() && (live == state.runs.end() || !(live->first < kept->first));
+        const RunId id = from_kept ? kept->first : live == state.runs.end() ? RunId{} : live->first;
+        if (!next_ || !id || last_ < id) {
+            ended_ = true;
+            return text += tail_;
+        }
+        if (!std::exchange(first_, false)) text += ',';
+        text += from_kept ? kept->second : codec::encode(live->second);
+        if (live != state.runs.end() && live->first == id) ++live;
+        next_ = RunId{id.number + 1};
     }
-    return text += rest;
+    return text;
+}
+
+std::string encode_state(const State& state) {
+    StateWriter writer(state);
+    return *writer.next(state, std::string::npos);
 }
 
 Result<State> decode_state(std::string_view json) {
-    TRY(const Document document, Document::parse_json(json, "snapshot", kSnapshotLimits));
     State state;
     SnapshotBody body{state};
-    Problems problems;
-    codec::read(document.root(), "", body, problems);
-    if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    if (!codec::TextReader(json).whole(body)) {
+        TRY(const Document document, Document::parse_json(json, "snapshot", kSnapshotLimits));
+        state = {};
+        body.runs.clear();
+        body.operations.clear();
+        Problems problems;
+        codec::read(document.root(), "", body, problems);
+        if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    }
     for (Run& run : body.runs) {
         const RunId id = run.id;
-        state.runs.emplace(id, std::move(run));
+        state.runs.emplace_hint(state.runs.end(), id, std::move(run));
     }
     for (SnapshotOperation& entry : body.operations) state.operations.emplace(entry.id, std::move(entry.operation));
     index_state(state);

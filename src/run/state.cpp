@@ -131,7 +131,31 @@ public:
             attempt->deadline_us = body.deadline_us;
             attempt->notice = body.cause;
         }
+        if (attempt->noticed_us == 0) attempt->noticed_us = record_.at_us;
         return changed(*run);
+    }
+
+    Status operator()(const NoticeWithdrawn& body) {
+        Run* run = find(body.attempt.run);
+        Attempt* attempt = find(body.attempt);
+        if (attempt == nullptr || attempt->end_us != 0 || attempt->notice == Cause::none)
+            return refuse("no notice to take back");
+        if (run->state == RunState::checkpointing) TRY_VOID(move(*run, RunEvent::withdraw));
+        attempt->notice = Cause::none;
+        attempt->deadline_us = attempt->noticed_us = 0;
+        attempt->notified = attempt->unheard = false;
+        return changed(*run);
+    }
+
+    Status operator()(const RunForgotten& body) {
+        const Run* run = find(body.run);
+        if (run == nullptr) return refuse("no such run");
+        if (!can_forget(state_, *run)) return refuse("it is still needed");
+        std::vector<RunId> gone = {body.run};
+        if (const auto steps = state_.steps.find(body.run); steps != state_.steps.end())
+            gone.insert(gone.end(), steps->second.begin(), steps->second.end());
+        for (const RunId id : gone) forget(*find(id));
+        return done();
     }
 
     Status operator()(const OperationIntended& body) {
@@ -280,6 +304,17 @@ private:
         state_.launches.erase(attempt.launch);
     }
 
+    void forget(const Run& run) {
+        const RunId id = run.id;
+        state_.timers.erase({state_.timer_of[id], id});
+        state_.timer_of.erase(id);
+        state_.dependents.erase(id);
+        state_.steps.erase(id);
+        state_.ended.erase({run.ended_us, id});
+        if (!run.key.empty()) state_.keys.erase({run.spec.user, run.key});
+        state_.runs.erase(id);
+    }
+
     // While it is ending, better evidence still changes the cause; our own decision to end it stands against exit
     // codes.
     static void raise(Attempt& attempt, Cause cause, const std::string& detail) {
@@ -303,7 +338,9 @@ private:
                     if (attempt->cause == Cause::none) attempt->cause = body.cause;
                 }
                 return true;
-            case Verb::notify: return true;  // whoever could not be told meets the deadline
+            case Verb::notify:
+                if (attempt != nullptr && body.answer == Answer::rejected) attempt->unheard = true;
+                return true;
             case Verb::cancel:
                 if (!there && body.answer != Answer::absent) return false;
                 if (attempt != nullptr) attempt->gone = true;
@@ -334,6 +371,7 @@ public:
             state.live.insert(run.id);
         else
             state.live.erase(run.id);
+        if (is_terminal(run.state) && !run.parent) state.ended.emplace(run.ended_us, run.id);
         const std::int64_t due = next_due(run);
         std::int64_t& known = state.timer_of[run.id];
         if (known == due) return;
@@ -353,6 +391,26 @@ private:
 };
 
 }  // namespace
+
+Error no_such_run(const State& state, RunId run) {
+    if (!run || run.number > state.runs_made || state.runs.contains(run))
+        return Error(ErrorKind::not_found, "there is no run " + run.text());
+    return Error(ErrorKind::not_found, run.text() + " ended long ago and is not kept any more", {},
+                 "stoker journal show lists what it did");
+}
+
+bool can_forget(const State& state, const Run& run) {
+    const auto over = [](const Run& each) {
+        return is_terminal(each.state) &&
+               std::all_of(each.attempts.begin(), each.attempts.end(), [](const Attempt& a) { return a.released; });
+    };
+    if (run.parent || !over(run)) return false;
+    const auto steps = state.steps.find(run.id);
+    return steps == state.steps.end() || std::all_of(steps->second.begin(), steps->second.end(), [&](RunId id) {
+               const Run* step = state.find(id);
+               return step != nullptr && over(*step);
+           });
+}
 
 QueueKey queue_key(const Run& run) {
     return {.run_class = run.spec.run_class,

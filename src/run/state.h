@@ -43,11 +43,13 @@ struct Attempt {
     // A notice: the attempt will be stopped at the deadline.
     std::int64_t deadline_us = 0;
     Cause notice = Cause::none;
-    bool notified = false;    // the signal was intended
-    bool gone = false;        // no process is left
-    bool cancelling = false;  // its cancel was intended
-    bool releasing = false;   // its release was intended
-    bool released = false;    // nothing outside remembers it
+    std::int64_t noticed_us = 0;  // when it was given
+    bool notified = false;        // the signal was intended
+    bool unheard = false;         // no process handles the signal: nobody was told
+    bool gone = false;            // no process is left
+    bool cancelling = false;      // its cancel was intended
+    bool releasing = false;       // its release was intended
+    bool released = false;        // nothing outside remembers it
 
     bool live() const { return state != AttemptState::ended; }
 };
@@ -131,6 +133,7 @@ struct State {
     std::map<RunId, std::vector<RunId>> dependents, steps;      // by need, by graph
     std::map<std::pair<std::string, std::string>, RunId> keys;  // (user, idempotency key)
     std::map<RunId, std::int64_t> timer_of;
+    std::set<std::pair<std::int64_t, RunId>> ended;  // by the time of their end; steps go with their graph
 
     // Refused as invalid, naming the record, when it does not follow: a damaged or foreign journal, or a bug.
     Status apply(const Record& record);
@@ -144,6 +147,31 @@ struct State {
 };
 
 inline constexpr std::size_t kMostDurations = 64;
+
+// Over, and nothing outside remembers it or its steps.
+bool can_forget(const State& state, const Run& run);
+// There is no run of that number, or there was one, and it was forgotten.
+Error no_such_run(const State& state, RunId run);
+
+// The text of the state as it stands when the writer is made, piece by piece while it goes on changing: whoever changes
+// or removes a run says so before.
+class StateWriter {
+public:
+    explicit StateWriter(const State& state);
+    std::uint64_t seq() const { return seq_; }
+    void before_change(const State& state, RunId run);
+    // About so many bytes more, from the same state; nothing after the last piece.
+    std::optional<std::string> next(const State& state, std::size_t bytes);
+
+private:
+    void keep(const State& state, RunId run);
+
+    std::uint64_t seq_;
+    RunId next_, last_;                  // still to be written
+    std::map<RunId, std::string> kept_;  // of runs that have changed since; empty text: none
+    std::string head_, tail_;
+    bool first_ = true, began_ = false, ended_ = false;
+};
 
 std::string encode_state(const State& state);
 Result<State> decode_state(std::string_view json);

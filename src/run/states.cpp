@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/cause.h"
+
 namespace stoker {
 namespace {
 
@@ -30,6 +32,7 @@ constexpr std::array kRunTransitions = {
     RunTransition{R::running, RE::give_up, R::failed, "no restart or attempt is left"},
     RunTransition{R::running, RE::exhaust, R::expired, "timeout or lease"},
     RunTransition{R::running, RE::cancel, R::cancelling, "TERM, grace, KILL"},
+    RunTransition{R::checkpointing, RE::withdraw, R::running, "the notice was taken back and everything still runs"},
     RunTransition{R::checkpointing, RE::succeed, R::succeeded, "it was done before the deadline"},
     RunTransition{R::checkpointing, RE::retry, R::requeued, "resume point is the newest checkpoint"},
     RunTransition{R::checkpointing, RE::give_up, R::failed, "no restart or attempt is left"},
@@ -88,8 +91,13 @@ std::optional<AttemptState> next_state(std::optional<AttemptState> from, Attempt
 }
 
 std::string states_markdown() {
-    return "## Run\n\n" + transition_table(run_transitions()) + "\n## Attempt\n\n" +
-           transition_table(attempt_transitions());
+    std::string text =
+        "# States and causes\n\n<!-- stoker schema states writes this page -->\n\n"
+        "What is not in these tables does not happen: asked for, it is a conflict.\n\n## Run\n\n" +
+        transition_table(run_transitions()) + "\n## Attempt\n\n" + transition_table(attempt_transitions()) +
+        "\n## Causes\n\nWhy something waits, was refused or ended.\n\n| cause | meaning |\n|---|---|\n";
+    for (const Cause cause : all_causes()) text += fmt::format("| `{}` | {} |\n", to_string(cause), meaning_of(cause));
+    return text;
 }
 
 }  // namespace stoker

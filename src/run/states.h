@@ -36,6 +36,7 @@ enum class RunEvent : std::uint8_t {
     dependency_failed,
     cancel,
     attempt_ended,
+    withdraw,
 };
 
 enum class AttemptState : std::uint8_t { launching, running, ending, ended };
@@ -73,7 +74,7 @@ constexpr std::array<std::pair<RunState, std::string_view>, 10> enum_names(RunSt
              {RunState::cancelled, "cancelled"},
              {RunState::expired, "expired"}}};
 }
-constexpr std::array<std::pair<RunEvent, std::string_view>, 12> enum_names(RunEvent) {
+constexpr std::array<std::pair<RunEvent, std::string_view>, 13> enum_names(RunEvent) {
     return {{{RunEvent::submit, "submit"},
              {RunEvent::admit, "admit"},
              {RunEvent::all_ready, "all_ready"},
@@ -85,7 +86,8 @@ constexpr std::array<std::pair<RunEvent, std::string_view>, 12> enum_names(RunEv
              {RunEvent::back_off_over, "back_off_over"},
              {RunEvent::dependency_failed, "dependency_failed"},
              {RunEvent::cancel, "cancel"},
-             {RunEvent::attempt_ended, "attempt_ended"}}};
+             {RunEvent::attempt_ended, "attempt_ended"},
+             {RunEvent::withdraw, "withdraw"}}};
 }
 constexpr std::array<std::pair<AttemptState, std::string_view>, 4> enum_names(AttemptState) {
     return {{{AttemptState::launching, "launching"},

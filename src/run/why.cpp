@@ -164,10 +164,24 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
     }
     why.numbers.emplace_back("ahead", static_cast<std::int64_t>(ahead));
     switch (why.code) {
-        case Cause::none: return {.code = Cause::order_behind, .text = "it is next: it starts in the coming pass"};
+        case Cause::none:
+            return {.code = Cause::order_behind,
+                    .text = run.spec.checkpoint.folder.empty()
+                                ? "it is next: it starts in the coming pass"
+                                : "it is next: it starts as soon as its checkpoint folder has been looked at"};
+        case Cause::backing_off:
+            why.blockers.clear();
+            why.text = "its checkpoint folder " + run.spec.checkpoint.folder +
+                       " does not answer; it starts when that can be read, so that no work is done twice";
+            return why;
         case Cause::held:
             why.blockers.clear();
-            why.text = "it is held; release it to let it start";
+            why.text = looks_poisonous(run)
+                           ? fmt::format(
+                                 "it is held because its last three attempts each lost their machine or keeper "
+                                 "within minutes ({}); look at its log, then release it",
+                                 to_string(run.attempts.back().cause))
+                           : "it is held; release it to let it start";
             return why;
         case Cause::dependency_waiting: why.blockers.clear(); return why_dependency(state, run, std::move(why));
         case Cause::capacity_none: why.blockers.clear(); return why_no_capacity(state, run, std::move(why));

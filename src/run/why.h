@@ -24,7 +24,7 @@ Why why(const State& state, RunId run, std::int64_t now_us, const SchedulerOptio
 
 // When it will start, seconds from now. Half, and nine of ten, of the futures drawn have it started by then. The
 // lengths of what runs come from earlier runs of the same name that ended well, given how long this one has run
-// already, or, without any, from its timeout or lease.
+// already; with few of these, from its timeout or lease, or from runs of any name.
 struct Eta {
     std::optional<double> p50_s, p90_s;
     std::string text;  // why there is none

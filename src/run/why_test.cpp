@@ -77,7 +77,7 @@ TEST(EtaTest, LearnsFromEarlierRuns) {
     EXPECT_GE(*estimate.p50_s, 150);
     EXPECT_LE(*estimate.p50_s, 240);
     EXPECT_GE(*estimate.p90_s, 240);
-    EXPECT_LE(*estimate.p90_s, 290);
+    EXPECT_LE(*estimate.p90_s, 350);  // the longest took 290; twenty of them may have been the short ones
     EXPECT_EQ(eta(world.state, waits, world.now_us).p50_s, estimate.p50_s);
 }
 

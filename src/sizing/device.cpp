@@ -49,6 +49,8 @@ void set_cpu(const Cpu* cpu, const NodeType& node, const DeviceConstants& consta
     const double reached = cpu->measured ? constants.cpu_measured_fraction : constants.cpu_efficiency;
     for (const Precision p : {Precision::fp32, Precision::bf16}) {
         device.matmul_flops[at(p)] = device.peak_flops[at(p)] * reached;
+        // A library may be faster than the loops that measured the machine; nothing is faster than its peak.
+        device.peak_flops[at(p)] = std::max(device.peak_flops[at(p)], device.matmul_flops[at(p)]);
         if (device.peak_flops[at(p)] > 0) device.supports |= 1u << static_cast<unsigned>(p);
     }
     device.memory_bytes_per_s = cpu->memory_bandwidth_per_core.v * cores;

@@ -315,6 +315,10 @@ RecordTable<RunSection> make_run_section_table() {
     add_run_fields(table);
     table.record("lease", &RunSection::lease, lease_table(), "How long it may hold its place.");
     table.other_names({"autostop", "idle_duration"});
+    table.seconds("queue_timeout", &RunSection::queue_timeout,
+                  "Given up when it has not started by then; it waits for ever when nothing is said.", "2h", 1,
+                  kTenYears);
+    table.other_names({"max_wait", "start_timeout", "pending_timeout"});
     table.choice("class", &RunSection::run_class,
                  {{"guaranteed", RunClassWord::guaranteed},
                   {"interactive", RunClassWord::interactive},

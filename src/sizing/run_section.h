@@ -86,6 +86,7 @@ struct SweepParameter {
 };
 struct RunSection : RunFields {
     std::optional<LeaseForm> lease;
+    std::optional<Seconds> queue_timeout;
     RunClassWord run_class = RunClassWord::guaranteed;
     int priority = 0;
     std::map<std::string, PlacedText> labels;

@@ -28,6 +28,7 @@ Faults Faults::common() {
             .launch_refused = 0.02,
             .listing_cut = 0.05,
             .fact_repeated = 0.1,
+            .folder_slow = 0.05,
             .device_fault = 0.03,
             .node_lost_per_hour = 0.05,
             .notice_per_hour = 0.05};
@@ -238,7 +239,10 @@ void FakeDriver::close_if_ended(const OperationId& id, FakeGang& gang, bool told
 Outcome FakeDriver::notify(const OperationId& id, std::uint64_t epoch, int, Deadline) {
     if (epoch < highest_epoch_) return sure(Certainty::rejected, Cause::platform, "an older server");
     const auto found = gangs_.find(id);
-    if (found != gangs_.end() && !found->second.ended) save_progress(found->second, true);
+    if (found == gangs_.end() || found->second.ended) return sure(Certainty::rejected, Cause::platform, "it has ended");
+    if (number_in(found->second.spec.ranks.front().environment, "SIM_DEAF", 0) != 0)
+        return sure(Certainty::rejected, Cause::platform, "no process handles the signal");
+    save_progress(found->second, true);
     return sure(Certainty::confirmed);
 }
 
@@ -309,6 +313,13 @@ void FakeDriver::give_notice(const std::string& name, double seconds) {
     if (!node.up || node.lost_us != 0) return;
     node.lost_us = now_us_ + static_cast<std::int64_t>(seconds * 1e6);
     tell({.kind = FactKind::notice, .cause = Cause::evicted, .seconds = seconds, .node = name});
+}
+
+void FakeDriver::take_notice_back(const std::string& name) {
+    FakeNode& node = nodes_.at(name);
+    if (!node.up || node.lost_us == 0) return;
+    node.lost_us = 0;
+    tell({.kind = FactKind::notice, .seconds = -1, .node = name});
 }
 
 void FakeDriver::reboot(const std::string& name) {

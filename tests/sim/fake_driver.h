@@ -23,6 +23,7 @@ struct Faults {
     double launch_refused = 0;                           // a definite no
     double listing_cut = 0;                              // incomplete, without a part of what is there
     double fact_repeated = 0;                            // observe() starts a few facts early
+    double folder_slow = 0;                              // a checkpoint folder does not answer, or late
     double device_fault = 0;                             // per launch: a rank ends by it
     double node_lost_per_hour = 0, notice_per_hour = 0;  // of each node
     double node_away_s = 300;
@@ -50,6 +51,7 @@ public:
 
     void lose_node(const std::string& node, const std::string& why = "power");
     void give_notice(const std::string& node, double seconds);
+    void take_notice_back(const std::string& node);
     void plant(const OperationId& stranger);  // with our mark, and nobody knows it
     CheckpointView look_at_checkpoints(RunId run) const;
     std::uint64_t last_cursor() const { return facts_.size(); }

@@ -32,6 +32,7 @@ TEST(SimRecovery, RunsEndAsTheyMustUnderFaultsAndKills) {
     for (const std::uint64_t seed : seeds(200)) {
         SplitMix random(seed);
         SimulationOptions options{.seed = seed, .faults = Faults::common(), .snapshot_every = 40};
+        if (seed % 2 == 0) options.snapshot_piece_bytes = 2000;
         for (int i = 0; i < 4; ++i) options.kill_at.insert(2 + random.below(150));
         Simulation sim(options);
         const auto runs = mixed_runs(seed, 8, 600, 300);
@@ -84,6 +85,8 @@ TEST(SimRecovery, PeopleInterfereAndNothingIsLeftBehind) {
             });
         sim.at(100, [](Simulation& s) { (void)s.command({.what = SetNode{"n001", NodeState::draining}}); });
         sim.at(400, [](Simulation& s) { (void)s.command({.what = SetNode{"n001", NodeState::ready}}); });
+        sim.at(250, [](Simulation& s) { s.driver().give_notice("n002", 60); });
+        sim.at(275, [](Simulation& s) { s.driver().take_notice_back("n002"); });
         sim.at(50, [](Simulation& s) { (void)s.command({.what = HoldRun{s.run(3), true}}); });
         sim.at(500, [](Simulation& s) { (void)s.command({.what = HoldRun{s.run(3), false}}); });
         sim.at(30, [](Simulation& s) { s.driver().plant({.site = "sim22", .seq = 7'777'777}); });

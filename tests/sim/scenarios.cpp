@@ -89,6 +89,7 @@ std::vector<Planned> mixed_runs(std::uint64_t seed, int count, double over_s, do
             spec.priority = static_cast<int>(random.below(5)) - 2;
             spec.run_class = static_cast<RunClass>(random.below(3));
             if (random.below(3) == 0) spec.checkpoint.folder = "/ck/" + name;
+            if (i % 3 == 0) spec.environment["SIM_DEAF"] = "1";
             std::string outcome = "succeeded ok";
             switch (random.below(10)) {
                 case 0:

@@ -81,11 +81,11 @@ void Simulation::start_server() {
     if (!journal) std::fprintf(stderr, "%s\n", journal.error().text().c_str());
     CHECK(journal.ok());
     journal_ = std::move(*journal);
-    CoreOptions core_options{
-        .site = "sim22",
-        .log_root = "/logs",
-        .snapshot_every = options_.snapshot_every,
-        .look_at_checkpoints = [this](const Run& run) { return driver_.look_at_checkpoints(run.id); }};
+    CoreOptions core_options{.site = "sim22",
+                             .log_root = "/logs",
+                             .snapshot_every = options_.snapshot_every,
+                             .snapshot_piece_bytes = options_.snapshot_piece_bytes,
+                             .max_ended = options_.max_ended};
     auto core = Core::open(*journal_, std::move(core_options), now_us_);
     if (!core) std::fprintf(stderr, "%s\n", core.error().text().c_str());
     CHECK(core.ok());
@@ -189,6 +189,7 @@ std::vector<Result<Ack>> Simulation::take_turn() {
     }
     check_turn(*turn);
     for (const Effect& effect : turn->effects) send(effect);
+    for (const Look& each : turn->looks) look(each);
     if (turn->list) list(*turn->list);
     wake_us_ = turn->wake_us;
     return std::move(turn->acks);
@@ -213,6 +214,16 @@ void Simulation::send(const Effect& effect) {
     in_this_life(begins, carry_out);
     in_this_life(answers, [this, effect, outcome] {
         if (*outcome) enqueue({.what = Answered{effect.operation, **outcome}, .actor = "driver/fake"});
+    });
+}
+
+// Now and then the folder cannot be read, or answers long after it was given up.
+void Simulation::look(const Look& look) {
+    const bool slow = random_.uniform() < options_.faults.folder_slow;
+    in_this_life(latency() + (slow ? 20 * random_.uniform() : 0), [this, look] {
+        SawCheckpoints saw{.run = look.run, .asked = look.asked, .view = {}};
+        if (random_.uniform() >= options_.faults.folder_slow) saw.view = driver_.look_at_checkpoints(look.run);
+        enqueue({.what = std::move(saw), .actor = "driver/fake"});
     });
 }
 
@@ -362,7 +373,7 @@ void Simulation::check_replay(const char* when) {
         broken(fmt::format("a snapshot at record {} and the rest give another state, {}", cut, when));
     if (in_snapshot && (from_snapshot.queue != live.queue || from_snapshot.live != live.live ||
                         from_snapshot.launches != live.launches || from_snapshot.timers != live.timers ||
-                        from_snapshot.keys != live.keys))
+                        from_snapshot.keys != live.keys || from_snapshot.ended != live.ended))
         broken(fmt::format("a snapshot at record {} gives other indexes, {}", cut, when));
 }
 

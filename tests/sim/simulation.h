@@ -31,6 +31,8 @@ struct SimulationOptions {
     std::set<std::uint64_t> kill_at;  // numbers of commits that write, counted over all lives of the server
     double downtime_s = 20;
     std::uint64_t snapshot_every = 10'000;
+    std::size_t snapshot_piece_bytes = 256 << 10;
+    std::size_t max_ended = 100'000;
     bool check_each_turn = true;  // dearer than the run itself when thousands of runs wait
     std::int64_t batch_us = 0;    // the server gathers commands this long before it takes them
 };
@@ -86,6 +88,7 @@ private:
     void after(double seconds, std::function<void()> action);
     void in_this_life(double seconds, std::function<void()> action);  // dies with the server
     void send(const Effect& effect);
+    void look(const Look& look);
     void list(std::uint64_t seq);
     void discover();
     void watch_facts();

@@ -34,7 +34,10 @@ Status RunHost::find() {
     }
     if (client.error().kind() != ErrorKind::not_found) return client.error();
     TRY(const std::string folder, state_folder(folder_option(args_)));
-    ServerOptions options{.folder = folder, .embedded = true, .on_failure = [](const Error& error) {
+    ServerOptions options{.folder = folder,
+                          .prices_file = args_.get_or("prices", ""),
+                          .embedded = true,
+                          .on_failure = [](const Error& error) {
                               fmt::print(stderr, "{}", error.text());
                               std::_Exit(3);
                           }};

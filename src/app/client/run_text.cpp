@@ -1,10 +1,12 @@
 #include "app/client/run_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "app/client/follow.h"
+#include "app/client/typed.h"
 #include "app/server/api_time.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -86,35 +88,116 @@ void add_attempts(const api::RunView& view, const Style& style, Lines& lines) {
     }
 }
 
-void add_prediction(const api::RunView& view, Lines& lines, std::int64_t now_us) {
+// The interval is one of 80 %: one run of five lies outside of a good one.
+std::string verdict(double measured, double low, double high) {
+    if (!(measured > 0) || !(high > 0)) return "";
+    if (measured < low) return fmt::format("{:.0f} % below", 100 * (1 - measured / low));
+    if (measured > high) return fmt::format("{:.0f} % above", 100 * (measured / high - 1));
+    return "inside";
+}
+
+std::string with_verdict(const std::string& text, const std::string& verdict) {
+    return verdict.empty() ? text : text + ": " + verdict;
+}
+
+// Of a run that was priced only where it ran: its own rate, for the time that was predicted.
+double predicted_microusd(const api::RunView& view) {
+    const PredictionSpec& plan = *view.spec.prediction;
+    if (plan.cost_microusd > 0) return static_cast<double>(plan.cost_microusd);
+    return view.run.used_s > 0 ? static_cast<double>(view.cost_microusd.value_or(0)) * plan.run_s / view.run.used_s : 0;
+}
+
+void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Lines& lines) {
     if (!view.spec.prediction) return;
     const PredictionSpec& plan = *view.spec.prediction;
-    lines.head("Against the plan");
-    const auto row = [&](std::string_view name, std::string_view measured, std::string_view predicted) {
-        lines.add(name, fmt::format("{} measured, {} predicted", measured, predicted));
-    };
-    const auto metric = [&](const char* name) {
-        const auto found = view.metrics.find(name);
-        return found == view.metrics.end() ? 0.0 : found->second;
-    };
-    if (plan.step_s > 0)
-        row("step", metric("step_s") > 0 ? seconds_text(metric("step_s")) : "not",
-            fmt::format("{} ({} - {})", seconds_text(plan.step_s), seconds_text(plan.step_low_s),
-                        seconds_text(plan.step_high_s)));
-    if (plan.memory_bytes > 0)
-        row("memory", peak_memory(view) > 0 ? bytes_text(peak_memory(view)) : "not yet", bytes_text(plan.memory_bytes));
-    if (plan.run_s > 0) {
-        double used = view.run.used_s;
-        (void)now_us;
-        row("time", seconds_text(used),
-            fmt::format("{} ({} - {})", seconds_text(plan.run_s), seconds_text(plan.run_low_s),
-                        seconds_text(plan.run_high_s)));
+    const bool over = is_terminal(view.run.state), whole = view.run.state == RunState::succeeded;
+    lines.head("Against the plan (its interval holds four runs of five)");
+    if (plan.step_s > 0) {
+        const std::string predicted = fmt::format("{} predicted ({} - {})", seconds_text(plan.step_s),
+                                                  seconds_text(plan.step_low_s), seconds_text(plan.step_high_s));
+        if (!(measured.step_s > 0)) {
+            lines.add("step", "not measured: it writes no step_s to STOKER_METRICS_FILE; " + predicted);
+        } else {
+            lines.add("step", with_verdict(fmt::format("{} measured, {}", seconds_text(measured.step_s), predicted),
+                                           verdict(measured.step_s, plan.step_low_s, plan.step_high_s)));
+            if (measured.cpu_s > 0 && measured.step_s > 1.1 * measured.cpu_s)
+                lines.add("", with_verdict(fmt::format("{} of it at work, the rest waiting for other ranks or for a "
+                                                       "processor that does something else; what was at work",
+                                                       seconds_text(measured.cpu_s)),
+                                           verdict(measured.cpu_s, plan.step_low_s, plan.step_high_s)));
+        }
     }
-    if (plan.cost_microusd > 0 || view.cost_microusd.value_or(0) > 0)
-        row("cost", view.cost_microusd ? money_text(*view.cost_microusd) : "no price", money_text(plan.cost_microusd));
+    if (plan.memory_bytes > 0) {
+        const std::int64_t peak = peak_memory(view);
+        std::string predicted = bytes_text(plan.memory_bytes) + " predicted";
+        if (plan.memory_high_bytes > 0)
+            predicted +=
+                fmt::format(" ({} - {})", bytes_text(plan.memory_low_bytes), bytes_text(plan.memory_high_bytes));
+        lines.add("memory",
+                  peak > 0 ? with_verdict(fmt::format("{} measured, {}", bytes_text(peak), predicted),
+                                          verdict(static_cast<double>(peak), static_cast<double>(plan.memory_low_bytes),
+                                                  static_cast<double>(plan.memory_high_bytes)))
+                           : "of a rank, when it has ended; " + predicted);
+    }
+    const auto until_now = [&] { return over ? (whole ? "" : " until it ended") : " so far"; };
+    if (plan.run_s > 0)
+        lines.add("time", with_verdict(fmt::format("{} measured{}, {} predicted ({} - {})",
+                                                   seconds_text(view.run.used_s), until_now(), seconds_text(plan.run_s),
+                                                   seconds_text(plan.run_low_s), seconds_text(plan.run_high_s)),
+                                       whole ? verdict(view.run.used_s, plan.run_low_s, plan.run_high_s) : ""));
+    const double predicted_cost = predicted_microusd(view);
+    if (predicted_cost > 0 && !view.cost_microusd)
+        lines.add("cost", fmt::format("{} predicted; without the price book nothing is counted (stoker up --prices)",
+                                      money_text(std::llround(predicted_cost))));
+    if (predicted_cost > 0 && view.cost_microusd)
+        lines.add("cost", with_verdict(fmt::format("{}{}, {} predicted", money_text(*view.cost_microusd), until_now(),
+                                                   money_text(std::llround(predicted_cost))),
+                                       whole ? verdict(static_cast<double>(*view.cost_microusd),
+                                                       predicted_cost * plan.run_low_s / plan.run_s,
+                                                       predicted_cost * plan.run_high_s / plan.run_s)
+                                             : ""));
 }
 
 }  // namespace
+
+MeasuredSteps measured_steps(Client& client, const api::RunView& view) {
+    MeasuredSteps out;
+    const auto last = [&](const char* name) {
+        const auto found = view.metrics.find(name);
+        return found == view.metrics.end() ? 0.0 : found->second;
+    };
+    const auto median = [&](const char* name) {
+        if (!(last(name) > 0)) return 0.0;
+        const auto metrics = get<api::MetricsView>(
+            client, fmt::format("/api/v1/runs/{}/metrics?max_points=20000&name={}", view.run.id.text(), name));
+        std::vector<double> values;
+        if (metrics && !metrics->series.empty())
+            for (const auto& point : metrics->series.front().points)
+                if (point.size() == 2) values.push_back(point[1]);
+        if (values.empty()) return last(name);
+        std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+        return values[values.size() / 2];
+    };
+    out.step_s = median("step_s");
+    out.cpu_s = median("cpu_s");
+    return out;
+}
+
+std::string checked_text(const PrerequisitesSpec& needs) {
+    std::vector<std::string> parts;
+    if (!needs.python_modules.empty())
+        parts.push_back(fmt::format("{} with {}", needs.python, join(needs.python_modules, ", ")));
+    for (const std::string& command : needs.commands) parts.push_back(command);
+    for (const std::string& path : needs.paths) parts.push_back(path.substr(path.rfind('/') + 1));
+    if (needs.disk_bytes > 0) parts.push_back(bytes_text(needs.disk_bytes) + " of disk free");
+    if (!needs.driver.empty()) parts.push_back("driver " + needs.driver);
+    if (parts.size() > 8) {
+        const std::size_t more = parts.size() - 8;
+        parts.resize(8);
+        parts.push_back(fmt::format("{} more", more));
+    }
+    return printable(join(parts, ", "), 300);
+}
 
 std::string money_text(std::int64_t microusd) {
     return format_usd(Usd::micro(microusd));
@@ -126,7 +209,8 @@ std::string ago_text(const std::string& time, std::int64_t now_us) {
     return seconds_text(std::max(0.0, static_cast<double>(now_us - *at) / 1e6));
 }
 
-std::string describe_text(const api::RunView& view, const Style& style, std::int64_t now_us) {
+std::string describe_text(const api::RunView& view, const MeasuredSteps& measured, const Style& style,
+                          std::int64_t now_us) {
     const api::RunItem& run = view.run;
     Lines lines(style.width);
     lines.out_ = fmt::format("{} {}  {}", style.bold(run.id.text()), printable(run.name), state_text(style, run));
@@ -187,31 +271,43 @@ std::string describe_text(const api::RunView& view, const Style& style, std::int
         }
     }
     add_attempts(view, style, lines);
-    add_prediction(view, lines, now_us);
+    add_prediction(view, measured, lines);
     return lines.out_;
 }
 
-std::string outcome_text(const api::RunView& view, std::int64_t now_us) {
-    (void)now_us;
+std::string outcome_text(const api::RunView& view, const MeasuredSteps& measured) {
     const api::RunItem& run = view.run;
+    const PredictionSpec* plan = view.spec.prediction ? &*view.spec.prediction : nullptr;
+    const auto against = [](const std::string& predicted, const std::string& verdict) {
+        return fmt::format(" ({} predicted{}{})", predicted, verdict.empty() ? "" : ", ", verdict);
+    };
     std::string text(to_string(run.state));
     if (run.state != RunState::succeeded && run.cause != Cause::none)
         text += fmt::format(" ({})", to_string(run.cause));
     if (run.used_s > 0) text += " after " + seconds_text(run.used_s);
+    if (plan != nullptr && plan->run_s > 0 && run.state == RunState::succeeded)
+        text += against(seconds_text(plan->run_s), verdict(run.used_s, plan->run_low_s, plan->run_high_s));
     if (run.attempts > 1) text += fmt::format(", {} attempts", run.attempts);
     if (!run.detail.empty() && run.state != RunState::succeeded) text += ": " + printable(run.detail, 300);
-    const auto step = view.metrics.find("step_s");
-    if (step != view.metrics.end() && step->second > 0) {
-        text += "; step " + seconds_text(step->second);
-        if (view.spec.prediction && view.spec.prediction->step_s > 0)
-            text += fmt::format(" ({} predicted)", seconds_text(view.spec.prediction->step_s));
+    if (measured.step_s > 0) {
+        text += "; step " + seconds_text(measured.step_s);
+        if (plan != nullptr && plan->step_s > 0)
+            text += against(seconds_text(plan->step_s), verdict(measured.step_s, plan->step_low_s, plan->step_high_s));
+        if (measured.cpu_s > 0 && measured.step_s > 1.3 * measured.cpu_s)
+            text += fmt::format(", {} of it at work", seconds_text(measured.cpu_s));
     }
     if (const std::int64_t peak = peak_memory(view); peak > 0) {
         text += "; memory " + bytes_text(peak);
-        if (view.spec.prediction && view.spec.prediction->memory_bytes > 0)
-            text += fmt::format(" ({} predicted)", bytes_text(view.spec.prediction->memory_bytes));
+        if (plan != nullptr && plan->memory_bytes > 0)
+            text += against(bytes_text(plan->memory_bytes),
+                            verdict(static_cast<double>(peak), static_cast<double>(plan->memory_low_bytes),
+                                    static_cast<double>(plan->memory_high_bytes)));
     }
-    if (view.cost_microusd) text += "; cost " + money_text(*view.cost_microusd);
+    if (view.cost_microusd) {
+        text += "; cost " + money_text(*view.cost_microusd);
+        if (const double predicted = plan != nullptr ? predicted_microusd(view) : 0; predicted > 0)
+            text += against(money_text(std::llround(predicted)), "");
+    }
     return text;
 }
 

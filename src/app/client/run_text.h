@@ -3,16 +3,28 @@
 
 #include <string>
 
+#include "app/client/client.h"
 #include "app/server/views.h"
 #include "app/session.h"
 
 namespace stoker {
 
 std::string ago_text(const std::string& rfc3339_time, std::int64_t now_us);  // "3 min"; "-" for an empty time
+
+// What the metrics of a run say of its steps, as medians, since single steps vary. 0: it wrote none.
+struct MeasuredSteps {
+    double step_s = 0, cpu_s = 0;  // by the clock; processor time of the rank that writes the metrics
+};
+MeasuredSteps measured_steps(Client& client, const api::RunView& view);
+
 // Everything about a run: state, why, attempts, ranks, checkpoints, prediction against what was measured, cost.
-std::string describe_text(const api::RunView& view, const Style& style, std::int64_t now_us);
-// One line at the end of a run: "succeeded in 3 min 30 s; step 231 ms (212 predicted); memory 1.0 GiB (1.1)".
-std::string outcome_text(const api::RunView& view, std::int64_t now_us);
+std::string describe_text(const api::RunView& view, const MeasuredSteps& measured, const Style& style,
+                          std::int64_t now_us);
+// One line at the end of a run: "succeeded in 3 min 30 s; step 231 ms (212 ms predicted, inside); memory 1.0 GiB
+// (...)".
+std::string outcome_text(const api::RunView& view, const MeasuredSteps& measured);
+// What a run needed and was found: "/usr/bin/python3 with torch, train.py, 1.0 GiB of disk".
+std::string checked_text(const PrerequisitesSpec& needs);
 std::string money_text(std::int64_t microusd);
 
 }  // namespace stoker

@@ -30,7 +30,9 @@ api::RunView sample() {
                                           .run_s = 20,
                                           .run_low_s = 18,
                                           .run_high_s = 25,
-                                          .memory_bytes = std::int64_t{1} << 30};
+                                          .memory_bytes = std::int64_t{1} << 30,
+                                          .memory_low_bytes = 922 << 20,
+                                          .memory_high_bytes = 1229 << 20};
     view.metrics = {{"step", 40}, {"step_s", 0.231}, {"loss", 2.31}};
     view.attempts.push_back(
         {.id = {{7}, 1},
@@ -46,15 +48,17 @@ constexpr std::int64_t kNow = 1'795'255'800LL * 1'000'000;  // 2026-11-21T10:10:
 
 // Whoever asks about a run sees where it stands and how it does against its plan, without another command.
 TEST(RunTextTest, DescribesARunAgainstItsPlan) {
-    const std::string text = describe_text(sample(), Style{}, kNow);
+    const std::string text = describe_text(sample(), {.step_s = 0.231, .cpu_s = 0.19}, Style{}, kNow);
     EXPECT_THAT(text, HasSubstr("r-7 tiny  running"));
     EXPECT_THAT(text, HasSubstr("step 40/100 231 ms/step loss 2.310"));
     EXPECT_THAT(text, HasSubstr("python3 train.py --note 'two words'"));
     EXPECT_THAT(text, HasSubstr("ended (user_error)"));
     EXPECT_THAT(text, HasSubstr("exit 3"));
     EXPECT_THAT(text, HasSubstr("resumed from step 30"));
-    EXPECT_THAT(text, HasSubstr("231 ms measured, 200 ms (180 ms - 250 ms) predicted"));
-    EXPECT_THAT(text, HasSubstr("1.5 GiB measured, 1.0 GiB predicted"));
+    EXPECT_THAT(text, HasSubstr("231 ms measured, 200 ms predicted (180 ms - 250 ms): inside"));
+    EXPECT_THAT(text, HasSubstr("190 ms of it at work"));
+    EXPECT_THAT(text, HasSubstr("1.5 GiB measured, 1.0 GiB predicted (0.9 GiB - 1.2 GiB): 25 % above"));
+    EXPECT_THAT(text, HasSubstr("1 min 30 s measured so far, 20 s predicted"));
     for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
         end = text.find('\n', begin);
         EXPECT_LE(text.substr(begin, end - begin).size(), 100u);
@@ -65,19 +69,37 @@ TEST(RunTextTest, DescribesARunAgainstItsPlan) {
 TEST(RunTextTest, SaysNothingOfAPlanThatIsNone) {
     api::RunView view = sample();
     view.spec.prediction.reset();
-    EXPECT_THAT(describe_text(view, Style{}, kNow), Not(HasSubstr("predicted")));
-    EXPECT_THAT(outcome_text(view, kNow), Not(HasSubstr("predicted")));
+    EXPECT_THAT(describe_text(view, {.step_s = 0.231}, Style{}, kNow), Not(HasSubstr("predicted")));
+    EXPECT_THAT(outcome_text(view, {.step_s = 0.231}), Not(HasSubstr("predicted")));
 }
 
 TEST(RunTextTest, TheOutcomeIsOneLine) {
     api::RunView view = sample();
     view.run.state = RunState::failed;
     view.run.cause = Cause::oom;
-    const std::string text = outcome_text(view, kNow);
+    const std::string text = outcome_text(view, {.step_s = 0.231});
     EXPECT_THAT(text, HasSubstr("failed (oom)"));
     EXPECT_THAT(text, HasSubstr("2 attempts"));
-    EXPECT_THAT(text, HasSubstr("step 231 ms (200 ms predicted)"));
+    EXPECT_THAT(text, HasSubstr("step 231 ms (200 ms predicted, inside)"));
     EXPECT_EQ(text.find('\n'), std::string::npos);
+}
+
+// What was looked at is told in one line, however much it was.
+TEST(RunTextTest, WhatWasCheckedIsOneLine) {
+    EXPECT_EQ(checked_text({.commands = {"git"},
+                            .python_modules = {"torch"},
+                            .paths = {"/w/train.py"},
+                            .disk_bytes = std::int64_t{1} << 30}),
+              "python3 with torch, git, train.py, 1.0 GiB of disk free");
+}
+
+// A run that was priced is held against the same rate, for the time that was promised.
+TEST(RunTextTest, CostIsComparedAtTheRateOfTheRun) {
+    api::RunView view = sample();
+    view.run.state = RunState::succeeded;
+    view.cost_microusd = 90'000;  // 90 s
+    EXPECT_THAT(outcome_text(view, {}), HasSubstr("cost $0.09 ($0.02 predicted)"));
+    EXPECT_THAT(describe_text(view, {}, Style{}, kNow), HasSubstr("$0.09, $0.02 predicted: 260 % above"));
 }
 
 TEST(RunTextTest, ProgressCountsToTheEndThatIsKnown) {

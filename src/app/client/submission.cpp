@@ -7,6 +7,7 @@
 #include "app/client/typed.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "govern/price_book.h"
 #include "io/random_bytes.h"
 
 namespace stoker {
@@ -47,6 +48,7 @@ Result<RunOverrides> overrides_of(const Args& args) {
     overrides.sweep = args.all("sweep");
     overrides.environment = args.all("env");
     overrides.labels = args.all("label");
+    overrides.prices = args.get_or("prices", "");
     overrides.predict = !args.has("no-plan");
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     return overrides;
@@ -98,6 +100,10 @@ Result<LoadedRun> load_submission(Session& session, const Args& args) {
                                           : "a file and a program behind -- are both given",
                      {}, "stoker run FILE, or stoker run -- PROGRAM ARGUMENTS");
     TRY(const RunOverrides overrides, overrides_of(args));
+    if (!overrides.prices.empty()) {
+        TRY(const std::string text, session.read_source(overrides.prices));
+        TRY([[maybe_unused]] const PriceBook book, PriceBook::read(text, overrides.prices));
+    }
     auto loaded = args.program.empty() ? load_run_file(session, args.positional[0], overrides)
                                        : load_command_line(session, args.program, overrides);
     if (!loaded) return loaded;

@@ -16,7 +16,7 @@ Result<CommandOutput> run_describe(Session& session, const Args& args) {
     TRY(const Document document, client->get("/api/v1/runs/" + id.text()));
     if (session.format != Format::text) return CommandOutput{dump(session, json_of(document.root()))};
     TRY(const auto view, typed<api::RunView>(document));
-    return CommandOutput{describe_text(view, session.style, wall_clock_us())};
+    return CommandOutput{describe_text(view, measured_steps(*client, view), session.style, wall_clock_us())};
 }
 
 }  // namespace

@@ -4,17 +4,32 @@
 
 #include "app/commands/commands.h"
 #include "app/interview.h"
+#include "app/prediction.h"
 #include "app/render/plan_html.h"
 #include "app/render/plan_json.h"
 #include "app/render/plan_text.h"
 #include "app/session.h"
+#include "app/this_machine.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/terminal.h"
+#include "run/compile.h"
 
 namespace stoker {
 
 namespace {
+
+// A file that names this machine and says how it is started is planned as it will run: so many ranks, so many cores
+// each. Of anything else the planner chooses the layout.
+std::optional<LocalTraining> as_it_runs_here(Session& session, const Workload& workload, const std::string& path) {
+    if (!workload.run || !workload.run->steps.empty() || !names_this_machine_only(workload)) return std::nullopt;
+    CompileContext context{.workload = &workload, .name = "run", .folder = "/", .source = {.file = path}};
+    const auto spec = compile_run(*workload.run, context);
+    if (!spec) return std::nullopt;  // for stoker run to refuse
+    const RunSpec& one = spec->steps.empty() ? *spec : spec->steps.front().run;
+    auto local = local_training(session, workload, one.ranks, one.per_rank, one.checkpoint);
+    return local ? std::optional(std::move(*local)) : std::optional<LocalTraining>();
+}
 
 Result<CommandOutput> run(Session& session, const Args& args) {
     std::string path;
@@ -26,13 +41,15 @@ Result<CommandOutput> run(Session& session, const Args& args) {
         return Error(ErrorKind::invalid, "no workload file given, and no terminal to ask questions on", {},
                      "stoker plan FILE; stoker template list shows files to start from");
     }
-    TRY(const Workload workload, load_workload(session, path));
+    TRY(Workload workload, load_workload(session, path));
     TRY(PlanOptions options, plan_options(session, args));
     TRY(options.top, args.whole_number("top", options.top, 1, 1000));
     options.what_if = !args.has("no-what-if");
     ProgressLine progress(!session.quiet);
     options.progress = [&](double share, std::string_view what) { progress.update(share, what); };
     TRY(Catalog * catalog, session.catalog());
+    auto here = as_it_runs_here(session, workload, path);
+    if (here) workload = std::move(here->workload), catalog = &here->catalog;
     const double start = monotonic_seconds();
     TRY(const Plan plan, make_plan(workload, *catalog, options));
     progress.clear();

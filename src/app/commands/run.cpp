@@ -64,8 +64,14 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
     }
     StopSignal stop;
     TRY(const auto host, RunHost::open(session, args));
+    if (args.has("prices") && !host->embedded() && !session.quiet)
+        fmt::print(stderr, "{:<8} the server of this folder counts with its own price book (stoker up --prices)\n",
+                   "warning");
     if (args.has("dry-run") && loaded) return dry_run(session, host->client(), *loaded);
     TRY(const RunId id, submit_or_resume(session, *host, args, loaded ? &*loaded : nullptr));
+    // The server has looked at them, or it would have refused.
+    if (loaded && loaded->spec.prerequisites && !session.quiet && session.format == Format::text)
+        fmt::print(stderr, "{:<8} {}: ok\n", "check", checked_text(*loaded->spec.prerequisites));
     Follower follower(session, host->client(),
                       {.logs = session.format == Format::text, .all_ranks = args.has("all-ranks")},
                       [&] { return host->again(); });
@@ -78,7 +84,7 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
     if (session.format != Format::text)
         out = dump(session, codec::write(view));
     else if (!session.quiet && is_terminal(view.run.state))
-        fmt::print(stderr, "{:<8} {}\n", id.text(), outcome_text(view, wall_clock_us()));
+        fmt::print(stderr, "{:<8} {}\n", id.text(), outcome_text(view, measured_steps(host->client(), view)));
     host->close();
     return CommandOutput{out, exit_code_of(view.run)};
 }
@@ -100,12 +106,17 @@ CliCommand run_command() {
             "Exit 0 when the run succeeded, 1 when it did not.",
         .examples = {"stoker run examples/tiny-gpt.yaml", "stoker run -- python3 train.py --lr 1e-4",
                      "stoker run --ranks 2 --lease 4h -- python3 train.py", "stoker run job.sbatch",
-                     "stoker run --resume r-7", "stoker run examples/pipeline.yaml --sweep lr=1e-4,3e-4"},
+                     "stoker run --resume r-7", "stoker run examples/tiny-gpt.yaml --prices examples/prices.yaml",
+                     "stoker run examples/pipeline.yaml --sweep lr=1e-4,3e-4"},
         .options = {{.name = "resume",
                      .value = "RUN",
                      .help = "submit an ended run again, from its last checkpoint",
                      .completes = "run"},
                     {.name = "all-ranks", .help = "print the log of every rank, each line with its number"},
+                    {.name = "prices",
+                     .value = "FILE",
+                     .help = "price book, without a server: what the run costs is predicted and counted",
+                     .completes = "file"},
                     {.name = "virtual-nodes", .value = "N", .help = "offer this machine as N nodes, without a server"}},
         .max_positional = 1,
         .run = run_run,

@@ -3,6 +3,7 @@
 #include "app/render/plan_json.h"
 #include "app/server/openapi.h"
 #include "app/session.h"
+#include "run/states.h"
 
 namespace stoker {
 
@@ -13,6 +14,7 @@ Result<CommandOutput> run(Session&, const Args& args) {
     if (what == "workload") return CommandOutput{workload_record().json_schema().dump() + "\n", 0};
     if (what == "workload-reference") return CommandOutput{workload_reference(), 0};
     if (what == "openapi") return CommandOutput{openapi_document().dump() + "\n", 0};
+    if (what == "states") return CommandOutput{states_markdown(), 0};
     if (what == "api-reference") return CommandOutput{api_reference(), 0};
     return CommandOutput{plan_schema().dump() + "\n", 0};
 }
@@ -22,12 +24,12 @@ Result<CommandOutput> run(Session&, const Args& args) {
 CliCommand schema_command() {
     return {.name = "schema",
             .summary = "JSON Schemas: workload file, plan -o json, and the HTTP API",
-            .usage = "stoker schema workload|plan|workload-reference|openapi|api-reference",
+            .usage = "stoker schema workload|plan|workload-reference|openapi|api-reference|states",
             .description = "Point your editor at the first to get completion and checks while you write a workload.",
             .examples = {"stoker schema workload > workload.schema.json"},
             .min_positional = 1,
             .max_positional = 1,
-            .subcommands = {"workload", "plan", "workload-reference", "openapi", "api-reference"},
+            .subcommands = {"workload", "plan", "workload-reference", "openapi", "api-reference", "states"},
             .run = run};
 }
 

@@ -35,7 +35,7 @@ Result<CommandOutput> run_submit(Session& session, const Args& args) {
         }
         if (session.format != Format::text)
             return CommandOutput{dump(session, codec::write(view)), exit_code_of(view.run)};
-        fmt::print(stderr, "{:<8} {}\n", submitted.run.text(), outcome_text(view, wall_clock_us()));
+        fmt::print(stderr, "{:<8} {}\n", submitted.run.text(), outcome_text(view, measured_steps(*client, view)));
         return CommandOutput{"", exit_code_of(view.run)};
     }
     if (session.format != Format::text) return CommandOutput{dump(session, codec::write(submitted))};

@@ -42,7 +42,7 @@ Result<CommandOutput> run_usage(Session& session, const Args& args) {
                                    {"node hours", Align::right},
                                    {"cost", Align::right}},
                                   rows, 0);
-    text += session.style.dim(fmt::format("{} to {}{}", usage.from, usage.to,
+    text += session.style.dim(fmt::format("{}{}{}", usage.from.empty() ? "until " : usage.from + " to ", usage.to,
                                           usage.source.empty() ? "" : ", prices: " + usage.source)) +
             "\n";
     if (unpriced) text += "some of it has no price: stoker up --prices FILE\n";

@@ -14,6 +14,7 @@
 #include "app/server/run_view.h"
 #include "app/version.h"
 #include "base/text.h"
+#include "run/journal_care.h"
 
 namespace stoker::api {
 namespace {
@@ -193,22 +194,25 @@ void post_backup(Service& service, const ExchangePtr& exchange) {
         return exchange->fail(Error(ErrorKind::invalid,
                                     "file is " + printable(name, 120) + ", expected a plain file name", {},
                                     "letters, digits, '-', '_' and '.'; it lies in the folder backups of the server"));
-    service.ask<BackupView>(
-        exchange,
-        [name](const EngineView& view) -> Result<BackupView> {
-            const std::string folder = view.folder + "/backups";
-            if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-                return Error(ErrorKind::unavailable, "cannot make " + folder);
-            BackupView made{.file = folder + "/" + name, .bytes = 0, .seq = view.state.seq};
-            struct stat status {};
-            if (::lstat(made.file.c_str(), &status) == 0)
-                return Error(ErrorKind::conflict, "there is a backup " + name + " already", {}, "choose another name");
-            if (view.journal == nullptr) return Error(ErrorKind::unsupported, "no server runs here");
-            TRY_VOID(view.journal->back_up(made.file));
-            if (::stat(made.file.c_str(), &status) == 0) made.bytes = status.st_size;
-            return made;
-        },
-        [exchange](const BackupView& made) { exchange->send(codec::write(made), 201); });
+    // With a connection of its own, so that nothing waits for the copy.
+    const auto copy = [name, base = service.engine().folder()]() -> Result<BackupView> {
+        const std::string folder = base + "/backups";
+        if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+            return Error(ErrorKind::unavailable, "cannot make " + folder);
+        BackupView made{.file = folder + "/" + name, .bytes = 0, .seq = 0};
+        struct stat status {};
+        if (::lstat(made.file.c_str(), &status) == 0)
+            return Error(ErrorKind::conflict, "there is a backup " + name + " already", {}, "choose another name");
+        TRY(const JournalHead head, back_up_journal(base, made.file));
+        made.seq = head.seq;
+        if (::stat(made.file.c_str(), &status) == 0) made.bytes = status.st_size;
+        return made;
+    };
+    service.work_long(exchange, [exchange, copy] {
+        const Result<BackupView> made = copy();
+        if (!made) return exchange->fail(made.error());
+        exchange->send(codec::write(*made), 201);
+    });
 }
 
 namespace {

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "app/server/run_observer.h"
 #include "base/document.h"
 #include "base/text.h"
 #include "deploy/azure/scheduled_events.h"
@@ -97,6 +98,7 @@ public:
                                  },
                              .on_failure = options_.on_failure};
         TRY(engine_, Engine::open(std::move(engine)));
+        TRY(observer_, RunObserver::start(*engine_));
         TRY(token_, token_of(options_.folder));
         ApiOptions api{.token = token_, .actor = "token/admin", .prices_file = options_.prices_file};
         api.host_names = options_.host_names;
@@ -140,6 +142,7 @@ public:
         if (http_)
             http_->stop(std::chrono::steady_clock::now() +
                         std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));
+        observer_.reset();
         if (engine_) engine_->stop();
     }
 
@@ -176,6 +179,7 @@ private:
     ServerOptions options_;
     std::string url_, token_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<RunObserver> observer_;
     std::unique_ptr<Api> api_;
     std::unique_ptr<EventPoller> events_;
     std::unique_ptr<HttpServer> http_;  // goes first: it calls the API

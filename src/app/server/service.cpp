@@ -396,12 +396,17 @@ void Streams::serve() {
                 }
             }();
             if (read) {
+                std::vector<std::string> rendered(events->size());  // once for all who watch
                 for (const auto& one : all) {
                     std::string text;
-                    for (const Event& event : *events) {
+                    const std::string object = one->run ? "run/" + one->run.text() : "";
+                    for (std::size_t i = 0; i < events->size(); ++i) {
+                        const Event& event = (*events)[i];
                         if (event.seq <= one->after) continue;
                         one->after = event.seq;
-                        if (!one->run || event.object == "run/" + one->run.text()) text += as_server_sent(event);
+                        if (one->run && event.object != object) continue;
+                        if (rendered[i].empty()) rendered[i] = as_server_sent(event);
+                        text += rendered[i];
                     }
                     if (text.empty()) continue;
                     one->stream->write(std::move(text));

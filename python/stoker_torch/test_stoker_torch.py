@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+"""Where the time of a step goes is found in the part it was spent in; and measuring costs less than 1 % of a step.
+
+  test_stoker_torch.py              the tests
+  test_stoker_torch.py overhead     paired, interleaved measurement
+"""
+import itertools
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import unittest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import stoker_torch
+
+
+def small_training(width=64):
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width))
+    return model, torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def one_step(model, optimizer, batch):
+    optimizer.zero_grad()
+    model(batch).square().mean().backward()
+    optimizer.step()
+
+
+def lines_of(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def rank_main(rank, world, folder, port):
+    os.environ.update(RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo",
+                      STOKER_METRICS_FILE=folder + "/metrics.jsonl")
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    model, optimizer = small_training(256)
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    stoker_torch.attach(ddp, optimizer)
+    for _ in range(6):
+        if rank == 1:
+            time.sleep(0.15)  # the other waits for this one
+        one_step(ddp, optimizer, torch.ones(8, 256) * (rank + 1))
+    if rank == 0:
+        torch.save(model.state_dict(), folder + "/model.pt")
+    dist.barrier()
+    stoker_torch.detach()
+    dist.destroy_process_group()
+
+
+class Tests(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "metrics.jsonl")
+        os.environ["STOKER_METRICS_FILE"] = self.path
+        os.environ.pop("RANK", None)
+
+    def tearDown(self):
+        stoker_torch.detach()
+        os.environ.pop("STOKER_METRICS_FILE", None)
+        self.folder.cleanup()
+
+    def test_without_stoker_nothing_is_touched(self):
+        del os.environ["STOKER_METRICS_FILE"]
+        model, optimizer = small_training()
+        save, step = torch.save, optimizer.step
+        self.assertIsNone(stoker_torch.attach(model, optimizer))
+        self.assertIs(torch.save, save)
+        self.assertEqual(optimizer.step, step)
+        self.assertEqual(list(stoker_torch.input([1, 2])), [1, 2])
+        with stoker_torch.step(samples=1):
+            pass
+
+    def test_the_parts_of_a_step(self):
+        class Slow(torch.utils.data.Dataset):
+            def __len__(self):
+                return 20
+
+            def __getitem__(self, index):
+                time.sleep(0.01)
+                return torch.ones(64)
+
+        model, optimizer = small_training()
+        stoker_torch.attach(model, optimizer, samples=2)
+        for number, batch in enumerate(torch.utils.data.DataLoader(Slow(), batch_size=2)):
+            one_step(model, optimizer, batch)
+            if number == 4:
+                torch.save(model.state_dict(), self.path + ".pt")
+        stoker_torch.detach()
+        lines = lines_of(self.path)
+        self.assertEqual([line["step"] for line in lines], list(range(1, 11)))
+        for line in lines:
+            self.assertGreaterEqual(line["wait_s"], 0.02)
+            self.assertAlmostEqual(line["step_s"], line["wait_s"] + line["allreduce_s"] + line["compute_s"], places=4)
+            self.assertAlmostEqual(line["samples_per_s"] * line["step_s"], 2, places=2)
+        self.assertEqual([line["step"] for line in lines if line["checkpoint_s"] > 0], [6])
+
+    def test_other_loaders_and_loops(self):
+        stoker_torch.attach(first_step=100)
+
+        def slow():
+            for _ in range(3):
+                time.sleep(0.02)
+                yield 1
+
+        for _ in stoker_torch.input(slow()):
+            with stoker_torch.step(tokens=1000):
+                pass
+        stoker_torch.detach()
+        lines = lines_of(self.path)
+        self.assertEqual([line["step"] for line in lines], [101, 102, 103])
+        self.assertTrue(all(line["wait_s"] >= 0.02 and line["tokens_per_s"] > 0 for line in lines))
+
+    def test_a_disk_that_says_no_costs_the_lines_only(self):
+        os.environ["STOKER_METRICS_FILE"] = self.folder.name + "/none/metrics.jsonl"
+        model, optimizer = small_training()
+        stoker_torch.attach(optimizer)
+        one_step(model, optimizer, torch.ones(4, 64))
+        stoker_torch.detach()
+
+    def test_a_rank_that_waits_for_another_waits_in_the_collective(self):
+        port = 20000 + os.getpid() % 20000
+        mp.spawn(rank_main, args=(2, self.folder.name, port), nprocs=2)
+        fast, slow = lines_of(self.path), lines_of(self.folder.name + "/metrics.rank-1.jsonl")
+        self.assertEqual((len(fast), len(slow)), (6, 6))
+        self.assertGreater(statistics.median(line["allreduce_s"] for line in fast[1:]), 0.1)
+        self.assertLess(statistics.median(line["allreduce_s"] for line in slow[1:]), 0.1)
+
+
+def overhead(pairs=300):
+    """Single steps with and without in turns, in one process; processor time, since the machine is shared."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        for width, batch in ((192, 128), (256, 256), (512, 512)):
+            os.environ["STOKER_METRICS_FILE"] = folder + "/metrics.jsonl"
+            model, plain = small_training(width)
+            watched = torch.optim.SGD(model.parameters(), lr=0.01)
+            item = torch.ones(batch, width)
+            ratios = {}
+            # "neither" compares plain with plain: what the measurement itself makes of nothing.
+            other = torch.optim.SGD(model.parameters(), lr=0.01)
+            for what, second in (("neither", other), ("hook", watched)):
+                if what == "hook":
+                    stoker_torch.attach(watched)
+                feed = stoker_torch.input(itertools.repeat(item))
+                seconds = {True: [], False: []}
+                for turn in range(pairs):
+                    for with_hook in ((True, False) if turn % 2 else (False, True)):
+                        began = time.process_time()
+                        one_step(model, second if with_hook else plain, next(feed) if with_hook else item)
+                        seconds[with_hook].append(time.process_time() - began)
+                middle = {key: statistics.mean(sorted(all)[pairs // 10:-pairs // 10]) for key, all in seconds.items()}
+                ratios[what] = middle[True] / middle[False] - 1
+            print(f"step {middle[False] * 1e3:6.2f} ms: with the hook {ratios['hook'] * 100:+.2f} %, "
+                  f"without in both turns {ratios['neither'] * 100:+.2f} %  ({pairs} pairs, middle 80 %)")
+            stoker_torch.detach()
+
+
+if __name__ == "__main__":
+    overhead() if sys.argv[1:] == ["overhead"] else unittest.main()

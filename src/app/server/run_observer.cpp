@@ -1,0 +1,73 @@
+#include "app/server/run_observer.h"
+
+#include <atomic>
+#include <mutex>
+
+#include "run/run_folder.h"
+
+namespace stoker {
+
+// Between the engine and a thread that may outlive both.
+struct RunObserver::Link {
+    std::atomic<bool> changed{true};
+    std::mutex mutex;
+    Engine* engine = nullptr;          // guarded by mutex; null: it is going
+    std::weak_ptr<Observer> observer;  // the same
+};
+
+std::vector<WatchedRank> live_ranks(const State& state, const std::string& engine_folder) {
+    std::vector<WatchedRank> ranks;
+    for (const RunId run : state.live) {
+        const Run* found = state.find(run);
+        const Attempt* attempt = found == nullptr ? nullptr : found->live_attempt();
+        if (attempt == nullptr) continue;
+        const std::string metrics = run_folder(engine_folder, run).metrics();
+        for (std::size_t i = 0; i < attempt->ranks.size(); ++i) {
+            const RankStatus& status = attempt->ranks[i];
+            if (!status.started || status.ended || status.pid <= 0) continue;
+            const int rank = static_cast<int>(i);
+            ranks.push_back({.run = run.text(),
+                             .attempt = static_cast<int>(attempt->number),
+                             .rank = rank,
+                             .pid = static_cast<pid_t>(status.pid),
+                             .sources = {{.kind = StepSource::Kind::lines, .path = rank_metrics_file(metrics, rank)}}});
+        }
+    }
+    return ranks;
+}
+
+Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine) {
+    auto self = std::unique_ptr<RunObserver>(new RunObserver());
+    TRY(std::unique_ptr<SeriesStore> series, SeriesStore::open(engine.folder() + "/series"));
+    self->series_ = std::move(series);
+    self->link_ = std::make_shared<Link>();
+    const std::shared_ptr<Link> link = self->link_;
+    link->engine = &engine;
+    self->watch_ = engine.watch([link](std::span<const Record>) { link->changed = true; });
+    self->observer_ = Observer::start({.series = self->series_, .before_look = [link] {
+                                           if (!link->changed.exchange(false)) return;
+                                           const std::lock_guard lock(link->mutex);
+                                           if (link->engine == nullptr) return;
+                                           const auto observer = link->observer;
+                                           const Status asked = link->engine->read([observer](const EngineView& view) {
+                                               if (const auto to = observer.lock())
+                                                   to->watch(live_ranks(view.state, view.folder));
+                                           });
+                                           if (!asked) link->changed = true;
+                                       }});
+    const std::lock_guard lock(link->mutex);
+    link->observer = self->observer_;
+    link->changed = true;
+    return self;
+}
+
+RunObserver::~RunObserver() {
+    watch_.reset();
+    if (link_) {
+        const std::lock_guard lock(link_->mutex);
+        link_->engine = nullptr;
+    }
+    observer_.reset();
+}
+
+}  // namespace stoker

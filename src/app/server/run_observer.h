@@ -1,0 +1,34 @@
+// The observer of a server: told by the engine which ranks live, it writes their series to FOLDER/series.
+#pragma once
+
+#include <memory>
+
+#include "observe/watch.h"
+#include "run/engine.h"
+
+namespace stoker {
+
+// What the state says that lives on this machine, with the files that it writes.
+std::vector<WatchedRank> live_ranks(const State& state, const std::string& engine_folder);
+
+// Goes before the engine does.
+class RunObserver {
+public:
+    static Result<std::unique_ptr<RunObserver>> start(Engine& engine);
+    ~RunObserver();
+    RunObserver(const RunObserver&) = delete;
+    RunObserver& operator=(const RunObserver&) = delete;
+
+    SeriesStore& series() { return *series_; }
+    const Observer& observer() const { return *observer_; }
+
+private:
+    struct Link;
+    RunObserver() = default;
+    std::shared_ptr<SeriesStore> series_;
+    std::shared_ptr<Link> link_;
+    std::shared_ptr<Observer> observer_;
+    std::shared_ptr<void> watch_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,156 @@
+// Who asks why a run is slow is told the cause that is there, and none where nothing is wrong or nothing is known.
+#include "observe/evidence.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "observe/causes/rule_text.h"
+
+namespace stoker {
+namespace {
+
+MeasureSpread at(double value) {
+    return {.mean = value, .median = value, .low = value, .high = value, .count = 100};
+}
+
+// Two ranks with nothing wrong: a step of 200 ms, 2 ms of them waiting, 20 in collectives.
+Evidence healthy() {
+    Evidence evidence;
+    for (int rank = 0; rank < 2; ++rank)
+        evidence.ranks.push_back({rank,
+                                  {{"step_s", at(0.2)},
+                                   {"compute_s", at(0.178)},
+                                   {"wait_s", at(0.002)},
+                                   {"allreduce_s", at(0.02)},
+                                   {"checkpoint_s", at(0.001)},
+                                   {"cpu", at(0.98)},
+                                   {"run_wait", at(0.05)},
+                                   {"throttled", at(0)},
+                                   {"major_faults", at(0.1)},
+                                   {"swap", at(0)},
+                                   {"threads", at(4)}}});
+    evidence.planned = {.step_s = 0.2, .step_low_s = 0.17, .step_high_s = 0.23, .wait_s = 0.002};
+    return evidence;
+}
+
+std::string first_cause(const Evidence& evidence) {
+    const Explanation all = explain_gap(evidence);
+    return all.findings.empty() ? "" : std::string(all.findings.front().cause);
+}
+
+TEST(Causes, NothingIsClaimedOfAHealthyRun) {
+    const Explanation all = explain_gap(healthy());
+    EXPECT_TRUE(all.findings.empty());
+    EXPECT_EQ(all.ruled_out.size(), cause_rules().size());
+    for (const auto& [cause, reason] : all.ruled_out) EXPECT_FALSE(reason.empty()) << cause;
+}
+
+TEST(Causes, WithoutMeasurementsAllAreSilentAndSayWhatTheyNeed) {
+    const Explanation all = explain_gap({});
+    EXPECT_TRUE(all.findings.empty() && all.ruled_out.empty());
+    EXPECT_EQ(all.not_known.size(), cause_rules().size());
+    for (const auto& [cause, reason] : all.not_known) EXPECT_TRUE(reason.starts_with("needs ")) << cause;
+    // Each takes any one measure away without a fall.
+    const Evidence whole = healthy();
+    for (const auto& [name, spread] : whole.ranks[0].measures) {
+        Evidence less = healthy();
+        for (RankEvidence& rank : less.ranks) rank.measures.erase(name);
+        EXPECT_TRUE(explain_gap(less).findings.empty()) << name;
+    }
+}
+
+TEST(Causes, ASlowLoaderOfAnySizeIsFound) {
+    for (const double wait : {0.015, 0.05, 0.2, 2.0}) {
+        Evidence evidence = healthy();
+        for (RankEvidence& rank : evidence.ranks) {
+            rank.measures["wait_s"] = at(wait);
+            rank.measures["step_s"] = at(0.198 + wait);
+            rank.measures["read_calls"] = at(4100);
+            rank.measures["call_read"] = at(4100 * 3000.0);
+        }
+        EXPECT_EQ(first_cause(evidence), "starved-input") << wait;
+        const Finding finding = explain_gap(evidence).findings.front();
+        EXPECT_NEAR(finding.cost_s, wait - 0.002, 1e-9);
+        EXPECT_NE(finding.fix.find("pack"), std::string::npos);
+    }
+    // One long wait at the start is no loader to be changed.
+    Evidence start = healthy();
+    start.ranks[0].measures["wait_s"] = {.mean = 0.05, .median = 0.002, .low = 0.001, .high = 0.003, .count = 100};
+    EXPECT_EQ(first_cause(start), "");
+}
+
+TEST(Causes, AQuotaAndACrowdAreFound) {
+    Evidence quota = healthy();
+    for (RankEvidence& rank : quota.ranks) {
+        rank.measures["throttled"] = at(0.5);
+        rank.measures["cpu_limit"] = at(0.5);
+    }
+    EXPECT_EQ(first_cause(quota), "cpu-limit");
+    Evidence crowd = healthy();
+    for (RankEvidence& rank : crowd.ranks) {
+        rank.measures["run_wait"] = at(3);
+        rank.measures["threads"] = at(16);
+    }
+    EXPECT_EQ(first_cause(crowd), "cpu-limit");
+    EXPECT_NEAR(explain_gap(crowd).findings.front().cost_s, 0.2 * 0.7538, 1e-3);
+}
+
+TEST(Causes, SwapAndALimitThatIsReachedAreFound) {
+    Evidence swap = healthy();
+    for (RankEvidence& rank : swap.ranks) {
+        rank.measures["swap"] = at(4e8);
+        rank.measures["major_faults"] = at(800);
+    }
+    EXPECT_EQ(first_cause(swap), "memory-pressure");
+    // What was swapped out long ago and is not needed harms nobody; nor does a limit that the page cache fills.
+    for (RankEvidence& rank : swap.ranks) rank.measures["major_faults"] = at(0.2);
+    EXPECT_EQ(first_cause(swap), "");
+    Evidence full = healthy();
+    for (RankEvidence& rank : full.ranks) {
+        rank.measures["memory_limit"] = at(1e9);
+        rank.measures["memory_used"] = at(0.999e9);
+        rank.measures["limit_hits"] = at(40);
+    }
+    EXPECT_EQ(first_cause(full), "");
+    for (RankEvidence& rank : full.ranks) rank.measures["major_faults"] = at(50);
+    EXPECT_EQ(first_cause(full), "memory-pressure");
+}
+
+TEST(Causes, TheSlowRankIsNamed) {
+    Evidence evidence = healthy();
+    evidence.ranks[1].measures["compute_s"] = at(0.3);
+    evidence.ranks[0].measures["allreduce_s"] = at(0.142);
+    for (RankEvidence& rank : evidence.ranks) rank.measures["step_s"] = at(0.322);
+    EXPECT_EQ(first_cause(evidence), "straggler");
+    EXPECT_EQ(explain_gap(evidence).findings.front().rank, 1);
+    EXPECT_NE(explain_gap(evidence).findings.front().evidence.at(0).find("142 ms"), std::string::npos);
+    evidence.ranks.resize(1);
+    EXPECT_EQ(first_cause(evidence), "");
+}
+
+TEST(Causes, CheckpointStallsAndTheDearestFirst) {
+    Evidence evidence = healthy();
+    for (RankEvidence& rank : evidence.ranks)
+        rank.measures["checkpoint_s"] = {.mean = 0.04, .median = 0, .low = 0, .high = 0, .count = 100};
+    EXPECT_EQ(first_cause(evidence), "checkpoint-stalls");
+    for (RankEvidence& rank : evidence.ranks) rank.measures["wait_s"] = at(0.1);
+    const Explanation both = explain_gap(evidence);
+    ASSERT_EQ(both.findings.size(), 2u);
+    EXPECT_EQ(both.findings[0].cause, "starved-input");
+    EXPECT_EQ(both.findings[1].cause, "checkpoint-stalls");
+}
+
+TEST(MeasureSpread, IsThatOfTheValues) {
+    const MeasureSpread spread = spread_of({5, 1, 3, 2, 4});
+    EXPECT_EQ(spread.median, 3);
+    EXPECT_EQ(spread.mean, 3);
+    EXPECT_EQ(spread.low, 1);
+    EXPECT_EQ(spread.high, 5);
+    EXPECT_EQ(spread_of({}).count, 0u);
+    EXPECT_EQ(milliseconds_text(0.018), "18 ms");
+    EXPECT_EQ(percent_text(0.07), "7.0 %");
+}
+
+}  // namespace
+}  // namespace stoker

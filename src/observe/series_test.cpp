@@ -1,0 +1,187 @@
+// Who looks at a chart of last night after the server was killed sees what happened, and a spike with it.
+#include "observe/series.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "observe/series_block.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::int64_t kDay = 1'700'006'400;  // midnight
+
+struct SeriesTest : testing::Test {
+    std::string folder = testing::TempDir() + "series-" + std::to_string(::getpid()) + "-" +
+                         testing::UnitTest::GetInstance()->current_test_info()->name();
+    SeriesTest() { fs::remove_all(folder); }
+    ~SeriesTest() override { fs::remove_all(folder); }
+    std::unique_ptr<SeriesStore> open(SeriesOptions options = {}) {
+        auto store = SeriesStore::open(folder, options);
+        EXPECT_TRUE(store.ok());
+        return std::move(*store);
+    }
+    static std::vector<RankSeries> get(SeriesStore& store, std::int64_t from, std::int64_t to,
+                                       std::size_t points = 500) {
+        auto all = store.query(
+            {.run = "r-1", .metrics = {"step_s"}, .rank = {}, .from_s = from, .to_s = to, .max_points = points});
+        EXPECT_TRUE(all.ok());
+        return *all;
+    }
+    std::vector<std::string> files(const std::string& prefix) const {
+        std::vector<std::string> found;
+        for (const auto& each : fs::directory_iterator(folder + "/r-1"))
+            if (each.path().filename().string().starts_with(prefix)) found.push_back(each.path().string());
+        std::sort(found.begin(), found.end());
+        return found;
+    }
+};
+
+TEST(SeriesBlock, CodesKeepNineBits) {
+    for (int i = -511; i <= 511; ++i)
+        EXPECT_EQ(series_value(series_code(static_cast<float>(i))), static_cast<float>(i));
+    for (const float x : {1e-30f, 0.00123f, 0.2137f, 3.14159f, 65537.f, 8.1e9f, 3e38f, 3.4028235e38f})
+        for (const float sign : {1.f, -1.f}) {
+            const float back = series_value(series_code(sign * x));
+            EXPECT_TRUE(std::isfinite(back));
+            EXPECT_LE(std::abs(back - sign * x), x * 0.0040f) << x;
+        }
+}
+
+TEST(SeriesBlock, ComesBackAsWritten) {
+    SeriesBlock block{.start_s = -5, .seconds = 60, .points = 3, .columns = {}};
+    block.columns.push_back({0, "cpu", {{2, 4, 8, 4}, {}, {-1, 0, 4, 60}}});
+    block.columns.push_back({7, "rss", {{1, 1, 1, 1}}});
+    const std::string bytes = encode_block(block);
+    const auto back = decode_block(bytes);
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->start_s, -5);
+    ASSERT_EQ(back->columns.size(), 2u);
+    EXPECT_EQ(back->columns[0].cells[2].min, -1);
+    EXPECT_EQ(back->columns[0].cells[2].max, 4);
+    EXPECT_EQ(back->columns[0].cells[2].count, 60u);
+    EXPECT_EQ(back->columns[0].cells[1].count, 0u);
+    EXPECT_EQ(back->columns[1].rank, 7);
+    EXPECT_EQ(back->columns[1].cells.size(), 3u);
+    EXPECT_EQ(decode_block(bytes, [](int rank, std::string_view) { return rank == 7; })->columns.size(), 1u);
+    // Any byte that changes, and any cut, is seen.
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        std::string bad = bytes;
+        bad[i] = static_cast<char>(bad[i] ^ 0x41);
+        EXPECT_FALSE(decode_block(bad)) << i;
+        EXPECT_FALSE(decode_block(std::string_view(bytes).substr(0, i)));
+    }
+}
+
+TEST_F(SeriesTest, SpikesStayVisibleHoweverCoarse) {
+    auto store = open();
+    for (int i = 0; i < 7200; ++i)
+        for (int rank = 0; rank < 2; ++rank) store->add("r-1", rank, "step_s", kDay + i, i == 5000 ? 64 : 2 + rank);
+    const auto all = get(*store, kDay, kDay + 7200, 10);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_LE(all[0].points.size(), 10u);
+    float most = 0;
+    std::uint32_t count = 0;
+    for (const SeriesPoint& point : all[0].points) {
+        most = std::max(most, point.max);
+        count += point.count;
+        EXPECT_EQ(point.min, 2);
+    }
+    EXPECT_EQ(most, 64);
+    EXPECT_EQ(count, 7200u);
+    EXPECT_EQ(all[1].points[0].mean, 3);
+    EXPECT_EQ(get(*store, kDay + 7000, kDay + 7100)[0].points.size(), 100u);
+    EXPECT_EQ(get(*store, kDay + 7000, kDay + 7100)[0].seconds, 1);
+}
+
+TEST_F(SeriesTest, AKillLosesAMinuteAtMost) {
+    const int seconds = 5400 + 37;
+    {
+        auto store = open();
+        for (int i = 0; i < seconds; ++i) store->add("r-1", 0, "step_s", kDay + i, 2);
+        fs::copy(folder, folder + ".killed", fs::copy_options::recursive);
+    }
+    fs::remove_all(folder);
+    fs::rename(folder + ".killed", folder);
+    // The kill came in the middle of a write.
+    const std::string last = files("1s").back();
+    const auto size = fs::file_size(last);
+    std::ofstream(last, std::ios::app | std::ios::binary)
+        << encode_block({.start_s = kDay, .seconds = 1, .points = 1, .columns = {{0, "step_s", {{1, 1, 1, 1}}}}})
+               .substr(0, 40);
+    auto store = open();
+    store->add("r-1", 0, "step_s", kDay + seconds + 10, 2);
+    EXPECT_EQ(fs::file_size(last), size);
+    EXPECT_EQ(store->stats().cut_bytes, 40);
+    for (const std::size_t points : {5000u, 100u, 3u}) {
+        std::uint32_t count = 0;
+        const auto all = get(*store, kDay, kDay + 7200, points);
+        for (const SeriesPoint& point : all.at(0).points) count += point.count;
+        EXPECT_GE(count, static_cast<std::uint32_t>(seconds - 60)) << points;
+        EXPECT_LE(count, static_cast<std::uint32_t>(seconds + 1)) << points;
+    }
+}
+
+TEST_F(SeriesTest, WhatIsOldGoesAndCoarserStays) {
+    auto store = open();
+    for (int i = 0; i < 3 * 86'400; i += 20) store->add("r-1", 0, "step_s", kDay + i, 2);
+    store->tidy(kDay + 3 * 86'400);
+    EXPECT_LE(files("1s").size(), 15u);
+    EXPECT_LE(files("1m").size(), 6u);
+    EXPECT_EQ(get(*store, kDay, kDay + 3 * 86'400)[0].seconds, 3600);
+    EXPECT_EQ(get(*store, kDay, kDay + 3 * 86'400)[0].points.size(), 72u);
+    EXPECT_EQ(get(*store, kDay + 2 * 86'400 + 40'000, kDay + 3 * 86'400, 1000)[0].seconds, 60);
+    store->end("r-1");
+    store->tidy(kDay + 400 * std::int64_t{86'400});
+    EXPECT_FALSE(fs::exists(folder + "/r-1"));
+}
+
+TEST_F(SeriesTest, IsBoundedInBytesColumnsAndMetrics) {
+    auto store = open({.max_bytes = 3000, .max_columns = 10, .max_metrics = 3});
+    for (int i = 0; i < 3600; ++i)
+        for (int rank = 0; rank < 20; ++rank)
+            store->add("r-1", rank, "m" + std::to_string(i % 5), kDay + i, std::sin(i * rank));
+    EXPECT_GT(store->stats().refused, 0);
+    store->end("r-1");
+    store->tidy(kDay + 3600);
+    EXPECT_LE(store->bytes(), 3000);
+    store->add("r-1", 0, "step_s", kDay, NAN);
+    store->add("../r-1", 0, "step_s", kDay, 1);
+    store->add("r-1", -1, "step_s", kDay, 1);
+    EXPECT_FALSE(fs::exists(folder + "/../r-1"));
+    EXPECT_FALSE(store->query({.run = "..", .metrics = {}, .rank = {}, .from_s = 0, .to_s = 1}).ok());
+    EXPECT_FALSE(store->query({.run = "r-1", .metrics = {}, .rank = {}, .from_s = 1, .to_s = 1}).ok());
+}
+
+TEST_F(SeriesTest, AClockThatIsSetBackCounts) {
+    auto store = open();
+    for (int i = 0; i < 100; ++i) store->add("r-1", 0, "step_s", kDay + 1'000'000 + i, 2);
+    for (int i = 0; i < 100; ++i) store->add("r-1", 0, "step_s", kDay + i, 3);
+    store->add("r-1", 0, "step_s", kDay + 30, 9);  // late
+    EXPECT_EQ(store->stats().late, 1);
+    EXPECT_EQ(get(*store, kDay, kDay + 100)[0].points.size(), 100u);
+    EXPECT_EQ(store->newest("r-1"), kDay + 1'000'100);
+}
+
+TEST_F(SeriesTest, DamageInTheMiddleCostsWhatIsBehindItInThatFile) {
+    {
+        auto store = open();
+        for (int i = 0; i < 600; ++i) store->add("r-1", 0, "step_s", kDay + i, 2);
+    }
+    const std::string file = files("1s").front();
+    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(45).write("XXXX", 4);
+    auto store = open();
+    std::size_t most = 0;
+    for (const auto& series : get(*store, kDay, kDay + 600, 1000)) most = series.points.size();
+    EXPECT_EQ(most, 540u);
+    EXPECT_GT(store->stats().damaged_blocks, 0);
+}
+
+}  // namespace
+}  // namespace stoker

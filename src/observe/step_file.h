@@ -1,0 +1,104 @@
+// How far a program is and how long its steps take, from what it writes: JSON lines (STOKER_METRICS_FILE), a heartbeat
+// file, or its output. All three read only what is new, and nothing that a program writes can make them grow or fail.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stoker {
+
+// One line: the numbers it held.
+struct StepLine {
+    std::optional<double> step;
+    std::optional<double> time_s;                        // since 1970, when the line says ("time")
+    std::optional<int> rank;                             // when the line says
+    std::vector<std::pair<std::string, double>> values;  // without those three
+};
+
+struct TailLimits {
+    std::size_t max_line = 16 << 10;
+    std::size_t max_read = 1 << 20;     // at a time
+    std::size_t max_behind = 16 << 20;  // more is passed over: what was meant is what happens now
+    std::size_t max_values = 64;        // of a line
+};
+
+// The new whole lines of a file that another process appends to. A file that was replaced or cut begins anew.
+class TailReader {
+public:
+    explicit TailReader(std::string path, TailLimits limits = {}) : path_(std::move(path)), limits_(limits) {}
+    // Calls use(line) for each, without the line end.
+    template <class Use>
+    void poll(const Use& use) {
+        for (const std::string& line : next()) use(line);
+    }
+    std::vector<std::string> next();
+    void skip_to_end();
+    const std::string& path() const { return path_; }
+    std::int64_t dropped_lines() const { return dropped_lines_; }  // longer than a line may be
+    std::int64_t skipped_bytes() const { return skipped_bytes_; }
+    bool more() const { return more_; }  // there was more than one poll reads
+
+private:
+    std::string path_;
+    TailLimits limits_;
+    std::uint64_t device_ = 0, inode_ = 0;
+    std::int64_t offset_ = 0, dropped_lines_ = 0, skipped_bytes_ = 0;
+    bool known_ = false, discarding_ = false, more_ = false;
+    std::string part_;  // a line that is not whole yet
+};
+
+// {"step": 12, "step_s": 0.2, "wait_s": 0.01, "rank": 0, "time": 1700000000.5, "loss": 2.3}; nothing: not such a line.
+std::optional<StepLine> parse_step_line(std::string_view line, const TailLimits& limits = {});
+
+// "step {step}/{} loss {loss} {step_s} s/step": {name} is a number of that name, {} any text without blanks, a blank
+// any run of blanks; all else stands for itself. It may stand anywhere in a line.
+class StepPattern {
+public:
+    static Result<StepPattern> parse(std::string_view text);
+    std::optional<StepLine> match(std::string_view line) const;
+
+private:
+    struct Part {
+        enum class Kind : std::uint8_t { text, number, anything, blanks } kind = Kind::text;
+        std::string text;  // or the name
+    };
+    std::optional<StepLine> match_at(std::string_view line, std::size_t at) const;
+    std::vector<Part> parts_;
+};
+
+// Which of the three.
+struct StepSource {
+    enum class Kind : std::uint8_t { lines, heartbeat, output } kind = Kind::lines;
+    std::string path;
+    std::optional<StepPattern> pattern;  // of output
+};
+
+// Lines of any source, with the step time worked out from when they came where they do not say it.
+class StepReader {
+public:
+    StepReader(StepSource source, TailLimits limits = {});
+    // now_s: wall clock. The value step_s is in every line that has a step, except the first.
+    std::vector<StepLine> poll(double now_s);
+    void skip_to_end() { tail_.skip_to_end(); }
+    std::int64_t bad_lines() const { return bad_lines_; }
+    const TailReader& tail() const { return tail_; }
+
+private:
+    std::vector<StepLine> poll_heartbeat(double now_s);
+    void add_step_time(std::vector<StepLine>& lines, double now_s);
+
+    StepSource source_;
+    TailLimits limits_;
+    TailReader tail_;
+    std::int64_t bad_lines_ = 0;
+    std::optional<double> last_step_, last_s_;
+    std::string last_heartbeat_;
+};
+
+}  // namespace stoker

@@ -37,7 +37,8 @@ constexpr auto kObserveFor = std::chrono::seconds(10);
 // Submissions are refused below this much free space, so that the records that end and release what runs still fit:
 // a twentieth of a small disk, and never more than this.
 constexpr std::uint64_t kReserveBytes = std::uint64_t{64} << 20;
-constexpr std::int64_t kLookAtDiskEveryUs = 500'000;
+constexpr std::int64_t kLookAtDiskEveryUs =
+    2000;  // a burst of submissions fills a disk quickly, and looking costs 1 us
 
 std::int64_t steady_us() {
     return std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now().time_since_epoch()).count();

@@ -9,6 +9,7 @@
 namespace stoker {
 namespace {
 
+// Longer than 500 lines because every kind of record is applied here, one function each.
 // Applies one record; each member function is one kind.
 class Applier {
 public:

@@ -30,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 // A box is made in 0.1 s; this is for a machine that swaps.
 constexpr auto kRuncLimit = std::chrono::seconds(25);
 constexpr auto kRemovalLimit = std::chrono::seconds(5);
+constexpr auto kGroupRemovalLimit = std::chrono::seconds(1);
 
 std::string runc_path() {
     for (const char* path :
@@ -157,13 +158,35 @@ Status start_box(const std::string& run_folder, const LaunchOrder& order, std::s
     return Error(ErrorKind::invalid, "runc: " + (status ? complaint(log) : std::string("it did not start in time")));
 }
 
+namespace {
+
+// Where runc makes groups of its own: at the top of each tree.
+std::vector<std::string> groups_of_box(const CgroupHost& host, const std::string& id) {
+    std::vector<std::string> groups;
+    const auto add = [&](const std::string& folder) {
+        std::error_code code;
+        for (fs::path at = folder; at.has_relative_path() && fs::exists(at / "cgroup.procs", code);
+             at = at.parent_path())
+            if (fs::exists(at / id, code)) groups.push_back((at / id).string());
+    };
+    if (!host.unified.empty()) add(host.unified);
+    for (const auto& [controller, folder] : host.v1) add(folder);
+    return groups;
+}
+
+}  // namespace
+
 void remove_boxes(const std::string& run_folder, const LaunchOrder& order) {
     if (order.gang.image.empty()) return;
     std::error_code code;
     for (std::size_t rank = 0; rank < order.gang.ranks.size(); ++rank) {
         const std::string id = box_id(order, rank);
-        if (fs::exists(run_folder + "/runc/" + id, code))
-            run_runc(run_folder, {"delete", "--force", id}, true, kRemovalLimit);
+        if (!fs::exists(run_folder + "/runc/" + id, code)) continue;
+        run_runc(run_folder, {"delete", "--force", id}, true, kRemovalLimit);
+        // runc gives up on a group whose last process is still being taken apart.
+        const auto until = Clock::now() + kGroupRemovalLimit;
+        for (const std::string& group : groups_of_box(order.cgroups, id))
+            while (::rmdir(group.c_str()) != 0 && errno == EBUSY && Clock::now() < until) ::usleep(5000);
     }
 }
 

@@ -13,7 +13,7 @@ Result<RunSpec> compiled(const std::string& text, CompileContext context = {}) {
     if (!document) return std::move(document).error();
     TRY(const RunFile file, read_run_file_form(*document));
     if (context.name.empty()) context.name = "run";
-    if (context.folder.empty()) context.folder = "/work/project";
+    if (context.folder.empty()) context.folder = "/home/ada/project";
     return compile_run(file.run, context);
 }
 
@@ -58,7 +58,7 @@ run:
 )");
     EXPECT_EQ(spec.command, (std::vector<std::string>{"python3", "train.py"}));
     EXPECT_EQ(spec.environment, (std::map<std::string, std::string>{{"SEED", "7"}, {"ON", "true"}, {"URL", "x"}}));
-    EXPECT_EQ(spec.folder, "/work/project/code");
+    EXPECT_EQ(spec.folder, "/home/ada/project/code");
     EXPECT_EQ(spec.image, "docker.io/library/python:3.12");
     EXPECT_EQ(spec.ranks, 8);
     EXPECT_EQ(spec.nodes, 2);
@@ -73,7 +73,7 @@ run:
     EXPECT_EQ(spec.checkpoint, (CheckpointPolicy{.folder = "out/ckpt", .interval_s = 600, .keep = 7}));
     EXPECT_EQ(spec.lease, (LeaseSpec{.stop_after_s = 14'400, .hard_max_s = 28'800}));
     EXPECT_EQ(spec.prerequisites->commands, std::vector<std::string>{"ffmpeg"});
-    EXPECT_EQ(spec.prerequisites->paths, (std::vector<std::string>{"/work/project/code/data", "/abs"}));
+    EXPECT_EQ(spec.prerequisites->paths, (std::vector<std::string>{"/home/ada/project/code/data", "/abs"}));
     EXPECT_EQ(spec.prerequisites->disk_bytes, std::int64_t{1} << 30);
     EXPECT_EQ(spec.run_class, RunClass::interactive);
     EXPECT_EQ(spec.priority, -5);

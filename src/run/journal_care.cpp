@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "io/files.h"
 #include "run/engine_site.h"
-#include "run/state.h"
+#include "run/load_state.h"
 
 namespace stoker {
 namespace {
@@ -18,17 +18,7 @@ Status replay_all(Journal& journal, JournalHead& head) {
         head = {.seq = entry.seq, .hash = entry.hash};
         // What was erased on purpose has no body; from there on only the chain can be checked.
         if (entry.redacted || state.seq + 1 != entry.seq) return true;
-        TRY(RecordBody body, decode_body(entry.kind, entry.format, entry.body, entry.seq));
-        if (state.object_of(body) != entry.object || state.version_of(body) != entry.version)
-            return Error(ErrorKind::invalid, fmt::format("record {} is version {} of {}, expected version {} of {}",
-                                                         entry.seq, entry.version, printable(entry.object),
-                                                         state.version_of(body), state.object_of(body)));
-        TRY_VOID(state.apply(Record{.seq = entry.seq,
-                                    .at_us = entry.at_us,
-                                    .epoch = entry.epoch,
-                                    .actor = entry.actor,
-                                    .trace = entry.trace,
-                                    .body = std::move(body)}));
+        TRY_VOID(apply_entry(state, entry));
         return true;
     });
 }

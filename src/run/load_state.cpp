@@ -6,6 +6,20 @@
 
 namespace stoker {
 
+Status apply_entry(State& state, const JournalRecord& entry) {
+    TRY(RecordBody body, decode_body(entry.kind, entry.format, entry.body, entry.seq));
+    if (state.object_of(body) != entry.object || state.version_of(body) != entry.version)
+        return Error(ErrorKind::invalid,
+                     fmt::format("record {} is version {} of {}, expected version {} of {}", entry.seq, entry.version,
+                                 printable(entry.object), state.version_of(body), state.object_of(body)));
+    return state.apply(Record{.seq = entry.seq,
+                              .at_us = entry.at_us,
+                              .epoch = entry.epoch,
+                              .actor = entry.actor,
+                              .trace = entry.trace,
+                              .body = std::move(body)});
+}
+
 Result<std::uint64_t> load_state(Journal& journal, State& state) {
     std::uint64_t snapshot_seq = 0;
     TRY(const auto snapshot, journal.newest_snapshot());
@@ -20,17 +34,7 @@ Result<std::uint64_t> load_state(Journal& journal, State& state) {
         if (entry.redacted)
             return Error(ErrorKind::invalid,
                          fmt::format("the body of record {} was erased and no snapshot covers it", entry.seq));
-        TRY(RecordBody body, decode_body(entry.kind, entry.format, entry.body, entry.seq));
-        if (state.object_of(body) != entry.object || state.version_of(body) != entry.version)
-            return Error(ErrorKind::invalid, fmt::format("record {} is version {} of {}, expected version {} of {}",
-                                                         entry.seq, entry.version, printable(entry.object),
-                                                         state.version_of(body), state.object_of(body)));
-        TRY_VOID(state.apply(Record{.seq = entry.seq,
-                                    .at_us = entry.at_us,
-                                    .epoch = entry.epoch,
-                                    .actor = entry.actor,
-                                    .trace = entry.trace,
-                                    .body = std::move(body)}));
+        TRY_VOID(apply_entry(state, entry));
         return true;
     }));
     return snapshot_seq;

@@ -105,6 +105,15 @@ std::optional<std::int64_t> parse_run_wait_ns(std::string_view text) {
     return words.size() < 2 ? std::nullopt : counter_of(words[1]);
 }
 
+namespace {
+
+// A text that no kernel wrote may say anything.
+void add_counter(std::int64_t& sum, std::int64_t more) {
+    if (__builtin_add_overflow(sum, more, &sum)) sum = std::numeric_limits<std::int64_t>::max();
+}
+
+}  // namespace
+
 std::optional<NetBytes> parse_net_dev(std::string_view text) {
     NetBytes bytes;
     bool any = false;
@@ -117,10 +126,10 @@ std::optional<NetBytes> parse_net_dev(std::string_view text) {
         if (!received || !sent) continue;
         any = true;
         if (trim(line.substr(0, colon)) == "lo") {
-            bytes.loopback += *sent;
+            add_counter(bytes.loopback, *sent);
         } else {
-            bytes.received += *received;
-            bytes.sent += *sent;
+            add_counter(bytes.received, *received);
+            add_counter(bytes.sent, *sent);
         }
     }
     return any ? std::optional(bytes) : std::nullopt;

@@ -161,6 +161,23 @@ def test_a_sweep_is_one_run_for_each_point(t):
     check(said == {"1e-4 8", "1e-4 16", "3e-4 8", "3e-4 16"}, str(said))
 
 
+def test_the_points_of_a_sweep_are_compared(t):
+    """Which learning rate was best?"""
+    t.up()
+    program = "import json,os\nlr=float(os.environ['STOKER_PARAM_LR'])\nwith open(os.environ['STOKER_METRICS_FILE'],'w') as f:\n" \
+              "    f.write(json.dumps({'step': 1, 'loss': 9.0}) + chr(10) + json.dumps({'step': 2, 'loss': 3 - lr}) + chr(10))"
+    run = t.call("submit", "--sweep", "lr=0.1,0.3,0.2", "--", "python3", "-c", program).stdout.strip()
+    t.wait_state(run, "succeeded")
+    text = t.call("compare", run, "--by", "loss").stdout
+    lines = [line.split() for line in text.splitlines()]
+    check([line[2] for line in lines[1:4]] == ["0.3", "0.2", "0.1"], text)
+    check(f"best by loss: {lines[1][0]}" in text, text)
+    check(t.json("compare", run, "--by", "loss:max")[0]["run"]["parameters"]["lr"] == "0.1", "highest first")
+    done = t.call("compare", run, "--by", "los", exit=2)
+    check("did you mean loss" in done.stderr, done.stderr)
+    t.call("compare", "r-99", exit=2)
+
+
 def test_a_cycle_is_refused_with_its_path(t):
     t.write("cycle.yaml", """version: 1
 name: cycle

@@ -6,7 +6,9 @@
 #include <filesystem>
 
 #include "app/cards.h"
+#include "app/client/client.h"
 #include "app/commands/commands.h"
+#include "app/commands/compare_runs.h"
 #include "app/compare_sides.h"
 #include "app/render/plan_text.h"
 #include "base/text.h"
@@ -315,6 +317,10 @@ bool needs_workload(const std::string& word, const Catalog& catalog) {
 
 Result<CommandOutput> run(Session& session, const Args& args) {
     const auto& words = args.positional;
+    if (are_runs(words)) return compare_runs(session, args);
+    if (words.size() < 2)
+        return Error(ErrorKind::invalid, "stoker compare needs two sides; one alone may only be a run", {},
+                     "usage: stoker compare A B [C...] [--workload FILE]   (stoker compare --help)");
     if (const auto file = args.get("workload")) return compare_restricted(session, args, *file);
     const auto files = std::count_if(words.begin(), words.end(), is_file);
     if (files == static_cast<std::ptrdiff_t>(words.size())) return compare_files(session, args);
@@ -374,6 +380,7 @@ CliCommand compare_command() {
             "  workload files     each is planned (or estimated, where it pins one size and its nodes)\n"
             "  saved plans        written by: stoker plan FILE -o json > plan.json; mixes with workload files\n"
             "  cloud on-prem      the two ways to own compute, in words\n"
+            "  runs               r-7 r-8: parameters, metrics, time, cost; a sweep or graph stands for its steps\n"
             "With --workload FILE, one workload is planned under each restriction: sizes, GPUs, clouds (azure, aws,\n"
             "gcp, on-prem), regions, precisions (bf16, fp8, ...), spot or on-demand.\n"
             "The ratio of two training times is taken apart: peak, share of it that is reached, waiting for data.\n"
@@ -382,20 +389,25 @@ CliCommand compare_command() {
                      "stoker compare examples/story/cpu.yaml examples/story/gpu.yaml",
                      "stoker compare azure aws gcp --workload examples/llama-3-8b.yaml",
                      "stoker compare A100-SXM-80GB H100-SXM H200-SXM --workload examples/llama-3-8b.yaml",
-                     "stoker compare bf16 fp8 --workload examples/llama-3-70b-serve.yaml"},
+                     "stoker compare bf16 fp8 --workload examples/llama-3-70b-serve.yaml",
+                     "stoker compare r-7 --by loss"},
         .options = {{.name = "workload",
                      .value = "FILE",
                      .help = "plan this workload on each of A, B, ...",
                      .completes = "file"},
+                    {.name = "by",
+                     .value = "METRIC",
+                     .help = "runs: best first by the last value of this metric; lowest, or METRIC:max"},
                     {.name = "region",
                      .value = "REGION",
                      .help = "sizes and GPUs: prices of this Azure region; default: eastus, or the cheapest"}},
-        .min_positional = 2,
+        .min_positional = 1,
         .max_positional = 8,
         .run = run,
         .completes = "compare",
         .warns_stale = true};
-    command.options.insert(command.options.end(), planning_options().begin(), planning_options().end());
+    for (const auto* list : {&planning_options(), &client_options()})
+        command.options.insert(command.options.end(), list->begin(), list->end());
     return command;
 }
 

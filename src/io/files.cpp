@@ -170,13 +170,13 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
         const int code = errno;
         return code == ENOENT || code == ENOTDIR ? missing(path) : failure("cannot read", path, code);
     }
-    struct stat status {};
-    if (::fstat(file.get(), &status) != 0) return failure("cannot read", path, errno);
-    if (S_ISDIR(status.st_mode)) return Error(ErrorKind::invalid, shown(path) + " is a folder, and a file is expected");
-    const auto size = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : std::size_t{0};
+    struct stat about {};
+    if (::fstat(file.get(), &about) != 0) return failure("cannot read", path, errno);
+    if (S_ISDIR(about.st_mode)) return Error(ErrorKind::invalid, shown(path) + " is a folder, and a file is expected");
+    const auto size = S_ISREG(about.st_mode) ? static_cast<std::size_t>(about.st_size) : std::size_t{0};
     if (size > max_bytes) return too_large(path, max_bytes);
     // Without a writer a read says "the end" at once; a poll waits for one.
-    if (S_ISFIFO(status.st_mode))
+    if (S_ISFIFO(about.st_mode))
         TRY_VOID(wait_for_writer(file.get(), path));
     else
         (void)::fcntl(file.get(), F_SETFL, 0);  // a terminal is waited for

@@ -16,7 +16,7 @@ import tempfile
 import time
 import traceback
 
-LIMIT_S = 30
+LIMIT_S = 60
 
 
 class Failure(Exception):

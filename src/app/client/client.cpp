@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "io/files.h"
+#include "io/http_target.h"
 
 namespace stoker {
 namespace {
@@ -62,48 +63,16 @@ private:
     std::optional<HttpResponse> response_;
 };
 
-int hex_digit(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                  : -1;
-}
-
-std::string url_decoded(std::string_view text) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const bool escape = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0;
-        if (!escape) {
-            out += text[i];
-            continue;
-        }
-        out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-        i += 2;
-    }
-    return out;
-}
-
-// Targets of our own commands only, which url_encoded made.
-HttpRequest request_of(const HttpCall& call) {
-    HttpRequest request{.method = call.method,
-                        .target = call.target,
-                        .path = {},
-                        .query = {},
-                        .headers = call.headers,
-                        .body = call.body,
-                        .peer = "in-process"};
-    const std::string_view target = call.target;
-    const std::size_t question = target.find('?');
-    request.path = url_decoded(target.substr(0, question));
-    if (question != std::string_view::npos) {
-        for (const std::string_view pair : split(target.substr(question + 1), '&')) {
-            const std::size_t equals = pair.find('=');
-            request.query.emplace_back(url_decoded(pair.substr(0, equals)), equals == std::string_view::npos
-                                                                                ? std::string()
-                                                                                : url_decoded(pair.substr(equals + 1)));
-        }
-    }
-    return request;
+// As a socket would hand it over: the same target means the same here and there.
+Result<HttpRequest> request_of(const HttpCall& call) {
+    TRY(HttpTarget target, read_http_target(call.target));
+    return HttpRequest{.method = call.method,
+                       .target = call.target,
+                       .path = std::move(target.path),
+                       .query = std::move(target.query),
+                       .headers = call.headers,
+                       .body = call.body,
+                       .peer = "in-process"};
 }
 
 class ApiTransport final : public Transport {
@@ -111,7 +80,7 @@ public:
     explicit ApiTransport(Api& api, std::string token = {}) : api_(api), token_(std::move(token)) {}
     Result<HttpResponse> send(const HttpCall& call) override {
         auto sink = std::make_shared<WaitingSink>();
-        HttpRequest request = request_of(call);
+        TRY(HttpRequest request, request_of(call));
         if (!token_.empty()) request.headers.add("Authorization", "Bearer " + token_);
         api_.handle(std::move(request), HttpReply(sink));
         auto response = sink->wait(call.timeout_s);

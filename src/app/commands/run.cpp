@@ -39,7 +39,7 @@ void tell_left(Client& client, RunId mine) {
                    others == 1 ? " goes" : "s go", others == 1 ? "it" : "them");
 }
 
-Result<RunId> submit_or_resume(Session& session, RunHost& host, const Args& args, const LoadedRun* loaded) {
+Result<RunId> submit_or_resume(RunHost& host, const Args& args, const LoadedRun* loaded) {
     if (loaded == nullptr) {
         TRY(const RunId old, run_named(*args.get("resume")));
         HttpHeaders headers;
@@ -48,7 +48,6 @@ Result<RunId> submit_or_resume(Session& session, RunHost& host, const Args& args
             post<api::Submitted>(host.client(), fmt::format("/api/v1/runs/{}/resume", old.text()), Json(), headers));
         return submitted.run;
     }
-    (void)session;
     TRY(const auto submitted, submit(host.client(), loaded->spec, new_key()));
     return submitted.run;
 }
@@ -68,7 +67,7 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
         fmt::print(stderr, "{:<8} the server of this folder counts with its own price book (stoker up --prices)\n",
                    "warning");
     if (args.has("dry-run") && loaded) return dry_run(session, host->client(), *loaded);
-    TRY(const RunId id, submit_or_resume(session, *host, args, loaded ? &*loaded : nullptr));
+    TRY(const RunId id, submit_or_resume(*host, args, loaded ? &*loaded : nullptr));
     // The server has looked at them, or it would have refused.
     if (loaded && loaded->spec.prerequisites && !session.quiet && session.format == Format::text)
         fmt::print(stderr, "{:<8} {}: ok\n", "check", checked_text(*loaded->spec.prerequisites));

@@ -42,8 +42,9 @@ public:
 
 private:
     Result<std::string> ask(const std::string& target) {
-        // In slices, so that the end of the server need not wait for a service that does not answer.
-        HttpCall call{.target = target, .timeout_s = std::min(options_.timeout_s, answers_ == 0 ? 5.0 : 2.0)};
+        // The first call switches the service on, which takes up to two minutes: asked again and again rather than
+        // waited for, so that the server can end meanwhile.
+        HttpCall call{.target = target, .timeout_s = answers_ == 0 ? 5.0 : 2.0};
         call.headers.add("Metadata", "true");
         TRY(HttpResponse response, http_->call(call));
         if (response.status != 200)

@@ -49,7 +49,6 @@ private:
 struct EventPollerOptions {
     std::string url = "http://169.254.169.254";
     double every_s = 1, longest_pause_s = 10;
-    double timeout_s = 150;  // the first call switches the service on, which takes up to two minutes
 };
 
 // A thread that asks and tells. What cannot be reached is asked again, ever more seldom.

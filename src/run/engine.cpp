@@ -455,6 +455,7 @@ Status look(Engine& engine, const std::function<void(const EngineView&)>& look, 
     const auto awaited = std::make_shared<Shared>();
     // Its end tells that the engine threw the read away.
     struct Token {
+        explicit Token(std::shared_ptr<Shared> shared) : state(std::move(shared)) {}
         std::shared_ptr<Shared> state;
         ~Token() {
             {

@@ -126,7 +126,8 @@ HttpResponse problem_response(const Error& error, const std::string& trace_id, i
 
 std::string Parameters::text(std::string_view name, std::string otherwise) const {
     const auto found = query.find(name);
-    return found == query.end() ? std::move(otherwise) : found->second;
+    if (found == query.end()) return otherwise;
+    return found->second;
 }
 std::int64_t Parameters::integer(std::string_view name, std::int64_t otherwise) const {
     const auto found = query.find(name);

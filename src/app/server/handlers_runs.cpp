@@ -177,7 +177,7 @@ std::function<void(Result<Ack>)> answer_of(Service& service, const ExchangePtr& 
             return exchange->send(with_version(
                 json_response(codec::write(Changed{.run = run, .version = ack->version, .repeated = ack->repeated})),
                 ack->version));
-        const Error error = ack.error();
+        const Error& error = ack.error();
         if (!version || error.kind() != ErrorKind::conflict) return exchange->fail(error);
         // The version, or the state the run is in?
         const Status asked = service.engine().read([exchange, run, version, error](const EngineView& view) {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "run/checkpoints.h"
+#include "run/upload_manifest.h"
 
 namespace stoker {
 namespace {
@@ -249,7 +250,32 @@ private:
             told_automatic_ = told_automatic_ || interval <= 0;
             spec.interval_s = static_cast<std::int64_t>(std::ceil(interval));
         }
+        store(form, point, spec);
         return spec;
+    }
+
+    void store(const RunCheckpointForm& form, const RunPoint& point, CheckpointPolicy& spec) {
+        spec.restore_from = replace_parameters(form.restore_from, point.parameters, false);
+        if (form.upload)
+            spec.upload = UploadPolicy{.to = replace_parameters(form.upload->to, point.parameters, false),
+                                       .keep = form.upload->keep,
+                                       .every = form.upload->every,
+                                       .at_end = form.upload->at_end,
+                                       .tier = form.upload->tier};
+        if (std::exchange(told_store_, told_store_ || !problems_of_store(spec).empty())) return;
+        for (Problem& problem : problems_of_store(spec)) {
+            // "checkpoint.upload.to: ..." stands where `to` stands.
+            const std::string key = problem.message.substr(0, problem.message.find_first_of(": "));
+            SourcePos pos = run_.place("checkpoint");
+            const auto look = [&](const std::map<std::string, SourcePos>& at) {
+                const auto found = at.find(key.substr(key.rfind('.') + 1));
+                if (found != at.end()) pos = found->second;
+            };
+            look(form.at);
+            if (form.upload && key.starts_with("checkpoint.upload.")) look(form.upload->at);
+            problem.pos = pos;
+            problems_.push_back(std::move(problem));
+        }
     }
 
     static PrerequisitesSpec prerequisites(const RequiresForm& form, const std::string& folder) {
@@ -265,7 +291,7 @@ private:
     const RunSection& run_;
     const CompileContext& context_;
     Problems problems_;
-    bool told_automatic_ = false;
+    bool told_automatic_ = false, told_store_ = false;
 };
 
 }  // namespace

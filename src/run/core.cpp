@@ -142,7 +142,7 @@ Result<Ack> Core::on(const SawCheckpoints& saw) {
     if (found == looked_.end() || found->second.asked != saw.asked) return Ack{.repeated = true};
     found->second.answered_us = now_us_;
     found->second.view = saw.view;
-    if (saw.view) std::erase(options_.scheduler.unreadable, saw.run);
+    if (saw.view) no_longer_unreadable(saw.run);
     to_settle_.insert(saw.run);
     changed_ = true;
     return Ack{};
@@ -156,7 +156,7 @@ void Core::fire_timers() {
         const Run* run = state_.find(id);
         const bool wanted = run != nullptr && (run->state == RunState::queued || wants_done_marker(*run));
         if (!wanted || (looked.view && now_us_ >= looked.answered_us + kLookKeptUs)) {
-            std::erase(options_.scheduler.unreadable, id);
+            no_longer_unreadable(id);
             at = looked_.erase(at);
             changed_ = true;
             continue;

@@ -72,10 +72,27 @@ struct SawCheckpoints {
     std::uint64_t asked = 0;             // as it stood in the Look
     std::optional<CheckpointView> view;  // none: the folder could not be read
 };
+// From the uploads. The first is written down before anything is sent; conflict: another one is under way.
+struct BeginUpload {
+    RunId run;
+    std::int64_t step = 0;
+    std::string url;
+};
+struct EndUpload {
+    RunId run;
+    std::int64_t step = 0, bytes = 0;
+    std::string fault;  // empty: it is there
+};
+// A checkpoint is being fetched for a run that waits; not written down.
+struct SawRestore {
+    RunId run;
+    std::uint64_t asked = 0;  // as it stood in the Look
+    RestoreNote note;
+};
 
 struct Command {
     std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered, Listed,
-                 SawCheckpoints>
+                 SawCheckpoints, BeginUpload, EndUpload, SawRestore>
         what;
     std::string actor = "core";  // "user/u-3 key/k-9 via console"
     std::string trace{};
@@ -158,6 +175,10 @@ private:
     Result<Ack> on(const Answered& answered);
     Result<Ack> on(const Listed& listed);
     Result<Ack> on(const SawCheckpoints& saw);
+    Result<Ack> on(const BeginUpload& begin);
+    Result<Ack> on(const EndUpload& end);
+    Result<Ack> on(const SawRestore& saw);
+    void no_longer_unreadable(RunId run);
 
     RunId submit_one(RunSpec spec, std::string key, RunId parent, std::string step, std::vector<RunId> needs);
     void emit(RecordBody body);

@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "run/checkpoints.h"
+#include "run/upload_manifest.h"
 
 namespace stoker {
 namespace {
@@ -29,6 +32,8 @@ constexpr std::size_t kMostPrunesWaiting = 1000;
 // Looks at folders that wait for a file system, at most; the others wait for one of them.
 constexpr std::size_t kMostLooks = 32;
 
+constexpr auto kRestoreNoteEvery = std::chrono::milliseconds(500);
+
 std::size_t part(std::size_t whole, std::size_t eighths) {
     return std::max<std::size_t>(1, whole * eighths / 8);
 }
@@ -40,11 +45,15 @@ struct EngineEffects::Looks {
     struct Job {
         Look look;
         std::string folder;
+        std::vector<std::string> stores;  // where a checkpoint may be when there is none in the folder
+        bool must = false;                // one of them has one, or is said to
     };
     std::mutex mutex;
     Deliver deliver;  // none: stopped
     std::deque<Job> waiting;
     std::size_t running = 0;
+    std::set<std::string> restoring;  // folders
+    std::set<RunId> cancelled;        // while something is fetched for them
 
     static void work(const std::shared_ptr<Looks>& self) {
         std::unique_lock lock(self->mutex);
@@ -53,12 +62,67 @@ struct EngineEffects::Looks {
             self->waiting.pop_front();
             lock.unlock();
             std::optional<CheckpointView> view = read_checkpoints(job.folder);
+            if (view && view->newest.empty() && !view->done && !job.stores.empty()) view = self->restore(job, *view);
             lock.lock();
             if (self->deliver)
                 self->deliver(
                     {.what = SawCheckpoints{job.look.run, job.look.asked, std::move(view)}, .actor = "driver"});
         }
         --self->running;
+    }
+
+    void say(const Job& job, RestoreNote note) {
+        const std::lock_guard guard(mutex);
+        if (deliver) deliver({.what = SawRestore{job.look.run, job.look.asked, std::move(note)}, .actor = "driver"});
+    }
+
+    // None: it is looked at again later, and the run waits.
+    std::optional<CheckpointView> restore(const Job& job, const CheckpointView& empty) {
+        {
+            const std::lock_guard guard(mutex);
+            if (!restoring.insert(job.folder).second) return std::nullopt;  // for a run that shares the folder
+            cancelled.erase(job.look.run);
+        }
+        auto last = EffectClock::time_point();
+        const auto progress = [&](const RestoreProgress& now) {
+            if (EffectClock::now() < last + kRestoreNoteEvery && now.bytes < now.total) return;
+            last = EffectClock::now();
+            constexpr double kMib = 1 << 20;
+            say(job, {.text = fmt::format("its checkpoint {} is being fetched: {:.1f} of {:.1f} MiB from {}", now.name,
+                                          static_cast<double>(now.bytes) / kMib, static_cast<double>(now.total) / kMib,
+                                          job.stores.front()),
+                      .bytes = now.bytes,
+                      .total = now.total});
+        };
+        const auto stop = [&] {
+            const std::lock_guard guard(mutex);
+            return !deliver || cancelled.contains(job.look.run);
+        };
+        const auto restored = restore_checkpoint(job.stores, job.folder, progress, stop);
+        std::optional<CheckpointView> view;
+        if (restored && *restored) {
+            view = read_checkpoints(job.folder);
+            if (view && view->newest.empty()) {
+                say(job,
+                    {.text = (*restored)->name + " was fetched and is no complete checkpoint: its own manifest.json "
+                                                 "does not fit its files"});
+                view.reset();
+            }
+        } else if (restored && !job.must) {
+            view = empty;
+        } else {
+            const Error error =
+                restored ? Error(ErrorKind::not_found, "there is no complete checkpoint at " + job.stores.back())
+                         : restored.error();
+            std::string text = "its checkpoint cannot be fetched, and it does not start from the beginning instead: " +
+                               error.message();
+            if (const std::string& remedy = error.problems().front().remedy; !remedy.empty()) text += "; " + remedy;
+            say(job, {.text = text + ". It is tried again every half minute"});
+        }
+        const std::lock_guard guard(mutex);
+        restoring.erase(job.folder);
+        cancelled.erase(job.look.run);
+        return view;
     }
 };
 
@@ -79,7 +143,14 @@ void EngineEffects::look(const Look& look, const State& state) {
     const Run* run = state.find(look.run);
     if (run == nullptr) return;
     const std::lock_guard guard(looks_->mutex);
-    looks_->waiting.push_back({look, run_folder(options_.folder, run->id).checkpoints(run->spec)});
+    Looks::Job job{look, run_folder(options_.folder, run->id).checkpoints(run->spec)};
+    // Its own first: they are newer than what it began with. Of a run that is waited for, not of one that ends.
+    if (run->live_attempt() == nullptr) {
+        if (run->stored) job.stores.push_back(run->stored->url);
+        if (!run->spec.checkpoint.restore_from.empty()) job.stores.push_back(run->spec.checkpoint.restore_from);
+        job.must = !run->spec.checkpoint.restore_from.empty() || (run->stored && run->stored->step >= 0);
+    }
+    looks_->waiting.push_back(std::move(job));
     if (looks_->running >= kMostLooks) return;
     ++looks_->running;
     std::thread([looks = looks_] { Looks::work(looks); }).detach();
@@ -187,6 +258,11 @@ void EngineEffects::discover() {
 
 void EngineEffects::prune_after(std::span<const Record> records, const State& state) {
     for (const Record& record : records) {
+        if (const auto* run_moved = std::get_if<RunMoved>(&record.body); run_moved != nullptr) {
+            const std::lock_guard guard(looks_->mutex);
+            if (!looks_->restoring.empty() && run_moved->event != RunEvent::back_off_over)
+                looks_->cancelled.insert(run_moved->run);
+        }
         const auto* moved = std::get_if<AttemptMoved>(&record.body);
         const Attempt* attempt = moved == nullptr ? nullptr : state.find(moved->attempt);
         if (attempt == nullptr || attempt->live()) continue;

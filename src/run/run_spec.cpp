@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "io/sha256.h"
 #include "run/codec.h"
+#include "run/upload_manifest.h"
 
 namespace stoker {
 namespace {
@@ -85,6 +86,7 @@ void check_spec_limits(const RunSpec& spec, SpecChecker& checker) {
     checker.between("priority", spec.priority, -100, 100);
     checker.between("checkpoint.interval_s", spec.checkpoint.interval_s, 0, kMaxSpecSeconds);
     checker.between("checkpoint.keep", spec.checkpoint.keep, 1, 1'000'000);
+    for (const Problem& problem : problems_of_store(spec.checkpoint)) checker.wrong(problem.message, problem.remedy);
     checker.between("lease.stop_after_s", spec.lease.stop_after_s, 0, kMaxSpecSeconds);
     checker.between("lease.hard_max_s", spec.lease.hard_max_s, 0, kMaxSpecSeconds);
     if (spec.lease.hard_max_s > 0 && spec.lease.stop_after_s > spec.lease.hard_max_s)

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "run/gang.h"
@@ -16,11 +18,18 @@
 
 namespace stoker {
 
+// A checkpoint that is on its way from an object store, or why it does not come.
+struct RestoreNote {
+    std::string text;
+    std::int64_t bytes = 0, total = 0;  // 0 of 0: nothing moves
+};
+
 struct SchedulerOptions {
     PlacementPolicy policy = PlacementPolicy::best_fit;
     // Runs whose checkpoint folder does not answer. They wait, because starting from the beginning would lose what is
     // there, and hold nobody up. Kept by the core.
-    std::vector<RunId> unreadable{};  // sorted
+    std::vector<RunId> unreadable{};                        // sorted
+    std::vector<std::pair<RunId, RestoreNote>> restores{};  // few; of runs that are unreadable
 };
 
 // One run asked for something else: for what would unblock it.

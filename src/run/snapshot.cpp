@@ -51,6 +51,16 @@ void fields(V& visit, Lease& lease) {
     visit("warned", lease.warned);
 }
 template <class V>
+void fields(V& visit, StoredCheckpoints& stored) {
+    visit("at_us", stored.at_us);
+    visit("bytes", stored.bytes);
+    visit("fault", stored.fault);
+    visit("faults", stored.faults);
+    visit("step", stored.step);
+    visit("uploading", stored.uploading);
+    visit("url", stored.url);
+}
+template <class V>
 void fields(V& visit, Run& run) {
     visit("attempts", run.attempts);
     visit("cause", run.cause);
@@ -69,6 +79,7 @@ void fields(V& visit, Run& run) {
     visit("started_us", run.started_us);
     visit("state", run.state);
     visit("step", run.step);
+    visit("stored", run.stored);
     visit("submitted_us", run.submitted_us);
     visit("used_us", run.used_us);
     visit("version", run.version);

@@ -148,6 +148,29 @@ public:
         return changed(*run);
     }
 
+    Status operator()(const CheckpointUploading& body) {
+        Run* run = find(body.run);
+        if (run == nullptr) return refuse("no such run");
+        if (!run->stored) run->stored.emplace();
+        run->stored->url = body.url;
+        run->stored->uploading = body.step;
+        return changed(*run);
+    }
+
+    Status operator()(const CheckpointStored& body) {
+        Run* run = find(body.run);
+        if (run == nullptr || !run->stored || run->stored->uploading != body.step) return refuse("no such upload");
+        StoredCheckpoints& stored = *run->stored;
+        stored.uploading = -1;
+        stored.fault = body.fault;
+        stored.faults = body.fault.empty() ? 0 : stored.faults + 1;
+        if (!body.fault.empty()) return changed(*run);
+        stored.step = body.step;
+        stored.bytes = body.bytes;
+        stored.at_us = record_.at_us;
+        return changed(*run);
+    }
+
     Status operator()(const RunForgotten& body) {
         const Run* run = find(body.run);
         if (run == nullptr) return refuse("no such run");

@@ -59,6 +59,16 @@ struct Lease {
     bool warned = false;
 };
 
+// What the object store has of a run's checkpoints.
+struct StoredCheckpoints {
+    std::string url;              // of the run
+    std::int64_t uploading = -1;  // the step whose upload was begun and not told to have ended; -1: none
+    std::int64_t step = -1;       // the newest that is there whole; -1: none
+    std::int64_t bytes = 0, at_us = 0;
+    std::string fault;  // of the last upload; empty: it went well
+    int faults = 0;     // in a row
+};
+
 struct Run {
     RunId id;
     std::uint64_t version = 0;  // records about it
@@ -76,6 +86,7 @@ struct Run {
     int failures_in_row = 0;   // of those with a back-off
     bool held = false;
     Lease lease;
+    std::optional<StoredCheckpoints> stored;
     std::vector<Attempt> attempts;
 
     const Attempt* live_attempt() const {

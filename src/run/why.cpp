@@ -171,6 +171,16 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
                                 : "it is next: it starts as soon as its checkpoint folder has been looked at"};
         case Cause::backing_off:
             why.blockers.clear();
+            if (const auto restore = std::find_if(options.restores.begin(), options.restores.end(),
+                                                  [&](const auto& each) { return each.first == id; });
+                restore != options.restores.end()) {
+                why.text = restore->second.text;
+                if (restore->second.total > 0) {
+                    why.numbers.emplace_back("bytes", restore->second.bytes);
+                    why.numbers.emplace_back("bytes_of", restore->second.total);
+                }
+                return why;
+            }
             why.text = "its checkpoint folder " + run.spec.checkpoint.folder +
                        " does not answer; it starts when that can be read, so that no work is done twice";
             return why;

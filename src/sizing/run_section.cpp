@@ -100,6 +100,28 @@ void read_every(const Node& node, RunCheckpointForm& checkpoint, Problems& probl
     if (table_detail::read_seconds(node, info, seconds, problems)) checkpoint.every = Seconds(seconds);
 }
 
+RecordTable<RunUploadForm> run_upload_table() {
+    RecordTable<RunUploadForm> table(
+        "run upload",
+        "Complete checkpoints go into an object store, too, while the run goes on; from there they come back when the "
+        "machine is lost. Keys are read from the environment of the server, never from this file.");
+    table
+        .text("to", &RunUploadForm::to,
+              "s3://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER; ?endpoint=URL and ?region=NAME for "
+              "stores of one's own. The name of the server and of the run are put behind it.",
+              "s3://models/checkpoints")
+        .required();
+    table.other_names({"url", "store", "bucket", "destination"});
+    table.count("keep", &RunUploadForm::keep, "The newest complete ones that are kept in the store.", "5", 1, 1e6);
+    table.other_names({"retain"});
+    table.count("every", &RunUploadForm::every, "Each n-th checkpoint; each one when nothing is said.", "4", 1, 1e6);
+    table.flag("at_end", &RunUploadForm::at_end, "The newest one, when the run has ended, whatever every says.");
+    table.text("tier", &RunUploadForm::tier,
+               "Access tier (Azure) or storage class (S3) of the files; the store's own when nothing is said.", "Cool");
+    table.other_names({"storage_class", "access_tier"});
+    return table;
+}
+
 RecordTable<RunCheckpointForm> run_checkpoint_table() {
     RecordTable<RunCheckpointForm> table(
         "run checkpoint", "Where the program writes checkpoints, which it finds as STOKER_CHECKPOINT_DIR.");
@@ -116,6 +138,13 @@ RecordTable<RunCheckpointForm> run_checkpoint_table() {
     table.other_names({"interval", "frequency", "period"});
     table.count("keep", &RunCheckpointForm::keep, "The newest complete ones that are kept.", "3", 1, 1e6);
     table.other_names({"retain", "save_total_limit", "max_to_keep"});
+    table.record("upload", &RunCheckpointForm::upload, run_upload_table(),
+                 "An object store that complete checkpoints are put into as well.");
+    table.text("restore_from", &RunCheckpointForm::restore_from,
+               "Where another run put its checkpoints (stoker describe shows it); the newest one is fetched before the "
+               "start when the folder has none.",
+               "s3://models/checkpoints/k3x7q/r-7");
+    table.other_names({"resume_from", "load_from"});
     return table;
 }
 

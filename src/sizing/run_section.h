@@ -30,11 +30,19 @@ struct CommandForm {
     bool given() const { return !words.empty(); }
 };
 
+struct RunUploadForm {
+    std::string to, tier;
+    int keep = 3, every = 1;
+    bool at_end = true;
+    std::map<std::string, SourcePos> at;
+};
 struct RunCheckpointForm {
     std::string folder = "checkpoints";
     std::optional<Seconds> every;
     bool automatic = false;  // every: auto
     int keep = 3;
+    std::string restore_from;
+    std::optional<RunUploadForm> upload;
     std::map<std::string, SourcePos> at;
 };
 

@@ -261,6 +261,18 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
                       : std::string("none yet"));
         lines.add("", view.checkpoints->folder);
     }
+    if (view.stored) {
+        const api::StoredView& stored = *view.stored;
+        std::string text = stored.step ? fmt::format("step {}, {}, {} ago", *stored.step, bytes_text(stored.bytes),
+                                                     ago_text(stored.stored_at, now_us))
+                                       : std::string("none yet");
+        if (stored.uploading) text += fmt::format("; step {} is being uploaded", *stored.uploading);
+        lines.add("in the store", text);
+        lines.add("", printable(stored.url, 2000));
+        if (!stored.warning.empty())
+            lines.add("warning", fmt::format("the last upload failed ({} in a row): {}", stored.failures,
+                                             printable(stored.warning, 600)));
+    }
     if (!view.steps.empty()) {
         lines.head("Steps");
         for (const api::StepView& step : view.steps) {

@@ -11,9 +11,11 @@
 #include "app/server/server.h"
 #include "app/session.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "deploy/azure/scheduled_events.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
+#include "io/object_store.h"
 #include "io/stop_signal.h"
 
 namespace stoker {
@@ -54,6 +56,27 @@ std::string azure_events(const Args& args) {
     return on_azure() ? EventPollerOptions{}.url : std::string();
 }
 
+Result<BackupOptions> backup_options(const Args& args) {
+    BackupOptions backup{.to = args.get_or("backup-to", "")};
+    if (backup.to.empty()) {
+        if (args.has("backup-every") || args.has("backup-keep"))
+            return Error(ErrorKind::invalid, "--backup-every and --backup-keep need --backup-to URL");
+        return backup;
+    }
+    // Keys that are missing are told now, not in an hour.
+    TRY(const ObjectUrl url, read_object_url(backup.to));
+    TRY([[maybe_unused]] const auto store, ObjectStore::open(url));
+    if (const auto every = args.get("backup-every")) {
+        const auto seconds = parse_seconds(*every);
+        if (!seconds || seconds->v < 1 || seconds->v > 366.0 * 86400)
+            return Error(ErrorKind::invalid, "--backup-every takes a duration, not '" + printable(*every, 40) + "'", {},
+                         "write for example 1h, 1 s to 366 days");
+        backup.every_s = seconds->v;
+    }
+    TRY(backup.keep, args.whole_number("backup-keep", backup.keep, 1, 1'000'000));
+    return backup;
+}
+
 Result<CommandOutput> run(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
@@ -64,6 +87,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     TRY(auto certificate, certificate_of(args, folder, listen.address));
     TRY(const double rate, args.number("rate", listen.loopback() ? 0 : kRateElsewhere, 0, 1e7));
     TRY(auto nodes, offered_nodes(session, args));
+    TRY(BackupOptions backup, backup_options(args));
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
     TRY(auto server, Server::start({.folder = folder,
@@ -75,6 +99,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
                                     .requests_per_second = rate,
                                     .azure_events = azure_events(args),
                                     .host_names = args.all("host-name"),
+                                    .backup = std::move(backup),
                                     .on_failure = [](const Error& error) {
                                         // The state may be ahead of the disk: nothing may happen any more.
                                         fmt::print(stderr, "{}", error.text());
@@ -137,6 +162,11 @@ CliCommand up_command() {
                     {.name = "azure-events",
                      .value = "URL",
                      .help = "scheduled events of Azure, which announce evictions: auto (on its VMs), off, or where"},
+                    {.name = "backup-to",
+                     .value = "URL",
+                     .help = "copy the journal there at the start and every so often: s3://, az:// or file://"},
+                    {.name = "backup-every", .value = "TIME", .help = "how often (1h)"},
+                    {.name = "backup-keep", .value = "N", .help = "copies of this server that are kept there (24)"},
                     {.name = "rate",
                      .value = "N",
                      .help =

@@ -198,7 +198,11 @@ Result<RunSpec> spec_to_resume(const EngineView& view, RunId id) {
     RunSpec spec = run->spec;
     spec.labels["stoker/resumed_from"] = id.text();
     const auto same_checkpoints = [&](RunSpec& each, RunId of) {
-        if (!each.checkpoint.folder.empty()) each.checkpoint.folder = run_folder(view.folder, of).checkpoints(each);
+        if (each.checkpoint.folder.empty()) return;
+        each.checkpoint.folder = run_folder(view.folder, of).checkpoints(each);
+        // When they are gone from there, the store may have them.
+        const Run* old = view.state.find(of);
+        if (old != nullptr && old->stored && old->stored->step >= 0) each.checkpoint.restore_from = old->stored->url;
     };
     if (spec.kind != RunKind::graph) {
         same_checkpoints(spec, id);

@@ -13,6 +13,7 @@
 #include "app/server/api.h"
 #include "deploy/driver.h"
 #include "io/tls.h"
+#include "run/upload_journal.h"
 
 namespace stoker {
 
@@ -28,6 +29,7 @@ struct ServerOptions {
     bool embedded = false;           // ends with the command that started it
     // Names that clients may call it by, beside localhost, addresses and those of the certificate.
     std::vector<std::string> host_names;
+    BackupOptions backup;
     std::function<void(const Error&)> on_failure;
 };
 
@@ -40,6 +42,9 @@ public:
     virtual const std::string& token() const = 0;
     virtual Engine& engine() = 0;
     virtual Api& api() = 0;
+    // Waits until the last checkpoint of every run that has ended is in its store, or `stop` says true. How many were
+    // not.
+    virtual std::size_t finish_uploads(const std::function<bool()>& stop) = 0;
     // Answers what is open, at most `seconds`, and leaves. What runs goes on under its keepers.
     virtual void stop(double seconds) = 0;
 };

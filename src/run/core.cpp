@@ -310,7 +310,7 @@ Effect Core::effect_of(const OperationId& id, const Operation& operation) const 
 
 void Core::order_listing(Turn& turn) {
     if (listing_ || now_us_ < next_list_us_) return;
-    const std::int64_t lost = listing_due_us(state_);
+    const std::int64_t lost = listing_due_us(state_, memory_);
     const bool due = recovering_ || (lost > 0 && lost <= now_us_) || now_us_ >= last_list_us_ + kRelistUs;
     if (!due) return;
     listing_ = true;
@@ -326,7 +326,7 @@ std::int64_t Core::wake_us() const {
     // A timer that is up and brought nothing waits for something else; it may not keep the server spinning.
     if (!state_.timers.empty()) by(std::max(state_.timers.begin()->first, now_us_ + kSecondUs / 10));
     if (!listing_) {
-        if (const std::int64_t lost = listing_due_us(state_); lost > 0) by(std::max(lost, next_list_us_));
+        if (const std::int64_t lost = listing_due_us(state_, memory_); lost > 0) by(std::max(lost, next_list_us_));
         if (recovering_) by(std::max<std::int64_t>(next_list_us_, 1));
         // With nothing running the comparison finds orphans only, which can wait for the next command.
         if (!state_.live.empty() || !memory_.orphan_since.empty()) by(last_list_us_ + kRelistUs);

@@ -57,6 +57,17 @@ public:
         return std::move(decisions_);
     }
 
+    void decide_before(RunId run) {
+        for (const QueueKey& key : state_.queue) {
+            if (key.run == run) return;
+            (void)consider(*state_.find(key.run));
+        }
+    }
+    bool starts(const WhatIf& what_if) {
+        what_if_ = &what_if;
+        return consider(*state_.find(what_if.run)) == Cause::none;
+    }
+
 private:
     using Failed = std::set<decltype(Gang{}.key())>;
 
@@ -212,7 +223,7 @@ private:
 
     const State& state_;
     std::int64_t now_us_;
-    const SchedulerOptions& options_;
+    SchedulerOptions options_;
     const WhatIf* what_if_;
     FleetView view_;
     Placer now_, empty_;
@@ -245,6 +256,16 @@ bool needs_are_met(const State& state, const Run& run) {
 
 Decisions schedule(const State& state, std::int64_t now_us, const SchedulerOptions& options, const WhatIf* what_if) {
     return SchedulingPass(state, now_us, options, what_if).decide();
+}
+
+std::function<bool(const WhatIf&)> start_trial(const State& state, RunId run, std::int64_t now_us,
+                                               const SchedulerOptions& options) {
+    const auto before = std::make_shared<SchedulingPass>(state, now_us, options, nullptr);
+    before->decide_before(run);
+    return [before](const WhatIf& what_if) {
+        SchedulingPass pass = *before;
+        return pass.starts(what_if);
+    };
 }
 
 }  // namespace stoker

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -53,6 +54,11 @@ struct Decisions {
 
 Decisions schedule(const State& state, std::int64_t now_us, const SchedulerOptions& options = {},
                    const WhatIf* what_if = nullptr);
+
+// What would start one run of the queue: those in front decide once, and then each question about it costs a few
+// placements instead of a pass. Answers as schedule() with that what-if, while the state lives.
+std::function<bool(const WhatIf&)> start_trial(const State& state, RunId run, std::int64_t now_us,
+                                               const SchedulerOptions& options = {});
 
 // What the failure of this step means for its graph; `fail` for a run that is no step.
 OnFailure on_failure_of(const State& state, const Run& step);

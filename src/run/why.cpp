@@ -21,12 +21,6 @@ std::string needs_in_words(const RankNeeds& needs) {
     return text + fmt::format(", {} {}", needs.gpus, model);
 }
 
-bool would_start(const State& state, const WhatIf& what_if, std::int64_t now_us, const SchedulerOptions& options) {
-    const Decisions decisions = schedule(state, now_us, options, &what_if);
-    return std::any_of(decisions.admit.begin(), decisions.admit.end(),
-                       [&](const Admission& each) { return each.run == what_if.run; });
-}
-
 WhatIf as_it_is(const Run& run) {
     return {.run = run.id, .ranks = run.spec.ranks, .nodes = run.spec.nodes, .needs = run.spec.per_rank};
 }
@@ -48,7 +42,7 @@ std::int64_t largest_that_starts(std::int64_t now, const Set& starts) {
 std::vector<std::string> what_would_start(const State& state, const Run& run, std::int64_t now_us,
                                           const SchedulerOptions& options) {
     std::vector<std::string> ways;
-    const auto asks = [&](WhatIf what_if) { return would_start(state, what_if, now_us, options); };
+    const auto asks = start_trial(state, run.id, now_us, options);
     const WhatIf same = as_it_is(run);
     if (run.spec.ranks > 1) {
         const std::int64_t ranks = largest_that_starts(run.spec.ranks, [&](std::int64_t n) {

@@ -81,5 +81,35 @@ TEST(EtaTest, LearnsFromEarlierRuns) {
     EXPECT_EQ(eta(world.state, waits, world.now_us).p50_s, estimate.p50_s);
 }
 
+// Somebody behind ten thousand others wants to know today or next month; the answer may take no longer for it. Here it
+// is known: four at a time, about 100 s each.
+TEST(EtaTest, ALongQueueIsAnsweredInBoundedSteps) {
+    World world;
+    world.node("a", 4);
+    RunSpec spec = World::spec(1, 1);
+    for (int i = 0; i < 40; ++i) {
+        const RunId id = world.submit(spec);
+        world.pass();
+        world.now_us += (90 + i % 3 * 10) * kSecondUs;
+        world.end(id);
+    }
+    for (int i = 0; i < 4; ++i) world.submit(spec);
+    world.pass();
+    std::vector<RunId> waits;
+    for (int i = 0; i < 10'000; ++i) waits.push_back(world.submit(spec));
+    double before = 0;
+    for (const std::size_t place : {100, 300, 301, 2'000, 9'999}) {
+        const Eta estimate = eta(world.state, waits[place], world.now_us);
+        ASSERT_TRUE(estimate.p50_s && estimate.p90_s) << place << ": " << estimate.text;
+        const double right = 100 * (static_cast<double>(place) / 4 + 1);
+        EXPECT_NEAR(*estimate.p50_s, right, 0.15 * right) << place;
+        EXPECT_GE(*estimate.p90_s, *estimate.p50_s);
+        EXPECT_GT(*estimate.p50_s, 0.95 * before);
+        EXPECT_LE(estimate.steps, kMostEtaSteps);
+        EXPECT_EQ(estimate.text.empty(), place <= 300) << estimate.text;
+        before = *estimate.p50_s;
+    }
+}
+
 }  // namespace
 }  // namespace stoker

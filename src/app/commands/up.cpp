@@ -11,6 +11,7 @@
 #include "app/server/server.h"
 #include "app/session.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "deploy/azure/scheduled_events.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
@@ -54,6 +55,31 @@ std::string azure_events(const Args& args) {
     return on_azure() ? EventPollerOptions{}.url : std::string();
 }
 
+// How much is kept in memory at most.
+struct Bounds {
+    int max_queued = 0, max_ended = 0;
+    std::int64_t keep_ended_s = 0;
+};
+constexpr int kMostRuns = 10'000'000;  // about 20 GB
+constexpr double kCenturyS = 100 * 365.25 * 86400;
+
+Result<Bounds> bounds_of(const Args& args) {
+    const ServerOptions usual;
+    Bounds bounds;
+    TRY(bounds.max_queued, args.whole_number("max-queued", static_cast<int>(usual.max_queued), 1, kMostRuns));
+    TRY(bounds.max_ended, args.whole_number("max-ended", static_cast<int>(usual.max_ended), 0, kMostRuns));
+    const auto keep = args.get("keep-ended");
+    if (!keep) return bounds;
+    const auto seconds = parse_seconds(*keep);
+    // Less than a minute, and a client that waits for its run would not learn how it ended.
+    if (!seconds || !(seconds->value() >= 60 && seconds->value() <= kCenturyS))
+        return Error(ErrorKind::invalid,
+                     "--keep-ended takes a time from 1m to a hundred years, not '" + printable(*keep, 80) + "'", {},
+                     "30d keeps runs for thirty days after their end");
+    bounds.keep_ended_s = static_cast<std::int64_t>(seconds->value());
+    return bounds;
+}
+
 Result<CommandOutput> run(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
@@ -63,6 +89,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
                          "without a scheme and a port: stoker.example.org");
     TRY(auto certificate, certificate_of(args, folder, listen.address));
     TRY(const double rate, args.number("rate", listen.loopback() ? 0 : kRateElsewhere, 0, 1e7));
+    TRY(const Bounds bounds, bounds_of(args));
     TRY(auto nodes, offered_nodes(session, args));
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
@@ -74,6 +101,9 @@ Result<CommandOutput> run(Session& session, const Args& args) {
                                     .prices_file = args.get_or("prices", ""),
                                     .requests_per_second = rate,
                                     .azure_events = azure_events(args),
+                                    .max_queued = static_cast<std::size_t>(bounds.max_queued),
+                                    .max_ended = static_cast<std::size_t>(bounds.max_ended),
+                                    .keep_ended_s = bounds.keep_ended_s,
                                     .host_names = args.all("host-name"),
                                     .on_failure = [](const Error& error) {
                                         // The state may be ahead of the disk: nothing may happen any more.
@@ -137,6 +167,14 @@ CliCommand up_command() {
                     {.name = "azure-events",
                      .value = "URL",
                      .help = "scheduled events of Azure, which announce evictions: auto (on its VMs), off, or where"},
+                    {.name = "max-queued",
+                     .value = "N",
+                     .help = "runs that may wait; more are refused, to be tried again later (50000)"},
+                    {.name = "max-ended",
+                     .value = "N",
+                     .help = "runs that are kept after their end, some 2 KB each; the oldest go first, and the "
+                             "journal keeps all (100000; 0: no limit)"},
+                    {.name = "keep-ended", .value = "TIME", .help = "and for how long at most: 30d (no limit)"},
                     {.name = "rate",
                      .value = "N",
                      .help =

@@ -134,7 +134,7 @@ void add_why(Service& service, const ExchangePtr& exchange, const std::shared_pt
 
 Result<std::shared_ptr<Shown>> show(const EngineView& view, RunId id, const PriceBook& prices) {
     const Run* run = view.state.find(id);
-    if (run == nullptr) return Error(ErrorKind::not_found, "there is no run " + id.text());
+    if (run == nullptr) return no_such_run(view.state, id);
     auto shown = std::make_shared<Shown>();
     shown->view = view_of_run(view, *run);
     shown->folder = run_folder(view.folder, id);
@@ -305,7 +305,7 @@ void renew_lease(Service& service, const ExchangePtr& exchange) {
         exchange,
         [run = *id, stop_at_us, extend_us](const EngineView& view) -> Result<std::int64_t> {
             const Run* found = view.state.find(run);
-            if (found == nullptr) return Error(ErrorKind::not_found, "there is no run " + run.text());
+            if (found == nullptr) return no_such_run(view.state, run);
             return stop_at_us != 0 ? stop_at_us : found->lease.stop_at_us + extend_us;
         },
         [&service, exchange, run = *id, version = *version](std::int64_t stop) {
@@ -321,7 +321,7 @@ void get_checkpoints(Service& service, const ExchangePtr& exchange) {
         exchange,
         [run = *id](const EngineView& view) -> Result<std::string> {
             const Run* found = view.state.find(run);
-            if (found == nullptr) return Error(ErrorKind::not_found, "there is no run " + run.text());
+            if (found == nullptr) return no_such_run(view.state, run);
             return run_folder(view.folder, run).checkpoints(found->spec);
         },
         [exchange](const std::string& folder) { exchange->send(codec::write(checkpoints_in(folder))); });

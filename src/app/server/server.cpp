@@ -96,7 +96,10 @@ public:
                                  [nodes = options_.nodes](const std::string& folder) {
                                      return make_local_driver({.folder = folder, .nodes = nodes});
                                  },
-                             .on_failure = options_.on_failure};
+                             .on_failure = options_.on_failure,
+                             .max_queued = options_.max_queued,
+                             .max_ended = options_.max_ended,
+                             .keep_ended_s = options_.keep_ended_s};
         TRY(engine_, Engine::open(std::move(engine)));
         TRY(observer_, RunObserver::start(*engine_));
         TRY(token_, token_of(options_.folder));
@@ -150,7 +153,7 @@ private:
     // The machine will be taken, and so will every node that is a part of it.
     void tell_nodes(const EventMemory::Notice& notice) {
         std::vector<std::string> names;
-        const Status looked = look(*engine_, [&](const EngineView& view) {
+        const Status looked = engine_->read([&](const EngineView& view) {
             for (const auto& [name, node] : view.state.nodes) names.push_back(name);
         });
         if (!looked) return;

@@ -63,7 +63,8 @@ public:
         if (code) return Error(ErrorKind::unavailable, "cannot use the folder " + run_folder_ + ": " + code.message());
         for (const std::string& name : names) {
             if (name.starts_with(kGone)) fs::remove_all(fs::path(run_folder_) / name, code);
-            if (const auto operation = OperationId::parse(name)) watch(*operation);
+            const auto operation = OperationId::parse(name);
+            if (operation && !remove_if_never_begun(run_folder_ + "/" + name)) watch(*operation);
         }
         return done();
     }

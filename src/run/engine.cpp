@@ -298,6 +298,7 @@ private:
         effects_->prune_after(turn->records, core_->state());
         for (Effect& effect : turn->effects) effects_->carry_out(std::move(effect), core_->state());
         for (const Look& look : turn->looks) effects_->look(look, core_->state());
+        for (std::string& image : turn->images) effects_->prepare(std::move(image));
         if (turn->list) effects_->list(*turn->list);
         wake_us = turn->wake_us;
         return true;

@@ -24,6 +24,8 @@ enum class RunClass : std::uint8_t { guaranteed, interactive, spot };
 // What a failed step of a graph means: `fail` starts nothing more, `continue_others` ends what depends on it only and
 // the graph fails in the end, `ignore` counts it as done.
 enum class OnFailure : std::uint8_t { fail, continue_others, ignore };
+// A gang on several nodes: on as few switches as there is room for, or on one switch or not at all.
+enum class TopologyWish : std::uint8_t { prefer, require };
 
 constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind) {
     return {{{RunKind::train, "train"},
@@ -33,6 +35,9 @@ constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind
 }
 constexpr std::array<std::pair<RunClass, std::string_view>, 3> enum_names(RunClass) {
     return {{{RunClass::guaranteed, "guaranteed"}, {RunClass::interactive, "interactive"}, {RunClass::spot, "spot"}}};
+}
+constexpr std::array<std::pair<TopologyWish, std::string_view>, 2> enum_names(TopologyWish) {
+    return {{{TopologyWish::prefer, "prefer"}, {TopologyWish::require, "require"}}};
 }
 constexpr std::array<std::pair<OnFailure, std::string_view>, 3> enum_names(OnFailure) {
     return {{{OnFailure::fail, "fail"}, {OnFailure::continue_others, "continue"}, {OnFailure::ignore, "ignore"}}};
@@ -118,6 +123,7 @@ struct RunSpec {
     int ranks = 1;       // all start or none
     int nodes = 0;       // exactly that many, ranks spread evenly; 0: as few as possible
     RankNeeds per_rank;
+    std::optional<TopologyWish> topology;  // none: prefer; see queue_timeout_s
 
     int max_restarts = 0;        // after user errors and out of memory
     int max_attempts = 20;       // whatever the cause
@@ -251,6 +257,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("source", spec.source);
     visit("steps", spec.steps);
     visit("timeout_s", spec.timeout_s);
+    visit("topology", spec.topology);
     visit("transient_exit_codes", spec.transient_exit_codes);
     visit("user", spec.user);
 }

@@ -91,12 +91,12 @@ public:
         if (code)
             return Error(ErrorKind::denied,
                          fmt::format("cannot make the folder {}: {}", options_.folder, code.message()));
-        EngineOptions engine{.folder = options_.folder,
-                             .make_driver =
-                                 [nodes = options_.nodes](const std::string& folder) {
-                                     return make_local_driver({.folder = folder, .nodes = nodes});
-                                 },
-                             .on_failure = options_.on_failure};
+        EngineOptions engine;
+        engine.folder = options_.folder;
+        engine.make_driver = [nodes = options_.nodes](const std::string& folder) {
+            return make_local_driver({.folder = folder, .nodes = nodes});
+        };
+        engine.on_failure = options_.on_failure;
         TRY(engine_, Engine::open(std::move(engine)));
         TRY(observer_, RunObserver::start(*engine_));
         TRY(token_, token_of(options_.folder));

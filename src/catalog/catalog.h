@@ -156,6 +156,9 @@ struct DiskTier {
 
 enum class ModelKind : std::uint8_t { decoder, encoder, encoder_decoder, cnn, vit, diffusion };
 std::string_view to_string(ModelKind kind);
+inline bool is_image(ModelKind kind) {  // its data are images, not sequences of tokens
+    return kind == ModelKind::cnn || kind == ModelKind::vit || kind == ModelKind::diffusion;
+}
 enum class AttentionKind : std::uint8_t { mha, gqa, mla };
 
 // An architecture, as its config.json gives it. Counted in catalog/model_count.h.

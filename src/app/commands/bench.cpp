@@ -46,7 +46,7 @@ Card machine_card(const Machine& machine, const MachineSpeed& speed) {
     return card;
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_bench(Session& session, const Args& args) {
     const Machine machine = discover_machine();
     ProgressLine progress(!session.quiet);
     progress.update(-1, args.has("quick") ? "measuring for about 2 seconds" : "measuring for up to 20 seconds");
@@ -85,7 +85,7 @@ CliCommand bench_command() {
             .min_positional = 1,
             .max_positional = 1,
             .subcommands = {"cpu"},
-            .run = run};
+            .run = run_bench};
 }
 
 }  // namespace stoker

@@ -31,7 +31,7 @@ std::optional<LocalTraining> as_it_runs_here(Session& session, const Workload& w
     return local ? std::optional(std::move(*local)) : std::optional<LocalTraining>();
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_plan(Session& session, const Args& args) {
     std::string path;
     if (!args.positional.empty()) {
         path = args.positional[0];
@@ -89,7 +89,7 @@ CliCommand plan_command() {
               .completes = "file"},
              {.name = "no-what-if", .help = "leave out what would change the choice"}},
         .max_positional = 1,
-        .run = run,
+        .run = run_plan,
         .completes = "file"};
     command.options.insert(command.options.end(), planning_options().begin(), planning_options().end());
     return command;

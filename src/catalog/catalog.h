@@ -251,6 +251,7 @@ public:
     int add_node_type(NodeType node_type);
     int add_link(Link link);
     int add_cpu(Cpu cpu);
+    void replace_constant(Constant constant);        // by name; one that is not there is not added
     void replace_price(Price price);                 // by (node_type, region, os, pricing)
     void replace_prices(std::vector<Price> prices);  // the last of equals wins; one merge, however many
     // Where a listed on-demand price of Azure has no spot price beside it, puts one in from the published bracket,

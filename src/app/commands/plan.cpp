@@ -49,7 +49,10 @@ Result<CommandOutput> run_plan(Session& session, const Args& args) {
     options.progress = [&](double share, std::string_view what) { progress.update(share, what); };
     TRY(Catalog * catalog, session.catalog());
     auto here = as_it_runs_here(session, workload, path);
-    if (here) workload = std::move(here->workload), catalog = &here->catalog;
+    if (here) {
+        workload = std::move(here->workload), catalog = &here->catalog;
+        options.calibrations = here->calibrations;
+    }
     const double start = monotonic_seconds();
     TRY(const Plan plan, make_plan(workload, *catalog, options));
     progress.clear();

@@ -109,6 +109,11 @@ struct PredictionSpec {
     std::string bottleneck;
     std::int64_t cost_microusd = 0;
     std::string catalogue;  // version
+    // Where a measurement of this run may teach something (machine_key() of app/this_machine.h), and what the constants
+    // said before anything learnt there was put in.
+    std::string place;
+    double published_compute_s = 0, published_other_s = 0, published_exchange_s = 0, published_memory_bytes = 0;
+    std::int64_t calibrated_on = 0;  // runs; 0: nothing was put in
     friend bool operator==(const PredictionSpec&, const PredictionSpec&) = default;
 };
 
@@ -199,6 +204,7 @@ void fields(V& visit, PredictedTerm& term) {
 template <class V>
 void fields(V& visit, PredictionSpec& spec) {
     visit("bottleneck", spec.bottleneck);
+    visit("calibrated_on", spec.calibrated_on);
     visit("catalogue", spec.catalogue);
     visit("cost_microusd", spec.cost_microusd);
     visit("flops_per_step", spec.flops_per_step);
@@ -209,6 +215,11 @@ void fields(V& visit, PredictionSpec& spec) {
     visit("memory_low_bytes", spec.memory_low_bytes);
     visit("mfu", spec.mfu);
     visit("nodes", spec.nodes);
+    visit("place", spec.place);
+    visit("published_compute_s", spec.published_compute_s);
+    visit("published_exchange_s", spec.published_exchange_s);
+    visit("published_memory_bytes", spec.published_memory_bytes);
+    visit("published_other_s", spec.published_other_s);
     visit("run_high_s", spec.run_high_s);
     visit("run_low_s", spec.run_low_s);
     visit("run_s", spec.run_s);

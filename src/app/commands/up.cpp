@@ -54,7 +54,7 @@ std::string azure_events(const Args& args) {
     return on_azure() ? EventPollerOptions{}.url : std::string();
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
     for (const std::string& name : args.all("host-name"))
@@ -141,7 +141,7 @@ CliCommand up_command() {
                      .value = "N",
                      .help =
                          "requests a second that one client may make (no limit on loopback, 1000 elsewhere; 0: none)"}},
-        .run = run};
+        .run = run_up};
 }
 
 }  // namespace stoker

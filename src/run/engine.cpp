@@ -331,6 +331,7 @@ private:
         effects_->prune_after(turn->records, core_->state());
         for (Effect& effect : turn->effects) effects_->carry_out(std::move(effect), core_->state());
         for (const Look& look : turn->looks) effects_->look(look, core_->state());
+        for (std::string& image : turn->images) effects_->prepare(std::move(image));
         if (turn->list) effects_->list(*turn->list);
         wake_us = turn->wake_us;
         return true;
@@ -338,8 +339,7 @@ private:
 
     // What was committed, to readers. A run that changed is one object with the core's again, so nothing is kept twice.
     void show(std::span<const Record> records) {
-        const auto& unreadable = core_->scheduler().unreadable;
-        if (records.empty() && shown_recovering_ == core_->recovering() && shown_scheduler_.unreadable == unreadable)
+        if (records.empty() && shown_recovering_ == core_->recovering() && shown_scheduler_ == core_->scheduler())
             return;
         const auto lock = shown_lock_.write();
         std::vector<RunId> changed;

@@ -191,7 +191,11 @@ public:
                 if (--steps <= 0) return {};
                 const auto shape = view_.shape_of((*each)->spec.per_rank);
                 if (!shape) return {};
-                const Gang gang{.shape = *shape, .ranks = (*each)->spec.ranks, .nodes = (*each)->spec.nodes};
+                const Gang gang{.shape = *shape,
+                                .ranks = (*each)->spec.ranks,
+                                .nodes = (*each)->spec.nodes,
+                                .one_switch = (*each)->spec.topology == TopologyWish::require,
+                                .topology = &view_.topology};
                 std::vector<Placement> placements;
                 if (!too_large.contains(gang.key())) {
                     placements = place_gang(placer_, view_.fleet.nodes.size(), gang);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "deploy/image_name.h"
 #include "run/rules.h"
 
 namespace stoker {
@@ -111,7 +112,9 @@ private:
         possible = shape.has_value();
         return {.shape = shape.value_or(TaskShape{}),
                 .ranks = changed ? what_if_->ranks : run.spec.ranks,
-                .nodes = changed ? what_if_->nodes : run.spec.nodes};
+                .nodes = changed ? what_if_->nodes : run.spec.nodes,
+                .one_switch = changed ? what_if_->one_switch : run.spec.topology == TopologyWish::require,
+                .topology = &view_.topology};
     }
 
     bool fits_empty_fleet(const Gang& gang) {
@@ -129,6 +132,11 @@ private:
         if (std::binary_search(options_.unreadable.begin(), options_.unreadable.end(), run.id))
             return Cause::backing_off;
         if (!needs_are_met(state_, run)) return Cause::dependency_waiting;
+        if (is_pinned_image(run.spec.image)) {
+            decisions_.images.insert(run.spec.image);
+            const auto image = options_.images.find(run.spec.image);
+            if (image == options_.images.end() || !image->second.ready) return Cause::image_pulling;
+        }
         bool possible = true;
         const Gang gang = gang_of(run, possible);
         if (!possible) return Cause::capacity_none;

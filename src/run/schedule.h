@@ -8,7 +8,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "run/gang.h"
@@ -17,11 +20,21 @@
 
 namespace stoker {
 
+// An image that has to be fetched before it can run.
+struct ImageView {
+    bool ready = false;  // or it cannot be had, which its launch then says
+    std::string detail;  // "fetched 120 MB of 3400 MB"
+    friend bool operator==(const ImageView&, const ImageView&) = default;
+};
+
 struct SchedulerOptions {
     PlacementPolicy policy = PlacementPolicy::best_fit;
     // Runs whose checkpoint folder does not answer. They wait, because starting from the beginning would lose what is
     // there, and hold nobody up. Kept by the core.
     std::vector<RunId> unreadable{};  // sorted
+    // By pinned name. Runs wait for theirs before anything is held, and hold nobody up. Kept by the core.
+    std::map<std::string, ImageView> images{};
+    friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;
 };
 
 // One run asked for something else: for what would unblock it.
@@ -29,6 +42,7 @@ struct WhatIf {
     RunId run;
     int ranks = 1, nodes = 0;
     RankNeeds needs;
+    bool one_switch = false;
 };
 
 struct Admission {
@@ -37,8 +51,8 @@ struct Admission {
 };
 struct Waiting {
     RunId run;
-    // held, dependency_waiting, backing_off (its checkpoint folder does not answer), capacity_none (larger than what is
-    // there), capacity_busy, order_behind (it would fit, and would delay the reserved run)
+    // held, dependency_waiting, image_pulling, backing_off (its checkpoint folder does not answer), capacity_none
+    // (larger than what is there), capacity_busy, order_behind (it would fit, and would delay the reserved run)
     Cause cause = Cause::none;
 };
 struct Reservation {
@@ -50,6 +64,7 @@ struct Decisions {
     std::vector<Admission> admit;
     std::vector<Waiting> waiting;  // in the order of the queue
     std::optional<Reservation> reservation;
+    std::set<std::string> images;  // of runs that could start, those that are here included
 };
 
 Decisions schedule(const State& state, std::int64_t now_us, const SchedulerOptions& options = {},

@@ -80,7 +80,7 @@ Result<Bounds> bounds_of(const Args& args) {
     return bounds;
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
     for (const std::string& name : args.all("host-name"))
@@ -179,7 +179,7 @@ CliCommand up_command() {
                      .value = "N",
                      .help =
                          "requests a second that one client may make (no limit on loopback, 1000 elsewhere; 0: none)"}},
-        .run = run};
+        .run = run_up};
 }
 
 }  // namespace stoker

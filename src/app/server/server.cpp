@@ -91,15 +91,15 @@ public:
         if (code)
             return Error(ErrorKind::denied,
                          fmt::format("cannot make the folder {}: {}", options_.folder, code.message()));
-        EngineOptions engine{.folder = options_.folder,
-                             .make_driver =
-                                 [nodes = options_.nodes](const std::string& folder) {
-                                     return make_local_driver({.folder = folder, .nodes = nodes});
-                                 },
-                             .on_failure = options_.on_failure,
-                             .max_queued = options_.max_queued,
-                             .max_ended = options_.max_ended,
-                             .keep_ended_s = options_.keep_ended_s};
+        EngineOptions engine;
+        engine.folder = options_.folder;
+        engine.make_driver = [nodes = options_.nodes](const std::string& folder) {
+            return make_local_driver({.folder = folder, .nodes = nodes});
+        };
+        engine.on_failure = options_.on_failure;
+        engine.max_queued = options_.max_queued;
+        engine.max_ended = options_.max_ended;
+        engine.keep_ended_s = options_.keep_ended_s;
         TRY(engine_, Engine::open(std::move(engine)));
         TRY(observer_, RunObserver::start(*engine_));
         TRY(token_, token_of(options_.folder));

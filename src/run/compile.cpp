@@ -197,6 +197,8 @@ private:
         for (const auto& [key, value] : point.environment) spec.environment[key] = value;
         spec.folder = folder_of(own);
         spec.image = image_of(own);
+        if ((own.topology == TopologyWord::unsaid ? run_.topology : own.topology) == TopologyWord::require)
+            spec.topology = TopologyWish::require;
         places(own, spec);
         spec.max_restarts = either(&RunFields::restarts).value_or(spec.max_restarts);
         spec.max_attempts = either(&RunFields::attempts).value_or(spec.max_attempts);

@@ -1,6 +1,7 @@
 #include "run/engine_effects.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <thread>
@@ -33,6 +34,37 @@ constexpr std::size_t kMostPrunesWaiting = 1000;
 constexpr std::size_t kMostLooks = 32;
 
 constexpr auto kRestoreNoteEvery = std::chrono::milliseconds(500);
+// Making the folders of a run takes a millisecond, on a file system that answers.
+constexpr double kFoldersLimitS = 15;
+// Calls that were left behind with a file system that does not answer; more are refused at once.
+constexpr int kMostLeftBehind = 64;
+
+// Done on a thread of its own, which is left behind when it is not back by the deadline: a folder that hangs may not
+// hold a lane.
+Outcome within(Deadline deadline, const std::string& what, std::function<Outcome()> call) {
+    static std::atomic<int> out = 0;
+    struct Shared {
+        std::mutex mutex;
+        std::condition_variable done;
+        std::optional<Outcome> outcome;
+    };
+    if (++out > kMostLeftBehind) {
+        --out;
+        return {Certainty::rejected, Cause::platform,
+                std::to_string(kMostLeftBehind) + " calls wait for file systems that do not answer"};
+    }
+    const auto shared = std::make_shared<Shared>();
+    std::thread([shared, call = std::move(call)] {
+        Outcome outcome = call();
+        --out;
+        const std::lock_guard guard(shared->mutex);
+        shared->outcome = std::move(outcome);
+        shared->done.notify_all();
+    }).detach();
+    std::unique_lock lock(shared->mutex);
+    if (shared->done.wait_until(lock, deadline, [&] { return shared->outcome.has_value(); })) return *shared->outcome;
+    return {Certainty::rejected, Cause::platform, what + " are on a file system that does not answer"};
+}
 
 std::size_t part(std::size_t whole, std::size_t eighths) {
     return std::max<std::size_t>(1, whole * eighths / 8);
@@ -198,17 +230,22 @@ void EngineEffects::launch(const Effect& effect, const RunFolder& folder, const 
                          [&] { return stopping_ || !pruning_.contains(checkpoints); });
         if (stopping_) return;
     }
-    if (const Status made = make_run_folder(folder, {}); !made)
-        return answer(effect, {Certainty::rejected, Cause::platform, made.error().message()});
     // What the steps of a graph share, too.
-    for (const RankSpec& rank : effect.gang.ranks) {
-        const auto shared = rank.environment.find("STOKER_GRAPH_DIR");
-        std::error_code ignored;  // a program that cannot write there says so itself
-        if (shared != rank.environment.end()) std::filesystem::create_directories(shared->second, ignored);
-        break;
+    std::string shared;
+    if (!effect.gang.ranks.empty()) {
+        const auto& environment = effect.gang.ranks.front().environment;
+        if (const auto found = environment.find("STOKER_GRAPH_DIR"); found != environment.end()) shared = found->second;
     }
-    if (const Status made = make_run_folder(folder, checkpoints); !made)
-        return answer(effect, {Certainty::rejected, cause_of_folder, made.error().message()});
+    const Outcome folders = within(after(kFoldersLimitS), "the folders of the run", [=] {
+        if (const Status made = make_run_folder(folder, {}); !made)
+            return Outcome{Certainty::rejected, Cause::platform, made.error().message()};
+        std::error_code ignored;  // a program that cannot write there says so itself
+        if (!shared.empty()) std::filesystem::create_directories(shared, ignored);
+        if (const Status made = make_run_folder(folder, checkpoints); !made)
+            return Outcome{Certainty::rejected, cause_of_folder, made.error().message()};
+        return Outcome{.certainty = Certainty::confirmed};
+    });
+    if (folders.certainty != Certainty::confirmed) return answer(effect, folders);
     Outcome outcome = driver_.launch(effect.operation, effect.gang, after(options_.launch_timeout_s));
     // What a refused launch leaves explains itself in the outcome; nobody comes back for it.
     if (outcome.certainty == Certainty::rejected) (void)driver_.release(effect.operation, after(kReleaseRejectedS));
@@ -237,6 +274,13 @@ void EngineEffects::list(std::uint64_t asked_seq) {
         Listing listing{.asked_seq = asked_seq, .ours = {.items = {}, .complete = false}};
         if (ours) listing.ours = std::move(*ours);
         deliver_({.what = Listed{std::move(listing)}, .actor = "driver"});
+    });
+}
+
+void EngineEffects::prepare(std::string image) {
+    quick_.add([this, image = std::move(image)] {
+        Outcome outcome = driver_.prepare(image, after(options_.call_timeout_s));
+        deliver_({.what = SawImage{image, std::move(outcome)}, .actor = "driver"});
     });
 }
 

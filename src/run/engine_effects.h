@@ -26,6 +26,7 @@ public:
     // At a checkpoint folder; when it has none, and an object store may, it is fetched from there first. It may never
     // answer, and nobody ever waits for it, not even stop().
     void look(const Look& look, const State& state);
+    void prepare(std::string image);
     void discover();  // unless one is under way
     // Checkpoints of the attempts that these records ended, unless a live run has the same folder.
     void prune_after(std::span<const Record> records, const State& state);

@@ -201,6 +201,7 @@ void fields(V& visit, NodeInfo& node) {
     visit("devices", node.devices);
     visit("memory_bytes", node.memory_bytes);
     visit("name", node.name);
+    visit("topology", node.topology);
 }
 template <class V>
 void fields(V& visit, Fact& fact) {

@@ -24,6 +24,8 @@ enum class RunClass : std::uint8_t { guaranteed, interactive, spot };
 // What a failed step of a graph means: `fail` starts nothing more, `continue_others` ends what depends on it only and
 // the graph fails in the end, `ignore` counts it as done.
 enum class OnFailure : std::uint8_t { fail, continue_others, ignore };
+// A gang on several nodes: on as few switches as there is room for, or on one switch or not at all.
+enum class TopologyWish : std::uint8_t { prefer, require };
 
 constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind) {
     return {{{RunKind::train, "train"},
@@ -33,6 +35,9 @@ constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind
 }
 constexpr std::array<std::pair<RunClass, std::string_view>, 3> enum_names(RunClass) {
     return {{{RunClass::guaranteed, "guaranteed"}, {RunClass::interactive, "interactive"}, {RunClass::spot, "spot"}}};
+}
+constexpr std::array<std::pair<TopologyWish, std::string_view>, 2> enum_names(TopologyWish) {
+    return {{{TopologyWish::prefer, "prefer"}, {TopologyWish::require, "require"}}};
 }
 constexpr std::array<std::pair<OnFailure, std::string_view>, 3> enum_names(OnFailure) {
     return {{{OnFailure::fail, "fail"}, {OnFailure::continue_others, "continue"}, {OnFailure::ignore, "ignore"}}};
@@ -116,6 +121,11 @@ struct PredictionSpec {
     std::string bottleneck;
     std::int64_t cost_microusd = 0;
     std::string catalogue;  // version
+    // Where a measurement of this run may teach something (machine_key() of app/this_machine.h), and what the constants
+    // said before anything learnt there was put in.
+    std::string place;
+    double published_compute_s = 0, published_other_s = 0, published_exchange_s = 0, published_memory_bytes = 0;
+    std::int64_t calibrated_on = 0;  // runs; 0: nothing was put in
     friend bool operator==(const PredictionSpec&, const PredictionSpec&) = default;
 };
 
@@ -130,6 +140,7 @@ struct RunSpec {
     int ranks = 1;       // all start or none
     int nodes = 0;       // exactly that many, ranks spread evenly; 0: as few as possible
     RankNeeds per_rank;
+    std::optional<TopologyWish> topology;  // none: prefer; see queue_timeout_s
 
     int max_restarts = 0;        // after user errors and out of memory
     int max_attempts = 20;       // whatever the cause
@@ -215,6 +226,7 @@ void fields(V& visit, PredictedTerm& term) {
 template <class V>
 void fields(V& visit, PredictionSpec& spec) {
     visit("bottleneck", spec.bottleneck);
+    visit("calibrated_on", spec.calibrated_on);
     visit("catalogue", spec.catalogue);
     visit("cost_microusd", spec.cost_microusd);
     visit("flops_per_step", spec.flops_per_step);
@@ -225,6 +237,11 @@ void fields(V& visit, PredictionSpec& spec) {
     visit("memory_low_bytes", spec.memory_low_bytes);
     visit("mfu", spec.mfu);
     visit("nodes", spec.nodes);
+    visit("place", spec.place);
+    visit("published_compute_s", spec.published_compute_s);
+    visit("published_exchange_s", spec.published_exchange_s);
+    visit("published_memory_bytes", spec.published_memory_bytes);
+    visit("published_other_s", spec.published_other_s);
     visit("run_high_s", spec.run_high_s);
     visit("run_low_s", spec.run_low_s);
     visit("run_s", spec.run_s);
@@ -273,6 +290,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("source", spec.source);
     visit("steps", spec.steps);
     visit("timeout_s", spec.timeout_s);
+    visit("topology", spec.topology);
     visit("transient_exit_codes", spec.transient_exit_codes);
     visit("user", spec.user);
 }

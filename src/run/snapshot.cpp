@@ -157,7 +157,7 @@ StateWriter::StateWriter(const State& state) : seq_(state.seq) {
     tail_ = head_.substr(list);
     head_.resize(list);
     next_ = state.runs.empty() ? RunId{} : state.runs.begin()->first;
-    last_ = state.runs.empty() ? RunId{} : state.runs.rbegin()->first;
+    last_ = state.runs.empty() ? RunId{} : std::prev(state.runs.end())->first;
 }
 
 void StateWriter::before_change(const State& state, RunId run) {
@@ -214,7 +214,7 @@ Result<State> decode_state(std::string_view json) {
     }
     for (Run& run : body.runs) {
         const RunId id = run.id;
-        state.runs.emplace_hint(state.runs.end(), id, std::move(run));
+        state.runs.append(id, std::move(run));
     }
     for (SnapshotOperation& entry : body.operations) state.operations.emplace(entry.id, std::move(entry.operation));
     index_state(state);

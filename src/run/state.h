@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "run/records.h"
+#include "run/shared_map.h"
 
 namespace stoker {
 
@@ -130,7 +131,7 @@ struct State {
     std::int64_t at_us = 0;  // of the last record
     std::uint64_t cursor = 0;
     std::uint64_t runs_made = 0;
-    std::map<RunId, Run> runs;
+    SharedMap<RunId, Run> runs;  // copies of a state share the runs that neither has changed
     std::map<OperationId, Operation> operations;
     std::map<std::string, NodeStatus> nodes;
     // How long attempts ran that ended well, by name of the run; the newest kMostDurations.

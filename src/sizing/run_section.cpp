@@ -70,9 +70,14 @@ void read_texts(const Node& node, const std::string& key, std::map<std::string, 
     for (const Member& member : node.members) {
         std::string text;
         if (!read_scalar(*member.value, key + "." + printable(member.key, 60), text, problems)) continue;
-        if (key == "environment" && (member.key.empty() || member.key.find('=') != std::string::npos))
+        const bool unsound = member.key.empty() || std::any_of(member.key.begin(), member.key.end(), [](char c) {
+                                 const auto byte = static_cast<unsigned char>(c);
+                                 return byte <= ' ' || byte == 0x7f || c == '=';
+                             });
+        if (key == "environment" && unsound)
             wrong(problems, member.key_pos,
-                  fmt::format("environment: '{}' is no name of a variable", printable(member.key, 60)));
+                  fmt::format("environment: '{}' is no name of a variable", printable(member.key, 60)),
+                  "a name has no blank, no = and no control character");
         else
             out[member.key] = {std::move(text), member.value->pos};
     }
@@ -207,7 +212,9 @@ void add_run_fields(RecordTable<T>& table) {
     table.text("folder", &RunFields::folder,
                "Working folder, relative to this file; the folder of this file when nothing is said.", "code");
     table.other_names({"workdir", "working_dir", "workingDir", "working_directory", "cwd", "chdir"});
-    table.text("image", &RunFields::image, "Container image; the machine as it is when nothing is said.",
+    table.text("image", &RunFields::image,
+               "Container image of a registry, or a folder or file beside this file; the machine as it is when nothing "
+               "is said.",
                "docker.io/pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime");
     table.other_names({"container", "docker", "image_id", "container_image"});
     table.count("ranks", &RunFields::ranks, "Processes, which all start or none; 1 when nothing is said.", "2", 1, 512);
@@ -226,6 +233,11 @@ void add_run_fields(RecordTable<T>& table) {
     table.other_names({"mem", "ram", "memory_per_rank"});
     table.number("gpus", &RunFields::gpus, "GPUs of one rank; 0.5 is a half of one.", "1", 0, 16);
     table.other_names({"num_gpus", "gpus_per_task", "gpu_count", "gres", "gpus_per_rank"});
+    table.choice(
+        "topology", &RunFields::topology, {{"prefer", TopologyWord::prefer}, {"require", TopologyWord::require}},
+        "Ranks on several nodes: on as few switches as there is room for, or all on one switch; the nodes' file "
+        "says where each hangs. prefer when nothing is said.");
+    table.other_names({"placement", "switches", "network_tier"});
     table.text("gpu", &RunFields::gpu, "The GPU's model; any when nothing is said.", "H100");
     table.other_names({"gpu_model", "gpu_type", "gpu_name", "accelerator", "accelerators"});
     table.count("restarts", &RunFields::restarts,

@@ -58,6 +58,8 @@ struct RequiresForm {
     std::map<std::string, SourcePos> at;
 };
 
+enum class TopologyWord : std::uint8_t { unsaid, prefer, require };
+
 // What a run and a step of a run both have. What is absent in a step is taken from the run.
 struct RunFields {
     CommandForm command;
@@ -68,6 +70,7 @@ struct RunFields {
     std::optional<double> cpus, gpus;  // of one rank
     std::optional<Bytes> memory;       // of one rank
     std::string gpu;
+    TopologyWord topology = TopologyWord::unsaid;
     std::optional<int> restarts, attempts;
     std::optional<Seconds> timeout, grace;
     std::optional<std::vector<int>> transient_exit_codes;

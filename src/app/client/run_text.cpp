@@ -228,6 +228,7 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
                                             seconds_text(*view.eta->p50_s), seconds_text(view.eta->p90_s.value_or(0))));
         else
             lines.add("starts", view.eta->text);
+        if (view.eta->p50_s && !view.eta->text.empty()) lines.add("", view.eta->text);
     }
     if (run.held) lines.add("held", "yes");
     const std::string progress = progress_text(view, nullptr);

@@ -40,7 +40,7 @@ Json index_json() {
     return array;
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_explain(Session& session, const Args& args) {
     if (args.positional.empty())
         return CommandOutput{session.format == Format::text ? index_text(session.style) : dump(session, index_json()),
                              0};
@@ -85,7 +85,7 @@ CliCommand explain_command() {
                        .examples = {"stoker explain profile training", "stoker explain infiniband",
                                     "stoker explain tensor-cores", "stoker explain quota"},
                        .max_positional = 6,
-                       .run = run,
+                       .run = run_explain,
                        .completes = "topic"};
     return command;
 }

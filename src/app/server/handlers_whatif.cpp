@@ -63,11 +63,11 @@ Result<WhatIfView> answer(const Scene& scene, const Question& question) {
             runs.push_back(id);
         }
     } else {
-        const auto found = state.runs.find(question.run);
-        if (found == state.runs.end() || !state.queue.contains(queue_key(found->second)))
+        Run* found = state.runs.change(question.run);
+        if (found == nullptr || !state.queue.contains(queue_key(*found)))
             return Error(ErrorKind::conflict, question.run.text() + " does not wait for a place", {},
                          "ask about a queued run, or give its spec");
-        Run& run = found->second;
+        Run& run = *found;
         state.queue.erase(queue_key(run));
         apply_changes(question.changes, run.spec);
         TRY_VOID(check_run_spec(run.spec));
@@ -124,7 +124,7 @@ std::optional<Error> not_ready(Service& service, const EngineView& view) {
         return Error(ErrorKind::unavailable, "the server has just started and lists what runs outside", {},
                      "ask again in a moment; GET /readyz tells when it is done");
     if (!view.state.nodes.empty()) return std::nullopt;
-    if (view.journal == nullptr)
+    if (view.offline)
         return Error(ErrorKind::unavailable, "no node is known here: no server has seen one yet", {},
                      "stoker up offers this machine; stoker run --dry-run asks without a server");
     const std::string fault = service.engine().stats().driver_error;
@@ -149,7 +149,7 @@ void ask(Service& service, const ExchangePtr& exchange, Question question) {
         const Status asked = service.engine().read(
             [self = service.shared_from_this(), exchange, question, last, tell](const EngineView& view) {
                 const auto missing = not_ready(*self, view);
-                if (missing && !last && view.journal != nullptr) return tell(false);
+                if (missing && !last && !view.offline) return tell(false);
                 if (missing)
                     exchange->fail(*missing, 503);
                 else

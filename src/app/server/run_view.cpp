@@ -151,6 +151,7 @@ NodeList view_of_nodes(const State& state) {
         view.devices = node.info.devices;
         view.gpu_milli_free = 1000 * static_cast<std::int64_t>(node.info.devices.size());
         view.boot_id = node.info.boot_id;
+        view.topology = node.info.topology;
     }
     for (const RunId id : state.live) {
         const Run& run = *state.find(id);

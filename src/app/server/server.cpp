@@ -99,6 +99,9 @@ public:
             return make_local_driver({.folder = folder, .nodes = nodes});
         };
         engine.on_failure = options_.on_failure;
+        engine.max_queued = options_.max_queued;
+        engine.max_ended = options_.max_ended;
+        engine.keep_ended_s = options_.keep_ended_s;
         TRY(engine_, Engine::open(std::move(engine)));
         TRY(observer_, RunObserver::start(*engine_));
         uploads_ = CheckpointUploads::start(*engine_);
@@ -165,7 +168,7 @@ private:
     // The machine will be taken, and so will every node that is a part of it.
     void tell_nodes(const EventMemory::Notice& notice) {
         std::vector<std::string> names;
-        const Status looked = look(*engine_, [&](const EngineView& view) {
+        const Status looked = engine_->read([&](const EngineView& view) {
             for (const auto& [name, node] : view.state.nodes) names.push_back(name);
         });
         if (!looked) return;

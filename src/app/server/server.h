@@ -26,7 +26,9 @@ struct ServerOptions {
     std::string prices_file;
     double requests_per_second = 0;  // of one client; 0: no limit
     std::string azure_events;        // base URL of scheduled events; empty: not asked
-    bool embedded = false;           // ends with the command that started it
+    std::size_t max_queued = EngineOptions{}.max_queued, max_ended = EngineOptions{}.max_ended;
+    std::int64_t keep_ended_s = 0;
+    bool embedded = false;  // ends with the command that started it
     // Names that clients may call it by, beside localhost, addresses and those of the certificate.
     std::vector<std::string> host_names;
     BackupOptions backup;

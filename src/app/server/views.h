@@ -154,6 +154,7 @@ struct NodeView {
     std::int64_t gpu_milli_free = 0;
     std::vector<RunId> runs;
     std::string boot_id;
+    std::string topology;
 };
 struct NodeList {
     std::vector<NodeView> items;
@@ -400,6 +401,7 @@ void fields(V& visit, NodeView& v) {
     visit("name", v.name);
     visit("runs", v.runs);
     visit("state", v.state);
+    visit("topology", v.topology);
 }
 template <class V>
 void fields(V& visit, NodeList& v) {

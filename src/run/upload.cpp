@@ -18,6 +18,16 @@
 #include "run/upload_manifest.h"
 
 namespace stoker {
+
+// Of a run, for a look at its checkpoints. Named, because lambdas of a named class hold it.
+struct UploadView {
+    RunId run;
+    bool ended = false;
+    UploadPolicy policy;
+    std::string folder, site;
+    std::optional<StoredCheckpoints> stored;
+};
+
 namespace {
 
 using UploadClock = std::chrono::steady_clock;
@@ -28,14 +38,6 @@ constexpr auto kStopWait = std::chrono::seconds(3);
 UploadClock::duration upload_seconds(double seconds) {
     return std::chrono::duration_cast<UploadClock::duration>(std::chrono::duration<double>(seconds));
 }
-
-struct UploadView {
-    RunId run;
-    bool ended = false;
-    UploadPolicy policy;
-    std::string folder, site;
-    std::optional<StoredCheckpoints> stored;
-};
 
 bool uploads_checkpoints(const RunSpec& spec) {
     return spec.checkpoint.upload && !spec.checkpoint.folder.empty();

@@ -144,8 +144,8 @@ TEST_F(UploadTest, ARestoreThatFindsNothingWaitsWithItsReason) {
     const RunId id = rig.submit(from);
     std::string text;
     ASSERT_TRUE(eventually([&] {
-        (void)look(*rig.engine,
-                   [&](const EngineView& view) { text = why(view.state, id, view.now_us, view.scheduler).text; });
+        (void)rig.engine->read(
+            [&](const EngineView& view) { text = why(view.state, id, view.now_us, view.scheduler).text; });
         return text.find("there is no complete checkpoint") != std::string::npos;
     })) << text;
     EXPECT_EQ(rig.run(id).state, RunState::queued);

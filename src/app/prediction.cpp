@@ -87,6 +87,15 @@ PredictionSpec spec_from(const Candidate& candidate, const Workload& workload, c
     spec.mfu = p.mfu;
     spec.bottleneck = to_string(p.bottleneck);
     spec.catalogue = catalog.version;
+    // Only what the file says: what was assumed is not held against the program.
+    if (workload.at.contains("precision")) {
+        const Precision precision = workload.precision;
+        const bool whole = precision == Precision::fp32 || precision == Precision::tf32;
+        if (whole || precision == Precision::fp16 || precision == Precision::bf16)
+            spec.precision_bits = whole ? 32 : 16;
+    }
+    spec.recompute = candidate.layout.recompute != Recompute::none;
+    if (workload.at.contains("compiled")) spec.compiled = workload.compiled;
     return spec;
 }
 

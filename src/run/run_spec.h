@@ -83,6 +83,13 @@ struct PrerequisitesSpec {
     friend bool operator==(const PrerequisitesSpec&, const PrerequisitesSpec&) = default;
 };
 
+// Where its steps are seen, beside STOKER_METRICS_FILE (observe/step_file.h).
+struct ObserveSpec {
+    std::string heartbeat;     // a file; relative: below the working directory
+    std::string step_pattern;  // of a line of its output
+    friend bool operator==(const ObserveSpec&, const ObserveSpec&) = default;
+};
+
 // What the planner said about this run before it started; what it is held against afterwards. 0: not predicted.
 struct PredictedTerm {
     std::string name;  // as in the plan: "matmul", "exposed_all_reduce"
@@ -104,6 +111,9 @@ struct PredictionSpec {
     std::string bottleneck;
     std::int64_t cost_microusd = 0;
     std::string catalogue;  // version
+    // How it is meant to compute. Left out of the canonical text where it is not known, as in older specs.
+    std::optional<int> precision_bits;
+    std::optional<bool> recompute, compiled;
     friend bool operator==(const PredictionSpec&, const PredictionSpec&) = default;
 };
 
@@ -130,6 +140,7 @@ struct RunSpec {
     CheckpointPolicy checkpoint;
     LeaseSpec lease;
     std::optional<PrerequisitesSpec> prerequisites;
+    std::optional<ObserveSpec> observe;
     std::optional<SourceSpec> source;
     std::optional<PredictionSpec> prediction;
     std::map<std::string, std::string> parameters;  // of a point of a sweep: lr -> 1e-4
@@ -186,6 +197,11 @@ void fields(V& visit, PrerequisitesSpec& spec) {
     visit("python_modules", spec.python_modules);
 }
 template <class V>
+void fields(V& visit, ObserveSpec& spec) {
+    visit("heartbeat", spec.heartbeat);
+    visit("step_pattern", spec.step_pattern);
+}
+template <class V>
 void fields(V& visit, PredictedTerm& term) {
     visit("name", term.name);
     visit("seconds", term.seconds);
@@ -194,6 +210,7 @@ template <class V>
 void fields(V& visit, PredictionSpec& spec) {
     visit("bottleneck", spec.bottleneck);
     visit("catalogue", spec.catalogue);
+    visit("compiled", spec.compiled);
     visit("cost_microusd", spec.cost_microusd);
     visit("flops_per_step", spec.flops_per_step);
     visit("layout", spec.layout);
@@ -203,6 +220,8 @@ void fields(V& visit, PredictionSpec& spec) {
     visit("memory_low_bytes", spec.memory_low_bytes);
     visit("mfu", spec.mfu);
     visit("nodes", spec.nodes);
+    visit("precision_bits", spec.precision_bits);
+    visit("recompute", spec.recompute);
     visit("run_high_s", spec.run_high_s);
     visit("run_low_s", spec.run_low_s);
     visit("run_s", spec.run_s);
@@ -239,6 +258,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("max_restarts", spec.max_restarts);
     visit("name", spec.name);
     visit("nodes", spec.nodes);
+    visit("observe", spec.observe);
     visit("organisation", spec.organisation);
     visit("parameters", spec.parameters);
     visit("per_rank", spec.per_rank);

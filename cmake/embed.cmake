@@ -2,7 +2,8 @@
 # The assembler copies them with .incbin, which costs nothing to compile however large they are.
 function(stoker_embed target folder)
   file(GLOB_RECURSE paths CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/*)
-  list(FILTER paths EXCLUDE REGEX "(^|/)\\.|\\.md$|\\.py$") # notes and scripts about the data are not data
+  # Notes and scripts about the data are not data; scripts that Stoker runs are.
+  list(FILTER paths EXCLUDE REGEX "(^|/)\\.|\\.md$|^catalog/.*\\.py$|\\.pyc$")
   list(SORT paths COMPARE STRING)
 
   set(assembly ".section .rodata\n")

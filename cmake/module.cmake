@@ -1,9 +1,8 @@
-# stoker_module(NAME [ONE_BY_ONE] [USES MODULE...] [LINKS TARGET...])
+# stoker_module(NAME [USES MODULE...] [LINKS TARGET...])
 # makes the library stoker_NAME from src/NAME and the test program NAME_test from the *_test.cpp files in it.
-# ONE_BY_ONE: its files share names of local helpers, so STOKER_UNITY cannot compile them in batches.
 # A module without files is passed over.
 function(stoker_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_BY_ONE" "" "USES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;LINKS")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
   list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/app/main.cpp)
@@ -19,7 +18,7 @@ function(stoker_module name)
       target_link_libraries(stoker_${name} PUBLIC stoker_${module})
     endif()
   endforeach()
-  if(STOKER_UNITY AND NOT arg_ONE_BY_ONE)
+  if(STOKER_UNITY)
     set_target_properties(stoker_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   if(name STREQUAL base)

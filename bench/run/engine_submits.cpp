@@ -208,7 +208,7 @@ void measure_history(const std::string& folder, int count) {
     fmt::print("the next start takes {:.2f} s ({:.2f} s of a core); {:.0f} MB resident, {:.2f} KB a run\n", open_s,
                open_cpu_s, with, (with - before) * 1e3 / count);
     double read_s = 0;
-    must(look(*engine, [&](const EngineView& view) {
+    must(engine->read([&](const EngineView& view) {
         const double at = cpu_s();
         const std::string text = encode_state(view.state);
         read_s = cpu_s() - at;

@@ -133,6 +133,19 @@ def all_runs(client):
 
 
 ENDED = ("succeeded", "failed", "cancelled")
+# From the last kill to the end of all runs. A gang that failed by chance waits 10 s, then 20 s; what the engine has lost
+# is found within 15 s.
+GRACE_S = 180
+
+
+def told(client, run):
+    """What is known of a run that did not end: its state, what it waits for, and its last events."""
+    _, view = client.ask("GET", f"/api/v1/runs/{run['id']}")
+    _, events = client.ask("GET", f"/api/v1/runs/{run['id']}/events?limit=500")
+    lines = [f"{run['id']} {run['name']} is {run['state']}; why: {json.dumps(view.get('why'))}; "
+             f"attempts: {json.dumps(view.get('attempts'))}"]
+    lines += ["    " + json.dumps(each) for each in events.get("items", [])[-30:]]
+    return "\n".join(lines)
 
 
 def play(o, seed, kills, draw, until):
@@ -167,13 +180,13 @@ def play(o, seed, kills, draw, until):
                     status, answer = client.ask("POST", f"/api/v1/runs/{run}/{deed}", body)
                     if status not in (200, 202, 409):
                         problems.append(f"{deed} of {run} was answered {status}: {answer}")
-                while not (resting and time.monotonic() > resting[0] + 120):
+                while not (resting and time.monotonic() > resting[0] + GRACE_S):
                     if all(each["state"] in ENDED for each in all_runs(client)):
                         return
                     time.sleep(0.1)
-                problems.append("not all had ended 120 s after the last kill: " + ", ".join(
-                    f"{each['id']} {each['name']} {each['state']}" for each in all_runs(client)
-                    if each["state"] not in ENDED))
+                left = [each for each in all_runs(client) if each["state"] not in ENDED]
+                problems.append(f"{len(left)} runs had not ended {GRACE_S} s after the last kill")
+                problems.extend(told(client, each) for each in left)
             except Exception as error:  # told with the rest
                 problems.append(repr(error))
             finally:

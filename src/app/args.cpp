@@ -30,8 +30,8 @@ Result<double> Args::number(std::string_view name, double otherwise, double low,
     if (!text) return otherwise;
     const auto value = parse_count(*text);
     if (!value || *value < low || *value > high) {
-        return Error(ErrorKind::invalid, fmt::format("--{} takes a number from {:g} to {:g}, not '{}'", name, low, high,
-                                                     printable(*text, 40)));
+        return Error(ErrorKind::invalid, fmt::format("--{} takes a number from {:.10g} to {:.10g}, not '{}'", name, low,
+                                                     high, printable(*text, 40)));
     }
     return *value;
 }

@@ -64,7 +64,8 @@ std::string FactTable::text(const Style& style) const {
 
 Json Card::json() const {
     Json object = Json::object();
-    for (const CardFact& fact : facts) object.set(fact.key, fact.value);
+    for (const CardFact& fact : facts)
+        if (!fact.key.empty()) object.set(fact.key, fact.value);  // a line of text alone has none
     return object;
 }
 

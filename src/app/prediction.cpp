@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/calibration_file.h"
+#include "app/framework_speed.h"
 #include "app/this_machine.h"
 #include "catalog/this_machine.h"
 #include "govern/usage.h"
@@ -16,8 +18,8 @@ namespace {
 constexpr const char* kRank = "rank";
 
 // One rank as a machine of its own: the ranks of one host see each other over its loopback device.
-int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, int ranks, const RankNeeds& needs,
-                        Catalog& catalog) {
+int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, const RankRates& framework, int ranks,
+                        const RankNeeds& needs, Catalog& catalog) {
     const double all = std::max(1, machine.usable_cores());
     const double cores = std::clamp(static_cast<double>(needs.cpu_milli) / 1000, 0.001, all);
     // Ranks that ask for more than there is share what there is.
@@ -29,8 +31,11 @@ int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, int r
          .vcpus = std::max(1, static_cast<int>(std::floor(cores))),
          .cores = std::max(1, static_cast<int>(std::floor(cores))),
          .ghz = machine.mhz / 1000,
-         .measured_fp32_gflops = speed.matmul_flops.max * share / 1e9,
-         .measured_memory_gb_s = speed.triad_bytes.max * share / 1e9,
+         .measured_fp32_gflops =
+             (framework.flops_per_second > 0 ? framework.flops_per_second : speed.matmul_flops.max * share) / 1e9,
+         .measured_memory_gb_s = (framework.memory_bytes_per_second > 0 ? framework.memory_bytes_per_second
+                                                                        : speed.triad_bytes.max * share) /
+                                 1e9,
          .memory = Bytes(needs.memory_bytes > 0 ? std::min<double>(memory, needs.memory_bytes) : memory / ranks),
          .instances = ranks},
         catalog);
@@ -63,9 +68,20 @@ Workload pinned(const Workload& workload, int ranks, const CheckpointPolicy& che
     return pinned;
 }
 
-PredictionSpec spec_from(const Candidate& candidate, const Workload& workload, const Catalog& catalog, int ranks) {
+PredictionSpec spec_from(const Candidate& candidate, const LocalTraining& local, int ranks) {
+    const auto& [workload, catalog, calibrations, place] = local;
     const Prediction& p = candidate.prediction;
     PredictionSpec spec;
+    StepParts parts = parts_of(p.seconds);
+    PublishedSpec published{.place = place, .memory_bytes = p.memory_bytes.mid};
+    if (const auto learnt = calibrations.find("this-machine"); learnt != calibrations.end()) {
+        const Calibration& c = learnt->second;
+        parts = {parts.compute_s / c.factor[0], parts.other_s / c.factor[1], parts.exchange_s / c.factor[2]};
+        published.memory_bytes /= c.memory_factor;
+        published.calibrated_on = static_cast<std::int64_t>(c.points);
+    }
+    published.compute_s = parts.compute_s, published.other_s = parts.other_s, published.exchange_s = parts.exchange_s;
+    spec.published = std::move(published);
     spec.machine = "this-machine";
     spec.nodes = 1;
     spec.layout = fmt::format("data parallel over {} rank{}", ranks, ranks == 1 ? "" : "s");
@@ -113,7 +129,20 @@ Result<LocalTraining> local_training(Session& session, const Workload& workload,
     TRY(const Catalog* shared, session.catalog());
     LocalTraining local{.workload = pinned(workload, ranks, checkpoint), .catalog = *shared};
     const Machine machine = discover_machine();
-    add_rank_as_machine(machine, known_speed(machine, session.today), ranks, needs, local.catalog);
+    local.place = machine_key(machine);
+    RankRates rates;
+    if (const auto path = this_machine_path()) {
+        if (const auto framework = load_framework(*path, machine)) {
+            const LayoutSpec& layout = local.workload.layout;
+            rates = rates_of_rank(*framework, std::string(to_string(local.workload.precision)), ranks,
+                                  std::max(1, static_cast<int>(needs.cpu_milli / 1000)), local.workload.model.hidden,
+                                  layout.micro_batch.value_or(1) * local.workload.sequence());
+            use_rates(rates, *framework, local.catalog);
+        }
+    }
+    add_rank_as_machine(machine, known_speed(machine, session.today), rates, ranks, needs, local.catalog);
+    if (const auto points = load_calibration(local.place))
+        if (auto learnt = fit_calibration(*points)) local.calibrations.emplace("this-machine", std::move(*learnt));
     return local;
 }
 
@@ -127,9 +156,10 @@ PredictedRun predict(Session& session, const Workload& workload, int ranks, cons
     const auto local = local_training(session, workload, ranks, needs, checkpoint);
     if (!local) return none(local.error().message());
     const auto candidate =
-        estimate(local->workload, local->catalog, {.today = session.today, .what_if = false, .threads = 1});
+        estimate(local->workload, local->catalog,
+                 {.today = session.today, .what_if = false, .threads = 1, .calibrations = local->calibrations});
     if (!candidate) return none(candidate.error().message());
-    out.prediction = spec_from(*candidate, local->workload, local->catalog, ranks);
+    out.prediction = spec_from(*candidate, *local, ranks);
     if (candidate->refused != Reason::none) out.note = "the planner expects that it cannot run: " + candidate->refusal;
     out.checkpoint_write_s = candidate->prediction.checkpoint.write_s;
     out.mtbf_s = candidate->prediction.checkpoint.mtbf_s;
@@ -161,6 +191,8 @@ std::string prediction_text(const PredictionSpec& p, int ranks) {
         text += fmt::format(", {:.0f} steps in {} ({} - {})", p.steps, time(p.run_s), time(p.run_low_s),
                             time(p.run_high_s));
     if (p.cost_microusd > 0) text += ", " + format_usd(Usd::micro(p.cost_microusd));
+    if (p.published && p.published->calibrated_on > 0)
+        text += fmt::format(", calibrated on {} runs here", p.published->calibrated_on);
     std::vector<PredictedTerm> terms = p.step_terms;
     std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
     double rest = 0;

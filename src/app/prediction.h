@@ -1,12 +1,14 @@
 // What the planner says of a run before it starts, on the machine where it will run.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "app/session.h"
 #include "govern/price_book.h"
 #include "run/run_spec.h"
+#include "sizing/calibration.h"
 
 namespace stoker {
 
@@ -22,6 +24,9 @@ struct PredictedRun {
 struct LocalTraining {
     Workload workload;
     Catalog catalog;  // with a rank as a node type
+    // What runs on this machine taught (stoker calibrate), by cloud, for PlanOptions; and what it is kept under.
+    std::map<std::string, Calibration, std::less<>> calibrations;
+    std::string place;
 };
 Result<LocalTraining> local_training(Session& session, const Workload& workload, int ranks, const RankNeeds& needs,
                                      const CheckpointPolicy& checkpoint = {});

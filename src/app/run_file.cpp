@@ -82,10 +82,11 @@ Status override_sweep(RunSection& section, const std::string& text) {
     return done();
 }
 
-std::string existing_folder(const std::filesystem::path& base, const std::string& name) {
+// A bundle, a layout or an archive; any other name is one of a registry.
+std::string existing_image(const std::filesystem::path& base, const std::string& name) {
     std::error_code error;
     const std::filesystem::path path = (base / name).lexically_normal();
-    return !name.empty() && std::filesystem::is_directory(path, error) ? path.string() : name;
+    return !name.empty() && std::filesystem::exists(path, error) ? path.string() : name;
 }
 
 Status apply_overrides(const RunOverrides& given, RunSection& section) {
@@ -94,8 +95,8 @@ Status apply_overrides(const RunOverrides& given, RunSection& section) {
     if (given.cpus) section.cpus = given.cpus;
     if (given.gpus) section.gpus = given.gpus;
     if (given.gpu) section.gpu = *given.gpu;
-    // Relative to where the person stands; a name that is no folder stays as it is, for the engine to refuse or know.
-    if (given.image) section.image = existing_folder(std::filesystem::current_path(), *given.image);
+    // Relative to where the person stands; any other stays as it is.
+    if (given.image) section.image = existing_image(std::filesystem::current_path(), *given.image);
     if (given.priority) section.priority = *given.priority;
     if (given.memory) TRY_VOID(set_field(section, "memory", "memory", *given.memory));
     if (given.lease) TRY_VOID(set_field(section, "lease", "lease", *given.lease));
@@ -162,8 +163,8 @@ Result<LoadedRun> finish(Session& session, LoadedRun loaded, RunSection section,
                          CompileContext context) {
     TRY_VOID(apply_overrides(overrides, section));
     // The server has another working folder.
-    section.image = existing_folder(context.folder, section.image);
-    for (RunStepForm& step : section.steps) step.image = existing_folder(context.folder, step.image);
+    section.image = existing_image(context.folder, section.image);
+    for (RunStepForm& step : section.steps) step.image = existing_image(context.folder, step.image);
     if (overrides.name) context.name = *overrides.name;
     if (overrides.source) {
         SourceState source = source_of(context.folder, std::chrono::steady_clock::now() + kGitTime);

@@ -85,14 +85,28 @@ Json speed_json(const MachineSpeed& speed) {
         .set("triad_bytes_per_second", spread_json(speed.triad_bytes));
 }
 
-Status save_speed(const std::string& path, const Machine& machine, const MachineSpeed& speed, const std::string& day) {
-    Json all = Json::object();
-    if (const auto text = read_file(path, kMaxFile); text) {
-        const auto old = Document::parse_json(*text, path);
-        if (old && old->root().is_mapping())
-            all = copy_json(old->root());  // an unreadable file holds nothing worth keeping
+Result<Document> read_measurements(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error))
+        return Error(ErrorKind::not_found, "this machine has not been measured", {}, "stoker bench cpu");
+    TRY(const std::string text, read_file(path, kMaxFile));
+    TRY(Document document, Document::parse_json(text, path));
+    if (!document.root().is_mapping())
+        return Error(ErrorKind::invalid, path + " does not hold an object", {}, "remove it and run stoker bench cpu");
+    return document;
+}
+
+Status save_measurement(const std::string& path, const std::string& machine, const std::string& part, Json measured) {
+    Json all = Json::object(), mine = Json::object();
+    if (const auto old = read_measurements(path)) {  // an unreadable file holds nothing worth keeping
+        for (const Member& member : old->root().members)
+            if (member.key != machine)
+                all.set(member.key, copy_json(*member.value));
+            else if (member.value->is_mapping())
+                mine = copy_json(*member.value);
     }
-    all.set(machine_key(machine), speed_json(speed).set("measured", day));
+    mine.set(part, std::move(measured));
+    all.set(machine, std::move(mine));
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
     if (error)
@@ -100,13 +114,14 @@ Status save_speed(const std::string& path, const Machine& machine, const Machine
     return write_file_atomic(path, all.dump() + "\n");
 }
 
+Status save_speed(const std::string& path, const Machine& machine, const MachineSpeed& speed, const std::string& day) {
+    return save_measurement(path, machine_key(machine), "hardware", speed_json(speed).set("measured", day));
+}
+
 Result<MachineSpeed> load_speed(const std::string& path, const Machine& machine) {
-    std::error_code error;
-    if (!std::filesystem::exists(path, error))
-        return Error(ErrorKind::not_found, "this machine has not been measured", {}, "stoker bench cpu");
-    TRY(const std::string text, read_file(path, kMaxFile));
-    TRY(const Document document, Document::parse_json(text, path));
-    const Node* entry = document.root().is_mapping() ? document.root().find(machine_key(machine)) : nullptr;
+    TRY(const Document document, read_measurements(path));
+    const Node* all = document.root().find(machine_key(machine));
+    const Node* entry = all != nullptr && all->is_mapping() ? all->find("hardware") : nullptr;
     if (entry == nullptr || !entry->is_mapping())
         return Error(ErrorKind::not_found, "this machine has not been measured", {}, "stoker bench cpu");
     MachineSpeed speed;

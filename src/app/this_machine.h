@@ -17,7 +17,10 @@ Result<std::string> this_machine_path();
 std::string machine_key(const Machine& machine);  // what a measurement belongs to: model, cores, architecture
 
 Json speed_json(const MachineSpeed& speed);
-// One file holds the measurements of all machines that share this cache folder.
+// One file holds the measurements of all machines that share this cache folder, each in named parts. not_found: there
+// is no file.
+Result<Document> read_measurements(const std::string& path);
+Status save_measurement(const std::string& path, const std::string& machine, const std::string& part, Json measured);
 Status save_speed(const std::string& path, const Machine& machine, const MachineSpeed& speed, const std::string& day);
 // The kept measurement of this machine; not_found when there is none.
 Result<MachineSpeed> load_speed(const std::string& path, const Machine& machine);

@@ -35,6 +35,7 @@ constexpr std::array kCauses = {
     CauseWords{Cause::dependency_waiting, "dependency_waiting", "a step that it needs has not ended"},
     CauseWords{Cause::backing_off, "backing_off", "a try failed, and the next one waits a little"},
     CauseWords{Cause::held, "held", "a person holds it"},
+    CauseWords{Cause::image_pulling, "image_pulling", "its image is being fetched"},
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ enum class Cause : std::uint8_t {
     dependency_waiting,  // a step it needs has not ended
     backing_off,         // a try failed; the next one waits
     held,                // a person holds it
+    image_pulling,       // its image is being fetched
 };
 std::string_view to_string(Cause cause);
 std::string_view meaning_of(Cause cause);  // in a few words: "its lease ended"

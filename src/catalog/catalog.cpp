@@ -187,6 +187,11 @@ const Constant* Catalog::constant(std::string_view name) const {
     return at != constants_.end() && at->name == name ? &*at : nullptr;
 }
 
+void Catalog::replace_constant(Constant constant) {
+    for (Constant& each : constants_)
+        if (each.name == constant.name) return void(each = std::move(constant));
+}
+
 double Catalog::constant_or_die(std::string_view name) const {
     const Constant* found = constant(name);
     if (found != nullptr) return found->value;

@@ -156,6 +156,9 @@ struct DiskTier {
 
 enum class ModelKind : std::uint8_t { decoder, encoder, encoder_decoder, cnn, vit, diffusion };
 std::string_view to_string(ModelKind kind);
+inline bool is_image(ModelKind kind) {  // its data are images, not sequences of tokens
+    return kind == ModelKind::cnn || kind == ModelKind::vit || kind == ModelKind::diffusion;
+}
 enum class AttentionKind : std::uint8_t { mha, gqa, mla };
 
 // An architecture, as its config.json gives it. Counted in catalog/model_count.h.
@@ -248,6 +251,7 @@ public:
     int add_node_type(NodeType node_type);
     int add_link(Link link);
     int add_cpu(Cpu cpu);
+    void replace_constant(Constant constant);        // by name; one that is not there is not added
     void replace_price(Price price);                 // by (node_type, region, os, pricing)
     void replace_prices(std::vector<Price> prices);  // the last of equals wins; one merge, however many
     // Where a listed on-demand price of Azure has no spot price beside it, puts one in from the published bracket,

@@ -57,6 +57,8 @@ struct NodeInfo {
     std::int64_t cpu_milli = 0, memory_bytes = 0;
     std::vector<DeviceInfo> devices;
     std::string boot_id;  // another one after a reboot
+    // Where it hangs, from the outermost level to the switch: "row-1/rack-3/leaf-7"; empty: nobody said.
+    std::string topology;
 };
 
 // One rank of a gang: a process group on one node.
@@ -74,7 +76,9 @@ struct GangSpec {
     std::string log_folder;                              // rank-0.out and so on
     std::int64_t max_log_bytes = std::int64_t{1} << 30;  // of each rank; the oldest go first
     std::vector<RankSpec> ranks;
-    std::string image;  // an OCI bundle: a folder with config.json and a root file system; empty: the machine as it is
+    // An OCI bundle (a folder with config.json and a root file system), or a pinned name (image_name.h) that was
+    // prepared; empty: the machine as it is.
+    std::string image;
 };
 
 enum class FactKind : std::uint8_t {
@@ -117,6 +121,13 @@ public:
     virtual Capabilities capabilities() const = 0;
     virtual Result<std::vector<NodeInfo>> discover(Deadline deadline) = 0;
 
+    // Brings a pinned image (image_name.h) here, before anything is held for the run that wants it. Asked again and
+    // again. confirmed: it can be launched. unknown: under way, or tried again later; `detail` says how far it is.
+    // rejected: it cannot be had.
+    virtual Outcome prepare(const std::string& image, Deadline deadline) {
+        (void)image, (void)deadline;
+        return {.certainty = Certainty::confirmed};
+    }
     // Starts the gang: all ranks or none. Returns when each runs or one could not.
     virtual Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline deadline) = 0;
     // "Write a checkpoint and go on", without ending anything: to each process of every rank that handles the signal.

@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "io/resolve.h"
 
 namespace stoker::http {
 
@@ -260,19 +261,11 @@ Result<UniqueFd> connect_to(const addrinfo& address, Time deadline) {
     return socket;
 }
 
-// Every address of the name in turn; a name resolver that does not answer has its own limit (resolv.conf(5)).
+// Every address of the name in turn.
 Result<UniqueFd> connect_host(const ServerUrl& url, Time deadline) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICSERV;
-    addrinfo* list = nullptr;
-    const int code = ::getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &list);
-    if (code != 0)
-        return Error(ErrorKind::unavailable,
-                     fmt::format("the name {} has no address: {}", url.host, ::gai_strerror(code)));
-    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+    TRY(const Addresses list, resolve(url.host, url.port, deadline));
     Result<UniqueFd> last = Error(ErrorKind::unavailable, "the name has no address");
-    for (const addrinfo* address = list; address != nullptr; address = address->ai_next) {
+    for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
         last = connect_to(*address, deadline);
         if (last || last.error().kind() == ErrorKind::timed_out) break;
     }

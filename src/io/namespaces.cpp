@@ -28,17 +28,18 @@ Error refused(const char* what) {
 }  // namespace
 
 Status enter_new_pid_namespace() {
-    const uid_t uid = ::geteuid();
-    const gid_t gid = ::getegid();
     // Root needs no user namespace, and in one it would lose what it may do outside (cgroups, devices).
-    const int user = uid == 0 ? 0 : CLONE_NEWUSER;
-    if (::unshare(user | CLONE_NEWPID | CLONE_NEWNS) != 0) return refused("cannot make a pid namespace");
-    if (user != 0) {
-        const std::string u = std::to_string(uid), g = std::to_string(gid);
-        if (!put_text("/proc/self/setgroups", "deny") || !put_text("/proc/self/uid_map", u + " " + u + " 1") ||
-            !put_text("/proc/self/gid_map", g + " " + g + " 1"))
-            return refused("cannot map the user into a namespace");
-    }
+    if (::geteuid() != 0) TRY_VOID(enter_new_user_namespace());
+    if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return refused("cannot make a pid namespace");
+    return done();
+}
+
+Status enter_new_user_namespace() {
+    const std::string u = std::to_string(::geteuid()), g = std::to_string(::getegid());
+    if (::unshare(CLONE_NEWUSER) != 0) return refused("cannot make a user namespace");
+    if (!put_text("/proc/self/setgroups", "deny") || !put_text("/proc/self/uid_map", u + " " + u + " 1") ||
+        !put_text("/proc/self/gid_map", g + " " + g + " 1"))
+        return refused("cannot map the user into a namespace");
     return done();
 }
 

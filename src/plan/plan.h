@@ -11,6 +11,7 @@
 
 #include "catalog/azure_answers.h"
 #include "catalog/catalog.h"
+#include "sizing/calibration.h"
 #include "sizing/economics.h"
 #include "sizing/layout.h"
 #include "sizing/serving.h"
@@ -141,6 +142,8 @@ struct PlanOptions {
     std::vector<QuotaUsage> usages;  // from list-usage, of one region
     std::string usages_region;
     std::function<void(double share, std::string_view what)> progress;  // may be empty
+    // What runs of the past taught, by the cloud of a node type ("this-machine"). Trainings only.
+    std::map<std::string, Calibration, std::less<>> calibrations;
 };
 
 Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const PlanOptions& options);

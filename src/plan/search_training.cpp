@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "catalog/model_count.h"
+#include "plan/calibrated.h"
 #include "plan/chance.h"
 #include "plan/constraints/constraint.h"
 #include "plan/parallel.h"
@@ -367,6 +368,7 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     if (result.fit_probability < context_.settings.fit_wanted)
         point.notes.push_back(
             fmt::format("memory is tight: fits with probability {:.0f} %", 100 * result.fit_probability));
+    calibrate(context_, *choice(lane).node, point);
     return point;
 }
 

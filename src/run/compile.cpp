@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "observe/step_file.h"
 #include "run/checkpoints.h"
+#include "run/upload_manifest.h"
 
 namespace stoker {
 namespace {
@@ -197,6 +198,8 @@ private:
         for (const auto& [key, value] : point.environment) spec.environment[key] = value;
         spec.folder = folder_of(own);
         spec.image = image_of(own);
+        if ((own.topology == TopologyWord::unsaid ? run_.topology : own.topology) == TopologyWord::require)
+            spec.topology = TopologyWish::require;
         places(own, spec);
         spec.max_restarts = either(&RunFields::restarts).value_or(spec.max_restarts);
         spec.max_attempts = either(&RunFields::attempts).value_or(spec.max_attempts);
@@ -251,6 +254,7 @@ private:
             told_automatic_ = told_automatic_ || interval <= 0;
             spec.interval_s = static_cast<std::int64_t>(std::ceil(interval));
         }
+        store(form, point, spec);
         return spec;
     }
 
@@ -266,6 +270,30 @@ private:
         return {.heartbeat = form.heartbeat, .step_pattern = form.step_pattern};
     }
 
+    void store(const RunCheckpointForm& form, const RunPoint& point, CheckpointPolicy& spec) {
+        spec.restore_from = replace_parameters(form.restore_from, point.parameters, false);
+        if (form.upload)
+            spec.upload = UploadPolicy{.to = replace_parameters(form.upload->to, point.parameters, false),
+                                       .keep = form.upload->keep,
+                                       .every = form.upload->every,
+                                       .at_end = form.upload->at_end,
+                                       .tier = form.upload->tier};
+        if (std::exchange(told_store_, told_store_ || !problems_of_store(spec).empty())) return;
+        for (Problem& problem : problems_of_store(spec)) {
+            // "checkpoint.upload.to: ..." stands where `to` stands.
+            const std::string key = problem.message.substr(0, problem.message.find_first_of(": "));
+            SourcePos pos = run_.place("checkpoint");
+            const auto look = [&](const std::map<std::string, SourcePos>& at) {
+                const auto found = at.find(key.substr(key.rfind('.') + 1));
+                if (found != at.end()) pos = found->second;
+            };
+            look(form.at);
+            if (form.upload && key.starts_with("checkpoint.upload.")) look(form.upload->at);
+            problem.pos = pos;
+            problems_.push_back(std::move(problem));
+        }
+    }
+
     static PrerequisitesSpec prerequisites(const RequiresForm& form, const std::string& folder) {
         PrerequisitesSpec spec{.commands = form.commands, .python_modules = form.python_modules};
         if (!form.python.empty()) spec.python = form.python;
@@ -279,7 +307,7 @@ private:
     const RunSection& run_;
     const CompileContext& context_;
     Problems problems_;
-    bool told_automatic_ = false;
+    bool told_automatic_ = false, told_store_ = false;
 };
 
 }  // namespace

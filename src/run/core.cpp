@@ -21,6 +21,7 @@ constexpr std::int64_t kPassUs = 1000, kPassUsPerRun = 10;
 constexpr std::int64_t kLookLimitUs = 10 * kSecondUs;
 // How long an answer is good for: others may share the folder.
 constexpr std::int64_t kLookKeptUs = 30 * kSecondUs;
+constexpr std::int64_t kImageAgainUs = kSecondUs, kImageKeptUs = 600 * kSecondUs;
 constexpr std::int64_t kLookAgainUs = 30 * kSecondUs;  // at one that could not be read
 // Between two pieces of a snapshot, so that it takes a part of the time only.
 constexpr std::int64_t kPieceEveryUs = 20'000;
@@ -142,7 +143,7 @@ Result<Ack> Core::on(const SawCheckpoints& saw) {
     if (found == looked_.end() || found->second.asked != saw.asked) return Ack{.repeated = true};
     found->second.answered_us = now_us_;
     found->second.view = saw.view;
-    if (saw.view) std::erase(options_.scheduler.unreadable, saw.run);
+    if (saw.view) no_longer_unreadable(saw.run);
     to_settle_.insert(saw.run);
     changed_ = true;
     return Ack{};
@@ -156,7 +157,7 @@ void Core::fire_timers() {
         const Run* run = state_.find(id);
         const bool wanted = run != nullptr && (run->state == RunState::queued || wants_done_marker(*run));
         if (!wanted || (looked.view && now_us_ >= looked.answered_us + kLookKeptUs)) {
-            std::erase(options_.scheduler.unreadable, id);
+            no_longer_unreadable(id);
             at = looked_.erase(at);
             changed_ = true;
             continue;
@@ -176,6 +177,7 @@ void Core::fire_timers() {
     for (auto at = state_.timers.begin(); at != state_.timers.end() && at->first <= now_us_; ++at)
         to_settle_.insert(at->second);
     settle();
+    ask_for_images();
 }
 
 void Core::start_runs() {
@@ -183,6 +185,13 @@ void Core::start_runs() {
     changed_ = false;
     next_pass_us_ = now_us_ + kPassUs + kPassUsPerRun * static_cast<std::int64_t>(state_.queue.size());
     Decisions decisions = schedule(state_, now_us_, options_.scheduler);
+    for (const std::string& image : decisions.images) asked_images_.try_emplace(image);
+    std::erase_if(asked_images_, [&](const auto& each) {
+        if (each.second.under_way || decisions.images.contains(each.first)) return false;
+        options_.scheduler.images.erase(each.first);
+        return true;
+    });
+    ask_for_images();
     for (Admission& admission : decisions.admit) {
         const Run& run = *state_.find(admission.run);
         CheckpointView checkpoint;
@@ -200,6 +209,33 @@ void Core::start_runs() {
     }
     changed_ = false;
     settle();
+}
+
+// One that is not here is asked for every second, which also shows how far it is; one that is, before it could have
+// been removed for want of use.
+void Core::ask_for_images() {
+    if (state_.queue.empty()) {
+        asked_images_.clear();
+        options_.scheduler.images.clear();
+    }
+    for (auto& [image, asked] : asked_images_) {
+        const auto known = options_.scheduler.images.find(image);
+        const bool ready = known != options_.scheduler.images.end() && known->second.ready;
+        if (asked.under_way || now_us_ < asked.answered_us + (ready ? kImageKeptUs : kImageAgainUs)) continue;
+        asked.under_way = true;
+        images_.push_back(image);
+    }
+}
+
+Result<Ack> Core::on(const SawImage& saw) {
+    const auto found = asked_images_.find(saw.image);
+    if (found == asked_images_.end()) return Ack{.repeated = true};
+    found->second = {.answered_us = now_us_};
+    ImageView& view = options_.scheduler.images[saw.image];
+    const bool ready = saw.outcome.certainty != Certainty::unknown;
+    if (ready != view.ready) changed_ = true;
+    view = {.ready = ready, .detail = saw.outcome.detail};
+    return Ack{};
 }
 
 // The oldest first; a few at a time.
@@ -286,6 +322,7 @@ Result<Turn> Core::turn(std::span<const Command> commands, std::int64_t now_us) 
     }
     to_start_.clear();
     turn.looks = std::exchange(looks_, {});
+    turn.images = std::exchange(images_, {});
     turn.records = std::move(batch_);
     batch_.clear();
     order_listing(turn);
@@ -310,7 +347,7 @@ Effect Core::effect_of(const OperationId& id, const Operation& operation) const 
 
 void Core::order_listing(Turn& turn) {
     if (listing_ || now_us_ < next_list_us_) return;
-    const std::int64_t lost = listing_due_us(state_);
+    const std::int64_t lost = listing_due_us(state_, memory_);
     const bool due = recovering_ || (lost > 0 && lost <= now_us_) || now_us_ >= last_list_us_ + kRelistUs;
     if (!due) return;
     listing_ = true;
@@ -326,7 +363,7 @@ std::int64_t Core::wake_us() const {
     // A timer that is up and brought nothing waits for something else; it may not keep the server spinning.
     if (!state_.timers.empty()) by(std::max(state_.timers.begin()->first, now_us_ + kSecondUs / 10));
     if (!listing_) {
-        if (const std::int64_t lost = listing_due_us(state_); lost > 0) by(std::max(lost, next_list_us_));
+        if (const std::int64_t lost = listing_due_us(state_, memory_); lost > 0) by(std::max(lost, next_list_us_));
         if (recovering_) by(std::max<std::int64_t>(next_list_us_, 1));
         // With nothing running the comparison finds orphans only, which can wait for the next command.
         if (!state_.live.empty() || !memory_.orphan_since.empty()) by(last_list_us_ + kRelistUs);
@@ -339,6 +376,11 @@ std::int64_t Core::wake_us() const {
             by(looked.asked_us + kLookLimitUs);
         else if (looked.answered_us != 0)
             by(looked.answered_us + kLookAgainUs);
+    }
+    for (const auto& [image, asked] : asked_images_) {
+        const auto known = options_.scheduler.images.find(image);
+        const bool ready = known != options_.scheduler.images.end() && known->second.ready;
+        if (!asked.under_way) by(asked.answered_us + (ready ? kImageKeptUs : kImageAgainUs));
     }
     // More are to be forgotten than fit into this turn.
     if (options_.max_ended > 0 && state_.ended.size() > options_.max_ended + kMostForgotten) by(now_us_ + kSecondUs);

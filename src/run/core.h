@@ -72,10 +72,32 @@ struct SawCheckpoints {
     std::uint64_t asked = 0;             // as it stood in the Look
     std::optional<CheckpointView> view;  // none: the folder could not be read
 };
+// From the uploads. The first is written down before anything is sent; conflict: another one is under way.
+struct BeginUpload {
+    RunId run;
+    std::int64_t step = 0;
+    std::string url;
+};
+struct EndUpload {
+    RunId run;
+    std::int64_t step = 0, bytes = 0;
+    std::string fault;  // empty: it is there
+};
+// A checkpoint is being fetched for a run that waits; not written down.
+struct SawRestore {
+    RunId run;
+    std::uint64_t asked = 0;  // as it stood in the Look
+    RestoreNote note;
+};
+
+struct SawImage {
+    std::string image;  // as it stood in Turn::images
+    Outcome outcome;    // of Driver::prepare
+};
 
 struct Command {
     std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered, Listed,
-                 SawCheckpoints>
+                 SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore>
         what;
     std::string actor = "core";  // "user/u-3 key/k-9 via console"
     std::string trace{};
@@ -110,6 +132,7 @@ struct Look {
 struct Turn {
     std::vector<Result<Ack>> acks;  // one for each command
     std::vector<Look> looks;
+    std::vector<std::string> images;  // prepare(), and come back as SawImage
     std::vector<Effect> effects;
     std::optional<std::uint64_t> list;  // list_ours(), and come back with this as asked_seq
     std::int64_t wake_us = 0;           // call turn() again by then; 0: when something happens
@@ -158,6 +181,11 @@ private:
     Result<Ack> on(const Answered& answered);
     Result<Ack> on(const Listed& listed);
     Result<Ack> on(const SawCheckpoints& saw);
+    Result<Ack> on(const BeginUpload& begin);
+    Result<Ack> on(const EndUpload& end);
+    Result<Ack> on(const SawRestore& saw);
+    void no_longer_unreadable(RunId run);
+    Result<Ack> on(const SawImage& saw);
 
     RunId submit_one(RunSpec spec, std::string key, RunId parent, std::string step, std::vector<RunId> needs);
     void emit(RecordBody body);
@@ -165,6 +193,7 @@ private:
     void settle();
     void fire_timers();
     void start_runs();
+    void ask_for_images();
     void forget_runs();
     const CheckpointView* checkpoints_of(const Run& run);
     Status write_snapshot();
@@ -200,6 +229,15 @@ private:
     std::map<RunId, Looked> looked_;
     std::vector<Look> looks_;
     std::uint64_t looks_made_ = 0;
+
+    // Images that runs in the queue wait for, or have lately waited for; what is known of them is in
+    // options_.scheduler.
+    struct AskedImage {
+        bool under_way = false;
+        std::int64_t answered_us = 0;  // 0: not yet
+    };
+    std::map<std::string, AskedImage> asked_images_;
+    std::vector<std::string> images_;
 
     std::optional<StateWriter> snapshot_;  // while it is being written
     std::vector<std::string> piece_digests_;

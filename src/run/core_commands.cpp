@@ -45,6 +45,7 @@ NodeInfo storable(NodeInfo node) {
     node.name = printable(node.name, kMaxNodeName);
     if (node.devices.size() > kMaxGpusOfNode) node.devices.resize(kMaxGpusOfNode);
     node.boot_id = printable(node.boot_id, 1000);
+    node.topology = printable(node.topology, 1000);
     for (DeviceInfo& device : node.devices) {
         device.id = printable(device.id, 1000);
         device.model = printable(device.model, 1000);
@@ -54,6 +55,7 @@ NodeInfo storable(NodeInfo node) {
 
 bool same_node(const NodeInfo& a, const NodeInfo& b) {
     return a.cpu_milli == b.cpu_milli && a.memory_bytes == b.memory_bytes && a.boot_id == b.boot_id &&
+           a.topology == b.topology &&
            std::equal(a.devices.begin(), a.devices.end(), b.devices.begin(), b.devices.end(),
                       [](const DeviceInfo& x, const DeviceInfo& y) {
                           return x.id == y.id && x.model == y.model && x.memory_bytes == y.memory_bytes;
@@ -322,6 +324,11 @@ Result<Ack> Core::on(const Answered& answered) {
                                                                         : Answer::unknown;
     // Whether something is gone cannot be refused: it is tried again until it is.
     if (answer == Answer::rejected && (verb == Verb::cancel || verb == Verb::release)) answer = Answer::unknown;
+    // Its image may have been removed since it was looked for.
+    if (const Run* run = state_.find(found->second.attempt.run); run != nullptr && answer == Answer::rejected) {
+        options_.scheduler.images.erase(run->spec.image);
+        asked_images_.erase(run->spec.image);
+    }
     emit(OperationAnswered{.operation = answered.operation,
                            .answer = answer,
                            .cause = answered.outcome.cause,

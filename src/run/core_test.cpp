@@ -102,6 +102,29 @@ TEST_F(CoreTest, ALostLaunchIsSettledByListing) {
     EXPECT_EQ(state_of(run), RunState::running);
 }
 
+// A restart finds a gang that has ended, and no fact ever tells so: within seconds the run goes on without it. It used
+// to take a server that lived for two minutes, and until then the run counted as running.
+TEST_F(CoreTest, AGangThatEndedWithoutAFactIsLostWithinSeconds) {
+    machine();
+    const RunId run = tell(Submit{.spec = job()})->run;
+    const OperationId op = effect(Verb::launch)->operation;
+    open();
+    tick(0);
+    ASSERT_TRUE(turn_.list.has_value());
+    const OursListing ended{.items = {{op, 1, true}}};
+    ASSERT_TRUE(tell(Listed{{.asked_seq = *turn_.list, .ours = ended}}));
+    EXPECT_EQ(state_of(run), RunState::running);
+    ASSERT_GT(turn_.wake_us, 0);
+    EXPECT_LE(turn_.wake_us, now_us_ + kMissingGraceUs);
+    tick(kMissingGraceUs / kSecondUs);
+    ASSERT_TRUE(turn_.list.has_value());
+    ASSERT_TRUE(tell(Listed{{.asked_seq = *turn_.list, .ours = ended}}));
+    ASSERT_NE(effect(Verb::cancel), nullptr);
+    ASSERT_TRUE(answer(effect(Verb::cancel)->operation, Certainty::confirmed));
+    EXPECT_EQ(state_of(run), RunState::requeued);
+    EXPECT_EQ(core_->state().find(run)->cause, Cause::lost_contact);
+}
+
 // A server that asks to be woken in the past spins at full load until somebody else's answer comes.
 TEST_F(CoreTest, WaitingForAnAnswerDoesNotSpin) {
     machine();

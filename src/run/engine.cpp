@@ -13,6 +13,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <shared_mutex>
 #include <thread>
 
 #include <fmt/format.h>
@@ -62,6 +63,24 @@ struct Watch {
     Engine::Watcher watcher;
 };
 
+// Many readers and one writer. A reader that comes while the writer waits goes after it, so that no number of readers
+// holds it up.
+class ReadersLock {
+public:
+    std::shared_lock<std::shared_mutex> read() {
+        const std::lock_guard next(turnstile_);
+        return std::shared_lock(lock_);
+    }
+    std::unique_lock<std::shared_mutex> write() {
+        const std::lock_guard next(turnstile_);
+        return std::unique_lock(lock_);
+    }
+
+private:
+    std::mutex turnstile_;
+    std::shared_mutex lock_;
+};
+
 class EngineThreads final : public Engine {
 public:
     explicit EngineThreads(EngineOptions options) : options_(std::move(options)) {
@@ -90,6 +109,8 @@ public:
                          .keep_ended_s = options_.keep_ended_s};
         TRY(core_, Core::open(*journal_, std::move(core), options_.wall_us()));
         clock_.emplace(options_.wall_us(), options_.monotonic_us(), core_->state().at_us);
+        shown_ = core_->state();
+        show({});
         // Numbered anew: a driver's own cursors begin at its clock, and that may have been set back.
         fact_cursor_ = core_->state().cursor;
         effects_ = std::make_unique<EngineEffects>(*driver_, options_,
@@ -123,7 +144,17 @@ public:
         return done();
     }
 
-    Status read(std::function<void(const EngineView&)> look) override {
+    Status read(const std::function<void(const EngineView&)>& look) override {
+        {
+            const std::lock_guard guard(mutex_);
+            TRY_VOID(accepting());
+        }
+        const auto lock = shown_lock_.read();
+        look({shown_, now_us(), nullptr, shown_scheduler_, shown_recovering_, options_.folder});
+        return done();
+    }
+
+    Status read_journal(std::function<void(const EngineView&)> look) override {
         {
             const std::lock_guard guard(mutex_);
             TRY_VOID(accepting());
@@ -240,6 +271,7 @@ private:
         std::int64_t wake_us = 1;  // the first turn asks for the first listing
         for (;;) {
             Batch batch = next_batch(wake_us);
+            // Between two turns nothing is ahead of the disk.
             const EngineView view{core_->state(),      now_us(),       journal_.get(), core_->scheduler(),
                                   core_->recovering(), options_.folder};
             for (const auto& look : batch.reads) look(view);
@@ -292,15 +324,35 @@ private:
             return false;
         }
         count(*turn, commands, std::chrono::duration<double>(SteadyClock::now() - began).count());
+        show(turn->records);
         for (std::size_t i = 0; i < batch.size(); ++i)
             if (batch[i].answer) batch[i].answer(std::move(turn->acks[i]));
         if (!turn->records.empty()) tell_watchers(turn->records);
         effects_->prune_after(turn->records, core_->state());
         for (Effect& effect : turn->effects) effects_->carry_out(std::move(effect), core_->state());
         for (const Look& look : turn->looks) effects_->look(look, core_->state());
+        for (std::string& image : turn->images) effects_->prepare(std::move(image));
         if (turn->list) effects_->list(*turn->list);
         wake_us = turn->wake_us;
         return true;
+    }
+
+    // What was committed, to readers. A run that changed is one object with the core's again, so nothing is kept twice.
+    void show(std::span<const Record> records) {
+        if (records.empty() && shown_recovering_ == core_->recovering() && shown_scheduler_ == core_->scheduler())
+            return;
+        const auto lock = shown_lock_.write();
+        std::vector<RunId> changed;
+        changed.reserve(records.size());
+        for (const Record& record : records) {
+            if (record.seq <= shown_.seq) continue;  // of the start: the first turn tells it
+            changed.push_back(shown_.run_of(record.body));
+            CHECK(shown_.apply(record).ok());
+        }
+        for (const RunId run : changed)
+            if (run) shown_.runs.share(run, core_->state().runs);
+        shown_scheduler_ = core_->scheduler();
+        shown_recovering_ = core_->recovering();
     }
 
     void count(const Turn& turn, const std::vector<Command>& commands, double seconds) {
@@ -390,6 +442,11 @@ private:
     std::unique_ptr<Core> core_;
     std::unique_ptr<EngineEffects> effects_;
     std::optional<RunClock> clock_;
+    ReadersLock shown_lock_;  // guards what follows
+    State shown_;
+    SchedulerOptions shown_scheduler_;
+    bool shown_recovering_ = true;
+
     std::int64_t next_discover_us_ = 0;
     std::uint64_t fact_cursor_ = 0;
     std::thread core_thread_, observer_;
@@ -417,7 +474,6 @@ struct Awaited {
     std::mutex mutex;
     std::condition_variable come;
     std::optional<T> value;
-    bool abandoned = false, dropped = false;
 
     void put(T what) {
         {
@@ -448,40 +504,6 @@ Result<Ack> call(Engine& engine, Command command, double timeout_s) {
     if (!awaited->come.wait_for(lock, microseconds_of(timeout_s), [&] { return awaited->value.has_value(); }))
         return too_late(timeout_s);
     return std::move(*awaited->value);
-}
-
-Status look(Engine& engine, const std::function<void(const EngineView&)>& look, double timeout_s) {
-    using Shared = Awaited<Done>;
-    const auto awaited = std::make_shared<Shared>();
-    // Its end tells that the engine threw the read away.
-    struct Token {
-        explicit Token(std::shared_ptr<Shared> shared) : state(std::move(shared)) {}
-        std::shared_ptr<Shared> state;
-        ~Token() {
-            {
-                const std::lock_guard guard(state->mutex);
-                state->dropped = true;
-            }
-            state->come.notify_all();
-        }
-    };
-    auto token = std::make_shared<Token>(awaited);
-    TRY_VOID(engine.read([token, &look](const EngineView& view) {
-        // While we look, the caller waits even past its time, because what it lent us is in use.
-        const std::lock_guard guard(token->state->mutex);
-        if (token->state->abandoned) return;
-        look(view);
-        token->state->value = Done{};
-        token->state->come.notify_all();
-    }));
-    token.reset();
-    std::unique_lock lock(awaited->mutex);
-    awaited->come.wait_for(lock, microseconds_of(timeout_s),
-                           [&] { return awaited->value.has_value() || awaited->dropped; });
-    if (awaited->value) return done();
-    if (awaited->dropped) return Error(ErrorKind::unavailable, "the server is stopping");
-    awaited->abandoned = true;
-    return too_late(timeout_s);
 }
 
 }  // namespace stoker

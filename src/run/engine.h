@@ -2,9 +2,15 @@
 // after the commit that holds them; what the core wants done goes to the driver's pool, and what the driver sees comes
 // back as commands.
 //
-//     core thread     takes what has arrived: reads first (they see what is on disk), then all commands in one turn
+//     core thread     takes all commands that have arrived in one turn, and commits what they bring
 //     driver pool     carries effects out, one thread each up to a bound; lists; discovers
 //     observer        driver.observe() in a loop
+//     readers         whoever calls read(), on the state that is on disk
+//
+// What readers see. There are two states: the core's, which is ahead of the disk while a turn decides and commits, and
+// the shown one, which the core brings up to date after each commit, before it answers. So a reader sees everything
+// that was acknowledged before it asked, nothing that could still be lost, and always the state between two turns; it
+// waits for no commit. The two share each run that the turn under way has not changed.
 //
 // Nothing here decides anything.
 #pragma once
@@ -55,14 +61,15 @@ struct EngineStats {
     std::string driver_error;  // of the last look at what is there; empty: it went well
 };
 
-// What a reader gets, on the core thread, between two turns: all of it is on disk.
+// What a reader gets: all of it is on disk.
 struct EngineView {
     const State& state;
     std::int64_t now_us = 0;
-    Journal* journal = nullptr;  // none when no server runs and the folder is only looked at
+    Journal* journal = nullptr;  // in read_journal() only
     const SchedulerOptions& scheduler;
     bool recovering = false;
     const std::string& folder;
+    bool offline = false;  // no server runs, and the folder is only looked at
 };
 
 class Engine {
@@ -75,8 +82,11 @@ public:
     // `answer` runs on the core thread after the commit; it may not block. exhausted: too many wait already;
     // unavailable: stopping, or a commit failed. An answer is called for everything that was accepted.
     virtual Status post(Command command, Answer answer) = 0;
-    // Runs on the core thread between turns; it may not block or keep references.
-    virtual Status read(std::function<void(const EngineView&)> look) = 0;
+    // Runs before it returns, on the thread of the caller, under a lock that the core takes after each commit: it has
+    // to be short, and may neither read again nor keep references; a copy of the state may be kept.
+    virtual Status read(const std::function<void(const EngineView&)>& look) = 0;
+    // The same with the journal: runs on the core thread between two turns, and may not block either.
+    virtual Status read_journal(std::function<void(const EngineView&)> look) = 0;
 
     // Records after each commit, on the core thread. Returns a handle; the watch ends with it.
     using Watcher = std::function<void(std::span<const Record>)>;
@@ -89,9 +99,8 @@ public:
     virtual void stop() = 0;
 };
 
-// Blocking conveniences for commands and tests. timed_out after `timeout_s`; the command may still be carried out.
+// Blocking, for commands and tests. timed_out after `timeout_s`; the command may still be carried out.
 Result<Ack> call(Engine& engine, Command command, double timeout_s = 30);
-Status look(Engine& engine, const std::function<void(const EngineView&)>& look, double timeout_s = 30);
 
 // The state as the journal has it, without the lock of a server and without writing: for looking when none runs.
 // not_found: there is no folder, or nothing was ever run in it.

@@ -1,12 +1,16 @@
 #include "run/engine_effects.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "run/checkpoints.h"
+#include "run/upload_manifest.h"
 
 namespace stoker {
 namespace {
@@ -29,6 +33,39 @@ constexpr std::size_t kMostPrunesWaiting = 1000;
 // Looks at folders that wait for a file system, at most; the others wait for one of them.
 constexpr std::size_t kMostLooks = 32;
 
+constexpr auto kRestoreNoteEvery = std::chrono::milliseconds(500);
+// Making the folders of a run takes a millisecond, on a file system that answers.
+constexpr double kFoldersLimitS = 15;
+// Calls that were left behind with a file system that does not answer; more are refused at once.
+constexpr int kMostLeftBehind = 64;
+
+// Done on a thread of its own, which is left behind when it is not back by the deadline: a folder that hangs may not
+// hold a lane.
+Outcome within(Deadline deadline, const std::string& what, std::function<Outcome()> call) {
+    static std::atomic<int> out = 0;
+    struct Shared {
+        std::mutex mutex;
+        std::condition_variable done;
+        std::optional<Outcome> outcome;
+    };
+    if (++out > kMostLeftBehind) {
+        --out;
+        return {Certainty::rejected, Cause::platform,
+                std::to_string(kMostLeftBehind) + " calls wait for file systems that do not answer"};
+    }
+    const auto shared = std::make_shared<Shared>();
+    std::thread([shared, call = std::move(call)] {
+        Outcome outcome = call();
+        --out;
+        const std::lock_guard guard(shared->mutex);
+        shared->outcome = std::move(outcome);
+        shared->done.notify_all();
+    }).detach();
+    std::unique_lock lock(shared->mutex);
+    if (shared->done.wait_until(lock, deadline, [&] { return shared->outcome.has_value(); })) return *shared->outcome;
+    return {Certainty::rejected, Cause::platform, what + " are on a file system that does not answer"};
+}
+
 std::size_t part(std::size_t whole, std::size_t eighths) {
     return std::max<std::size_t>(1, whole * eighths / 8);
 }
@@ -40,11 +77,15 @@ struct EngineEffects::Looks {
     struct Job {
         Look look;
         std::string folder;
+        std::vector<std::string> stores;  // where a checkpoint may be when there is none in the folder
+        bool must = false;                // one of them has one, or is said to
     };
     std::mutex mutex;
     Deliver deliver;  // none: stopped
     std::deque<Job> waiting;
     std::size_t running = 0;
+    std::set<std::string> restoring;  // folders
+    std::set<RunId> cancelled;        // while something is fetched for them
 
     static void work(const std::shared_ptr<Looks>& self) {
         std::unique_lock lock(self->mutex);
@@ -53,12 +94,67 @@ struct EngineEffects::Looks {
             self->waiting.pop_front();
             lock.unlock();
             std::optional<CheckpointView> view = read_checkpoints(job.folder);
+            if (view && view->newest.empty() && !view->done && !job.stores.empty()) view = self->restore(job, *view);
             lock.lock();
             if (self->deliver)
                 self->deliver(
                     {.what = SawCheckpoints{job.look.run, job.look.asked, std::move(view)}, .actor = "driver"});
         }
         --self->running;
+    }
+
+    void say(const Job& job, RestoreNote note) {
+        const std::lock_guard guard(mutex);
+        if (deliver) deliver({.what = SawRestore{job.look.run, job.look.asked, std::move(note)}, .actor = "driver"});
+    }
+
+    // None: it is looked at again later, and the run waits.
+    std::optional<CheckpointView> restore(const Job& job, const CheckpointView& empty) {
+        {
+            const std::lock_guard guard(mutex);
+            if (!restoring.insert(job.folder).second) return std::nullopt;  // for a run that shares the folder
+            cancelled.erase(job.look.run);
+        }
+        auto last = EffectClock::time_point();
+        const auto progress = [&](const RestoreProgress& now) {
+            if (EffectClock::now() < last + kRestoreNoteEvery && now.bytes < now.total) return;
+            last = EffectClock::now();
+            constexpr double kMib = 1 << 20;
+            say(job, {.text = fmt::format("its checkpoint {} is being fetched: {:.1f} of {:.1f} MiB from {}", now.name,
+                                          static_cast<double>(now.bytes) / kMib, static_cast<double>(now.total) / kMib,
+                                          job.stores.front()),
+                      .bytes = now.bytes,
+                      .total = now.total});
+        };
+        const auto stop = [&] {
+            const std::lock_guard guard(mutex);
+            return !deliver || cancelled.contains(job.look.run);
+        };
+        const auto restored = restore_checkpoint(job.stores, job.folder, progress, stop);
+        std::optional<CheckpointView> view;
+        if (restored && *restored) {
+            view = read_checkpoints(job.folder);
+            if (view && view->newest.empty()) {
+                say(job,
+                    {.text = (*restored)->name + " was fetched and is no complete checkpoint: its own manifest.json "
+                                                 "does not fit its files"});
+                view.reset();
+            }
+        } else if (restored && !job.must) {
+            view = empty;
+        } else {
+            const Error error =
+                restored ? Error(ErrorKind::not_found, "there is no complete checkpoint at " + job.stores.back())
+                         : restored.error();
+            std::string text = "its checkpoint cannot be fetched, and it does not start from the beginning instead: " +
+                               error.message();
+            if (const std::string& remedy = error.problems().front().remedy; !remedy.empty()) text += "; " + remedy;
+            say(job, {.text = text + ". It is tried again every half minute"});
+        }
+        const std::lock_guard guard(mutex);
+        restoring.erase(job.folder);
+        cancelled.erase(job.look.run);
+        return view;
     }
 };
 
@@ -79,7 +175,14 @@ void EngineEffects::look(const Look& look, const State& state) {
     const Run* run = state.find(look.run);
     if (run == nullptr) return;
     const std::lock_guard guard(looks_->mutex);
-    looks_->waiting.push_back({look, run_folder(options_.folder, run->id).checkpoints(run->spec)});
+    Looks::Job job{look, run_folder(options_.folder, run->id).checkpoints(run->spec)};
+    // Its own first: they are newer than what it began with. Of a run that is waited for, not of one that ends.
+    if (run->live_attempt() == nullptr) {
+        if (run->stored) job.stores.push_back(run->stored->url);
+        if (!run->spec.checkpoint.restore_from.empty()) job.stores.push_back(run->spec.checkpoint.restore_from);
+        job.must = !run->spec.checkpoint.restore_from.empty() || (run->stored && run->stored->step >= 0);
+    }
+    looks_->waiting.push_back(std::move(job));
     if (looks_->running >= kMostLooks) return;
     ++looks_->running;
     std::thread([looks = looks_] { Looks::work(looks); }).detach();
@@ -127,17 +230,22 @@ void EngineEffects::launch(const Effect& effect, const RunFolder& folder, const 
                          [&] { return stopping_ || !pruning_.contains(checkpoints); });
         if (stopping_) return;
     }
-    if (const Status made = make_run_folder(folder, {}); !made)
-        return answer(effect, {Certainty::rejected, Cause::platform, made.error().message()});
     // What the steps of a graph share, too.
-    for (const RankSpec& rank : effect.gang.ranks) {
-        const auto shared = rank.environment.find("STOKER_GRAPH_DIR");
-        std::error_code ignored;  // a program that cannot write there says so itself
-        if (shared != rank.environment.end()) std::filesystem::create_directories(shared->second, ignored);
-        break;
+    std::string shared;
+    if (!effect.gang.ranks.empty()) {
+        const auto& environment = effect.gang.ranks.front().environment;
+        if (const auto found = environment.find("STOKER_GRAPH_DIR"); found != environment.end()) shared = found->second;
     }
-    if (const Status made = make_run_folder(folder, checkpoints); !made)
-        return answer(effect, {Certainty::rejected, cause_of_folder, made.error().message()});
+    const Outcome folders = within(after(kFoldersLimitS), "the folders of the run", [=] {
+        if (const Status made = make_run_folder(folder, {}); !made)
+            return Outcome{Certainty::rejected, Cause::platform, made.error().message()};
+        std::error_code ignored;  // a program that cannot write there says so itself
+        if (!shared.empty()) std::filesystem::create_directories(shared, ignored);
+        if (const Status made = make_run_folder(folder, checkpoints); !made)
+            return Outcome{Certainty::rejected, cause_of_folder, made.error().message()};
+        return Outcome{.certainty = Certainty::confirmed};
+    });
+    if (folders.certainty != Certainty::confirmed) return answer(effect, folders);
     Outcome outcome = driver_.launch(effect.operation, effect.gang, after(options_.launch_timeout_s));
     // What a refused launch leaves explains itself in the outcome; nobody comes back for it.
     if (outcome.certainty == Certainty::rejected) (void)driver_.release(effect.operation, after(kReleaseRejectedS));
@@ -169,6 +277,13 @@ void EngineEffects::list(std::uint64_t asked_seq) {
     });
 }
 
+void EngineEffects::prepare(std::string image) {
+    quick_.add([this, image = std::move(image)] {
+        Outcome outcome = driver_.prepare(image, after(options_.call_timeout_s));
+        deliver_({.what = SawImage{image, std::move(outcome)}, .actor = "driver"});
+    });
+}
+
 void EngineEffects::discover() {
     {
         const std::lock_guard guard(mutex_);
@@ -187,6 +302,11 @@ void EngineEffects::discover() {
 
 void EngineEffects::prune_after(std::span<const Record> records, const State& state) {
     for (const Record& record : records) {
+        if (const auto* run_moved = std::get_if<RunMoved>(&record.body); run_moved != nullptr) {
+            const std::lock_guard guard(looks_->mutex);
+            if (!looks_->restoring.empty() && run_moved->event != RunEvent::back_off_over)
+                looks_->cancelled.insert(run_moved->run);
+        }
         const auto* moved = std::get_if<AttemptMoved>(&record.body);
         const Attempt* attempt = moved == nullptr ? nullptr : state.find(moved->attempt);
         if (attempt == nullptr || attempt->live()) continue;

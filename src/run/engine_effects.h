@@ -23,8 +23,10 @@ public:
     // From the core's thread; none waits.
     void carry_out(Effect effect, const State& state);
     void list(std::uint64_t asked_seq);
-    // At a checkpoint folder. It may never answer, and nobody ever waits for it, not even stop().
+    // At a checkpoint folder; when it has none, and an object store may, it is fetched from there first. It may never
+    // answer, and nobody ever waits for it, not even stop().
     void look(const Look& look, const State& state);
+    void prepare(std::string image);
     void discover();  // unless one is under way
     // Checkpoints of the attempts that these records ended, unless a live run has the same folder.
     void prune_after(std::span<const Record> records, const State& state);

@@ -95,9 +95,11 @@ TEST(EngineKillTest, NothingIsLostAndNothingRunsTwice) {
     }
     EXPECT_GE(acknowledged.size(), 1u);
     std::vector<stoker::Run> runs;
-    ASSERT_TRUE(look(*rig.engine, [&](const EngineView& view) {
-                    for (const auto& [id, run] : view.state.runs) runs.push_back(run);
-                }).ok());
+    ASSERT_TRUE(rig.engine
+                    ->read([&](const EngineView& view) {
+                        for (const auto& [id, run] : view.state.runs) runs.push_back(run);
+                    })
+                    .ok());
     EXPECT_LE(runs.size(), static_cast<std::size_t>(kRuns));
     for (const stoker::Run& run : runs) {
         EXPECT_TRUE(rig.reaches(run.id, RunState::succeeded));

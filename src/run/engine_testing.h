@@ -88,12 +88,9 @@ public:
     // A copy; empty (no id) when there is none.
     Run run(RunId id) {
         Run copy;
-        const Status seen = look(
-            *engine,
-            [&](const EngineView& view) {
-                if (const Run* found = view.state.find(id)) copy = *found;
-            },
-            kAmple);
+        const Status seen = engine->read([&](const EngineView& view) {
+            if (const Run* found = view.state.find(id)) copy = *found;
+        });
         EXPECT_TRUE(seen.ok()) << seen.error().text();
         return copy;
     }
@@ -110,9 +107,8 @@ public:
     bool settles() {
         return eventually([&] {
             bool calm = false;
-            (void)look(*engine, [&](const EngineView& view) {
-                calm = view.state.operations.empty() && view.state.launches.empty();
-            });
+            (void)engine->read(
+                [&](const EngineView& view) { calm = view.state.operations.empty() && view.state.launches.empty(); });
             return calm;
         });
     }

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,7 +16,10 @@ namespace stoker {
 namespace {
 
 constexpr std::size_t kFutures = 64;
-constexpr std::size_t kMostAhead = 500;     // runs that are followed; with more nothing is said
+// Runs ahead that are followed one by one. With more, or when that takes too many steps, only so many of the first are,
+// and the rest is counted as work that goes on at the same pace.
+constexpr std::size_t kMostAhead = 300;
+constexpr std::array kFollowed = {200UL, 60UL, 20UL};
 constexpr std::size_t kEnoughOfName = 3;    // ended runs of the same name, where there is a limit to go by
 constexpr std::size_t kEnoughOfAll = 20;    // ended runs of any name, where there is nothing else
 constexpr double kWeightOfAll = 3;          // all names together count as so many runs of each
@@ -24,8 +29,8 @@ constexpr double kUsualShareOfLimit = 0.6;  // of a timeout or lease, where ther
 constexpr double kUncertainty = 0.85;
 // Of all futures together: so that a question costs at most about 100 ms, whatever waits. A gang that is placed counts
 // as kPlacing.
-constexpr std::int64_t kMostSteps = 1'500'000, kPlacing = 30;
-constexpr std::size_t kFewestFutures = 16;
+constexpr std::int64_t kMostSteps = kMostEtaSteps, kPlacing = 30;
+constexpr std::int64_t kFewestFutures = 16, kStepsOfOne = kMostSteps / kFewestFutures;
 constexpr double kNoEnd = 1e15;
 
 // How long runs take that took at least so long already. Kaplan and Meier 1958: what still runs counts as longer than
@@ -36,6 +41,7 @@ public:
     void ended(double s) { ends_.push_back(s); }
     void runs_for(double s) { ages_.push_back(s); }
     std::size_t size() const { return ends_.size(); }
+    double mean() const { return mean_; }
     double spread() const { return spread_; }  // standard deviation of the logarithms
     void sort() {
         std::sort(ends_.begin(), ends_.end());
@@ -47,6 +53,7 @@ public:
             squares += log * log;
         }
         const double n = std::max<double>(static_cast<double>(ends_.size()), 1);
+        mean_ = std::accumulate(ends_.begin(), ends_.end(), 0.0) / n;
         spread_ = std::sqrt(std::max(squares / n - sum / n * (sum / n), 0.0));
         survival_.resize(ends_.size());
         double log_survival = 0;
@@ -75,7 +82,7 @@ public:
 
 private:
     std::vector<double> ends_, ages_, survival_;
-    double spread_ = 0;
+    double spread_ = 0, mean_ = 0;
 };
 
 struct History {
@@ -100,6 +107,63 @@ struct History {
         of_all.sort();
     }
 };
+
+double limit_of(const Run& run) {
+    double limit = static_cast<double>(run.spec.timeout_s);
+    for (const std::int64_t s : {run.spec.lease.stop_after_s, run.spec.lease.hard_max_s})
+        if (s > 0 && (limit == 0 || static_cast<double>(s) < limit)) limit = static_cast<double>(s);
+    return limit;
+}
+
+// What a run takes of the machines: its share of what is scarcest for it, times how long it is expected to hold that.
+class Work {
+public:
+    Work(const FleetView& view, const History& history) : history_(history) {
+        for (const FleetNode& node : view.fleet.nodes) {
+            cpu_milli_ += static_cast<double>(node.cpu_milli);
+            memory_bytes_ += static_cast<double>(node.memory_mib) * (1 << 20);
+        }
+        gpu_milli_ = static_cast<double>(view.fleet.total_gpu_milli());
+    }
+    double of(const Run& run, double age) const {
+        const RankNeeds& needs = run.spec.per_rank;
+        const auto part = [](double wanted, double all) { return all > 0 ? wanted / all : 0; };
+        const double share = std::max({part(static_cast<double>(needs.cpu_milli), cpu_milli_),
+                                       part(static_cast<double>(needs.memory_bytes), memory_bytes_),
+                                       part(static_cast<double>(needs.gpus) * needs.gpu_milli, gpu_milli_), 1e-9});
+        const double whole = length(run);
+        return share * run.spec.ranks * std::max(whole - age, whole / 10);
+    }
+
+private:
+    // As Future::length draws it.
+    double length(const Run& run) const {
+        const double limit = limit_of(run);
+        const auto named = history_.of_name.find(run.spec.name);
+        const std::size_t known = named == history_.of_name.end() ? 0 : named->second.size();
+        if (known < kEnoughOfName && limit > 0) return limit * kUsualShareOfLimit;
+        const auto n = static_cast<double>(known);
+        double mean = known > 0 ? named->second.mean() : history_.of_all.mean();
+        if (history_.of_all.size() >= kEnoughOfAll)
+            mean = (n * mean + kWeightOfAll * history_.of_all.mean()) / (n + kWeightOfAll);
+        return limit > 0 ? std::min(mean, limit) : mean;
+    }
+
+    const History& history_;
+    double cpu_milli_ = 0, memory_bytes_ = 0, gpu_milli_ = 0;
+};
+
+// How much longer all of `queue` but its last takes than the first `followed` of it, what runs now included.
+double pace_of(const State& state, const Work& work, const std::vector<const Run*>& queue, std::size_t followed,
+               std::int64_t now_us) {
+    double first = 0, rest = 0;
+    for (const RunId id : state.live) {
+        const Run& run = *state.find(id);
+        first += work.of(run, static_cast<double>(now_us - run.attempts.back().created_us) / 1e6);
+    }
+    for (std::size_t i = 0; i + 1 < queue.size(); ++i) (i < followed ? first : rest) += work.of(*queue[i], 0);
+    return first > 0 ? (first + rest) / first : 1;
+}
 
 // One way in which things may go on: what runs ends, those that wait start in their order.
 class Future {
@@ -127,7 +191,11 @@ public:
                 if (--steps <= 0) return {};
                 const auto shape = view_.shape_of((*each)->spec.per_rank);
                 if (!shape) return {};
-                const Gang gang{.shape = *shape, .ranks = (*each)->spec.ranks, .nodes = (*each)->spec.nodes};
+                const Gang gang{.shape = *shape,
+                                .ranks = (*each)->spec.ranks,
+                                .nodes = (*each)->spec.nodes,
+                                .one_switch = (*each)->spec.topology == TopologyWish::require,
+                                .topology = &view_.topology};
                 std::vector<Placement> placements;
                 if (!too_large.contains(gang.key())) {
                     placements = place_gang(placer_, view_.fleet.nodes.size(), gang);
@@ -171,7 +239,7 @@ private:
 
     // What is left of a run that has run for `age` seconds.
     double length(const Run& run, double age) {
-        const double limit = limit_s(run);
+        const double limit = limit_of(run);
         const auto named = history_.of_name.find(run.spec.name);
         const std::size_t known = named == history_.of_name.end() ? 0 : named->second.size();
         if (known < kEnoughOfName && limit > 0) {
@@ -186,13 +254,6 @@ private:
         const double left = std::exp(tilt_ * lengths.spread()) * std::max(lengths.draw(age, random_) - age, 0.0);
         return limit > 0 ? std::min(left, std::max(limit - age, 1.0)) : left;
     }
-    double limit_s(const Run& run) const {
-        double limit = static_cast<double>(run.spec.timeout_s);
-        for (const std::int64_t s : {run.spec.lease.stop_after_s, run.spec.lease.hard_max_s})
-            if (s > 0 && (limit == 0 || static_cast<double>(s) < limit)) limit = static_cast<double>(s);
-        return limit;
-    }
-
     const State& state_;
     const FleetView& view_;
     const History& history_;
@@ -217,36 +278,59 @@ Eta eta(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
         else if (last)
             return {.p50_s = {}, .p90_s = {}, .text = fmt::format("no estimate: {}", to_string(waiting.cause))};
         if (last) break;
-        if (queue.size() > kMostAhead)
-            return {
-                .p50_s = {}, .p90_s = {}, .text = fmt::format("no estimate: more than {} runs are ahead", kMostAhead)};
     }
     if (queue.empty() || queue.back()->id != id) return {.p50_s = 0, .p90_s = 0, .text = {}};  // it starts now
     const FleetView view = view_of(state);
     const History history(state, now_us);
+    const std::size_t ahead = queue.size() - 1;
     std::vector<double> starts;
     std::size_t drawn = 0;
-    for (std::int64_t steps = kMostSteps; drawn < kFutures && steps > 0; ++drawn) {
-        // The same state gives the same answer.
-        Future future(state, view, history, now_us, options, SplitMix::mix(state.seq * kFutures + drawn));
-        const auto at = future.start_of_last(queue, steps);
-        if (steps <= 0) break;
-        if (at) starts.push_back(*at);
+    std::int64_t steps = 0;
+    const auto draw = [&] {
+        starts.clear();
+        drawn = 0;
+        for (steps = kMostSteps; drawn < kFutures && steps >= kStepsOfOne; ++drawn) {
+            // The same state gives the same answer.
+            Future future(state, view, history, now_us, options, SplitMix::mix(state.seq * kFutures + drawn));
+            std::int64_t left = kStepsOfOne;
+            const auto at = future.start_of_last(queue, left);
+            steps -= kStepsOfOne - left;
+            if (left <= 0) break;
+            if (at) starts.push_back(*at);
+        }
+    };
+    if (ahead <= kMostAhead) draw();
+    std::size_t followed = ahead;
+    const std::vector<const Run*> whole = queue;
+    for (const std::size_t first : kFollowed) {
+        if (drawn >= std::size_t{kFewestFutures}) break;
+        if (first >= ahead) continue;
+        followed = first;
+        queue.resize(first + 1);
+        draw();
     }
-    if (drawn < kFewestFutures)
+    if (followed < ahead) {
+        const double further = pace_of(state, Work(view, history), whole, followed, now_us);
+        for (double& at : starts) at *= further;
+    }
+    const std::int64_t taken = kMostSteps - steps;
+    if (drawn < std::size_t{kFewestFutures})
         return {.p50_s = {},
                 .p90_s = {},
-                .text = fmt::format("no estimate: too much is ahead ({} runs)", queue.size() - 1)};
+                .text = fmt::format("no estimate: too much is ahead ({} runs)", ahead),
+                .steps = taken};
     std::sort(starts.begin(), starts.end());
     const auto quantile = [&](double share) -> std::optional<double> {
         const auto at = static_cast<std::size_t>(share * static_cast<double>(drawn));
         return at < starts.size() ? std::optional(starts[at]) : std::nullopt;
     };
-    Eta eta{.p50_s = quantile(0.5), .p90_s = quantile(0.9), .text = {}};
+    Eta eta{.p50_s = quantile(0.5), .p90_s = quantile(0.9), .text = {}, .steps = taken};
     if (!eta.p50_s)
         eta.text = "no estimate: something ahead has neither a timeout, nor a lease, nor earlier runs of its name";
     else if (!eta.p90_s)
         eta.text = fmt::format("in {} of {} futures it does not start", drawn - starts.size(), drawn);
+    else if (followed < ahead)
+        eta.text = fmt::format("from the pace of the first {} of {} runs ahead", followed, ahead);
     return eta;
 }
 

@@ -23,7 +23,8 @@ struct FleetNode {
     std::string name;
     std::int64_t cpu_milli = 0, memory_mib = 0;
     int gpus = 0;
-    int model = -1;  // index into Fleet::models; -1: no GPU
+    int model = -1;        // index into Fleet::models; -1: no GPU
+    std::string topology;  // NodeInfo::topology
 };
 
 // What one task takes from one node: gpus whole devices (gpu_milli 1000), or a part of one device.

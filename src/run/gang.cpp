@@ -1,6 +1,9 @@
 #include "run/gang.h"
 
 #include <algorithm>
+#include <functional>
+
+#include "base/text.h"
 
 namespace stoker {
 namespace {
@@ -14,11 +17,111 @@ struct GangNode {
     auto tightness() const { return std::tuple(gpu_left, cpu_left, node); }
 };
 
+// A set of nodes that hang together, and what the gang could have of it: ranks, or nodes when their number is given.
+struct Domain {
+    std::vector<GangNode> nodes;
+    std::int64_t room = 0;
+};
+
+// How many of the largest are needed.
+template <class List, class Size>
+std::size_t fewest(const List& list, std::int64_t wanted, const Size& size) {
+    std::vector<std::int64_t> sizes;
+    for (const auto& each : list) sizes.push_back(size(each));
+    std::sort(sizes.begin(), sizes.end(), std::greater<>());
+    std::size_t count = 0;
+    for (; count < sizes.size() && wanted > 0; ++count) wanted -= sizes[count];
+    return count;
+}
+
+std::vector<Domain> domains_of(const std::vector<GangNode>& nodes, const std::vector<int>& level, bool whole_nodes) {
+    std::map<int, Domain> found;  // in an order that does not depend on what is free
+    for (const GangNode& node : nodes) {
+        Domain& domain = found[level[static_cast<std::size_t>(node.node)]];
+        domain.nodes.push_back(node);
+        domain.room += whole_nodes ? 1 : node.takes;
+    }
+    std::vector<Domain> domains;
+    for (auto& [id, domain] : found) domains.push_back(std::move(domain));
+    return domains;
+}
+
+// The nodes that the gang may use, so that it is on as few switches as it can be. Empty: it must not be spread as far
+// as it would have to be.
+std::vector<GangNode> near_each_other(std::vector<GangNode> nodes, const Gang& gang) {
+    const auto& levels = gang.topology->levels;
+    const bool whole = gang.nodes > 0;
+    const std::int64_t wanted = whole ? gang.nodes : gang.ranks;
+    const auto nodes_needed = [&](const Domain& domain) {
+        return fewest(domain.nodes, wanted, [&](const GangNode& n) { return whole ? 1 : n.takes; });
+    };
+    const auto switches_needed = [&](const std::vector<GangNode>& of) {
+        return fewest(domains_of(of, levels.back(), whole), wanted, [](const Domain& d) { return d.room; });
+    };
+    const std::size_t least = switches_needed(nodes);
+    if (gang.one_switch && least > 1) return {};
+    // Of the ways with so few switches, one in the smallest part of the tree.
+    for (std::size_t i = levels.size(); i-- > 0;) {
+        std::vector<Domain> domains = domains_of(nodes, levels[i], whole);
+        const auto cost = [&](const Domain& d) { return std::tuple(nodes_needed(d), d.room); };
+        Domain* best = nullptr;
+        for (Domain& domain : domains)
+            if (domain.room >= wanted && switches_needed(domain.nodes) == least &&
+                (best == nullptr || cost(domain) < cost(*best)))
+                best = &domain;
+        if (best == nullptr) continue;
+        nodes = std::move(best->nodes);
+        break;
+    }
+    std::vector<Domain> switches = domains_of(nodes, levels.back(), whole);
+    std::stable_sort(switches.begin(), switches.end(),
+                     [](const Domain& a, const Domain& b) { return a.room > b.room; });
+    // The largest first; the rest goes to the smallest that has room for it.
+    nodes.clear();
+    std::int64_t left = wanted;
+    for (std::size_t i = 0; i < switches.size() && left > 0; ++i) {
+        std::size_t use = i;
+        if (switches[i].room >= left)
+            while (use + 1 < switches.size() && switches[use + 1].room >= left) ++use;
+        left -= switches[use].room;
+        nodes.insert(nodes.end(), switches[use].nodes.begin(), switches[use].nodes.end());
+    }
+    return nodes;
+}
+
 void fill_node(Placer& placer, const GangNode& node, int count, const TaskShape& shape, std::vector<Placement>& out) {
     for (int i = 0; i < count; ++i) out.push_back(placer.place_on(node.node, shape));
 }
 
 }  // namespace
+
+Topology topology_of(const Fleet& fleet) {
+    std::vector<std::vector<std::string_view>> paths;
+    std::size_t depth = 0;
+    for (const FleetNode& node : fleet.nodes) {
+        auto& path = paths.emplace_back();
+        if (!node.topology.empty()) path = split(node.topology, '/');
+        depth = std::max(depth, path.size());
+    }
+    Topology topology;
+    for (std::size_t level = 0; level < depth; ++level) {
+        std::map<std::vector<std::string_view>, int> ids;
+        std::vector<int>& domains = topology.levels.emplace_back();
+        int next = 0;
+        for (const auto& path : paths) {
+            // Shorter paths end in a switch that stands on a higher level; no path at all is near nobody.
+            if (path.empty()) {
+                domains.push_back(next++);
+                continue;
+            }
+            const auto end = path.begin() + static_cast<std::ptrdiff_t>(std::min(level + 1, path.size()));
+            const auto [at, fresh] = ids.emplace(std::vector(path.begin(), end), next);
+            if (fresh) ++next;
+            domains.push_back(at->second);
+        }
+    }
+    return topology;
+}
 
 std::optional<TaskShape> FleetView::shape_of(const RankNeeds& needs) const {
     TaskShape shape{.cpu_milli = needs.cpu_milli,
@@ -57,9 +160,11 @@ FleetView view_of(const State& state) {
                 found = view.fleet.models.insert(found, model);
             if (found != view.fleet.models.end()) entry.model = static_cast<int>(found - view.fleet.models.begin());
         }
+        entry.topology = node.info.topology;
         view.index.emplace(name, static_cast<int>(view.fleet.nodes.size()));
         view.fleet.nodes.push_back(std::move(entry));
     }
+    view.topology = topology_of(view.fleet);
     return view;
 }
 
@@ -96,7 +201,16 @@ std::vector<Placement> place_gang(Placer& placer, std::size_t nodes_of_fleet, co
         nodes.push_back({static_cast<int>(i), takes, room.gpu_left, room.cpu_milli});
     }
     std::vector<Placement> out;
+    const bool together = gang.topology != nullptr && !gang.topology->levels.empty();
+    if (gang.one_switch && !together) {
+        // Nothing is known of any node: only one is sure to be near itself.
+        std::erase_if(nodes, [&](const GangNode& n) { return n.takes < gang.ranks; });
+        if (nodes.empty() || gang.nodes > 1) return out;
+        room_for = gang.ranks;
+    }
     if (room_for < gang.ranks || (gang.nodes > 0 && nodes.size() < static_cast<std::size_t>(gang.nodes))) return out;
+    if (together) nodes = near_each_other(std::move(nodes), gang);
+    if (nodes.empty()) return out;
     out.reserve(static_cast<std::size_t>(gang.ranks));
     if (gang.nodes > 0) {
         std::sort(nodes.begin(), nodes.end(),

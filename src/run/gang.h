@@ -13,9 +13,17 @@
 
 namespace stoker {
 
+// What hangs together: by level, from the outermost to that of the switches, the domain of each node. A node of which
+// that is not known is alone in its domain. Without levels nothing is known of any.
+struct Topology {
+    std::vector<std::vector<int>> levels;
+};
+Topology topology_of(const Fleet& fleet);
+
 // The nodes that may take work, as the placer wants them, in the order of their names.
 struct FleetView {
     Fleet fleet;
+    Topology topology;
     std::map<std::string, int, std::less<>> index;
 
     // Nothing when the model is nowhere in the fleet.
@@ -28,16 +36,20 @@ FleetView view_of(const State& state);
 struct Gang {
     TaskShape shape;
     int ranks = 1, nodes = 0;
+    bool one_switch = false;             // or not at all
+    const Topology* topology = nullptr;  // none: any nodes are as good
     auto key() const {
-        return std::tuple(shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli, shape.models, ranks, nodes);
+        return std::tuple(shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli, shape.models, ranks, nodes,
+                          one_switch);
     }
 };
 
 // How many tasks of this shape the room takes, at most `most`.
 int how_many(const NodeRoom& room, const TaskShape& shape, int most);
 
-// Places every rank, or nothing. Fewest nodes, and among equals the fullest; nodes > 0: exactly that many, ranks spread
-// evenly. Whether it fits is exact: when there is a way, one is found.
+// Places every rank, or nothing. On the fewest switches there can be, and those in the smallest part of the tree; then
+// fewest nodes, and among equals the fullest. nodes > 0: exactly that many, ranks spread evenly.
+// Whether it fits is exact: when there is a way, one is found.
 std::vector<Placement> place_gang(Placer& placer, std::size_t nodes_of_fleet, const Gang& gang);
 void release_gang(Placer& placer, const std::vector<Placement>& placements, const TaskShape& shape);
 

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "deploy/image_name.h"
 #include "deploy/local/rank_environment.h"
 #include "io/files.h"
 #include "io/process.h"
@@ -208,7 +209,7 @@ private:
     }
 
     void check_image() {
-        if (place_.image.empty()) return;
+        if (place_.image.empty() || is_pinned_image(place_.image)) return;
         const std::string bundle = below(place_.folder, place_.image);
         std::error_code code;
         if (!fs::is_directory(bundle, code))

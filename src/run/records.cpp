@@ -8,9 +8,11 @@ namespace stoker {
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<RecordBody>> kRecordNames = {
-    "core.started", "run.submitted",      "run.moved",          "run.held",         "attempt.created", "attempt.moved",
-    "notice.given", "operation.intended", "operation.answered", "operation.resent", "fact.seen",       "node.seen",
-    "node.moved",   "lease.moved",        "notice.withdrawn",   "run.forgotten",
+    "core.started",         "run.submitted",     "run.moved",        "run.held",
+    "attempt.created",      "attempt.moved",     "notice.given",     "operation.intended",
+    "operation.answered",   "operation.resent",  "fact.seen",        "node.seen",
+    "node.moved",           "lease.moved",       "notice.withdrawn", "run.forgotten",
+    "checkpoint.uploading", "checkpoint.stored",
 };
 
 template <std::size_t I = 0>

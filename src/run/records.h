@@ -130,10 +130,24 @@ struct RunForgotten {
     static constexpr std::uint32_t kKind = 16;
     RunId run;
 };
+// A checkpoint is about to be put into the object store; CheckpointStored tells how that went.
+struct CheckpointUploading {
+    static constexpr std::uint32_t kKind = 17;
+    RunId run;
+    std::int64_t step = 0;
+    std::string url;  // of the run in the store
+};
+struct CheckpointStored {
+    static constexpr std::uint32_t kKind = 18;
+    RunId run;
+    std::int64_t step = 0;
+    std::int64_t bytes = 0;
+    std::string fault;  // why it is not there; empty: it is, whole
+};
 
 using RecordBody = std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
                                 OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved,
-                                LeaseMoved, NoticeWithdrawn, RunForgotten>;
+                                LeaseMoved, NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored>;
 
 struct Record {
     std::uint64_t seq = 0;
@@ -187,6 +201,7 @@ void fields(V& visit, NodeInfo& node) {
     visit("devices", node.devices);
     visit("memory_bytes", node.memory_bytes);
     visit("name", node.name);
+    visit("topology", node.topology);
 }
 template <class V>
 void fields(V& visit, Fact& fact) {
@@ -298,6 +313,20 @@ void fields(V& visit, NoticeWithdrawn& body) {
 template <class V>
 void fields(V& visit, RunForgotten& body) {
     visit("run", body.run);
+}
+
+template <class V>
+void fields(V& visit, CheckpointUploading& body) {
+    visit("run", body.run);
+    visit("step", body.step);
+    visit("url", body.url);
+}
+template <class V>
+void fields(V& visit, CheckpointStored& body) {
+    visit("bytes", body.bytes);
+    visit("fault", body.fault);
+    visit("run", body.run);
+    visit("step", body.step);
 }
 
 }  // namespace stoker

@@ -51,6 +51,8 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
         {LeaseMoved{{2}, 5, true}, R"({"run":"r-2","stop_at_us":5,"warned":true})"},
         {NoticeWithdrawn{{{2}, 1}}, R"({"attempt":"a-2.1"})"},
         {RunForgotten{{2}}, R"({"run":"r-2"})"},
+        {CheckpointUploading{{2}, 40, "s3://b/p"}, R"({"run":"r-2","step":40,"url":"s3://b/p"})"},
+        {CheckpointStored{{2}, 40, 7, "away"}, R"({"bytes":7,"fault":"away","run":"r-2","step":40})"},
     };
     return records;
 }

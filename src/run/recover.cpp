@@ -42,13 +42,16 @@ void find_missing(const State& state, const Listing& listing, const Found& found
     std::map<OperationId, std::int64_t> missing;
     for (const RunId run : state.live) {
         const Attempt& attempt = state.find(run)->attempts.back();
-        if (attempt.end_us != 0 || attempt.launched != Answer::confirmed || !listing.ours.complete) continue;
+        if (attempt.end_us != 0 || !listing.ours.complete) continue;
         const auto seen = found.find(attempt.launch);
         if (seen != found.end() && !seen->second->ended) continue;
+        // A launch that is not confirmed may be missing; but when it has ended already, its facts are due as well.
+        const bool confirmed = attempt.launched == Answer::confirmed;
+        if (!confirmed && seen == found.end()) continue;
         const auto before = since.find(attempt.launch);
         const std::int64_t first = before == since.end() ? now_us : before->second;
         missing.emplace(attempt.launch, first);
-        if (now_us - first >= kMissingGraceUs)
+        if (confirmed && now_us - first >= kMissingGraceUs)
             out.push_back(AttemptMoved{
                 {run, attempt.number}, AttemptEvent::end, Cause::lost_contact, "the engine does not know it any more"});
     }
@@ -92,8 +95,10 @@ std::vector<RecordBody> recover(const State& state, const Listing& listing, std:
     return out;
 }
 
-std::int64_t listing_due_us(const State& state) {
+std::int64_t listing_due_us(const State& state, const ListingMemory& memory) {
     std::int64_t due = 0;
+    for (const auto& [id, since] : memory.missing_since)
+        due = due == 0 ? since + kMissingGraceUs : std::min(due, since + kMissingGraceUs);
     for (const auto& [id, operation] : state.operations) {
         if (!operation.unknown) continue;
         const std::int64_t at = std::max<std::int64_t>(operation.next_us, 1);

@@ -31,7 +31,7 @@ struct ListingMemory {
 
 std::vector<RecordBody> recover(const State& state, const Listing& listing, std::int64_t now_us, ListingMemory& memory);
 
-// The earliest moment when a listing is wanted for a lost answer; 0: none is.
-std::int64_t listing_due_us(const State& state);
+// The earliest moment when a listing is wanted, for a lost answer or to say whether something missing is lost; 0: none.
+std::int64_t listing_due_us(const State& state, const ListingMemory& memory);
 
 }  // namespace stoker

@@ -9,6 +9,7 @@
 #include "io/sha256.h"
 #include "observe/step_file.h"
 #include "run/codec.h"
+#include "run/upload_manifest.h"
 
 namespace stoker {
 namespace {
@@ -59,13 +60,22 @@ void check_spec_rank(const RunSpec& spec, SpecChecker& checker) {
         checker.wrong(fmt::format("{} ranks cannot be spread evenly over {} nodes", spec.ranks, spec.nodes));
 }
 
+// What a shell, a container engine and an sbatch line all take.
+bool is_environment_name(std::string_view name) {
+    return !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte <= ' ' || byte == 0x7f || c == '=';
+    });
+}
+
 void check_spec_command(const RunSpec& spec, SpecChecker& checker) {
     if (spec.command.empty() || spec.command.front().empty())
         checker.wrong("no command", "give the program and its arguments");
     for (const std::string& argument : spec.command) checker.text("command", argument, 32 * 1024);
     for (const auto& [key, value] : spec.environment) {
-        if (key.empty() || key.find('=') != std::string::npos)
-            checker.wrong(fmt::format("'{}' is no name of an environment variable", printable(key, 60)));
+        if (!is_environment_name(key))
+            checker.wrong(fmt::format("environment: '{}' is no name of an environment variable", printable(key, 60)),
+                          "a name has no blank, no = and no control character");
         checker.text("environment." + printable(key, 60), value, 32 * 1024);
         checker.text("environment", key, 1000);
     }
@@ -91,6 +101,7 @@ void check_spec_limits(const RunSpec& spec, SpecChecker& checker) {
     checker.between("priority", spec.priority, -100, 100);
     checker.between("checkpoint.interval_s", spec.checkpoint.interval_s, 0, kMaxSpecSeconds);
     checker.between("checkpoint.keep", spec.checkpoint.keep, 1, 1'000'000);
+    for (const Problem& problem : problems_of_store(spec.checkpoint)) checker.wrong(problem.message, problem.remedy);
     checker.between("lease.stop_after_s", spec.lease.stop_after_s, 0, kMaxSpecSeconds);
     checker.between("lease.hard_max_s", spec.lease.hard_max_s, 0, kMaxSpecSeconds);
     if (spec.lease.hard_max_s > 0 && spec.lease.stop_after_s > spec.lease.hard_max_s)
@@ -220,13 +231,32 @@ Status check_run_spec(const RunSpec& spec) {
     return Error(ErrorKind::invalid, std::move(problems));
 }
 
+namespace {
+
+// Where the value is that a message begins with ("lease.stop_after_s 5 ..."), or the name that it quotes.
+SourcePos place_of_message(const Node& node, std::string_view message) {
+    for (const Member& member : node.members) {
+        const std::string_view rest = message.substr(std::min(message.size(), member.key.size()));
+        if (member.key.empty() || !message.starts_with(member.key) ||
+            (!rest.empty() && rest[0] != '.' && rest[0] != ' ' && rest[0] != ':'))
+            continue;
+        for (const Member& inner : member.value->members)
+            if (rest.find("'" + printable(inner.key, 60) + "'") != std::string_view::npos) return inner.key_pos;
+        return place_of_message(*member.value, rest.substr(std::min<std::size_t>(rest.size(), 1)));
+    }
+    return node.pos;
+}
+
+}  // namespace
+
 Result<RunSpec> read_run_spec(const Node& node) {
     Problems problems;
     RunSpec spec;
     codec::read(node, "", spec, problems);
     const std::size_t structural = problems.size();
     check_spec(spec, "", problems);
-    for (std::size_t i = structural; i < problems.size(); ++i) problems[i].pos = node.pos;
+    for (std::size_t i = structural; i < problems.size(); ++i)
+        problems[i].pos = place_of_message(node, problems[i].message);
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     return spec;
 }

@@ -24,6 +24,8 @@ enum class RunClass : std::uint8_t { guaranteed, interactive, spot };
 // What a failed step of a graph means: `fail` starts nothing more, `continue_others` ends what depends on it only and
 // the graph fails in the end, `ignore` counts it as done.
 enum class OnFailure : std::uint8_t { fail, continue_others, ignore };
+// A gang on several nodes: on as few switches as there is room for, or on one switch or not at all.
+enum class TopologyWish : std::uint8_t { prefer, require };
 
 constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind) {
     return {{{RunKind::train, "train"},
@@ -33,6 +35,9 @@ constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind
 }
 constexpr std::array<std::pair<RunClass, std::string_view>, 3> enum_names(RunClass) {
     return {{{RunClass::guaranteed, "guaranteed"}, {RunClass::interactive, "interactive"}, {RunClass::spot, "spot"}}};
+}
+constexpr std::array<std::pair<TopologyWish, std::string_view>, 2> enum_names(TopologyWish) {
+    return {{{TopologyWish::prefer, "prefer"}, {TopologyWish::require, "require"}}};
 }
 constexpr std::array<std::pair<OnFailure, std::string_view>, 3> enum_names(OnFailure) {
     return {{{OnFailure::fail, "fail"}, {OnFailure::continue_others, "continue"}, {OnFailure::ignore, "ignore"}}};
@@ -48,10 +53,22 @@ struct RankNeeds {
     friend bool operator==(const RankNeeds&, const RankNeeds&) = default;
 };
 
+// Complete checkpoints go into an object store, too, while the run goes on.
+struct UploadPolicy {
+    std::string to;      // io/object_store_url.h; the server puts its name and the run's behind it
+    int keep = 3;        // newest complete ones in the store
+    int every = 1;       // each n-th
+    bool at_end = true;  // and the last one, when the run has ended
+    std::string tier;    // of the store: COOL, STANDARD_IA; empty: its own
+    friend bool operator==(const UploadPolicy&, const UploadPolicy&) = default;
+};
+
 struct CheckpointPolicy {
     std::string folder;           // empty: none are written; relative: below the run's own folder
     std::int64_t interval_s = 0;  // 0: the program's own
     int keep = 3;                 // newest complete ones
+    std::string restore_from;     // where upload put those of another run; used when there is none in the folder
+    std::optional<UploadPolicy> upload;
     friend bool operator==(const CheckpointPolicy&, const CheckpointPolicy&) = default;
 };
 
@@ -96,6 +113,14 @@ struct PredictedTerm {
     double seconds = 0;
     friend bool operator==(const PredictedTerm&, const PredictedTerm&) = default;
 };
+// What the constants said before anything that runs taught was put in, and where a measurement of this run may teach
+// something: machine_key() of app/this_machine.h.
+struct PublishedSpec {
+    std::string place;
+    double compute_s = 0, other_s = 0, exchange_s = 0, memory_bytes = 0;
+    std::int64_t calibrated_on = 0;  // runs; 0: nothing was put in
+    friend bool operator==(const PublishedSpec&, const PublishedSpec&) = default;
+};
 struct PredictionSpec {
     std::string machine;  // node type
     int nodes = 0;
@@ -114,6 +139,7 @@ struct PredictionSpec {
     // How it is meant to compute. Left out of the canonical text where it is not known, as in older specs.
     std::optional<int> precision_bits;
     std::optional<bool> recompute, compiled;
+    std::optional<PublishedSpec> published;
     friend bool operator==(const PredictionSpec&, const PredictionSpec&) = default;
 };
 
@@ -128,6 +154,7 @@ struct RunSpec {
     int ranks = 1;       // all start or none
     int nodes = 0;       // exactly that many, ranks spread evenly; 0: as few as possible
     RankNeeds per_rank;
+    std::optional<TopologyWish> topology;  // none: prefer; see queue_timeout_s
 
     int max_restarts = 0;        // after user errors and out of memory
     int max_attempts = 20;       // whatever the cause
@@ -169,10 +196,20 @@ void fields(V& visit, RankNeeds& needs) {
     visit("memory_bytes", needs.memory_bytes);
 }
 template <class V>
+void fields(V& visit, UploadPolicy& spec) {
+    visit("at_end", spec.at_end);
+    visit("every", spec.every);
+    visit("keep", spec.keep);
+    visit("tier", spec.tier);
+    visit("to", spec.to);
+}
+template <class V>
 void fields(V& visit, CheckpointPolicy& spec) {
     visit("folder", spec.folder);
     visit("interval_s", spec.interval_s);
     visit("keep", spec.keep);
+    visit("restore_from", spec.restore_from);
+    visit("upload", spec.upload);
 }
 template <class V>
 void fields(V& visit, LeaseSpec& spec) {
@@ -207,6 +244,15 @@ void fields(V& visit, PredictedTerm& term) {
     visit("seconds", term.seconds);
 }
 template <class V>
+void fields(V& visit, PublishedSpec& spec) {
+    visit("calibrated_on", spec.calibrated_on);
+    visit("compute_s", spec.compute_s);
+    visit("exchange_s", spec.exchange_s);
+    visit("memory_bytes", spec.memory_bytes);
+    visit("other_s", spec.other_s);
+    visit("place", spec.place);
+}
+template <class V>
 void fields(V& visit, PredictionSpec& spec) {
     visit("bottleneck", spec.bottleneck);
     visit("catalogue", spec.catalogue);
@@ -221,6 +267,7 @@ void fields(V& visit, PredictionSpec& spec) {
     visit("mfu", spec.mfu);
     visit("nodes", spec.nodes);
     visit("precision_bits", spec.precision_bits);
+    visit("published", spec.published);
     visit("recompute", spec.recompute);
     visit("run_high_s", spec.run_high_s);
     visit("run_low_s", spec.run_low_s);
@@ -271,6 +318,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("source", spec.source);
     visit("steps", spec.steps);
     visit("timeout_s", spec.timeout_s);
+    visit("topology", spec.topology);
     visit("transient_exit_codes", spec.transient_exit_codes);
     visit("user", spec.user);
 }

@@ -129,5 +129,33 @@ TEST(RunSpecTest, TellsWhichStepIsWrong) {
     EXPECT_THAT(text, HasSubstr("step b depends on aa, which is no step"));
 }
 
+// A name with a blank cannot be set by a shell, an sbatch line or a container engine: it is refused by its name.
+TEST(RunSpecTest, EnvironmentNamesAreNames) {
+    RunSpec spec;
+    spec.name = "job";
+    spec.command = {"true"};
+    spec.environment = {{"GOOD_1", "a b"}, {"dotted.name-x", ""}};
+    EXPECT_TRUE(check_run_spec(spec).ok());
+    for (const char* name : {"", "A B", " A", "A\t", "A=B", "A\n", "\x7f"}) {
+        RunSpec wrong = spec;
+        wrong.environment[name] = "1";
+        const Status status = check_run_spec(wrong);
+        ASSERT_FALSE(status.ok()) << name;
+        EXPECT_NE(status.error().text().find("is no name of an environment variable"), std::string::npos)
+            << status.error().text();
+    }
+}
+
+// A client's author finds the place in the body.
+TEST(RunSpecTest, WhatIsWrongHasItsPlace) {
+    const auto wrong = parse_run_spec(
+        "{\"name\": \"x\", \"command\": [\"true\"],\n \"environment\": {\"GOOD\": \"1\",\n  \"A B\": \"1\"},\n"
+        " \"priority\": 1000}");
+    ASSERT_FALSE(wrong.ok());
+    ASSERT_EQ(wrong.error().problems().size(), 2U);
+    EXPECT_EQ(wrong.error().problems()[0].pos.line, 4);
+    EXPECT_EQ(wrong.error().problems()[1].pos.line, 3);
+}
+
 }  // namespace
 }  // namespace stoker

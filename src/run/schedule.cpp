@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "deploy/image_name.h"
 #include "run/rules.h"
 
 namespace stoker {
@@ -57,6 +58,17 @@ public:
         return std::move(decisions_);
     }
 
+    void decide_before(RunId run) {
+        for (const QueueKey& key : state_.queue) {
+            if (key.run == run) return;
+            (void)consider(*state_.find(key.run));
+        }
+    }
+    bool starts(const WhatIf& what_if) {
+        what_if_ = &what_if;
+        return consider(*state_.find(what_if.run)) == Cause::none;
+    }
+
 private:
     using Failed = std::set<decltype(Gang{}.key())>;
 
@@ -100,7 +112,9 @@ private:
         possible = shape.has_value();
         return {.shape = shape.value_or(TaskShape{}),
                 .ranks = changed ? what_if_->ranks : run.spec.ranks,
-                .nodes = changed ? what_if_->nodes : run.spec.nodes};
+                .nodes = changed ? what_if_->nodes : run.spec.nodes,
+                .one_switch = changed ? what_if_->one_switch : run.spec.topology == TopologyWish::require,
+                .topology = &view_.topology};
     }
 
     bool fits_empty_fleet(const Gang& gang) {
@@ -118,6 +132,11 @@ private:
         if (std::binary_search(options_.unreadable.begin(), options_.unreadable.end(), run.id))
             return Cause::backing_off;
         if (!needs_are_met(state_, run)) return Cause::dependency_waiting;
+        if (is_pinned_image(run.spec.image)) {
+            decisions_.images.insert(run.spec.image);
+            const auto image = options_.images.find(run.spec.image);
+            if (image == options_.images.end() || !image->second.ready) return Cause::image_pulling;
+        }
         bool possible = true;
         const Gang gang = gang_of(run, possible);
         if (!possible) return Cause::capacity_none;
@@ -212,7 +231,7 @@ private:
 
     const State& state_;
     std::int64_t now_us_;
-    const SchedulerOptions& options_;
+    SchedulerOptions options_;
     const WhatIf* what_if_;
     FleetView view_;
     Placer now_, empty_;
@@ -245,6 +264,16 @@ bool needs_are_met(const State& state, const Run& run) {
 
 Decisions schedule(const State& state, std::int64_t now_us, const SchedulerOptions& options, const WhatIf* what_if) {
     return SchedulingPass(state, now_us, options, what_if).decide();
+}
+
+std::function<bool(const WhatIf&)> start_trial(const State& state, RunId run, std::int64_t now_us,
+                                               const SchedulerOptions& options) {
+    const auto before = std::make_shared<SchedulingPass>(state, now_us, options, nullptr);
+    before->decide_before(run);
+    return [before](const WhatIf& what_if) {
+        SchedulingPass pass = *before;
+        return pass.starts(what_if);
+    };
 }
 
 }  // namespace stoker

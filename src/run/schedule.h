@@ -7,7 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "run/gang.h"
@@ -16,11 +21,29 @@
 
 namespace stoker {
 
+// A checkpoint that is on its way from an object store, or why it does not come.
+struct RestoreNote {
+    std::string text;
+    std::int64_t bytes = 0, total = 0;  // 0 of 0: nothing moves
+    friend bool operator==(const RestoreNote&, const RestoreNote&) = default;
+};
+
+// An image that has to be fetched before it can run.
+struct ImageView {
+    bool ready = false;  // or it cannot be had, which its launch then says
+    std::string detail;  // "fetched 120 MB of 3400 MB"
+    friend bool operator==(const ImageView&, const ImageView&) = default;
+};
+
 struct SchedulerOptions {
     PlacementPolicy policy = PlacementPolicy::best_fit;
     // Runs whose checkpoint folder does not answer. They wait, because starting from the beginning would lose what is
     // there, and hold nobody up. Kept by the core.
-    std::vector<RunId> unreadable{};  // sorted
+    std::vector<RunId> unreadable{};                        // sorted
+    std::vector<std::pair<RunId, RestoreNote>> restores{};  // few; of runs that are unreadable
+    // By pinned name. Runs wait for theirs before anything is held, and hold nobody up. Kept by the core.
+    std::map<std::string, ImageView> images{};
+    friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;
 };
 
 // One run asked for something else: for what would unblock it.
@@ -28,6 +51,7 @@ struct WhatIf {
     RunId run;
     int ranks = 1, nodes = 0;
     RankNeeds needs;
+    bool one_switch = false;
 };
 
 struct Admission {
@@ -36,8 +60,8 @@ struct Admission {
 };
 struct Waiting {
     RunId run;
-    // held, dependency_waiting, backing_off (its checkpoint folder does not answer), capacity_none (larger than what is
-    // there), capacity_busy, order_behind (it would fit, and would delay the reserved run)
+    // held, dependency_waiting, image_pulling, backing_off (its checkpoint folder does not answer), capacity_none
+    // (larger than what is there), capacity_busy, order_behind (it would fit, and would delay the reserved run)
     Cause cause = Cause::none;
 };
 struct Reservation {
@@ -49,10 +73,16 @@ struct Decisions {
     std::vector<Admission> admit;
     std::vector<Waiting> waiting;  // in the order of the queue
     std::optional<Reservation> reservation;
+    std::set<std::string> images;  // of runs that could start, those that are here included
 };
 
 Decisions schedule(const State& state, std::int64_t now_us, const SchedulerOptions& options = {},
                    const WhatIf* what_if = nullptr);
+
+// What would start one run of the queue: those in front decide once, and then each question about it costs a few
+// placements instead of a pass. Answers as schedule() with that what-if, while the state lives.
+std::function<bool(const WhatIf&)> start_trial(const State& state, RunId run, std::int64_t now_us,
+                                               const SchedulerOptions& options = {});
 
 // What the failure of this step means for its graph; `fail` for a run that is no step.
 OnFailure on_failure_of(const State& state, const Run& step);

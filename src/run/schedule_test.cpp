@@ -250,5 +250,37 @@ TEST(Schedule, NoGangStarvesBehindEndlessSmallRuns) {
     }
 }
 
+// What is offered to start a run is asked of a shorter way through the same pass; it may never answer otherwise.
+TEST(Schedule, ATrialAnswersLikeAPass) {
+    int yes = 0, no = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        World world;
+        SplitMix random(seed);
+        for (const char* name : {"a", "b", "c"}) world.node(name, 4);
+        std::vector<RunId> runs;
+        for (int i = 0; i < 20; ++i) {
+            RunSpec spec = World::spec(static_cast<int>(1 + random.below(4)), static_cast<int>(1 + random.below(4)));
+            if (random.below(2) == 0) spec.timeout_s = static_cast<std::int64_t>(60 + random.below(600));
+            runs.push_back(world.submit(spec));
+            if (i == 6) world.pass();
+        }
+        for (const RunId run : runs) {
+            if (world.state.find(run)->state != RunState::queued) continue;
+            const auto starts_with = start_trial(world.state, run, world.now_us);
+            for (int i = 0; i < 5; ++i) {
+                const WhatIf what_if{.run = run,
+                                     .ranks = static_cast<int>(1 + random.below(4)),
+                                     .nodes = static_cast<int>(random.below(3)),
+                                     .needs = World::spec(1, static_cast<int>(1 + random.below(4))).per_rank};
+                const bool starts = world.starts(schedule(world.state, world.now_us, {}, &what_if), run);
+                ASSERT_EQ(starts_with(what_if), starts) << run.text() << " seed " << seed;
+                ++(starts ? yes : no);
+            }
+        }
+    }
+    EXPECT_GT(yes, 50);
+    EXPECT_GT(no, 50);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -51,6 +51,16 @@ void fields(V& visit, Lease& lease) {
     visit("warned", lease.warned);
 }
 template <class V>
+void fields(V& visit, StoredCheckpoints& stored) {
+    visit("at_us", stored.at_us);
+    visit("bytes", stored.bytes);
+    visit("fault", stored.fault);
+    visit("faults", stored.faults);
+    visit("step", stored.step);
+    visit("uploading", stored.uploading);
+    visit("url", stored.url);
+}
+template <class V>
 void fields(V& visit, Run& run) {
     visit("attempts", run.attempts);
     visit("cause", run.cause);
@@ -69,6 +79,7 @@ void fields(V& visit, Run& run) {
     visit("started_us", run.started_us);
     visit("state", run.state);
     visit("step", run.step);
+    visit("stored", run.stored);
     visit("submitted_us", run.submitted_us);
     visit("used_us", run.used_us);
     visit("version", run.version);
@@ -146,7 +157,7 @@ StateWriter::StateWriter(const State& state) : seq_(state.seq) {
     tail_ = head_.substr(list);
     head_.resize(list);
     next_ = state.runs.empty() ? RunId{} : state.runs.begin()->first;
-    last_ = state.runs.empty() ? RunId{} : state.runs.rbegin()->first;
+    last_ = state.runs.empty() ? RunId{} : std::prev(state.runs.end())->first;
 }
 
 void StateWriter::before_change(const State& state, RunId run) {
@@ -203,7 +214,7 @@ Result<State> decode_state(std::string_view json) {
     }
     for (Run& run : body.runs) {
         const RunId id = run.id;
-        state.runs.emplace_hint(state.runs.end(), id, std::move(run));
+        state.runs.append(id, std::move(run));
     }
     for (SnapshotOperation& entry : body.operations) state.operations.emplace(entry.id, std::move(entry.operation));
     index_state(state);

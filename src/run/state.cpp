@@ -27,6 +27,7 @@ public:
             operation.unknown = true;
             operation.next_us = record_.at_us;
             operation.changed_seq = record_.seq;
+            operation.tries = 1;  // that the server ended says nothing against the engine
         }
         ++state_.core_version;
         return done();
@@ -148,6 +149,29 @@ public:
         return changed(*run);
     }
 
+    Status operator()(const CheckpointUploading& body) {
+        Run* run = find(body.run);
+        if (run == nullptr) return refuse("no such run");
+        if (!run->stored) run->stored.emplace();
+        run->stored->url = body.url;
+        run->stored->uploading = body.step;
+        return changed(*run);
+    }
+
+    Status operator()(const CheckpointStored& body) {
+        Run* run = find(body.run);
+        if (run == nullptr || !run->stored || run->stored->uploading != body.step) return refuse("no such upload");
+        StoredCheckpoints& stored = *run->stored;
+        stored.uploading = -1;
+        stored.fault = body.fault;
+        stored.faults = body.fault.empty() ? 0 : stored.faults + 1;
+        if (!body.fault.empty()) return changed(*run);
+        stored.step = body.step;
+        stored.bytes = body.bytes;
+        stored.at_us = record_.at_us;
+        return changed(*run);
+    }
+
     Status operator()(const RunForgotten& body) {
         const Run* run = find(body.run);
         if (run == nullptr) return refuse("no such run");
@@ -265,10 +289,7 @@ private:
         return Error(ErrorKind::invalid, fmt::format("record {} ({}) does not fit the state before it: {}", record_.seq,
                                                      name_of_kind(kind_of(record_.body)), what));
     }
-    Run* find(RunId id) {
-        const auto found = state_.runs.find(id);
-        return found == state_.runs.end() ? nullptr : &found->second;
-    }
+    Run* find(RunId id) { return state_.runs.change(id); }
     Attempt* find(const AttemptId& id) {
         Run* run = find(id.run);
         return run == nullptr || id.number == 0 || id.number > run->attempts.size() ? nullptr
@@ -366,7 +387,7 @@ private:
 
 public:
     // What follows from a run, brought up to date. Every index is keyed so that doing it twice changes nothing.
-    static void index(State& state, Run& run) {
+    static void index(State& state, const Run& run) {
         if (run.state == RunState::queued && run.spec.kind != RunKind::graph) state.queue.insert(queue_key(run));
         if (run.live_attempt() != nullptr)
             state.live.insert(run.id);
@@ -501,7 +522,7 @@ std::uint64_t State::version_of(const RecordBody& body) const {
 }
 
 void index_state(State& state) {
-    for (auto& [id, run] : state.runs) {
+    for (const auto& [id, run] : state.runs) {
         Applier::index_new(state, run);
         Applier::index(state, run);
         for (const Attempt& attempt : run.attempts)

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "run/records.h"
+#include "run/shared_map.h"
 
 namespace stoker {
 
@@ -59,6 +60,16 @@ struct Lease {
     bool warned = false;
 };
 
+// What the object store has of a run's checkpoints.
+struct StoredCheckpoints {
+    std::string url;              // of the run
+    std::int64_t uploading = -1;  // the step whose upload was begun and not told to have ended; -1: none
+    std::int64_t step = -1;       // the newest that is there whole; -1: none
+    std::int64_t bytes = 0, at_us = 0;
+    std::string fault;  // of the last upload; empty: it went well
+    int faults = 0;     // in a row
+};
+
 struct Run {
     RunId id;
     std::uint64_t version = 0;  // records about it
@@ -76,6 +87,7 @@ struct Run {
     int failures_in_row = 0;   // of those with a back-off
     bool held = false;
     Lease lease;
+    std::optional<StoredCheckpoints> stored;
     std::vector<Attempt> attempts;
 
     const Attempt* live_attempt() const {
@@ -119,7 +131,7 @@ struct State {
     std::int64_t at_us = 0;  // of the last record
     std::uint64_t cursor = 0;
     std::uint64_t runs_made = 0;
-    std::map<RunId, Run> runs;
+    SharedMap<RunId, Run> runs;  // copies of a state share the runs that neither has changed
     std::map<OperationId, Operation> operations;
     std::map<std::string, NodeStatus> nodes;
     // How long attempts ran that ended well, by name of the run; the newest kMostDurations.

@@ -1,6 +1,7 @@
 #include "run/why.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -21,14 +22,12 @@ std::string needs_in_words(const RankNeeds& needs) {
     return text + fmt::format(", {} {}", needs.gpus, model);
 }
 
-bool would_start(const State& state, const WhatIf& what_if, std::int64_t now_us, const SchedulerOptions& options) {
-    const Decisions decisions = schedule(state, now_us, options, &what_if);
-    return std::any_of(decisions.admit.begin(), decisions.admit.end(),
-                       [&](const Admission& each) { return each.run == what_if.run; });
-}
-
 WhatIf as_it_is(const Run& run) {
-    return {.run = run.id, .ranks = run.spec.ranks, .nodes = run.spec.nodes, .needs = run.spec.per_rank};
+    return {.run = run.id,
+            .ranks = run.spec.ranks,
+            .nodes = run.spec.nodes,
+            .needs = run.spec.per_rank,
+            .one_switch = run.spec.topology == TopologyWish::require};
 }
 
 // The largest smaller value that would start, by bisection over 1 .. now-1: fewer never starts less.
@@ -48,7 +47,7 @@ std::int64_t largest_that_starts(std::int64_t now, const Set& starts) {
 std::vector<std::string> what_would_start(const State& state, const Run& run, std::int64_t now_us,
                                           const SchedulerOptions& options) {
     std::vector<std::string> ways;
-    const auto asks = [&](WhatIf what_if) { return would_start(state, what_if, now_us, options); };
+    const auto asks = start_trial(state, run.id, now_us, options);
     const WhatIf same = as_it_is(run);
     if (run.spec.ranks > 1) {
         const std::int64_t ranks = largest_that_starts(run.spec.ranks, [&](std::int64_t n) {
@@ -63,6 +62,11 @@ std::vector<std::string> what_would_start(const State& state, const Run& run, st
         WhatIf anywhere = same;
         anywhere.nodes = 0;
         if (asks(anywhere)) ways.push_back(fmt::format("any number of nodes instead of {}", run.spec.nodes));
+    }
+    if (same.one_switch) {
+        WhatIf spread = same;
+        spread.one_switch = false;
+        if (asks(spread)) ways.push_back("topology: prefer instead of require");
     }
     if (!same.needs.gpu_model.empty()) {
         WhatIf any = same;
@@ -118,6 +122,20 @@ Why why_no_capacity(const State& state, const Run& run, Why why) {
     why.text = fmt::format("{} ranks of {} do not fit the machines that take work, even when nothing else runs",
                            run.spec.ranks, needs_in_words(run.spec.per_rank));
     if (run.spec.nodes > 0) why.text += fmt::format(" (on {} nodes)", run.spec.nodes);
+    if (run.spec.topology == TopologyWish::require) {
+        const Topology topology = view_of(state).topology;
+        std::map<int, std::int64_t> nodes_of;
+        if (!topology.levels.empty())
+            for (const int domain : topology.levels.back()) ++nodes_of[domain];
+        std::int64_t largest = 0;
+        for (const auto& [domain, count] : nodes_of) largest = std::max(largest, count);
+        why.numbers.emplace_back("switches", static_cast<std::int64_t>(nodes_of.size()));
+        why.numbers.emplace_back("nodes_of_largest_switch", largest);
+        why.text +=
+            nodes_of.empty()
+                ? "; it requires one switch, and no node says where it hangs (`topology` in the nodes' file)"
+                : fmt::format("; it requires one switch, and the largest of {} has {} nodes", nodes_of.size(), largest);
+    }
     add_free(state, why);
     return why;
 }
@@ -171,9 +189,26 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
                                 : "it is next: it starts as soon as its checkpoint folder has been looked at"};
         case Cause::backing_off:
             why.blockers.clear();
+            if (const auto restore = std::find_if(options.restores.begin(), options.restores.end(),
+                                                  [&](const auto& each) { return each.first == id; });
+                restore != options.restores.end()) {
+                why.text = restore->second.text;
+                if (restore->second.total > 0) {
+                    why.numbers.emplace_back("bytes", restore->second.bytes);
+                    why.numbers.emplace_back("bytes_of", restore->second.total);
+                }
+                return why;
+            }
             why.text = "its checkpoint folder " + run.spec.checkpoint.folder +
                        " does not answer; it starts when that can be read, so that no work is done twice";
             return why;
+        case Cause::image_pulling: {
+            why.blockers.clear();
+            const auto image = options.images.find(run.spec.image);
+            why.text = "its image " + run.spec.image + " is being brought here";
+            if (image != options.images.end()) why.text += ": " + image->second.detail;
+            return why;
+        }
         case Cause::held:
             why.blockers.clear();
             why.text = looks_poisonous(run)
@@ -184,15 +219,19 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
                            : "it is held; release it to let it start";
             return why;
         case Cause::dependency_waiting: why.blockers.clear(); return why_dependency(state, run, std::move(why));
-        case Cause::capacity_none: why.blockers.clear(); return why_no_capacity(state, run, std::move(why));
+        case Cause::capacity_none:
+            why.blockers.clear();
+            if (run.spec.topology == TopologyWish::require) why.unblock = what_would_start(state, run, now_us, options);
+            return why_no_capacity(state, run, std::move(why));
         case Cause::order_behind:
             why.text = fmt::format("there is room, but {} goes first and would start later for it",
                                    decisions.reservation->run.text());
             why.blockers = {decisions.reservation->run};
             break;
         default:
-            why.text = fmt::format("{} ranks of {} fit, but not beside what runs now", run.spec.ranks,
-                                   needs_in_words(run.spec.per_rank));
+            why.text = fmt::format("{} ranks of {} fit{}, but not beside what runs now", run.spec.ranks,
+                                   needs_in_words(run.spec.per_rank),
+                                   run.spec.topology == TopologyWish::require ? " on one switch" : "");
             break;
     }
     add_free(state, why);

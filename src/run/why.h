@@ -24,11 +24,15 @@ Why why(const State& state, RunId run, std::int64_t now_us, const SchedulerOptio
 
 // When it will start, seconds from now. Half, and nine of ten, of the futures drawn have it started by then. The
 // lengths of what runs come from earlier runs of the same name that ended well, given how long this one has run
-// already; with few of these, from its timeout or lease, or from runs of any name.
+// already; with few of these, from its timeout or lease, or from runs of any name. Of a long queue the first runs are
+// followed, and the rest is counted as work at their pace.
 struct Eta {
     std::optional<double> p50_s, p90_s;
-    std::string text;  // why there is none
+    std::string text;        // why there is none, or how it was found
+    std::int64_t steps = 0;  // that were taken
 };
+// A question takes at most so many, once more for a long queue, beside one pass of the scheduler: some 100 ms.
+inline constexpr std::int64_t kMostEtaSteps = 1'500'000;
 Eta eta(const State& state, RunId run, std::int64_t now_us, const SchedulerOptions& options = {});
 
 }  // namespace stoker

@@ -70,9 +70,14 @@ void read_texts(const Node& node, const std::string& key, std::map<std::string, 
     for (const Member& member : node.members) {
         std::string text;
         if (!read_scalar(*member.value, key + "." + printable(member.key, 60), text, problems)) continue;
-        if (key == "environment" && (member.key.empty() || member.key.find('=') != std::string::npos))
+        const bool unsound = member.key.empty() || std::any_of(member.key.begin(), member.key.end(), [](char c) {
+                                 const auto byte = static_cast<unsigned char>(c);
+                                 return byte <= ' ' || byte == 0x7f || c == '=';
+                             });
+        if (key == "environment" && unsound)
             wrong(problems, member.key_pos,
-                  fmt::format("environment: '{}' is no name of a variable", printable(member.key, 60)));
+                  fmt::format("environment: '{}' is no name of a variable", printable(member.key, 60)),
+                  "a name has no blank, no = and no control character");
         else
             out[member.key] = {std::move(text), member.value->pos};
     }
@@ -100,6 +105,28 @@ void read_every(const Node& node, RunCheckpointForm& checkpoint, Problems& probl
     if (table_detail::read_seconds(node, info, seconds, problems)) checkpoint.every = Seconds(seconds);
 }
 
+RecordTable<RunUploadForm> run_upload_table() {
+    RecordTable<RunUploadForm> table(
+        "run upload",
+        "Complete checkpoints go into an object store, too, while the run goes on; from there they come back when the "
+        "machine is lost. Keys are read from the environment of the server, never from this file.");
+    table
+        .text("to", &RunUploadForm::to,
+              "s3://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER; ?endpoint=URL and ?region=NAME for "
+              "stores of one's own. The name of the server and of the run are put behind it.",
+              "s3://models/checkpoints")
+        .required();
+    table.other_names({"url", "store", "bucket", "destination"});
+    table.count("keep", &RunUploadForm::keep, "The newest complete ones that are kept in the store.", "5", 1, 1e6);
+    table.other_names({"retain"});
+    table.count("every", &RunUploadForm::every, "Each n-th checkpoint; each one when nothing is said.", "4", 1, 1e6);
+    table.flag("at_end", &RunUploadForm::at_end, "The newest one, when the run has ended, whatever every says.");
+    table.text("tier", &RunUploadForm::tier,
+               "Access tier (Azure) or storage class (S3) of the files; the store's own when nothing is said.", "Cool");
+    table.other_names({"storage_class", "access_tier"});
+    return table;
+}
+
 RecordTable<RunCheckpointForm> run_checkpoint_table() {
     RecordTable<RunCheckpointForm> table(
         "run checkpoint", "Where the program writes checkpoints, which it finds as STOKER_CHECKPOINT_DIR.");
@@ -116,6 +143,13 @@ RecordTable<RunCheckpointForm> run_checkpoint_table() {
     table.other_names({"interval", "frequency", "period"});
     table.count("keep", &RunCheckpointForm::keep, "The newest complete ones that are kept.", "3", 1, 1e6);
     table.other_names({"retain", "save_total_limit", "max_to_keep"});
+    table.record("upload", &RunCheckpointForm::upload, run_upload_table(),
+                 "An object store that complete checkpoints are put into as well.");
+    table.text("restore_from", &RunCheckpointForm::restore_from,
+               "Where another run put its checkpoints (stoker describe shows it); the newest one is fetched before the "
+               "start when the folder has none.",
+               "s3://models/checkpoints/k3x7q/r-7");
+    table.other_names({"resume_from", "load_from"});
     return table;
 }
 
@@ -193,7 +227,9 @@ void add_run_fields(RecordTable<T>& table) {
     table.text("folder", &RunFields::folder,
                "Working folder, relative to this file; the folder of this file when nothing is said.", "code");
     table.other_names({"workdir", "working_dir", "workingDir", "working_directory", "cwd", "chdir"});
-    table.text("image", &RunFields::image, "Container image; the machine as it is when nothing is said.",
+    table.text("image", &RunFields::image,
+               "Container image of a registry, or a folder or file beside this file; the machine as it is when nothing "
+               "is said.",
                "docker.io/pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime");
     table.other_names({"container", "docker", "image_id", "container_image"});
     table.count("ranks", &RunFields::ranks, "Processes, which all start or none; 1 when nothing is said.", "2", 1, 512);
@@ -212,6 +248,11 @@ void add_run_fields(RecordTable<T>& table) {
     table.other_names({"mem", "ram", "memory_per_rank"});
     table.number("gpus", &RunFields::gpus, "GPUs of one rank; 0.5 is a half of one.", "1", 0, 16);
     table.other_names({"num_gpus", "gpus_per_task", "gpu_count", "gres", "gpus_per_rank"});
+    table.choice(
+        "topology", &RunFields::topology, {{"prefer", TopologyWord::prefer}, {"require", TopologyWord::require}},
+        "Ranks on several nodes: on as few switches as there is room for, or all on one switch; the nodes' file "
+        "says where each hangs. prefer when nothing is said.");
+    table.other_names({"placement", "switches", "network_tier"});
     table.text("gpu", &RunFields::gpu, "The GPU's model; any when nothing is said.", "H100");
     table.other_names({"gpu_model", "gpu_type", "gpu_name", "accelerator", "accelerators"});
     table.count("restarts", &RunFields::restarts,

@@ -30,11 +30,19 @@ struct CommandForm {
     bool given() const { return !words.empty(); }
 };
 
+struct RunUploadForm {
+    std::string to, tier;
+    int keep = 3, every = 1;
+    bool at_end = true;
+    std::map<std::string, SourcePos> at;
+};
 struct RunCheckpointForm {
     std::string folder = "checkpoints";
     std::optional<Seconds> every;
     bool automatic = false;  // every: auto
     int keep = 3;
+    std::string restore_from;
+    std::optional<RunUploadForm> upload;
     std::map<std::string, SourcePos> at;
 };
 
@@ -56,6 +64,8 @@ struct ObserveForm {
     std::map<std::string, SourcePos> at;
 };
 
+enum class TopologyWord : std::uint8_t { unsaid, prefer, require };
+
 // What a run and a step of a run both have. What is absent in a step is taken from the run.
 struct RunFields {
     CommandForm command;
@@ -66,6 +76,7 @@ struct RunFields {
     std::optional<double> cpus, gpus;  // of one rank
     std::optional<Bytes> memory;       // of one rank
     std::string gpu;
+    TopologyWord topology = TopologyWord::unsaid;
     std::optional<int> restarts, attempts;
     std::optional<Seconds> timeout, grace;
     std::optional<std::vector<int>> transient_exit_codes;

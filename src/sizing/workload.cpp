@@ -12,10 +12,6 @@
 namespace stoker {
 namespace {
 
-bool is_image(const ModelSpec& model) {
-    return model.kind == ModelKind::cnn || model.kind == ModelKind::vit || model.kind == ModelKind::diffusion;
-}
-
 // "about 7B", "52,000": counts below a million in full.
 std::string amount(double count) {
     return count < 1e6 ? format_thousands(std::round(count)) : format_count(count);
@@ -125,22 +121,22 @@ private:
     void data() {
         if (!is_training(w_.kind) || !w_.model_known) return;
         const DataSpec& data = w_.data;
-        if (is_image(w_.model) && data.tokens && !data.examples) {
+        if (is_image(w_.model.kind) && data.tokens && !data.examples) {
             add(place_of(data.at, "tokens", at("data")),
                 fmt::format("data.tokens: {} learns from {}, not from tokens", w_.model.name, samples_of(w_.model)),
                 "give data.examples");
         }
-        if (is_image(w_.model) && data.sequence) {
+        if (is_image(w_.model.kind) && data.sequence) {
             add(place_of(data.at, "sequence", at("data")),
                 fmt::format("data.sequence: {} are not sequences of tokens", samples_of(w_.model)),
                 "take sequence out");
         }
-        if (!is_image(w_.model) && data.tokens && data.sequence && *data.tokens < *data.sequence) {
+        if (!is_image(w_.model.kind) && data.tokens && data.sequence && *data.tokens < *data.sequence) {
             add(place_of(data.at, "sequence", at("data")),
                 fmt::format("data.sequence: one sequence of {} tokens is more than the {} tokens in all",
                             format_thousands(*data.sequence), format_thousands(*data.tokens)));
         }
-        if (!is_image(w_.model) && data.tokens && data.examples && data.sequence) {
+        if (!is_image(w_.model.kind) && data.tokens && data.examples && data.sequence) {
             const double product = *data.examples * *data.sequence;
             if (product > 2 * *data.tokens || *data.tokens > 2 * product) {
                 add(place_of(data.at, "tokens", at("data")),
@@ -200,7 +196,7 @@ private:
                             amount(*batch.global_tokens)),
                 "give one of the two");
         }
-        const bool sequences = is_training(w_.kind) && w_.model_known && !is_image(w_.model);
+        const bool sequences = is_training(w_.kind) && w_.model_known && !is_image(w_.model.kind);
         const double one = w_.data.sequence || !sequences ? sequence : default_sequence(w_);
         if (batch.global_tokens && !batch.global_examples && one > *batch.global_tokens) {
             add(place_of(batch.at, "global_tokens", at("batch")),
@@ -290,7 +286,7 @@ void check_workload(const WorkloadForm& workload, Problems& problems) {
 }
 
 double Workload::sequence() const {
-    if (is_image(model)) return 1;
+    if (is_image(model.kind)) return 1;
     if (data.sequence) return *data.sequence;
     const bool generates = kind != WorkloadKind::embedding && model.kind != ModelKind::encoder;
     if (traffic.prompt_tokens) return *traffic.prompt_tokens + (generates ? traffic.output_tokens.value_or(0) : 0);
@@ -321,7 +317,7 @@ std::string Workload::title() const {
                                           *data.epochs < 10 && std::floor(*data.epochs) != *data.epochs ? 1 : 0))
                    : std::string();
     };
-    const std::string unit = is_image(model) ? samples_of(model) : "examples";
+    const std::string unit = is_image(model.kind) ? samples_of(model) : "examples";
     const std::string pile =
         data.tokens ? amount(*data.tokens) + " tokens" : amount(data.examples.value_or(0)) + " " + unit;
     switch (kind) {
@@ -341,7 +337,7 @@ std::string Workload::title() const {
             const std::string verb = kind == WorkloadKind::embedding ? "Embed with " : "Run ";
             if (total_examples() > 0)
                 return fmt::format("{}{} over {} {}", verb, what, amount(total_examples()),
-                                   is_image(model) ? unit : "requests");
+                                   is_image(model.kind) ? unit : "requests");
             return fmt::format("{}{} at {:g} requests/s", verb, what, traffic.requests_per_second.value_or(0));
         }
         case WorkloadKind::preprocessing:

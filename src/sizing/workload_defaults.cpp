@@ -12,10 +12,6 @@
 namespace stoker {
 namespace {
 
-bool is_image(const ModelSpec& model) {
-    return model.kind == ModelKind::cnn || model.kind == ModelKind::vit || model.kind == ModelKind::diffusion;
-}
-
 // Tokens of one optimizer step in pretraining, as published. Powers of two, so that sequences divide them.
 struct BatchRow {
     double parameters_below, tokens;
@@ -43,7 +39,7 @@ struct BatchDefault {
 
 BatchDefault default_batch(const WorkloadForm& w) {
     const ModelSpec& model = w.model;
-    if (is_image(model)) {
+    if (is_image(model.kind)) {
         if (model.kind == ModelKind::diffusion) {
             if (w.kind == WorkloadKind::training) return {2048, "Stable Diffusion 1.x model card"};
             return {w.method == Method::full ? 64.0 : 16.0, "common for fine-tuning diffusion models"};
@@ -62,7 +58,7 @@ BatchDefault default_batch(const WorkloadForm& w) {
 }
 
 void fill_sequence(WorkloadForm& w) {
-    if (is_image(w.model) || w.data.sequence || !is_training(w.kind)) return;
+    if (is_image(w.model.kind) || w.data.sequence || !is_training(w.kind)) return;
     w.data.sequence = default_sequence(w);
     w.assumptions.push_back(
         fmt::format("sequences of {} tokens, since data.sequence is not given", format_thousands(*w.data.sequence)));
@@ -79,7 +75,7 @@ void fill_batch(WorkloadForm& w) {
         const double all = w.total_examples();
         batch.global_examples = all >= 1 ? std::min(chosen.examples, std::floor(all)) : chosen.examples;
         const std::string unit =
-            is_image(w.model) ? std::string("examples")
+            is_image(w.model.kind) ? std::string("examples")
                               : fmt::format("sequences ({} tokens)", format_count(*batch.global_examples * sequence));
         w.assumptions.push_back(fmt::format("global batch of {} {}, since batch is not given ({})",
                                             format_thousands(*batch.global_examples), unit, chosen.source));
@@ -107,7 +103,7 @@ void fill_traffic(WorkloadForm& w) {
     const bool generates = w.model.kind == ModelKind::decoder || w.model.kind == ModelKind::encoder_decoder;
     TrafficSpec& traffic = w.traffic;
     if (w.kind == WorkloadKind::embedding || !generates) {
-        if (is_image(w.model)) return;
+        if (is_image(w.model.kind)) return;
         if (!traffic.prompt_tokens) {
             traffic.prompt_tokens = w.data.sequence.value_or(
                 w.model.max_sequence > 0 ? std::min(256.0, static_cast<double>(w.model.max_sequence)) : 256.0);
@@ -199,7 +195,7 @@ void fill_defaults(WorkloadForm& w) {
     if (!is_training(w.kind) && needs_model(w.kind)) fill_traffic(w);
     fill_plain(w);
     fill_use_case(w);
-    if (w.model.max_sequence > 0 && w.data.sequence && !is_image(w.model) && *w.data.sequence > w.model.max_sequence) {
+    if (w.model.max_sequence > 0 && w.data.sequence && !is_image(w.model.kind) && *w.data.sequence > w.model.max_sequence) {
         w.assumptions.push_back(fmt::format("sequences of {} tokens are longer than the {} that {} was made for",
                                             format_thousands(*w.data.sequence), format_thousands(w.model.max_sequence),
                                             w.model.name));

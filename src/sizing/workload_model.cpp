@@ -32,10 +32,6 @@ double counted(const ModelSpec& model) {
     return model.transformer() ? parameters_of(model) : model.published_parameters;
 }
 
-bool is_image(ModelKind kind) {
-    return kind == ModelKind::cnn || kind == ModelKind::vit || kind == ModelKind::diffusion;
-}
-
 const ModelSpec* nearest_of_family(const Catalog& catalog, std::string_view family, double parameters) {
     const ModelSpec* best = nullptr;
     double best_distance = 0;

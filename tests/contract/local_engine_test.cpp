@@ -216,21 +216,43 @@ TEST_P(LocalEngine, ServerKilledAtAnyMomentStartsNothingTwice) {
     RecordProperty("launched_before", launched_before);
 }
 
-// A server that died between its intent and the start of the keeper leaves a folder, which the next one ends for good.
-TEST_P(LocalEngine, FolderWithoutKeeperIsAnEnd) {
+// A server that died between its intent and the start of the keeper leaves a folder. Nothing ran: the next one does not
+// list it, which would count it as launched for ever, and launches it when it is told again, once.
+TEST_P(LocalEngine, FolderWithoutKeeperIsNoLaunch) {
     const OperationId bare = harness.next(), ordered = harness.next();
     driver.reset();
     fs::create_directories(harness.folder_of(bare));
     fs::create_directories(harness.folder_of(ordered));
-    LaunchOrder order{.operation = ordered, .gang = gang("echo no > ran"), .tree = GetParam()};
+    LaunchOrder order{.operation = ordered, .gang = gang("echo old >> ran"), .tree = GetParam()};
     ASSERT_TRUE(replace_file(harness.folder_of(ordered) + "/launch.json", to_json(order).dump(), true));
     driver = Harness::make(options);
+    const auto listing = driver->list_ours("", Harness::soon());
+    ASSERT_TRUE(listing.ok());
+    EXPECT_TRUE(listing->complete);
+    EXPECT_TRUE(listing->items.empty());
     for (const OperationId& id : {bare, ordered}) {
-        EXPECT_EQ(end_of(id).cause, Cause::platform);
-        const Outcome again = driver->launch(id, gang("echo no > ran"), Harness::soon());
-        EXPECT_EQ(again.certainty, Certainty::rejected);
+        const Outcome again = driver->launch(id, gang("echo new >> ran"), Harness::soon());
+        EXPECT_EQ(again.certainty, Certainty::confirmed) << again.detail;
+        EXPECT_EQ(end_of(id).cause, Cause::ok);
         release(id);
     }
+    EXPECT_EQ(content(harness.scratch() + "/ran"), "new\nnew\n");
+}
+
+// A keeper that had begun and was killed before it ran anything is an end, told as a fact.
+TEST_P(LocalEngine, KeeperThatDiedEarlyIsAnEnd) {
+    const OperationId id = harness.next();
+    driver.reset();
+    fs::create_directories(harness.folder_of(id));
+    LaunchOrder order{.operation = id, .gang = gang("echo no > ran"), .tree = GetParam()};
+    ASSERT_TRUE(replace_file(harness.folder_of(id) + "/launch.json", to_json(order).dump(), true));
+    const KeeperId gone{.pid = ::getpid(), .start_ticks = 1, .boot_id = boot_id()};
+    ASSERT_TRUE(replace_file(harness.folder_of(id) + "/keeper.json", to_json(gone).dump(), true));
+    driver = Harness::make(options);
+    EXPECT_EQ(end_of(id).cause, Cause::platform);
+    const Outcome again = driver->launch(id, gang("echo no > ran"), Harness::soon());
+    EXPECT_EQ(again.certainty, Certainty::rejected);
+    release(id);
     EXPECT_FALSE(fs::exists(harness.scratch() + "/ran"));
 }
 

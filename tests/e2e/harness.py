@@ -51,7 +51,8 @@ class Stoker:
         self.work = os.path.join(self.base, "work")
         os.mkdir(self.work)
         self.environment = dict(os.environ, STOKER_FOLDER=self.folder, HOME=self.base, NO_COLOR="1", LC_ALL="C.UTF-8",
-                                XDG_CACHE_HOME=os.path.join(self.base, "cache"))
+                                XDG_CACHE_HOME=os.path.join(self.base, "cache"),
+                                XDG_DATA_HOME=os.path.join(self.base, "data"))
         for name in ("STOKER_SERVER", "STOKER_TOKEN"):
             self.environment.pop(name, None)
         self.servers = []

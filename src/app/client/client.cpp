@@ -104,15 +104,17 @@ public:
     Status post(Command, Answer) override {
         return Error(ErrorKind::unavailable, "no server is running", {}, "stoker up starts one");
     }
-    Status read(std::function<void(const EngineView&)> look) override {
+    Status read(const std::function<void(const EngineView&)>& look) override {
         look({.state = view_.state,
               .now_us = view_.last_record_us,
               .journal = nullptr,
               .scheduler = scheduler_,
               .recovering = false,
-              .folder = folder_});
+              .folder = folder_,
+              .offline = true});
         return done();
     }
+    Status read_journal(std::function<void(const EngineView&)> look) override { return read(look); }
     std::shared_ptr<void> watch(Watcher) override { return nullptr; }
     EngineStats stats() const override { return {}; }
     const Capabilities& capabilities() const override { return capabilities_; }

@@ -13,6 +13,7 @@ namespace stoker {
 namespace {
 
 constexpr double kAgainS = 30;
+constexpr double kUploadsS = 600;  // for checkpoints that are owed to a store
 
 }  // namespace
 
@@ -64,7 +65,19 @@ Result<Client*> RunHost::again() {
 }
 
 void RunHost::close() {
-    if (server_) server_->stop(5);
+    if (!server_) return;
+    const auto begin = std::chrono::steady_clock::now();
+    bool told = false;
+    const std::size_t left = server_->finish_uploads([&] {
+        const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        if (passed > 1 && !std::exchange(told, true) && !session_.quiet)
+            fmt::print(stderr, "{:<8} the last checkpoint is being uploaded\n", "upload");
+        return passed > kUploadsS;
+    });
+    if (left > 0)
+        fmt::print(stderr, "{:<8} the last checkpoint is not in its store yet: stoker up on this folder goes on\n",
+                   "warning");
+    server_->stop(5);
 }
 
 }  // namespace stoker

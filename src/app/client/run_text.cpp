@@ -228,6 +228,7 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
                                             seconds_text(*view.eta->p50_s), seconds_text(view.eta->p90_s.value_or(0))));
         else
             lines.add("starts", view.eta->text);
+        if (view.eta->p50_s && !view.eta->text.empty()) lines.add("", view.eta->text);
     }
     if (run.held) lines.add("held", "yes");
     const std::string progress = progress_text(view, nullptr);
@@ -260,6 +261,18 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
                                     view.checkpoints->torn > 0 ? fmt::format(", {} torn", view.checkpoints->torn) : "")
                       : std::string("none yet"));
         lines.add("", view.checkpoints->folder);
+    }
+    if (view.stored) {
+        const api::StoredView& stored = *view.stored;
+        std::string text = stored.step ? fmt::format("step {}, {}, {} ago", *stored.step, bytes_text(stored.bytes),
+                                                     ago_text(stored.stored_at, now_us))
+                                       : std::string("none yet");
+        if (stored.uploading) text += fmt::format("; step {} is being uploaded", *stored.uploading);
+        lines.add("in the store", text);
+        lines.add("", printable(stored.url, 2000));
+        if (!stored.warning.empty())
+            lines.add("warning", fmt::format("the last upload failed ({} in a row): {}", stored.failures,
+                                             printable(stored.warning, 600)));
     }
     if (!view.steps.empty()) {
         lines.head("Steps");

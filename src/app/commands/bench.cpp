@@ -1,7 +1,11 @@
 // stoker bench cpu: what this machine has and does, measured, kept for plans that name cloud: this-machine.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "app/commands/commands.h"
+#include "app/framework_speed.h"
 #include "app/listing.h"
 #include "app/this_machine.h"
 #include "base/text.h"
@@ -46,18 +50,52 @@ Card machine_card(const Machine& machine, const MachineSpeed& speed) {
     return card;
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+// What a training on these cores meets: the range over the measured shapes, and one line for each number of ranks.
+void add_framework(const FrameworkSpeed& speed, Card& card) {
+    card.add("framework", "framework", framework_json(speed), fmt::format("{} of {}", speed.framework, speed.python));
+    std::map<std::pair<std::string, int>, std::pair<double, double>> rates;  // lowest, highest
+    for (const MatmulRate& m : speed.matmul) {
+        const auto [at, first] = rates.try_emplace({m.precision, m.threads}, m.flops_per_second, m.flops_per_second);
+        at->second.first = std::min(at->second.first, m.flops_per_second);
+        at->second.second = std::max(at->second.second, m.flops_per_second);
+    }
+    for (const auto& [what, range] : rates)
+        card.add(
+            "", fmt::format("{}, {} thread{}", what.first, what.second, what.second == 1 ? "" : "s"), Json(),
+            fmt::format("{} to {} GFLOP/s by shape", number_text(range.first / 1e9), number_text(range.second / 1e9)));
+    card.add("", "an operator", Json(),
+             fmt::format("{} us from Python to its kernel", number_text(1e6 * speed.operator_s)));
+    card.add("", "memory, one thread", Json(), number_text(speed.memory_bytes_per_second / 1e9) + " GB/s added");
+    for (const TogetherRate& t : speed.together) {
+        if (t.ranks < 2) continue;
+        const RankRates rates_here = rates_of_rank(speed, "fp32", t.ranks, 1, 256, 1024);
+        card.add("", fmt::format("{} ranks at once", t.ranks), Json(),
+                 fmt::format("{:.0f} % of a rate alone, all-reduce {} GB/s and {} us", 100 * t.share_of_alone,
+                             number_text(rates_here.loopback_bytes_per_second / 1e9),
+                             number_text(2e6 * rates_here.loopback_latency_s)));
+    }
+}
+
+Result<CommandOutput> run_bench(Session& session, const Args& args) {
     const Machine machine = discover_machine();
+    const bool quick = args.has("quick"), framework = args.has("framework") || args.has("python");
     ProgressLine progress(!session.quiet);
-    progress.update(-1, args.has("quick") ? "measuring for about 2 seconds" : "measuring for up to 20 seconds");
-    const MachineSpeed speed = measure_machine(machine, args.has("quick"));
-    progress.clear();
+    progress.update(-1, quick ? "measuring for about 2 seconds" : "measuring for up to 20 seconds");
+    const MachineSpeed speed = measure_machine(machine, quick);
     std::string kept;
     if (!args.has("no-save")) {
         TRY(kept, this_machine_path());
         TRY_VOID(save_speed(kept, machine, speed, session.today));
     }
     Card card = machine_card(machine, speed);
+    if (framework) {
+        progress.update(-1, quick ? "measuring PyTorch for about 15 seconds" : "measuring PyTorch for about a minute");
+        TRY(const FrameworkSpeed measured,
+            measure_framework(args.get_or("python", "/usr/bin/python3"), quick, session.today));
+        if (!kept.empty()) TRY_VOID(save_framework(kept, machine, measured));
+        add_framework(measured, card);
+    }
+    progress.clear();
     if (!kept.empty()) card.add("kept", "kept in", kept);
     if (session.format != Format::text) return CommandOutput{dump(session, card.json()), 0};
     const bool busy = speed.matmul_flops.min < 0.8 * speed.matmul_flops.max;
@@ -73,19 +111,27 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 CliCommand bench_command() {
     return {.name = "bench",
             .summary = "measure this machine, for plans that run on it",
-            .usage = "stoker bench cpu [--quick]",
+            .usage = "stoker bench cpu [--quick] [--framework]",
             .description =
                 "Measures an fp32 matrix product and memory bandwidth on all usable cores, prints them with their "
                 "spread, and keeps them\n"
                 "per processor in $XDG_CACHE_HOME/stoker/this-machine.json (or ~/.cache) for workloads with where: "
-                "{cloud: this-machine}.",
-            .examples = {"stoker bench cpu", "stoker bench cpu --quick -o json"},
-            .options = {{.name = "quick", .help = "2 seconds instead of up to 20"},
+                "{cloud: this-machine}.\n"
+                "--framework measures what PyTorch makes of them as well: products by shape, precision and threads, "
+                "the cost of an operator,\n"
+                "memory, gloo's all-reduce by size and ranks, and what ranks take from each other.",
+            .examples = {"stoker bench cpu", "stoker bench cpu --framework", "stoker bench cpu --quick -o json"},
+            .options = {{.name = "quick", .help = "2 seconds instead of up to 20; PyTorch 15 instead of 60"},
+                        {.name = "framework", .help = "PyTorch as well"},
+                        {.name = "python",
+                         .value = "PATH",
+                         .help = "the Python whose PyTorch is measured (/usr/bin/python3); implies --framework",
+                         .completes = "file"},
                         {.name = "no-save", .help = "do not keep the result"}},
             .min_positional = 1,
             .max_positional = 1,
             .subcommands = {"cpu"},
-            .run = run};
+            .run = run_bench};
 }
 
 }  // namespace stoker

@@ -397,7 +397,7 @@ Result<std::string> known_cloud(const Catalog& catalog, const std::string& word)
                  {}, "one of " + join(names, ", "));
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_catalog(Session& session, const Args& args) {
     TRY_VOID(check_scope(args));
     TRY(const PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
@@ -466,7 +466,7 @@ CliCommand catalog_command() {
         .min_positional = 1,
         .max_positional = 2,
         .subcommands = {"gpus", "sizes", "prices", "retirements", "models", "images", "disks", "regions", "templates"},
-        .run = run,
+        .run = run_catalog,
         .warns_stale = true};
 }
 

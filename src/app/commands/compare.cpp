@@ -315,7 +315,7 @@ bool needs_workload(const std::string& word, const Catalog& catalog) {
     return false;
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_compare(Session& session, const Args& args) {
     const auto& words = args.positional;
     if (are_runs(words)) return compare_runs(session, args);
     if (words.size() < 2)
@@ -403,7 +403,7 @@ CliCommand compare_command() {
                      .help = "sizes and GPUs: prices of this Azure region; default: eastus, or the cheapest"}},
         .min_positional = 1,
         .max_positional = 8,
-        .run = run,
+        .run = run_compare,
         .completes = "compare",
         .warns_stale = true};
     for (const auto* list : {&planning_options(), &client_options()})

@@ -9,7 +9,7 @@ namespace stoker {
 
 namespace {
 
-Result<CommandOutput> run(Session&, const Args& args) {
+Result<CommandOutput> run_completion(Session&, const Args& args) {
     const std::string& what = args.positional[0];
     if (what == "man") {
         if (args.positional.size() > 1) {
@@ -40,7 +40,7 @@ CliCommand completion_command() {
             .min_positional = 1,
             .max_positional = 2,
             .subcommands = {"bash", "zsh", "fish", "man", "reference"},
-            .run = run};
+            .run = run_completion};
 }
 
 }  // namespace stoker

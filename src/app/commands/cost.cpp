@@ -284,7 +284,7 @@ Json cost_json(const Catalog& catalog, const Question& q, const std::optional<Ow
     return json;
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_cost(Session& session, const Args& args) {
     TRY(const PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
     Question q;
@@ -368,7 +368,7 @@ CliCommand cost_command() {
                     {.name = "as-of", .value = "DATE", .help = "as seen on this day, YYYY-MM-DD: retired or not"}},
         .min_positional = 1,
         .max_positional = 1,
-        .run = run,
+        .run = run_cost,
         .completes = "size",
         .warns_stale = true};
 }

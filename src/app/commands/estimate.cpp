@@ -8,7 +8,7 @@ namespace stoker {
 
 namespace {
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_estimate(Session& session, const Args& args) {
     TRY(const Workload workload, load_workload(session, args.positional[0]));
     TRY(const PlanOptions options, plan_options(session, args));
     TRY(Catalog * catalog, session.catalog());
@@ -41,7 +41,7 @@ CliCommand estimate_command() {
             .options = planning_options(),
             .min_positional = 1,
             .max_positional = 1,
-            .run = run,
+            .run = run_estimate,
             .completes = "file",
             .warns_stale = true};
 }

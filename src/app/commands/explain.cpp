@@ -51,7 +51,7 @@ Result<CommandOutput> explain_one_run(Session& session, const Args& args, RunId 
     return CommandOutput{explanation_text(view, session.style), 0};
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_explain(Session& session, const Args& args) {
     if (args.positional.size() == 1)
         if (const auto id = RunId::parse(args.positional[0])) return explain_one_run(session, args, *id);
     for (const OptionSpec& option : client_options())
@@ -109,7 +109,7 @@ CliCommand explain_command() {
                                     "stoker explain profile training", "stoker explain infiniband",
                                     "stoker explain tensor-cores", "stoker explain quota"},
                        .max_positional = 6,
-                       .run = run,
+                       .run = run_explain,
                        .completes = "topic"};
     command.options = client_options();
     return command;

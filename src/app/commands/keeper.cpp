@@ -6,7 +6,7 @@ namespace stoker {
 
 namespace {
 
-Result<CommandOutput> run(Session&, const Args& args) {
+Result<CommandOutput> run_as_keeper(Session&, const Args& args) {
     return CommandOutput{"", run_keeper(args.positional[0])};
 }
 
@@ -19,7 +19,7 @@ CliCommand keeper_command() {
             .description = "Started by the local engine with the folder of a gang that has a launch.json.",
             .min_positional = 1,
             .max_positional = 1,
-            .run = run};
+            .run = run_as_keeper};
 }
 
 }  // namespace stoker

@@ -31,7 +31,7 @@ std::optional<LocalTraining> as_it_runs_here(Session& session, const Workload& w
     return local ? std::optional(std::move(*local)) : std::optional<LocalTraining>();
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_plan(Session& session, const Args& args) {
     std::string path;
     if (!args.positional.empty()) {
         path = args.positional[0];
@@ -49,7 +49,10 @@ Result<CommandOutput> run(Session& session, const Args& args) {
     options.progress = [&](double share, std::string_view what) { progress.update(share, what); };
     TRY(Catalog * catalog, session.catalog());
     auto here = as_it_runs_here(session, workload, path);
-    if (here) workload = std::move(here->workload), catalog = &here->catalog;
+    if (here) {
+        workload = std::move(here->workload), catalog = &here->catalog;
+        options.calibrations = here->calibrations;
+    }
     const double start = monotonic_seconds();
     TRY(const Plan plan, make_plan(workload, *catalog, options));
     progress.clear();
@@ -89,7 +92,7 @@ CliCommand plan_command() {
               .completes = "file"},
              {.name = "no-what-if", .help = "leave out what would change the choice"}},
         .max_positional = 1,
-        .run = run,
+        .run = run_plan,
         .completes = "file"};
     command.options.insert(command.options.end(), planning_options().begin(), planning_options().end());
     return command;

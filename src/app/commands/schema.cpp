@@ -9,7 +9,7 @@ namespace stoker {
 
 namespace {
 
-Result<CommandOutput> run(Session&, const Args& args) {
+Result<CommandOutput> run_schema(Session&, const Args& args) {
     const std::string& what = args.positional[0];
     if (what == "workload") return CommandOutput{workload_record().json_schema().dump() + "\n", 0};
     if (what == "workload-reference") return CommandOutput{workload_reference(), 0};
@@ -30,7 +30,7 @@ CliCommand schema_command() {
             .min_positional = 1,
             .max_positional = 1,
             .subcommands = {"workload", "plan", "workload-reference", "openapi", "api-reference", "states"},
-            .run = run};
+            .run = run_schema};
 }
 
 }  // namespace stoker

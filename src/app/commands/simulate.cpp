@@ -100,7 +100,7 @@ std::string percent(double share) {
     return fmt::format("{:.1f} %", 100 * share);
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_simulate(Session& session, const Args& args) {
     const auto nodes_file = args.get("nodes"), tasks_file = args.get("tasks");
     if (!nodes_file || !tasks_file)
         return Error(ErrorKind::invalid, "which fleet, and which tasks? Both --nodes and --tasks are needed", {},
@@ -200,7 +200,7 @@ CliCommand simulate_command() {
                     {.name = "demand", .value = "PERCENT", .help = "GPU demand, % of the fleet (as the tasks are)"},
                     {.name = "seeds", .value = "N", .help = "how many orders to draw (3 with --demand)"},
                     {.name = "seed", .value = "N", .help = "the first seed (42)"}},
-        .run = run};
+        .run = run_simulate};
 }
 
 }  // namespace stoker

@@ -79,7 +79,7 @@ Result<CommandOutput> create(Session& session, const Args& args, const Template&
     return CommandOutput{fmt::format("written to {}\nnext: edit it, then  stoker plan {}\n", path, path), 0};
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<CommandOutput> run_template(Session& session, const Args& args) {
     if (args.positional[0] == "list") return list(session);
     if (args.positional.size() < 2)
         return Error(ErrorKind::invalid,
@@ -106,7 +106,7 @@ Result<CommandOutput> run(Session& session, const Args& args) {
 Result<CommandOutput> show_templates(Session& session, const std::string& name) {
     Args args;
     args.positional = name.empty() ? std::vector<std::string>{"list"} : std::vector<std::string>{"show", name};
-    return run(session, args);
+    return run_template(session, args);
 }
 
 CliCommand template_command() {
@@ -122,7 +122,7 @@ CliCommand template_command() {
         .min_positional = 1,
         .max_positional = 3,
         .subcommands = {"list", "show", "new"},
-        .run = run};
+        .run = run_template};
 }
 
 }  // namespace stoker

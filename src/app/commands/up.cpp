@@ -11,9 +11,11 @@
 #include "app/server/server.h"
 #include "app/session.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "deploy/azure/scheduled_events.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
+#include "io/object_store.h"
 #include "io/stop_signal.h"
 
 namespace stoker {
@@ -54,7 +56,53 @@ std::string azure_events(const Args& args) {
     return on_azure() ? EventPollerOptions{}.url : std::string();
 }
 
-Result<CommandOutput> run(Session& session, const Args& args) {
+Result<BackupOptions> backup_options(const Args& args) {
+    BackupOptions backup{.to = args.get_or("backup-to", "")};
+    if (backup.to.empty()) {
+        if (args.has("backup-every") || args.has("backup-keep"))
+            return Error(ErrorKind::invalid, "--backup-every and --backup-keep need --backup-to URL");
+        return backup;
+    }
+    // Keys that are missing are told now, not in an hour.
+    TRY(const ObjectUrl url, read_object_url(backup.to));
+    TRY([[maybe_unused]] const auto store, ObjectStore::open(url));
+    if (const auto every = args.get("backup-every")) {
+        const auto seconds = parse_seconds(*every);
+        if (!seconds || seconds->v < 1 || seconds->v > 366.0 * 86400)
+            return Error(ErrorKind::invalid, "--backup-every takes a duration, not '" + printable(*every, 40) + "'", {},
+                         "write for example 1h, 1 s to 366 days");
+        backup.every_s = seconds->v;
+    }
+    TRY(backup.keep, args.whole_number("backup-keep", backup.keep, 1, 1'000'000));
+    return backup;
+}
+
+// How much is kept in memory at most.
+struct Bounds {
+    int max_queued = 0, max_ended = 0;
+    std::int64_t keep_ended_s = 0;
+};
+constexpr int kMostRuns = 10'000'000;  // about 20 GB
+constexpr double kCenturyS = 100 * 365.25 * 86400;
+
+Result<Bounds> bounds_of(const Args& args) {
+    const ServerOptions usual;
+    Bounds bounds;
+    TRY(bounds.max_queued, args.whole_number("max-queued", static_cast<int>(usual.max_queued), 1, kMostRuns));
+    TRY(bounds.max_ended, args.whole_number("max-ended", static_cast<int>(usual.max_ended), 0, kMostRuns));
+    const auto keep = args.get("keep-ended");
+    if (!keep) return bounds;
+    const auto seconds = parse_seconds(*keep);
+    // Less than a minute, and a client that waits for its run would not learn how it ended.
+    if (!seconds || !(seconds->value() >= 60 && seconds->value() <= kCenturyS))
+        return Error(ErrorKind::invalid,
+                     "--keep-ended takes a time from 1m to a hundred years, not '" + printable(*keep, 80) + "'", {},
+                     "30d keeps runs for thirty days after their end");
+    bounds.keep_ended_s = static_cast<std::int64_t>(seconds->value());
+    return bounds;
+}
+
+Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
     for (const std::string& name : args.all("host-name"))
@@ -63,7 +111,9 @@ Result<CommandOutput> run(Session& session, const Args& args) {
                          "without a scheme and a port: stoker.example.org");
     TRY(auto certificate, certificate_of(args, folder, listen.address));
     TRY(const double rate, args.number("rate", listen.loopback() ? 0 : kRateElsewhere, 0, 1e7));
+    TRY(const Bounds bounds, bounds_of(args));
     TRY(auto nodes, offered_nodes(session, args));
+    TRY(BackupOptions backup, backup_options(args));
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
     TRY(auto server, Server::start({.folder = folder,
@@ -74,7 +124,11 @@ Result<CommandOutput> run(Session& session, const Args& args) {
                                     .prices_file = args.get_or("prices", ""),
                                     .requests_per_second = rate,
                                     .azure_events = azure_events(args),
+                                    .max_queued = static_cast<std::size_t>(bounds.max_queued),
+                                    .max_ended = static_cast<std::size_t>(bounds.max_ended),
+                                    .keep_ended_s = bounds.keep_ended_s,
                                     .host_names = args.all("host-name"),
+                                    .backup = std::move(backup),
                                     .on_failure = [](const Error& error) {
                                         // The state may be ahead of the disk: nothing may happen any more.
                                         fmt::print(stderr, "{}", error.text());
@@ -137,11 +191,24 @@ CliCommand up_command() {
                     {.name = "azure-events",
                      .value = "URL",
                      .help = "scheduled events of Azure, which announce evictions: auto (on its VMs), off, or where"},
+                    {.name = "backup-to",
+                     .value = "URL",
+                     .help = "copy the journal there at the start and every so often: s3://, az:// or file://"},
+                    {.name = "backup-every", .value = "TIME", .help = "how often (1h)"},
+                    {.name = "backup-keep", .value = "N", .help = "copies of this server that are kept there (24)"},
+                    {.name = "max-queued",
+                     .value = "N",
+                     .help = "runs that may wait; more are refused, to be tried again later (50000)"},
+                    {.name = "max-ended",
+                     .value = "N",
+                     .help = "runs that are kept after their end, some 2 KB each; the oldest go first, and the "
+                             "journal keeps all (100000; 0: no limit)"},
+                    {.name = "keep-ended", .value = "TIME", .help = "and for how long at most: 30d (no limit)"},
                     {.name = "rate",
                      .value = "N",
                      .help =
                          "requests a second that one client may make (no limit on loopback, 1000 elsewhere; 0: none)"}},
-        .run = run};
+        .run = run_up};
 }
 
 }  // namespace stoker

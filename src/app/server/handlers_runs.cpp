@@ -1,5 +1,6 @@
 // Runs: listed, submitted, shown, and told what to do.
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "app/server/metrics_file.h"
 #include "app/server/run_view.h"
 #include "base/text.h"
+#include "deploy/local/image_tools.h"
 #include "run/checkpoints.h"
 #include "run/prerequisites.h"
 #include "run/rules.h"
@@ -85,8 +87,37 @@ Status prerequisites_are_met(const RunSpec& spec, const std::string& engine_fold
 }
 
 bool has_prerequisites(const RunSpec& spec) {
-    return spec.prerequisites || std::any_of(spec.steps.begin(), spec.steps.end(),
-                                             [](const GraphStep& step) { return step.run.prerequisites.has_value(); });
+    const auto has = [](const RunSpec& run) { return run.prerequisites || !run.image.empty(); };
+    return has(spec) ||
+           std::any_of(spec.steps.begin(), spec.steps.end(), [&](const GraphStep& step) { return has(step.run); });
+}
+
+// Each image with the digest that its name has now, so that every attempt takes the same. All problems together.
+Status pin_images(RunSpec& spec) {
+    const auto deadline = std::chrono::steady_clock::now() + kPrerequisitesBy;
+    std::map<std::string, Result<std::string>> known;
+    std::optional<ErrorKind> failed;
+    Problems problems;
+    const auto pin = [&](RunSpec& each, const std::string& step) {
+        if (each.image.empty()) return;
+        const std::string folder = each.folder.empty() ? spec.folder : each.folder;
+        const auto found = known.find(each.image);
+        const auto pinned = found != known.end()
+                                ? found->second
+                                : known.emplace(each.image, pin_image(each.image, folder, deadline)).first->second;
+        if (pinned) {
+            each.image = *pinned;
+            return;
+        }
+        if (!failed) failed = pinned.error().kind();
+        for (Problem problem : pinned.error().problems()) {
+            if (!step.empty()) problem.message = "step " + step + ": " + problem.message;
+            problems.push_back(std::move(problem));
+        }
+    };
+    pin(spec, "");
+    for (GraphStep& step : spec.steps) pin(step.run, step.name);
+    return failed ? Status(Error(*failed, std::move(problems))) : done();
 }
 
 CheckpointsView checkpoints_in(const std::string& folder) {
@@ -134,7 +165,7 @@ void add_why(Service& service, const ExchangePtr& exchange, const std::shared_pt
 
 Result<std::shared_ptr<Shown>> show(const EngineView& view, RunId id, const PriceBook& prices) {
     const Run* run = view.state.find(id);
-    if (run == nullptr) return Error(ErrorKind::not_found, "there is no run " + id.text());
+    if (run == nullptr) return no_such_run(view.state, id);
     auto shown = std::make_shared<Shown>();
     shown->view = view_of_run(view, *run);
     shown->folder = run_folder(view.folder, id);
@@ -310,7 +341,7 @@ void renew_lease(Service& service, const ExchangePtr& exchange) {
         exchange,
         [run = *id, stop_at_us, extend_us](const EngineView& view) -> Result<std::int64_t> {
             const Run* found = view.state.find(run);
-            if (found == nullptr) return Error(ErrorKind::not_found, "there is no run " + run.text());
+            if (found == nullptr) return no_such_run(view.state, run);
             return stop_at_us != 0 ? stop_at_us : found->lease.stop_at_us + extend_us;
         },
         [&service, exchange, run = *id, version = *version](std::int64_t stop) {
@@ -326,7 +357,7 @@ void get_checkpoints(Service& service, const ExchangePtr& exchange) {
         exchange,
         [run = *id](const EngineView& view) -> Result<std::string> {
             const Run* found = view.state.find(run);
-            if (found == nullptr) return Error(ErrorKind::not_found, "there is no run " + run.text());
+            if (found == nullptr) return no_such_run(view.state, run);
             return run_folder(view.folder, run).checkpoints(found->spec);
         },
         [exchange](const std::string& folder) { exchange->send(codec::write(checkpoints_in(folder))); });
@@ -342,7 +373,8 @@ void submit_run(Service& service, const ExchangePtr& exchange) {
     if (exchange->parameters.flag("dry_run")) return say_what_if(service, exchange, std::move(*spec));
     if (!service.options().check_prerequisites || !has_prerequisites(*spec))
         return submit_spec(service, exchange, std::move(*spec), std::move(*key));
-    service.work_long(exchange, [&service, exchange, spec = std::move(*spec), key = std::move(*key)] {
+    service.work_long(exchange, [&service, exchange, spec = std::move(*spec), key = std::move(*key)]() mutable {
+        if (const Status pinned = pin_images(spec); !pinned) return exchange->fail(pinned.error());
         if (const Status met = prerequisites_are_met(spec, service.engine().folder()); !met)
             return exchange->fail(met.error());
         submit_spec(service, exchange, spec, key);

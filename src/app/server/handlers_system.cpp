@@ -246,7 +246,7 @@ void send_events(Service& service, const ExchangePtr& exchange, RunId run) {
             });
     }
     const auto limit = static_cast<std::size_t>(p.integer("limit", 100));
-    service.ask<std::vector<Event>>(
+    service.ask_journal<std::vector<Event>>(
         exchange,
         [after, limit, run](const EngineView& view) -> Result<std::vector<Event>> {
             if (run && view.state.find(run) == nullptr)

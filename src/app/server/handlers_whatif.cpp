@@ -63,11 +63,11 @@ Result<WhatIfView> answer(const Scene& scene, const Question& question) {
             runs.push_back(id);
         }
     } else {
-        const auto found = state.runs.find(question.run);
-        if (found == state.runs.end() || !state.queue.contains(queue_key(found->second)))
+        Run* found = state.runs.change(question.run);
+        if (found == nullptr || !state.queue.contains(queue_key(*found)))
             return Error(ErrorKind::conflict, question.run.text() + " does not wait for a place", {},
                          "ask about a queued run, or give its spec");
-        Run& run = found->second;
+        Run& run = *found;
         state.queue.erase(queue_key(run));
         apply_changes(question.changes, run.spec);
         TRY_VOID(check_run_spec(run.spec));
@@ -124,7 +124,7 @@ std::optional<Error> not_ready(Service& service, const EngineView& view) {
         return Error(ErrorKind::unavailable, "the server has just started and lists what runs outside", {},
                      "ask again in a moment; GET /readyz tells when it is done");
     if (!view.state.nodes.empty()) return std::nullopt;
-    if (view.journal == nullptr)
+    if (view.offline)
         return Error(ErrorKind::unavailable, "no node is known here: no server has seen one yet", {},
                      "stoker up offers this machine; stoker run --dry-run asks without a server");
     const std::string fault = service.engine().stats().driver_error;
@@ -149,7 +149,7 @@ void ask(Service& service, const ExchangePtr& exchange, Question question) {
         const Status asked = service.engine().read(
             [self = service.shared_from_this(), exchange, question, last, tell](const EngineView& view) {
                 const auto missing = not_ready(*self, view);
-                if (missing && !last && view.journal != nullptr) return tell(false);
+                if (missing && !last && !view.offline) return tell(false);
                 if (missing)
                     exchange->fail(*missing, 503);
                 else
@@ -198,7 +198,11 @@ Result<RunSpec> spec_to_resume(const EngineView& view, RunId id) {
     RunSpec spec = run->spec;
     spec.labels["stoker/resumed_from"] = id.text();
     const auto same_checkpoints = [&](RunSpec& each, RunId of) {
-        if (!each.checkpoint.folder.empty()) each.checkpoint.folder = run_folder(view.folder, of).checkpoints(each);
+        if (each.checkpoint.folder.empty()) return;
+        each.checkpoint.folder = run_folder(view.folder, of).checkpoints(each);
+        // When they are gone from there, the store may have them.
+        const Run* old = view.state.find(of);
+        if (old != nullptr && old->stored && old->stored->step >= 0) each.checkpoint.restore_from = old->stored->url;
     };
     if (spec.kind != RunKind::graph) {
         same_checkpoints(spec, id);

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMark = 24;                  // bytes before the cursor that find it again
 constexpr std::int64_t kMostSought = 64 << 20;     // of FILE.1, for such a place
 constexpr std::int64_t kMostSearched = 256 << 20;  // of both files
-constexpr std::size_t kMostLine = 4096;
+constexpr std::size_t kMostLogLine = 4096;
 
 struct File {
     UniqueFd fd;
@@ -188,7 +188,7 @@ LogMatches search_log(const std::string& path, std::string_view wanted, std::siz
             if (matches.items.size() == most)
                 matches.cut = true;
             else
-                matches.items.push_back({matches.lines, printable(line, kMostLine)});
+                matches.items.push_back({matches.lines, printable(line, kMostLogLine)});
         }
         line.clear();
     };

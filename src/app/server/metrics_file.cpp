@@ -15,8 +15,8 @@ namespace stoker::api {
 namespace {
 
 constexpr std::int64_t kMostRead = 32 << 20, kLastRead = 64 << 10;
-constexpr std::size_t kMostSeries = 200, kMostLine = 16 << 10, kMostName = 200;
-constexpr ReadLimits kLine{.max_bytes = kMostLine, .max_nodes = 500, .max_depth = 4, .max_aliases = 0};
+constexpr std::size_t kMostSeries = 200, kMostMetricLine = 16 << 10, kMostName = 200;
+constexpr ReadLimits kLine{.max_bytes = kMostMetricLine, .max_nodes = 500, .max_depth = 4, .max_aliases = 0};
 
 // The end of a file, from the first whole line on.
 std::string end_of(const std::string& path, std::int64_t most, bool& cut) {
@@ -54,7 +54,7 @@ void each_value(const std::string& text, MetricsView& view, const Use& use) {
         at = end + 1;
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
         ++view.lines;
-        const auto document = line.size() > kMostLine ? Result<Document>(Error(ErrorKind::invalid, "too long"))
+        const auto document = line.size() > kMostMetricLine ? Result<Document>(Error(ErrorKind::invalid, "too long"))
                                                       : Document::parse_json(line, "metrics", kLine);
         if (!document || !document->root().is_mapping()) {
             ++view.bad_lines;

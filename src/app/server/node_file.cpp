@@ -1,6 +1,11 @@
 #include "app/server/node_file.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
 
 #include "base/text.h"
 #include "catalog/azure_answers.h"
@@ -9,17 +14,103 @@ namespace stoker {
 namespace {
 
 constexpr int kMostNodes = 10'000;
+constexpr std::size_t kMostLevels = 8, kMostLevelName = 60;
 
-void add_nodes(const NodeType& type, const Catalog& catalog, std::vector<NodeInfo>& nodes) {
+// Where the nodes of an entry hang, from the outermost level to the switch, and their device files.
+class Placing {
+public:
+    explicit Placing(Problems& problems) : problems_(problems) {}
+
+    // "row-1/rack-3"; a text is one level.
+    std::string topology(const Node& entry) {
+        const Node* node = entry.find("topology");
+        if (node == nullptr) return {};
+        std::vector<const Node*> levels;
+        if (node->is_sequence())
+            for (const auto& item : node->items) levels.push_back(item.get());
+        else
+            levels.push_back(node);
+        std::string path;
+        for (const Node* level : levels) {
+            const std::string_view name = trim(level->text);
+            const bool sound = (level->kind == NodeKind::string || level->kind == NodeKind::number) && !name.empty() &&
+                               name.size() <= kMostLevelName && name.find('/') == std::string_view::npos &&
+                               printable(name, kMostLevelName) == name;
+            if (!sound)
+                return wrong(*level,
+                             fmt::format("topology: expected the name of a level, up to {} characters without "
+                                         "a slash",
+                                         kMostLevelName),
+                             "write for example topology: [row-1, rack-3, leaf-7], the switch of the node last");
+            path += (path.empty() ? "" : "/") + std::string(name);
+        }
+        if (levels.empty() || levels.size() > kMostLevels)
+            return wrong(*node, fmt::format("topology: {} levels, expected 1 to {}", levels.size(), kMostLevels),
+                         "write for example topology: [row-1, rack-3, leaf-7], the switch of the node last");
+        return path;
+    }
+
+    // A device file for each GPU, in the order of their numbers.
+    std::vector<std::string> devices(const Node& entry, int gpus, int count) {
+        const Node* node = entry.find("devices");
+        std::vector<std::string> files;
+        if (node == nullptr) return files;
+        constexpr const char* kExample = "write for example devices: [/dev/nvidia0, /dev/nvidia1]";
+        if (!node->is_sequence() || static_cast<int>(node->items.size()) != gpus) {
+            wrong(*node,
+                  fmt::format("devices: expected a list of {} files, one for each of the node's GPUs, found {}", gpus,
+                              node->is_sequence() ? std::to_string(node->items.size()) : to_string(node->kind)),
+                  kExample);
+            return files;
+        }
+        if (count > 1) {
+            wrong(*node, fmt::format("devices: {} nodes cannot have the same devices", count),
+                  "give each node an entry of its own");
+            return files;
+        }
+        for (const auto& item : node->items) {
+            const std::string path = item->text;
+            struct stat status {};
+            if (item->kind != NodeKind::string || !path.starts_with("/dev/") || path.find("/../") != std::string::npos)
+                wrong(*item, fmt::format("devices: {} is no path below /dev", printable(path, 100)), kExample);
+            else if (::stat(path.c_str(), &status) != 0)
+                wrong(*item, fmt::format("devices: {}: {}", printable(path, 100), std::strerror(errno)),
+                      "name files of this machine, where the server runs");
+            else if (!S_ISCHR(status.st_mode))
+                wrong(*item, fmt::format("devices: {} is no character device", printable(path, 100)), kExample);
+            else if (const auto [at, fresh] = seen_.emplace(status.st_rdev, path); !fresh)
+                wrong(*item,
+                      fmt::format("devices: {} is the same device as {}, which is named above", printable(path, 100),
+                                  printable(at->second, 100)),
+                      "each GPU belongs to one node");
+            files.push_back(path);
+        }
+        return files;
+    }
+
+private:
+    std::string wrong(const Node& node, std::string message, std::string remedy) {
+        problems_.push_back({std::move(message), std::move(remedy), node.pos});
+        return {};
+    }
+
+    Problems& problems_;
+    std::map<dev_t, std::string> seen_;
+};
+
+void add_nodes(const NodeType& type, const Catalog& catalog, const std::string& topology,
+               const std::vector<std::string>& files, std::vector<NodeInfo>& nodes) {
     const int count = std::max(1, type.available);
     for (int i = 1; i <= count && nodes.size() < kMostNodes; ++i) {
         NodeInfo node{.name = count == 1 ? type.name : fmt::format("{}-{}", type.name, i),
                       .cpu_milli = std::int64_t{1000} * type.vcpus,
-                      .memory_bytes = static_cast<std::int64_t>(type.memory.v)};
+                      .memory_bytes = static_cast<std::int64_t>(type.memory.v),
+                      .topology = topology};
         for (int gpu = 0; gpu < type.whole_gpus(); ++gpu)
             node.devices.push_back({.id = std::to_string(gpu),
                                     .model = catalog.accelerators()[static_cast<std::size_t>(type.accelerator)].name,
-                                    .memory_bytes = static_cast<std::int64_t>(type.accelerator_memory.v)});
+                                    .memory_bytes = static_cast<std::int64_t>(type.accelerator_memory.v),
+                                    .file = files.empty() ? "" : files[static_cast<std::size_t>(gpu)]});
         nodes.push_back(std::move(node));
     }
 }
@@ -35,13 +126,17 @@ Result<std::vector<NodeInfo>> read_node_file(Session& session, const std::string
     TRY(Catalog * catalog, session.catalog());
     std::vector<NodeInfo> nodes;
     Problems problems;
+    Placing placing(problems);
     for (const auto& item : list->items) {
         const auto index = add_on_prem_node(*item, *catalog);
         if (!index) {
             problems.insert(problems.end(), index.error().problems().begin(), index.error().problems().end());
             continue;
         }
-        add_nodes(catalog->node_types()[static_cast<std::size_t>(*index)], *catalog, nodes);
+        const NodeType& type = catalog->node_types()[static_cast<std::size_t>(*index)];
+        const std::string topology = placing.topology(*item);
+        const auto files = placing.devices(*item, type.whole_gpus(), std::max(1, type.available));
+        if (problems.empty()) add_nodes(type, *catalog, topology, files, nodes);
     }
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     return nodes;

@@ -9,7 +9,8 @@
 
 namespace stoker {
 
-// Each entry `count` times, as NAME or NAME-1, NAME-2, ...; `price_per_hour` goes to the price book of the caller.
+// Each entry `count` times, as NAME or NAME-1, NAME-2, ...; `price_per_hour` goes to the price book of the caller;
+// `topology` says where they hang, `devices` which files their GPUs are on this machine.
 Result<std::vector<NodeInfo>> read_node_file(Session& session, const std::string& path);
 // A machine in so many equal parts, each with its share of processors, memory and GPUs.
 Result<std::vector<NodeInfo>> split_node(const NodeInfo& machine, int parts);

@@ -44,6 +44,40 @@ TEST(NodeFile, ErrorsHaveAPlace) {
     std::filesystem::remove(path);
 }
 
+// Which switch, and which GPU of this machine: what is wrong there would show as slow or forbidden only much later.
+TEST(NodeFile, TopologyAndDeviceFiles) {
+    Session session;
+    std::string path = write_nodes(
+        "nodes:\n  - {name: lab, gpu: A100-SXM-80GB, gpus: 2, vcpus: 16, memory: 64GiB, topology: [row-1, leaf-7],\n"
+        "     devices: [/dev/null, /dev/zero]}\n  - {name: head, vcpus: 8, memory: 32GiB, count: 2, topology: "
+        "leaf-7}\n");
+    const auto nodes = read_node_file(session, path);
+    ASSERT_TRUE(nodes.ok()) << nodes.error().text();
+    EXPECT_EQ((*nodes)[0].topology, "row-1/leaf-7");
+    EXPECT_EQ((*nodes)[0].devices[1].file, "/dev/zero");
+    EXPECT_EQ((*nodes)[2].topology, "leaf-7");
+
+    Session other;
+    path = write_nodes(
+        "nodes:\n"
+        "  - {name: a, gpu: A100-SXM-80GB, gpus: 2, vcpus: 1, memory: 1GiB, devices: [/dev/null]}\n"
+        "  - {name: b, gpu: A100-SXM-80GB, gpus: 1, vcpus: 1, memory: 1GiB, devices: [/etc/passwd]}\n"
+        "  - {name: c, gpu: A100-SXM-80GB, gpus: 1, vcpus: 1, memory: 1GiB, devices: [/dev/no-such-gpu]}\n"
+        "  - {name: d, gpu: A100-SXM-80GB, gpus: 1, vcpus: 1, memory: 1GiB, devices: [/dev/full]}\n"
+        "  - {name: e, gpu: A100-SXM-80GB, gpus: 1, vcpus: 1, memory: 1GiB, devices: [/dev/full]}\n"
+        "  - {name: f, gpu: A100-SXM-80GB, gpus: 1, vcpus: 1, memory: 1GiB, devices: [/dev/random], count: 2}\n"
+        "  - {name: g, vcpus: 1, memory: 1GiB, topology: [row/1]}\n"
+        "  - {name: h, vcpus: 1, memory: 1GiB, topology: []}\n");
+    const auto wrong = read_node_file(other, path);
+    ASSERT_FALSE(wrong.ok());
+    const std::string text = wrong.error().text();
+    for (const char* part : {":2:", "one for each of the node's GPUs, found 1", ":3:", "no path below /dev",
+                             ":4:", "No such file", ":6:", "is the same device as /dev/full", ":7:",
+                             "2 nodes cannot have the same devices", ":8:", "without a slash", ":9:", "0 levels"})
+        EXPECT_THAT(text, HasSubstr(part));
+    std::filesystem::remove(path);
+}
+
 TEST(NodeFile, AMachineIsSplitWithoutInventingAnything) {
     NodeInfo machine{.name = "m", .cpu_milli = 8000, .memory_bytes = 64, .devices = {{"0"}, {"1"}, {"2"}}};
     const auto nodes = split_node(machine, 2);

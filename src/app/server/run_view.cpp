@@ -105,6 +105,16 @@ RunView view_of_run(const EngineView& view, const Run& run) {
         out.lease = LeaseView{.stop_at = rfc3339(run.lease.stop_at_us),
                               .hard_max_at = rfc3339(run.lease.hard_max_at_us),
                               .warned = run.lease.warned};
+    if (run.stored) {
+        StoredView& stored = out.stored.emplace();
+        stored.url = run.stored->url;
+        if (run.stored->step >= 0) stored.step = run.stored->step;
+        if (run.stored->uploading >= 0) stored.uploading = run.stored->uploading;
+        stored.bytes = run.stored->bytes;
+        stored.stored_at = rfc3339(run.stored->at_us);
+        stored.warning = run.stored->fault;
+        stored.failures = run.stored->faults;
+    }
     out.needs = run.needs;
     const auto steps = state.steps.find(run.id);
     if (steps != state.steps.end())
@@ -141,6 +151,7 @@ NodeList view_of_nodes(const State& state) {
         view.devices = node.info.devices;
         view.gpu_milli_free = 1000 * static_cast<std::int64_t>(node.info.devices.size());
         view.boot_id = node.info.boot_id;
+        view.topology = node.info.topology;
     }
     for (const RunId id : state.live) {
         const Run& run = *state.find(id);

@@ -21,6 +21,7 @@
 #include "io/http_server.h"
 #include "io/process.h"
 #include "io/random_bytes.h"
+#include "run/upload.h"
 
 namespace stoker {
 namespace {
@@ -91,14 +92,19 @@ public:
         if (code)
             return Error(ErrorKind::denied,
                          fmt::format("cannot make the folder {}: {}", options_.folder, code.message()));
-        EngineOptions engine{.folder = options_.folder,
-                             .make_driver =
-                                 [nodes = options_.nodes](const std::string& folder) {
-                                     return make_local_driver({.folder = folder, .nodes = nodes});
-                                 },
-                             .on_failure = options_.on_failure};
+        // Member by member: g++ 12 warns about an initialiser with a map in it.
+        EngineOptions engine;
+        engine.folder = options_.folder;
+        engine.make_driver = [nodes = options_.nodes](const std::string& folder) {
+            return make_local_driver({.folder = folder, .nodes = nodes});
+        };
+        engine.on_failure = options_.on_failure;
+        engine.max_queued = options_.max_queued;
+        engine.max_ended = options_.max_ended;
+        engine.keep_ended_s = options_.keep_ended_s;
         TRY(engine_, Engine::open(std::move(engine)));
         TRY(observer_, RunObserver::start(*engine_));
+        uploads_ = CheckpointUploads::start(*engine_);
         TRY(token_, token_of(options_.folder));
         ApiOptions api{.token = token_, .actor = "token/admin", .prices_file = options_.prices_file};
         api.host_names = options_.host_names;
@@ -108,7 +114,11 @@ public:
                 api.host_names.push_back(std::move(name));
         api.embedded = options_.embedded;
         // Asked by requests only, so the server is there.
-        api.more_metrics = [this] { return http_metrics(*http_); };
+        api.more_metrics = [this] { return http_metrics(*http_) + (backups_ ? backups_->metrics() : ""); };
+        if (!options_.backup.to.empty()) {
+            options_.backup.folder = options_.folder;
+            backups_ = Backups::start(options_.backup);
+        }
         TRY(api_, Api::make(*engine_, std::move(api)));
         TRY(http_,
             HttpServer::start(
@@ -135,6 +145,12 @@ public:
     Engine& engine() override { return *engine_; }
     Api& api() override { return *api_; }
 
+    std::size_t finish_uploads(const std::function<bool()>& stop) override {
+        if (!uploads_) return 0;
+        uploads_->finish(stop);
+        return uploads_->owed();
+    }
+
     void stop(double seconds) override {
         if (stopped_.exchange(true)) return;
         if (advertised_) ::unlink(address_file(options_.folder).c_str());
@@ -143,6 +159,8 @@ public:
         if (http_)
             http_->stop(std::chrono::steady_clock::now() +
                         std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));
+        backups_.reset();
+        if (uploads_) uploads_->stop();
         observer_.reset();
         if (engine_) engine_->stop();
     }
@@ -151,7 +169,7 @@ private:
     // The machine will be taken, and so will every node that is a part of it.
     void tell_nodes(const EventMemory::Notice& notice) {
         std::vector<std::string> names;
-        const Status looked = look(*engine_, [&](const EngineView& view) {
+        const Status looked = engine_->read([&](const EngineView& view) {
             for (const auto& [name, node] : view.state.nodes) names.push_back(name);
         });
         if (!looked) return;
@@ -181,6 +199,8 @@ private:
     std::string url_, token_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<RunObserver> observer_;
+    std::unique_ptr<CheckpointUploads> uploads_;
+    std::unique_ptr<Backups> backups_;
     std::unique_ptr<Api> api_;
     std::unique_ptr<EventPoller> events_;
     std::unique_ptr<HttpServer> http_;  // goes first: it calls the API

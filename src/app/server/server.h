@@ -13,6 +13,7 @@
 #include "app/server/api.h"
 #include "deploy/driver.h"
 #include "io/tls.h"
+#include "run/upload_journal.h"
 
 namespace stoker {
 
@@ -25,9 +26,12 @@ struct ServerOptions {
     std::string prices_file;
     double requests_per_second = 0;  // of one client; 0: no limit
     std::string azure_events;        // base URL of scheduled events; empty: not asked
-    bool embedded = false;           // ends with the command that started it
+    std::size_t max_queued = EngineOptions{}.max_queued, max_ended = EngineOptions{}.max_ended;
+    std::int64_t keep_ended_s = 0;
+    bool embedded = false;  // ends with the command that started it
     // Names that clients may call it by, beside localhost, addresses and those of the certificate.
     std::vector<std::string> host_names;
+    BackupOptions backup;
     std::function<void(const Error&)> on_failure;
 };
 
@@ -40,6 +44,9 @@ public:
     virtual const std::string& token() const = 0;
     virtual Engine& engine() = 0;
     virtual Api& api() = 0;
+    // Waits until the last checkpoint of every run that has ended is in its store, or `stop` says true. How many were
+    // not.
+    virtual std::size_t finish_uploads(const std::function<bool()>& stop) = 0;
     // Answers what is open, at most `seconds`, and leaves. What runs goes on under its keepers.
     virtual void stop(double seconds) = 0;
 };

@@ -45,6 +45,35 @@ TEST_F(ServerTest, DoesNotListenElsewhereWithoutTls) {
     EXPECT_THAT(refused.error().text(), HasSubstr("--tls auto"));
 }
 
+// What stoker up says about bounds reaches the core: a small machine is not filled by what others submit.
+TEST_F(ServerTest, KeepsItsBounds) {
+    auto server = Server::start({.folder = folder_, .max_queued = 2, .max_ended = 1});
+    ASSERT_TRUE(server.ok()) << server.error().text();
+    Engine& engine = (*server)->engine();
+    RunSpec spec;
+    spec.name = "large";
+    spec.command = {"true"};
+    spec.per_rank.cpu_milli = 100'000'000;  // fits nowhere, so it waits
+    std::vector<RunId> runs;
+    for (int i = 0; i < 2; ++i) {
+        const auto ack = call(engine, {.what = Submit{.spec = spec}});
+        ASSERT_TRUE(ack.ok()) << ack.error().text();
+        runs.push_back(ack->run);
+    }
+    const auto third = call(engine, {.what = Submit{.spec = spec}});
+    ASSERT_FALSE(third.ok());
+    EXPECT_EQ(third.error().kind(), ErrorKind::exhausted);
+    EXPECT_THAT(third.error().text(), HasSubstr("at most 2 may"));
+    for (const RunId run : runs) ASSERT_TRUE(call(engine, {.what = CancelRun{run}}).ok());
+    ASSERT_TRUE(call(engine, {.what = Submit{.spec = spec}}).ok());  // its turn forgets what is too much
+    ASSERT_TRUE(engine
+                    .read([&](const EngineView& view) {
+                        EXPECT_EQ(view.state.find(runs[0]), nullptr);
+                        EXPECT_NE(view.state.find(runs[1]), nullptr);
+                    })
+                    .ok());
+}
+
 // A command finds the server of its folder, and nothing once the server has gone.
 TEST_F(ServerTest, TellsWhereItIsWhileItIs) {
     EXPECT_EQ(server_of(folder_).error().kind(), ErrorKind::not_found);

@@ -92,7 +92,7 @@ ScenePtr make_scene(const EngineView& view) {
     to.nodes = from.nodes;
     to.durations_us = from.durations_us;
     const auto take = [&](RunId id) {
-        if (const Run* run = id ? from.find(id) : nullptr) to.runs.emplace(id, *run);
+        if (id) to.runs.share(id, from.runs);
     };
     const auto take_with_kin = [&](RunId id) {
         const Run* run = from.find(id);
@@ -379,7 +379,7 @@ void Streams::serve() {
             auto events = std::make_shared<std::vector<Event>>();
             auto ready = std::make_shared<std::promise<Status>>();
             auto future = ready->get_future();
-            const Status asked = engine_.read([from, events, ready](const EngineView& view) {
+            const Status asked = engine_.read_journal([from, events, ready](const EngineView& view) {
                 ready->set_value(read_events(view, from, kBatch, {}, *events));
             });
             bool read = asked.ok();

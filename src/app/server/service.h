@@ -1,6 +1,7 @@
 // What the handlers of the API share: the engine, a pool for what takes time, and the waiting of long polls.
 //
-// A handler runs on the pool. What it wants of the state it copies on the core thread (ask), and goes on on the pool.
+// A handler runs on the pool. What it wants of the state it copies under the engine's lock for readers (ask), and goes
+// on without it. What it wants of the journal it copies on the core thread (ask_journal).
 #pragma once
 
 #include <chrono>
@@ -64,12 +65,22 @@ public:
     const PriceBook& prices() const { return prices_; }
     Streams& streams() { return *streams_; }
 
-    // Copies on the core thread, then goes on with it on the pool. Errors are answered.
+    // Copies, then goes on with it at once. Errors are answered.
     template <class T>
-    void ask(const ExchangePtr& exchange, std::function<Result<T>(const EngineView&)> copy,
-             std::function<void(T)> then) {
-        const Status status = engine_.read([this, self = shared_from_this(), exchange, copy = std::move(copy),
-                                            then = std::move(then)](const EngineView& view) {
+    void ask(const ExchangePtr& exchange, const std::function<Result<T>(const EngineView&)>& copy,
+             const std::function<void(T)>& then) {
+        std::optional<Result<T>> got;
+        const Status status = engine_.read([&](const EngineView& view) { got = copy(view); });
+        if (!status) return exchange->fail(status.error());
+        if (!*got) return exchange->fail(got->error());
+        then(std::move(**got));
+    }
+    // Copies on the core thread, then goes on with it on the pool.
+    template <class T>
+    void ask_journal(const ExchangePtr& exchange, std::function<Result<T>(const EngineView&)> copy,
+                     std::function<void(T)> then) {
+        const Status status = engine_.read_journal([this, self = shared_from_this(), exchange, copy = std::move(copy),
+                                                    then = std::move(then)](const EngineView& view) {
             auto got = std::make_shared<Result<T>>(copy(view));
             if (!*got) return exchange->fail(got->error());
             work(exchange, [got, then] { then(std::move(**got)); });

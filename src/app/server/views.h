@@ -1,6 +1,7 @@
 // What the API says about things, as plain structs. Each names its fields once: the answers are written from them, and
 // so are their schemas (schema_visitor.h), which therefore cannot differ. Times are RFC 3339 texts, empty ones are left
 // out, as are empty texts, ids and optionals.
+// Longer than 500 lines because every answer of the API stands here with its fields.
 #pragma once
 
 #include <cstdint>
@@ -85,6 +86,13 @@ struct CheckpointsView {
     std::int64_t complete = 0, torn = 0;
     std::vector<CheckpointItem> items;
 };
+struct StoredView {
+    std::string url;                              // of the run in the object store
+    std::optional<std::int64_t> step, uploading;  // the newest that is there whole; the one on its way
+    std::int64_t bytes = 0;
+    std::string stored_at, warning;  // why the last upload failed
+    std::int64_t failures = 0;       // in a row
+};
 struct StepView {
     std::string step;
     RunId run;
@@ -101,6 +109,7 @@ struct RunView {
     std::optional<EtaView> eta;
     std::optional<LeaseView> lease;
     std::optional<CheckpointsView> checkpoints;
+    std::optional<StoredView> stored;
     std::vector<RunId> needs;
     std::vector<StepView> steps;
     std::map<std::string, double> metrics;  // last values
@@ -145,6 +154,7 @@ struct NodeView {
     std::int64_t gpu_milli_free = 0;
     std::vector<RunId> runs;
     std::string boot_id;
+    std::string topology;
 };
 struct NodeList {
     std::vector<NodeView> items;
@@ -311,6 +321,16 @@ void fields(V& visit, CheckpointsView& v) {
     visit("torn", v.torn);
 }
 template <class V>
+void fields(V& visit, StoredView& v) {
+    visit("bytes", v.bytes);
+    visit("failures", v.failures);
+    visit("step", v.step);
+    visit("stored_at", v.stored_at);
+    visit("uploading", v.uploading);
+    visit("url", v.url);
+    visit("warning", v.warning);
+}
+template <class V>
 void fields(V& visit, StepView& v) {
     visit("cause", v.cause);
     visit("needs", v.needs);
@@ -333,6 +353,7 @@ void fields(V& visit, RunView& v) {
     visit("run", v.run);
     visit("spec", v.spec);
     visit("steps", v.steps);
+    visit("stored", v.stored);
     visit("why", v.why);
 }
 template <class V>
@@ -380,6 +401,7 @@ void fields(V& visit, NodeView& v) {
     visit("name", v.name);
     visit("runs", v.runs);
     visit("state", v.state);
+    visit("topology", v.topology);
 }
 template <class V>
 void fields(V& visit, NodeList& v) {

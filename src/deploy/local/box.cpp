@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "deploy/local/image.h"
 #include "io/files.h"
+#include "io/namespaces.h"
 #include "io/process.h"
 
 namespace stoker {
@@ -96,6 +97,7 @@ Status mount_failed(const std::string& what) {
 
 // Changes go to the folder of the box, or to memory where its file system cannot carry them.
 Status mount_root(const std::string& box, const std::string& root) {
+    if (::geteuid() != 0) TRY_VOID(enter_new_user_namespace());
     if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
         return mount_failed("anything in a namespace of its own");
     std::error_code code;
@@ -103,7 +105,8 @@ Status mount_root(const std::string& box, const std::string& root) {
     if (code) return Error(ErrorKind::unavailable, "cannot make folders in " + box + ": " + code.message());
     // Relative, since commas and colons in a path would mean something in the options.
     if (::chdir(box.c_str()) != 0) return mount_failed(box);
-    if (::mount(root.c_str(), "lower", nullptr, MS_BIND, nullptr) != 0) return mount_failed("the root of the image");
+    if (::mount(root.c_str(), "lower", nullptr, MS_BIND | MS_REC, nullptr) != 0)
+        return mount_failed("the root of the image");
     for (const bool in_memory : {false, true}) {
         if (in_memory && ::mount("tmpfs", "layer", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700") != 0) break;
         ::mkdir("layer/upper", 0755);
@@ -114,11 +117,35 @@ Status mount_root(const std::string& box, const std::string& root) {
     return mount_failed("a writable layer over the image (overlayfs)");
 }
 
+// Tried once in a child: a user namespace, and in it an overlay over a folder of ours.
+std::string why_no_rootless_boxes() {
+    std::error_code code;
+    std::string folder = (fs::temp_directory_path(code) / "stoker-box-XXXXXX").string();
+    if (::mkdtemp(folder.data()) == nullptr) return "images need a temporary folder, and none can be made";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (!enter_new_user_namespace()) ::_exit(1);
+        ::_exit(mount_root(folder, "/usr") ? 0 : 2);
+    }
+    const auto status = child < 0 ? std::nullopt : reap(child, Clock::now() + std::chrono::seconds(5));
+    remove_tree(folder);
+    if (status && *status == 0) return {};
+    if (status && WIFEXITED(*status) && WEXITSTATUS(*status) == 2)
+        return "images without root need overlayfs in user namespaces (Linux 5.11 or newer): start the server as root, "
+               "or leave the image out";
+    return "images without root need user namespaces, which this machine forbids: start the server as root, or let an "
+           "administrator allow them (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, "
+           "kernel.apparmor_restrict_unprivileged_userns=0)";
+}
+
 }  // namespace
 
 std::string why_no_images(TreeKind tree) {
     if (runc_path().empty()) return "images need runc here: apt-get install runc";
-    if (::geteuid() != 0) return "images need root here: start the server as root, or leave the image out";
+    if (::geteuid() != 0) {
+        static const std::string problem = why_no_rootless_boxes();
+        return problem;
+    }
     if (tree != TreeKind::cgroup) return "images need control groups, which cannot be made here";
     return {};
 }
@@ -177,7 +204,8 @@ std::vector<std::string> groups_of_box(const CgroupHost& host, const std::string
 }  // namespace
 
 void remove_boxes(const std::string& run_folder, const LaunchOrder& order) {
-    if (order.gang.image.empty()) return;
+    // Without control groups the pid namespace has taken everything along, and pids in there mean others out here.
+    if (order.gang.image.empty() || order.tree != TreeKind::cgroup) return;
     std::error_code code;
     for (std::size_t rank = 0; rank < order.gang.ranks.size(); ++rank) {
         const std::string id = box_id(order, rank);

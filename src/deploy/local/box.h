@@ -1,5 +1,6 @@
 // Ranks inside an image: runc makes a container, here called a box, whose first process becomes a child of the keeper
-// as any other rank is. Each has a writable layer of its own over the bundle, which stays as it is.
+// as any other rank is. Each has a writable layer of its own over the bundle, which stays as it is. Without root the
+// box is in a user namespace, where root inside is the user outside.
 #pragma once
 
 #include <map>

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "deploy/local/box.h"
+#include "deploy/local/launcher.h"
 #include "io/cgroup.h"
 
 namespace stoker {
@@ -93,6 +94,15 @@ Result<GangStatus> bury(const std::string& folder, const LaunchOrder& order, Dea
     if (!rebooted) remove_boxes(folder, order);
     if (order.tree == TreeKind::cgroup) (void)remove_groups(order);
     return status;
+}
+
+bool remove_if_never_begun(const std::string& folder) {
+    // The keeper writes both, under the lock.
+    const auto begun = [&] { return path_exists(folder + "/keeper.json") || path_exists(folder + "/status.json"); };
+    if (begun()) return false;
+    const UniqueFd lock(::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || begun()) return false;
+    return remove_gang_folder(folder);
 }
 
 bool remove_groups(const LaunchOrder& order) {

@@ -19,6 +19,10 @@ UniqueFd find_keeper(const std::string& folder);
 // timed_out: something does not end.
 Result<GangStatus> bury(const std::string& folder, const LaunchOrder& order, Deadline deadline);
 
+// What a server left that died before its launch had a keeper: nothing of it ran and nothing will, since a keeper that
+// comes later leaves. Then the folder goes, as if the launch had not been tried, and it can be made again.
+bool remove_if_never_begun(const std::string& folder);
+
 // The control groups of a gang, and with the last gang the common ones; false while something is in them.
 bool remove_groups(const LaunchOrder& order);
 

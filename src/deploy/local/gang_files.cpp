@@ -337,4 +337,22 @@ Status replace_file(const std::string& path, std::string_view text, bool durable
     return done();
 }
 
+bool remove_tree(const std::string& folder) {
+    namespace fs = std::filesystem;
+    std::error_code code;
+    fs::remove_all(folder, code);
+    if (!code) return true;
+    // Opened from the top, so that each can be listed when its turn comes.
+    std::vector<std::string> open = {folder};
+    for (std::size_t i = 0; i < open.size(); ++i) {
+        fs::permissions(open[i], fs::perms::owner_all, fs::perm_options::add, code);
+        for (fs::directory_iterator it(open[i], code), end; !code && it != end; it.increment(code)) {
+            std::error_code ignored;
+            if (it->is_directory(ignored) && !it->is_symlink(ignored)) open.push_back(it->path().string());
+        }
+    }
+    fs::remove_all(folder, code);
+    return !code;
+}
+
 }  // namespace stoker

@@ -89,6 +89,8 @@ Result<KeeperId> read_keeper_id(const std::string& folder);
 Result<GangStatus> read_gang_status(const std::string& folder);
 
 // Beside the file, renamed over it. `durable`: also after a power loss, which costs two writes to the disk.
+// Also folders whose owner, which we are, may not look into them: an overlay makes such, and programs in images do.
+bool remove_tree(const std::string& folder);
 Status replace_file(const std::string& path, std::string_view text, bool durable);
 
 }  // namespace stoker

@@ -77,11 +77,15 @@ Json mount_of(const std::string& to, const char* type, const std::string& from,
     return Json::object().set("destination", to).set("type", type).set("source", from).set("options", texts(options));
 }
 
-Json mounts_of(const std::vector<std::string>& folders, const std::string& hostfile) {
+Json mounts_of(const std::vector<std::string>& folders, const std::string& hostfile, bool rootless) {
     Json mounts = Json::array();
     // Processes are the machine's, as for ranks without an image: signals, NCCL and debuggers work the same.
     mounts.push(mount_of("/proc", "bind", "/proc", {"rbind", "nosuid", "nodev", "noexec"}));
-    mounts.push(mount_of("/sys", "sysfs", "sysfs", {"ro", "nosuid", "nodev", "noexec"}));
+    // A fresh one belongs to whoever owns the network, which a user without rights does not.
+    if (rootless)
+        mounts.push(mount_of("/sys", "bind", "/sys", {"rbind", "ro", "nosuid", "nodev", "noexec"}));
+    else
+        mounts.push(mount_of("/sys", "sysfs", "sysfs", {"ro", "nosuid", "nodev", "noexec"}));
     mounts.push(mount_of("/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}));
     mounts.push(
         mount_of("/dev/pts", "devpts", "devpts", {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"}));
@@ -105,7 +109,15 @@ Json capabilities() {
     return json;
 }
 
-Json linux_of(const std::vector<std::string>& files, const std::string& id) {
+// Root inside is the user outside; nobody else is there.
+void map_user(Json& linux, std::int64_t uid, std::int64_t gid) {
+    const auto only = [](std::int64_t id) {
+        return Json::array().push(Json::object().set("containerID", 0).set("hostID", id).set("size", 1));
+    };
+    linux.set("uidMappings", only(uid)).set("gidMappings", only(gid));
+}
+
+Json linux_of(const std::vector<std::string>& files, const std::string& id, bool rootless) {
     Json nodes = Json::array(), rules = Json::array();
     rules.push(Json::object().set("allow", false).set("access", "rwm"));
     for (const std::string& file : files) {
@@ -125,11 +137,17 @@ Json linux_of(const std::vector<std::string>& files, const std::string& id) {
                        .set("minor", numbers->minor)
                        .set("access", "rwm"));
     }
-    return Json::object()
-        .set("cgroupsPath", id)  // relative: below the group of the rank, which has the limits
-        .set("namespaces", Json::array().push(Json::object().set("type", "mount")))
+    Json namespaces = Json::array().push(Json::object().set("type", "mount"));
+    Json linux = Json::object();
+    if (rootless) {
+        namespaces.push(Json::object().set("type", "user"));
+        map_user(linux, ::geteuid(), ::getegid());
+    } else {
+        linux.set("cgroupsPath", id);  // relative: below the group of the rank, which has the limits
+        linux.set("resources", Json::object().set("devices", std::move(rules)));
+    }
+    return linux.set("namespaces", std::move(namespaces))
         .set("devices", std::move(nodes))
-        .set("resources", Json::object().set("devices", std::move(rules)))
         .set("maskedPaths", texts({"/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"}))
         .set("readonlyPaths", texts({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}));
 }
@@ -142,10 +160,8 @@ Result<Bundle> read_bundle(const std::string& folder) {
     bundle.folder = fs::canonical(folder, code).string();
     const std::string what = "the image " + printable(folder) + " is no OCI bundle: ";
     if (code)
-        return Error(ErrorKind::not_found,
-                     what + code.message() +
-                         " (this engine pulls none: unpack the image with umoci, or with podman export " +
-                         "and runc spec, and name the folder)");
+        return Error(ErrorKind::not_found, what + code.message(), {},
+                     "name a folder with config.json and a root file system, or an image of a registry");
     const std::string path = bundle.folder + "/config.json";
     const auto text = read_file(path, kMaxConfigBytes);
     if (!text) return Error(text.error().kind(), what + text.error().message());
@@ -241,8 +257,10 @@ Json runc_config(const Bundle& bundle, const LaunchOrder& order, std::size_t ran
         if (key != "PATH" || !merged.contains("PATH") || spec.environment.contains("PATH")) merged[key] = value;
     std::vector<std::string> entries;
     for (const auto& [key, value] : merged) entries.push_back(key + "=" + value);
+    const bool rootless = ::geteuid() != 0;
     Json groups = Json::array();
-    for (const std::int64_t group : bundle.groups) groups.push(group);
+    for (const std::int64_t group : bundle.groups)
+        if (!rootless) groups.push(group);
     const auto hostfile = environment.find("STOKER_HOSTFILE");
     const Json no_cores = Json::object().set("type", "RLIMIT_CORE").set("soft", 0).set("hard", 0);
     return Json::object()
@@ -250,8 +268,8 @@ Json runc_config(const Bundle& bundle, const LaunchOrder& order, std::size_t ran
         .set("process", Json::object()
                             .set("terminal", false)
                             .set("user", Json::object()
-                                             .set("uid", bundle.uid)
-                                             .set("gid", bundle.gid)
+                                             .set("uid", rootless ? 0 : bundle.uid)
+                                             .set("gid", rootless ? 0 : bundle.gid)
                                              .set("additionalGids", std::move(groups)))
                             .set("args", texts(spec.arguments))
                             .set("env", texts(entries))
@@ -262,9 +280,9 @@ Json runc_config(const Bundle& bundle, const LaunchOrder& order, std::size_t ran
                             .set("noNewPrivileges", true))
         .set("root", Json::object().set("path", root).set("readonly", false))
         .set("mounts", mounts_of(folders_of_rank(order.gang.folder, environment),
-                                 hostfile == environment.end() ? "" : hostfile->second))
-        .set("linux",
-             linux_of(rank < order.device_files.size() ? order.device_files[rank] : std::vector<std::string>(), id));
+                                 hostfile == environment.end() ? "" : hostfile->second, rootless))
+        .set("linux", linux_of(rank < order.device_files.size() ? order.device_files[rank] : std::vector<std::string>(),
+                               id, rootless));
 }
 
 }  // namespace stoker

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -399,6 +400,8 @@ int run_keeper(const std::string& given) {
     // Held to the end of the process; the kernel lets go of it however that comes.
     const UniqueFd lock(::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) ::_exit(3);  // another keeper, or a driver that buries us
+    struct stat held {};
+    if (::fstat(lock.get(), &held) != 0 || held.st_nlink == 0) ::_exit(3);  // the folder was removed meanwhile
     if (auto status = read_gang_status(folder); status && status->state == GangState::ended) ::_exit(0);
     const int result = Keeper(folder, std::move(*order)).run();
     // Past the destructors of a command that has a terminal to clean up and a catalogue to free.

@@ -164,10 +164,9 @@ std::string absolute_path(const std::string& path) {
 bool remove_gang_folder(const std::string& folder) {
     const fs::path path(folder);
     const std::string gone = (path.parent_path() / (std::string(kGone) + path.filename().string())).string();
-    std::error_code code;
-    fs::remove_all(gone, code);
+    remove_tree(gone);
     if (::rename(folder.c_str(), gone.c_str()) != 0) return errno == ENOENT;
-    fs::remove_all(gone, code);
+    remove_tree(gone);
     return true;
 }
 
@@ -196,7 +195,7 @@ Outcome launch_gang(const std::string& folder, LaunchOrder order, const std::vec
         remove_gang_folder(folder);  // no keeper has seen it
         return rejected(cause, why);
     };
-    if (!order.gang.image.empty()) {
+    if (!order.gang.image.empty() && order.image_digest.empty()) {
         const auto bundle = read_bundle(order.gang.image);
         auto digest = bundle ? bundle_digest(*bundle) : Result<std::string>(bundle.error());
         if (!digest) return give_up(Cause::user_error, digest.error().message());

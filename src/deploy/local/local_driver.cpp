@@ -21,6 +21,7 @@
 #include "deploy/local/box.h"
 #include "deploy/local/control.h"
 #include "deploy/local/gang_end.h"
+#include "deploy/local/image_store.h"
 #include "deploy/local/launcher.h"
 #include "io/namespaces.h"
 #include "io/process.h"
@@ -46,6 +47,7 @@ public:
           run_folder_(options_.folder + "/run"),
           cgroups_(std::move(cgroups)),
           tree_(tree),
+          images_({.folder = options_.folder + "/images"}),
           wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
           changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
           // Cursors of an earlier driver on this folder are lower, whatever it told; see observe().
@@ -62,9 +64,11 @@ public:
             names.push_back(it->path().filename().string());
         if (code) return Error(ErrorKind::unavailable, "cannot use the folder " + run_folder_ + ": " + code.message());
         for (const std::string& name : names) {
-            if (name.starts_with(kGone)) fs::remove_all(fs::path(run_folder_) / name, code);
-            if (const auto operation = OperationId::parse(name)) watch(*operation);
+            if (name.starts_with(kGone)) remove_tree(run_folder_ + "/" + name);
+            const auto operation = OperationId::parse(name);
+            if (operation && !remove_if_never_begun(run_folder_ + "/" + name)) watch(*operation);
         }
+        images_.remove_leftovers();
         return done();
     }
 
@@ -87,7 +91,25 @@ public:
 
     Result<std::vector<NodeInfo>> discover(Deadline) override { return options_.nodes; }
 
-    Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline deadline) override {
+    Outcome prepare(const std::string& image, Deadline) override {
+        if (const std::string why = why_no_images(tree_); !why.empty()) return rejected(Cause::user_error, why);
+        Outcome outcome = images_.prepare(image);
+        if (outcome.certainty == Certainty::confirmed) images_.tidy(bundles_in_use());
+        return outcome;
+    }
+
+    Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
+        GangSpec gang = asked;
+        const std::string digest = digest_of_image(asked.image);
+        if (!digest.empty()) {
+            gang.image = images_.bundle_of(asked.image);
+            if (gang.image.empty()) {
+                const Outcome state = prepare(asked.image, deadline);
+                return state.certainty == Certainty::rejected
+                           ? state
+                           : rejected(Cause::platform, "the image " + asked.image + " is not here: " + state.detail);
+            }
+        }
         if (Outcome sound = check_gang(operation, gang, options_.nodes, tree_); sound.certainty == Certainty::rejected)
             return sound;
         {
@@ -104,6 +126,7 @@ public:
                           .cgroups = cgroups_,
                           .max_processes = options_.max_processes,
                           .isolate_devices = isolates_devices(),
+                          .image_digest = digest,
                           .status_retry_s = options_.status_retry_s};
         for (const RankSpec& rank : gang.ranks) order.device_files.push_back(files_of_devices(options_.nodes, rank));
         Outcome outcome = launch_gang(folder_of(operation), std::move(order), options_.keeper, deadline);
@@ -265,6 +288,17 @@ private:
         gangs_[operation] = std::move(gang);
     }
 
+    std::vector<std::string> bundles_in_use() {
+        const std::lock_guard guard(mutex_);
+        std::vector<std::string> bundles;
+        for (const auto& [operation, gang] : gangs_)
+            if (gang->state != GangState::ended && !gang->order.gang.image.empty())
+                bundles.push_back(gang->order.gang.image);
+        std::sort(bundles.begin(), bundles.end());
+        bundles.erase(std::unique(bundles.begin(), bundles.end()), bundles.end());
+        return bundles;
+    }
+
     std::vector<OperationId> unfinished() {
         const std::lock_guard guard(mutex_);
         std::vector<OperationId> operations;
@@ -357,6 +391,7 @@ private:
     const std::string run_folder_;
     const CgroupHost cgroups_;
     const TreeKind tree_;
+    ImageStore images_;
     const UniqueFd wake_, changes_;
 
     std::mutex mutex_;  // guards what follows

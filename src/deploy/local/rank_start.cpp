@@ -1,5 +1,6 @@
 #include "deploy/local/rank_start.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -71,7 +72,7 @@ private:
         reset_signals();
         const auto box = create_box(run_folder, order_, rank_, environment);
         if (!box) fail(Cause::user_error, box.error().message());
-        tell({.kind = Report::ready, .outer_pid = *box, .box = *box});
+        tell({.kind = Report::ready, .outer_pid = outer_pid_of(*box), .box = *box});
         wait_for_all();
         if (const Status started = start_box(run_folder, order_, rank_); !started)
             fail(Cause::platform, started.error().message());
@@ -145,6 +146,40 @@ private:
         const ssize_t size = ::readlinkat(outer_proc_.get(), "self", link.data(), link.size());
         if (size > 0) std::from_chars(link.data(), link.data() + size, pid);
         return pid;
+    }
+
+    // The numbers behind "Name:" in a status file of the machine's /proc.
+    std::vector<std::int64_t> outer_numbers(const std::string& process, std::string_view name) const {
+        const UniqueFd file(::openat(outer_proc_.get(), (process + "/status").c_str(), O_RDONLY | O_CLOEXEC));
+        std::array<char, 4096> text{};
+        const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
+        std::vector<std::int64_t> numbers;
+        for (const std::string_view line :
+             split_lines({text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))}))
+            if (line.starts_with(name))
+                for (const std::string_view word : split_words(line.substr(name.size()))) {
+                    std::int64_t number = 0;
+                    std::from_chars(word.data(), word.data() + word.size(), number);
+                    numbers.push_back(number);
+                }
+        return numbers;
+    }
+    // Of another child of the keeper, which we know by its pid in our namespace.
+    std::int64_t outer_pid_of(pid_t pid) const {
+        if (outer_pid() == ::getpid()) return pid;
+        const auto keeper = outer_numbers("self", "PPid:");
+        const UniqueFd folder(::openat(outer_proc_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        DIR* const list = folder ? ::fdopendir(::dup(folder.get())) : nullptr;
+        std::int64_t found = pid;
+        for (dirent* entry = nullptr; list != nullptr && (entry = ::readdir(list)) != nullptr;) {
+            if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+            const auto names = outer_numbers(entry->d_name, "NSpid:");
+            if (names.size() < 2 || names.back() != pid || outer_numbers(entry->d_name, "PPid:") != keeper) continue;
+            found = names.front();
+            break;
+        }
+        if (list != nullptr) ::closedir(list);
+        return found;
     }
 
     [[noreturn]] void execute(const std::string& path, const std::vector<std::string>& entries) {

@@ -1,0 +1,169 @@
+// stoker calibrate: lets measured runs correct what is predicted for this machine.
+#include <fmt/format.h>
+
+#include "app/calibration_file.h"
+#include "app/client/client.h"
+#include "app/client/run_text.h"
+#include "app/client/typed.h"
+#include "app/commands/commands.h"
+#include "app/listing.h"
+#include "app/session.h"
+#include "app/this_machine.h"
+#include "base/text.h"
+
+namespace stoker {
+
+namespace {
+
+// What a run teaches; an error says why it teaches nothing.
+Result<CalibrationPoint> point_of_run(Client& client, const api::RunView& view) {
+    const std::string name = view.run.id.text();
+    const auto nothing = [&](std::string why, std::string remedy = "") {
+        return Error(ErrorKind::conflict, fmt::format("{} teaches nothing: {}", name, why), {}, std::move(remedy));
+    };
+    const auto& plan = view.spec.prediction;
+    if (!plan || !plan->published)
+        return nothing("it was not predicted", "describe the model in its file: stoker template new training FILE");
+    const std::string here = machine_key(discover_machine());
+    const PublishedSpec& said = *plan->published;
+    if (said.place != here) return nothing(fmt::format("it was predicted for {}, and this is {}", said.place, here));
+    const MeasuredSteps measured = measured_steps(client, view);
+    if (!(measured.step_s > 0)) return nothing("it writes no step_s to STOKER_METRICS_FILE");
+    CalibrationPoint point{.run = name + " " + view.digest.substr(0, 12),
+                           .predicted = {said.compute_s, said.other_s, said.exchange_s},
+                           .step_s = measured.step_s};
+    // A rank that shares a core with strangers is slow, not mispredicted; alone in its run it waits for nobody else.
+    if (view.spec.ranks == 1 && measured.cpu_s > 0 && view.spec.per_rank.cpu_milli < 2000)
+        point.step_s = std::min(measured.step_s, measured.cpu_s);
+    if (const auto peak = view.metrics.find("peak_rss_bytes"); peak != view.metrics.end() && peak->second > 0)
+        point.bytes = peak->second, point.predicted_bytes = said.memory_bytes;
+    return point;
+}
+
+Result<CommandOutput> show_calibration(Session& session, const std::string& place) {
+    const auto points = load_calibration(place);
+    if (!points && points.error().kind() != ErrorKind::not_found) return points.error();
+    const auto fit = points ? fit_calibration(*points) : std::nullopt;
+    if (session.format != Format::text) {
+        Json runs = Json::array();
+        if (points)
+            for (const CalibrationPoint& p : *points)
+                runs.push(Json::object()
+                              .set("run", p.run)
+                              .set("step_s", p.step_s)
+                              .set("published_step_s", p.predicted.sum())
+                              .set("calibrated_step_s", fit ? Json(calibrated_step(*fit, p.predicted).mid) : Json()));
+        Json factors;
+        if (fit)
+            factors = Json::object()
+                          .set("compute", fit->factor[0])
+                          .set("other", fit->factor[1])
+                          .set("exchange", fit->factor[2])
+                          .set("memory", fit->memory_factor)
+                          .set("spread", fit->spread);
+        return CommandOutput{
+            dump(session,
+                 Json::object().set("place", place).set("runs", std::move(runs)).set("factors", std::move(factors)))};
+    }
+    if (!points)
+        return CommandOutput{fmt::format("{}: no run has been added; plans use the published constants\n", place)};
+    std::vector<std::vector<std::string>> rows;
+    for (const CalibrationPoint& p : *points) {
+        const double now = fit ? calibrated_step(*fit, p.predicted).mid : 0;
+        rows.push_back({p.run.substr(0, p.run.find(' ')), format_seconds(Seconds(p.step_s)),
+                        format_seconds(Seconds(p.predicted.sum())),
+                        fmt::format("{:+.0f} %", 100 * (p.predicted.sum() / p.step_s - 1)),
+                        now > 0 ? format_seconds(Seconds(now)) : "-",
+                        now > 0 ? fmt::format("{:+.0f} %", 100 * (now / p.step_s - 1)) : "-"});
+    }
+    std::string text = place + "\n" +
+                       table_text(session.style,
+                                  {{"run"},
+                                   {"measured", Align::right},
+                                   {"published", Align::right},
+                                   {"off", Align::right},
+                                   {"calibrated", Align::right},
+                                   {"off", Align::right}},
+                                  rows, 0);
+    if (fit)
+        text += fmt::format(
+            "products x{:.2f}, memory and launches x{:.2f}, between ranks x{:.2f}, memory held x{:.2f}; {:.0f} % "
+            "spread "
+            "is left\n",
+            fit->factor[0], fit->factor[1], fit->factor[2], fit->memory_factor, 100 * fit->spread);
+    else
+        text += fmt::format("{} of {} runs: plans use the published constants until then\n", points->size(),
+                            kLeastCalibration);
+    return CommandOutput{text};
+}
+
+Result<CommandOutput> run_calibrate(Session& session, const Args& args) {
+    const std::string verb = args.positional.empty() ? "show" : args.positional[0];
+    const std::vector<std::string> names(args.positional.empty() ? args.positional.end() : args.positional.begin() + 1,
+                                         args.positional.end());
+    const std::string place = machine_key(discover_machine());
+    if (verb == "show") {
+        if (!names.empty())
+            return Error(ErrorKind::invalid, "stoker calibrate show takes no run", {}, "stoker calibrate show");
+        return show_calibration(session, place);
+    }
+    if (verb == "forget") {
+        if (names.empty() && !args.has("all"))
+            return Error(ErrorKind::invalid, "which run is to be forgotten?", {},
+                         "stoker calibrate forget RUN, or --all");
+        std::vector<std::string> wanted;
+        for (const std::string& name : names) {
+            TRY(const RunId id, run_named(name));
+            wanted.push_back(id.text());
+        }
+        std::vector<std::string> stored;
+        if (const auto points = load_calibration(place))
+            for (const CalibrationPoint& p : *points)
+                for (const std::string& name : wanted)
+                    if (p.run.substr(0, p.run.find(' ')) == name) stored.push_back(p.run);
+        if (!args.has("all") && stored.empty())
+            return Error(ErrorKind::not_found, fmt::format("{} was not added here", join(wanted, ", ")), {},
+                         "stoker calibrate show");
+        TRY(const std::size_t gone, forget_calibration(place, args.has("all") ? std::vector<std::string>{} : stored));
+        return CommandOutput{fmt::format("forgotten: {} run{}\n", gone, gone == 1 ? "" : "s")};
+    }
+    if (verb != "add")
+        return Error(ErrorKind::invalid, fmt::format("there is no stoker calibrate {}", verb), {},
+                     "add, show or forget");
+    if (names.empty())
+        return Error(ErrorKind::invalid, "which run is to be added?", {}, "stoker calibrate add RUN, as r-7");
+    TRY(const auto client, connect_to_look(args));
+    for (const std::string& name : names) {
+        TRY(const RunId id, run_named(name));
+        TRY(const auto view, get<api::RunView>(*client, "/api/v1/runs/" + id.text()));
+        TRY(const CalibrationPoint point, point_of_run(*client, view));
+        TRY_VOID(add_calibration(place, point));
+    }
+    return show_calibration(session, place);
+}
+
+}  // namespace
+
+CliCommand calibrate_command() {
+    CliCommand command{
+        .name = "calibrate",
+        .summary = "let measured runs correct what is predicted for this machine",
+        .usage = "stoker calibrate add RUN...\n  stoker calibrate show\n  stoker calibrate forget RUN... | --all",
+        .description =
+            "Adds what runs on this machine took to what their plans said. From three on, predictions for this machine "
+            "use the factors\n"
+            "that fit them, one for matrix products, one for memory and launches, one between ranks, and an interval "
+            "as wide as they are apart.\n"
+            "The published constants stay as they are; the runs are kept in $XDG_DATA_HOME/stoker/calibration.json.",
+        .examples = {"stoker calibrate add r-7 r-8 r-9", "stoker calibrate show -o json",
+                     "stoker calibrate forget r-8"},
+        .options = {{.name = "all", .help = "with forget: every run of this machine"}},
+        .max_positional = 1000,
+        .subcommands = {"add", "show", "forget"},
+        .run = run_calibrate,
+        .completes = "run"};
+    command.options.insert(command.options.end(), client_options().begin(), client_options().end());
+    return command;
+}
+
+}  // namespace stoker

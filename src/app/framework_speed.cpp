@@ -1,0 +1,265 @@
+#include "app/framework_speed.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text.h"
+#include "catalog/embedded.h"
+#include "io/files.h"
+#include "io/process.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr std::string_view kProbe = "probe/torch_cpu.py";
+constexpr std::chrono::seconds kProbeLimit{300};
+constexpr std::size_t kMostAnswer = 1 << 20, kMostErrors = 64 << 10;
+
+// A folder that is gone when the probe is done.
+class ScratchFolder {
+public:
+    static Result<ScratchFolder> make() {
+        std::string name = std::filesystem::temp_directory_path().string() + "/stoker-probe-XXXXXX";
+        if (::mkdtemp(name.data()) == nullptr)
+            return Error(ErrorKind::unavailable, "cannot make a folder in " + name.substr(0, name.rfind('/')));
+        return ScratchFolder(std::move(name));
+    }
+    explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+    ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+    ScratchFolder& operator=(ScratchFolder&&) = delete;
+    ~ScratchFolder() {
+        std::error_code ignored;
+        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    }
+    const std::string& path() const { return path_; }
+
+private:
+    std::string path_;
+};
+
+// What the program printed until it ended. All of its session is killed when it takes too long.
+Result<std::string> output_of(const DetachedProgram& wanted, std::string_view what) {
+    TRY(PipePair pipe, make_pipe());
+    DetachedProgram program = wanted;
+    program.standard_output = pipe.write.get();
+    TRY(const pid_t child, start_detached(program));
+    pipe.write.reset();
+    const auto deadline = std::chrono::steady_clock::now() + kProbeLimit;
+    const auto give_up = [&](ErrorKind kind, const std::string& why) {
+        ::kill(-child, SIGKILL);
+        (void)reap(child, std::chrono::steady_clock::now() + std::chrono::seconds(10));
+        return Error(kind, fmt::format("{} {}", what, why));
+    };
+    std::string text(kMostAnswer, '\0');
+    std::size_t length = 0;
+    while (true) {
+        pollfd ready{.fd = pipe.read.get(), .events = POLLIN, .revents = 0};
+        const int wait = milliseconds_until(deadline, 60'000);
+        if (wait <= 0) return give_up(ErrorKind::timed_out, fmt::format("took more than {} s", kProbeLimit.count()));
+        if (::poll(&ready, 1, wait) <= 0) continue;
+        const ssize_t got = ::read(pipe.read.get(), text.data() + length, text.size() - length);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        length += static_cast<std::size_t>(got);
+        if (length == text.size()) return give_up(ErrorKind::unavailable, "printed more than 1 MiB");
+    }
+    text.resize(length);
+    const auto status = reap(child, deadline);
+    if (!status) return give_up(ErrorKind::timed_out, fmt::format("took more than {} s", kProbeLimit.count()));
+    if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
+        const auto said = read_file(program.error_file, kMostErrors);
+        std::string errors = said ? *said : std::string();
+        while (!errors.empty() && errors.back() == '\n') errors.pop_back();
+        const std::string last = errors.substr(errors.rfind('\n') + 1);
+        return Error(ErrorKind::unavailable,
+                     fmt::format("{} failed{}", what, last.empty() ? "" : ": " + printable(last, 200)), {},
+                     "Debian: apt-get install python3-torch libopenblas0-pthread; another Python: --python PATH");
+    }
+    return text;
+}
+
+double number_of(const Node& node, std::string_view key) {
+    const Node* found = node.find(key);
+    return found != nullptr && found->kind == NodeKind::number && std::isfinite(found->number) ? found->number : 0;
+}
+int count_of(const Node& node, std::string_view key) {
+    return static_cast<int>(std::clamp(number_of(node, key), 0.0, 1e9));
+}
+std::string text_of(const Node& node, std::string_view key) {
+    const Node* found = node.find(key);
+    return found != nullptr && found->kind == NodeKind::string ? found->text : "";
+}
+template <typename Each>
+void each_of(const Node& node, std::string_view key, Each each) {
+    const Node* list = node.find(key);
+    if (list == nullptr || !list->is_sequence()) return;
+    for (const auto& item : list->items)
+        if (item->is_mapping()) each(*item);
+}
+
+}  // namespace
+
+Result<FrameworkSpeed> measure_framework(const std::string& python, bool quick, const std::string& day) {
+    const auto files = embedded_files();
+    const auto probe =
+        std::find_if(files.begin(), files.end(), [](const EmbeddedFile& file) { return file.path == kProbe; });
+    if (probe == files.end()) return Error(ErrorKind::internal, "the probe is not in this binary");
+    if (::access(python.c_str(), X_OK) != 0)
+        return Error(ErrorKind::unavailable, fmt::format("there is no Python at {}", python), {}, "--python PATH");
+    TRY(const ScratchFolder folder, ScratchFolder::make());
+    const std::string script = folder.path() + "/torch_cpu.py";
+    TRY_VOID(write_file_atomic(script, std::string(probe->bytes)));
+    DetachedProgram program{.path = python,
+                            .arguments = {python, script},
+                            // As a rank of a run has it: a thread each unless it says otherwise.
+                            .environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS=1",
+                                            "PYTHONDONTWRITEBYTECODE=1", "TMPDIR=" + folder.path()},
+                            .error_file = folder.path() + "/errors"};
+    if (quick) program.arguments.push_back("--quick");
+    TRY(const std::string answer, output_of(program, "the measurement of PyTorch by " + python));
+    TRY(const Document document, Document::parse_json(answer, "the answer of " + python));
+    if (!document.root().is_mapping()) return Error(ErrorKind::internal, "the probe did not answer with an object");
+    TRY(FrameworkSpeed speed, read_framework(document.root()));
+    speed.python = python;
+    speed.measured = day;
+    return speed;
+}
+
+Json framework_json(const FrameworkSpeed& speed) {
+    Json matmul = Json::array(), reduce = Json::array(), together = Json::array();
+    for (const MatmulRate& m : speed.matmul)
+        matmul.push(Json::object()
+                        .set("precision", m.precision)
+                        .set("threads", m.threads)
+                        .set("hidden", m.hidden)
+                        .set("tokens", m.tokens)
+                        .set("flops_per_second", m.flops_per_second));
+    for (const AllReduceTime& a : speed.all_reduce)
+        reduce.push(Json::object().set("ranks", a.ranks).set("bytes", a.bytes).set("seconds", a.seconds));
+    for (const TogetherRate& t : speed.together)
+        together.push(Json::object()
+                          .set("ranks", t.ranks)
+                          .set("share_of_alone", t.share_of_alone)
+                          .set("resident_bytes", t.resident_bytes));
+    return Json::object()
+        .set("framework", speed.framework)
+        .set("python", speed.python)
+        .set("measured", speed.measured)
+        .set("matmul", std::move(matmul))
+        .set("operator_s", speed.operator_s)
+        .set("memory_bytes_per_second", speed.memory_bytes_per_second)
+        .set("import_s", speed.import_s)
+        .set("all_reduce", std::move(reduce))
+        .set("together", std::move(together));
+}
+
+Result<FrameworkSpeed> read_framework(const Node& node) {
+    FrameworkSpeed speed{.framework = text_of(node, "framework"),
+                         .python = text_of(node, "python"),
+                         .measured = text_of(node, "measured"),
+                         .operator_s = number_of(node, "operator_s"),
+                         .import_s = number_of(node, "import_s"),
+                         .memory_bytes_per_second = number_of(node, "memory_bytes_per_second")};
+    each_of(node, "matmul", [&](const Node& m) {
+        speed.matmul.push_back({text_of(m, "precision"), count_of(m, "threads"), count_of(m, "hidden"),
+                                count_of(m, "tokens"), number_of(m, "flops_per_second")});
+    });
+    each_of(node, "all_reduce", [&](const Node& a) {
+        speed.all_reduce.push_back({count_of(a, "ranks"), number_of(a, "bytes"), number_of(a, "seconds")});
+    });
+    each_of(node, "together", [&](const Node& t) {
+        speed.together.push_back(
+            {count_of(t, "ranks"), number_of(t, "share_of_alone"), number_of(t, "resident_bytes")});
+    });
+    std::erase_if(speed.matmul, [](const MatmulRate& m) {
+        return !(m.flops_per_second > 0) || m.hidden < 1 || m.tokens < 1 || m.threads < 1;
+    });
+    std::erase_if(speed.all_reduce, [](const AllReduceTime& a) { return !(a.seconds > 0) || !(a.bytes > 0); });
+    std::erase_if(speed.together, [](const TogetherRate& t) { return !(t.share_of_alone > 0) || t.ranks < 1; });
+    if (speed.matmul.empty() || !(speed.operator_s > 0) || !(speed.memory_bytes_per_second > 0))
+        return Error(ErrorKind::not_found, "the kept measurement of the framework is not complete", {},
+                     "stoker bench cpu --framework");
+    return speed;
+}
+
+RankRates rates_of_rank(const FrameworkSpeed& speed, const std::string& precision, int ranks, int threads,
+                        double hidden, double tokens) {
+    RankRates rates{.memory_bytes_per_second = speed.memory_bytes_per_second, .operator_s = speed.operator_s};
+    // The most threads that were measured and are not more than there are: more of them are not trusted to be faster.
+    int measured = 0;
+    for (const MatmulRate& m : speed.matmul)
+        if (m.precision == precision && m.threads <= std::max(1, threads)) measured = std::max(measured, m.threads);
+    // Between the shapes by their distance, in doublings.
+    double weight = 0, sum = 0;
+    for (const MatmulRate& m : speed.matmul) {
+        if (m.precision != precision || m.threads != measured) continue;
+        const double dh = std::log2(std::max(1.0, hidden) / m.hidden), dt = std::log2(std::max(1.0, tokens) / m.tokens);
+        const double w = 1 / std::pow(0.05 + dh * dh + dt * dt, 1.5);
+        weight += w, sum += w / m.flops_per_second;  // times are what adds up
+    }
+    if (weight > 0) rates.flops_per_second = weight / sum;
+    // What others leave is between the two numbers of ranks that were measured around it.
+    double share = 1;
+    for (const TogetherRate& t : speed.together)
+        if (t.ranks <= ranks) share = t.share_of_alone;
+    rates.flops_per_second *= share;
+    rates.memory_bytes_per_second *= share;
+    if (ranks < 2) return rates;
+    double moved = 0, took = 0, smallest = 0;
+    int nearest = 0;
+    for (const AllReduceTime& a : speed.all_reduce)
+        if (a.ranks <= ranks) nearest = std::max(nearest, a.ranks);
+    for (const AllReduceTime& a : speed.all_reduce) {
+        if (a.ranks != nearest) continue;
+        if (a.bytes >= 1e6) moved += a.bytes * 2 * (a.ranks - 1) / a.ranks, took += a.seconds;  // bus bandwidth
+        if (smallest == 0 || a.seconds < smallest) smallest = a.seconds;
+    }
+    if (took > 0) rates.loopback_bytes_per_second = moved / took;
+    rates.loopback_latency_s = smallest / 2;
+    return rates;
+}
+
+Status save_framework(const std::string& path, const Machine& machine, const FrameworkSpeed& speed) {
+    return save_measurement(path, machine_key(machine), "framework", framework_json(speed));
+}
+
+Result<FrameworkSpeed> load_framework(const std::string& path, const Machine& machine) {
+    TRY(const Document document, read_measurements(path));
+    const Node* entry = document.root().find(machine_key(machine));
+    const Node* kept = entry != nullptr && entry->is_mapping() ? entry->find("framework") : nullptr;
+    if (kept == nullptr || !kept->is_mapping())
+        return Error(ErrorKind::not_found, "no framework has been measured on this machine", {},
+                     "stoker bench cpu --framework");
+    return read_framework(*kept);
+}
+
+void use_rates(const RankRates& rates, const FrameworkSpeed& speed, Catalog& catalog) {
+    const Provenance source{
+        fmt::format("measured on this machine with {}: stoker bench cpu --framework", speed.framework), speed.measured};
+    const auto set = [&](const char* name, double value) {
+        const Constant* published = catalog.constant(name);
+        if (published == nullptr || !(value > 0)) return;
+        Constant mine = *published;
+        mine.value = mine.low = mine.high = value;
+        mine.provenance = source;
+        catalog.replace_constant(std::move(mine));
+    };
+    // The rates of the node type are what was reached, not what the hardware could do.
+    if (rates.flops_per_second > 0) set("cpu_measured_matmul_fraction", 1);
+    if (rates.memory_bytes_per_second > 0) set("memory_efficiency", 1);
+    set("launch_us_cpu", 1e6 * rates.operator_s);
+    set("loopback_gb_s", rates.loopback_bytes_per_second / 1e9);
+    set("loopback_latency_us", 1e6 * rates.loopback_latency_s);
+}
+
+}  // namespace stoker

@@ -1,0 +1,59 @@
+// What a training framework makes of this machine's cores: measured by data/probe/torch_cpu.py, kept beside what stoker
+// bench cpu measured itself, and used instead of the published constants when a run on this machine is predicted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/this_machine.h"
+#include "catalog/catalog.h"
+
+namespace stoker {
+
+struct MatmulRate {
+    std::string precision;  // "fp32"
+    int threads = 1, hidden = 0, tokens = 0;
+    double flops_per_second = 0;  // of one process with so many threads
+};
+struct AllReduceTime {
+    int ranks = 0;
+    double bytes = 0, seconds = 0;
+};
+// Ranks that compute at once, a thread each.
+struct TogetherRate {
+    int ranks = 0;
+    double share_of_alone = 1;  // what is left of the rate that one has alone
+    double resident_bytes = 0;  // of a rank with the framework and its collectives, before a model
+};
+struct FrameworkSpeed {
+    std::string framework, python;  // "torch 1.13.0", "/usr/bin/python3"
+    std::string measured;           // day
+    std::vector<MatmulRate> matmul;
+    std::vector<AllReduceTime> all_reduce;
+    std::vector<TogetherRate> together;
+    double operator_s = 0, import_s = 0, memory_bytes_per_second = 0;  // of one thread
+};
+
+// Runs the probe, about a minute, or 15 seconds when quick. unavailable: no such Python, no torch in it, or it took
+// longer than 5 minutes.
+Result<FrameworkSpeed> measure_framework(const std::string& python, bool quick, const std::string& day);
+
+Json framework_json(const FrameworkSpeed& speed);
+Result<FrameworkSpeed> read_framework(const Node& node);
+Status save_framework(const std::string& path, const Machine& machine, const FrameworkSpeed& speed);
+// not_found when this machine has none.
+Result<FrameworkSpeed> load_framework(const std::string& path, const Machine& machine);
+
+// What a rank of a run reaches: rate of the shapes around hidden and tokens, with what the other ranks leave it.
+struct RankRates {
+    double flops_per_second = 0, memory_bytes_per_second = 0;
+    double loopback_bytes_per_second = 0, loopback_latency_s = 0;  // 0: one rank, or not measured
+    double operator_s = 0;
+};
+RankRates rates_of_rank(const FrameworkSpeed& speed, const std::string& precision, int ranks, int threads,
+                        double hidden, double tokens);
+
+// Puts them into a catalogue of the caller's in place of the published constants, each with its source.
+void use_rates(const RankRates& rates, const FrameworkSpeed& speed, Catalog& catalog);
+
+}  // namespace stoker

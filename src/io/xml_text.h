@@ -1,0 +1,26 @@
+// The little XML that object stores answer with: elements, text and the five entities. Attributes, comments and
+// processing instructions are passed over; a document type, which could define more, is refused.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stoker {
+
+struct XmlElement {
+    std::string name;  // without its namespace prefix
+    std::string text;  // of its own, entities replaced
+    std::vector<XmlElement> children;
+
+    const XmlElement* find(std::string_view child) const;
+    std::string_view text_of(std::string_view child) const;  // empty when there is none
+};
+
+// invalid: not well-formed, nested deeper than 32, or more than 100,000 elements.
+Result<XmlElement> parse_xml(std::string_view text);
+std::string xml_escaped(std::string_view text);
+
+}  // namespace stoker

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The end of `./dev demo`: plans a small language model, really trains it on this machine, kills one of its processes and the
-# server on the way, and shows that the result is the same. Leaves nothing behind.
+# server on the way, shows that the result is the same, holds it against its prediction, and lets `stoker explain` find a slow
+# loader. Leaves nothing behind.
 #   STOKER=build/release/stoker  STOKER_DEMO_LIMIT=900 (seconds, against hanging)  STOKER_DEMO_KEEP=1 (keeps the folder)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -142,6 +143,18 @@ echo "  weights sha256 $(digest_of "$run")"
 
 say "\$ stoker describe $run"
 timeout 20 "$stoker" describe "$run"
+say "\$ stoker explain $run"
+timeout 20 "$stoker" explain "$run"
+
+say "A quarter of it once more, with a loader that is too slow: 15 ms for each example"
+sed -e "s#folder: train-tiny#folder: $here/train-tiny#" -e 's/--steps, 160/--steps, 40/' -e 's/tokens: 327680/tokens: 81920/' \
+    -e 's/environment: {/environment: {TRAIN_READ_MS: 15, /' -e 's/^name: .*/name: starved/' "$here/tiny-gpt.yaml" >"$work/starved.yaml"
+starved=$(submit "$work/starved.yaml")
+wait_end "$starved"
+say "\$ stoker explain $starved"
+timeout 20 "$stoker" explain "$starved"
+timeout 20 "$stoker" explain "$starved" -o json | grep -q '"starved-input"' || die "explain did not find the slow loader"
+
 say "\$ stoker usage"
 timeout 20 "$stoker" usage
 

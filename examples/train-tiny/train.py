@@ -237,6 +237,8 @@ class Training:
         generator = torch.Generator().manual_seed(self.options.seed * 1_000_003 + step)
         starts = torch.randint(len(self.tokens) - size, (self.options.batch,), generator=generator)
         mine = starts[self.options.batch * RANK // WORLD:self.options.batch * (RANK + 1) // WORLD]
+        # For demonstrations: each example takes so long to arrive, as from a store that is too slow.
+        time.sleep(float(os.environ.get("TRAIN_READ_MS", "0")) / 1e3 * len(mine))
         return torch.stack([self.tokens[at:at + size + 1] for at in mine.tolist()])
 
     def do_step(self):

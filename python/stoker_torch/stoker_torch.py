@@ -15,20 +15,27 @@ step: rank 0 to that file, rank N to metrics.rank-N.jsonl beside it:
 
 wait_s        in next() of a torch DataLoader, or of input()
 allreduce_s   in calls of torch.distributed that wait (not in those with async_op), and in DistributedDataParallel the
-              all-reduce of the last bucket of gradients, which nothing hides
+              all-reduce of the last bucket of gradients, which nothing hides, and the broadcast of buffers
 checkpoint_s  in torch.save
 compute_s     the rest
 cpu_s         processor time of this process, for telling "slow" from "not running"
+Every few seconds a line also says how it computes, which `stoker explain` holds against the plan:
+param_bits    bits of most parameters; autocast_bits: of torch.autocast when it is on, else 0
+torch_threads computing threads; workers: of the DataLoader
+recomputed    parts of the model that torch.utils.checkpoint computes again in a step
+compiled      1 when torch.compile or torch.jit made the model's code
 """
 import atexit
 import functools
 import json
 import os
+import sys
 import threading
 import time
 
 __version__ = "0.1.0"
 _FLUSH_S = 0.5  # lines are written together: a slow disk must not slow the steps
+_FACTS_S = 3.0  # between lines that say how it computes
 # json.dumps would take four times as long.
 _LINE = ('{"step": %d, "time": %.3f, "step_s": %.6f, "wait_s": %.6f, "allreduce_s": %.6f, "checkpoint_s": %.6f, '
          '"compute_s": %.6f, "cpu_s": %.6f')
@@ -44,6 +51,7 @@ class _Recorder:
         self.thread = threading.get_ident()
         self.parts = {"wait_s": 0.0, "allreduce_s": 0.0, "checkpoint_s": 0.0}
         self.extra, self.depth, self.before_end = {}, 0, []
+        self.facts, self.told, self.recomputed = {}, None, 0
         self.began = self.flushed = time.perf_counter()
         self.cpu = time.process_time()
         atexit.register(self.flush)
@@ -61,6 +69,9 @@ class _Recorder:
         step = max(whole - parts["checkpoint_s"], 1e-9)
         compute = max(0.0, step - parts["wait_s"] - parts["allreduce_s"])
         extra = dict(self.extra, **extra) if extra else self.extra
+        if self.told is None or now - self.told > _FACTS_S:
+            self.told, extra = now, dict(extra, **self.tell_facts())
+        self.recomputed = 0
         self.lines.append((self.number, time.time(), step, parts["wait_s"], parts["allreduce_s"], parts["checkpoint_s"],
                            compute, cpu - self.cpu, extra))
         for name in parts:
@@ -68,6 +79,14 @@ class _Recorder:
         self.began, self.cpu = now, cpu
         if now - self.flushed > _FLUSH_S:
             self.flush()
+
+    def tell_facts(self):
+        import torch
+        facts = dict(self.facts, torch_threads=torch.get_num_threads(), recomputed=self.recomputed)
+        dynamo = sys.modules.get("torch._dynamo.utils")
+        if dynamo is not None and dynamo.counters["frames"].get("ok", 0) > 0:
+            facts["compiled"] = 1
+        return facts
 
     def flush(self):
         lines, self.lines, self.flushed = self.lines, [], time.perf_counter()
@@ -114,12 +133,69 @@ def _wrap(owner, name, part):
         setattr(owner, name, _timed(part, function))
 
 
+def _note(owner, name, note, static=False):
+    """Calls note(arguments) before the function, whatever it is given."""
+    function = getattr(owner, name, None)
+    if function is None:
+        return
+
+    @functools.wraps(function)
+    def wrapper(*arguments, **named):
+        if _recorder is not None:
+            note(arguments)
+        return function(*arguments, **named)
+
+    _wrapped.append((owner, name, owner.__dict__.get(name, function)))
+    setattr(owner, name, staticmethod(wrapper) if static else wrapper)
+
+
+def _note_loader(arguments):
+    if len(arguments) > 1:
+        _recorder.facts["workers"] = int(getattr(arguments[1], "num_workers", 0))
+
+
+def _note_autocast(arguments):
+    context = arguments[0]
+    if getattr(context, "_enabled", False):
+        _recorder.facts["autocast_bits"] = _bits(getattr(context, "fast_dtype", None)) or 16
+
+
+def _note_recompute(_):
+    _recorder.recomputed += 1
+
+
+def _bits(dtype):
+    """32 of torch.float32; 16 of torch.bfloat16; None of what is no floating-point type."""
+    name = str(dtype)
+    digits = "".join(each for each in name if each.isdigit())
+    return int(digits[:2]) if "float" in name and digits else None
+
+
+def _note_parameters(groups):
+    """Bits of the type that most parameters have; jit and torch.compile show in the types of modules."""
+    counts = {}
+    for group in groups:
+        for parameter in group["params"]:
+            bits = _bits(parameter.dtype)
+            if bits:
+                counts[bits] = counts.get(bits, 0) + parameter.numel()
+    if counts:
+        _recorder.facts["param_bits"] = max(counts, key=counts.get)
+        _recorder.facts.setdefault("autocast_bits", 0)
+
+
 def _wrap_torch():
     import torch
     import torch.distributed as dist
     from torch.utils.data import dataloader
 
     _wrap(dataloader._BaseDataLoaderIter, "__next__", "wait_s")
+    _note(dataloader._BaseDataLoaderIter, "__init__", _note_loader)
+    _note(torch.autocast, "__enter__", _note_autocast)
+    import torch.utils.checkpoint as recompute
+    _note(recompute.CheckpointFunction, "backward", _note_recompute, static=True)
+    _note(recompute, "_checkpoint_without_reentrant", _note_recompute)
+    _note(recompute, "_checkpoint_without_reentrant_generator", _note_recompute)
     _wrap(torch, "save", "checkpoint_s")
     if dist.is_available():
         for name in ("all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "broadcast", "reduce",
@@ -141,7 +217,13 @@ def attach(*objects, samples=None, tokens=None, first_step=0):
     for name, value in (("samples", samples), ("tokens", tokens)):
         if value is not None:
             _recorder.extra[name] = value
+    _recorder.facts.setdefault("compiled", 0)
     for each in objects:
+        inner = getattr(each, "module", each)
+        if type(inner).__name__ in ("OptimizedModule", "RecursiveScriptModule", "TopLevelTracedModule"):
+            _recorder.facts["compiled"] = 1
+        if hasattr(each, "param_groups"):
+            _note_parameters(each.param_groups)
         if hasattr(each, "register_comm_hook") and hasattr(each, "process_group"):
             _attach_ddp(each)
         elif hasattr(each, "step") and hasattr(each, "param_groups"):
@@ -171,6 +253,8 @@ def _attach_ddp(model):
     of the host says nothing about that, so there it is left out."""
     import torch.distributed as dist
 
+    # Before each forward pass it broadcasts buffers such as those of batch norm: there a rank waits for one that is late.
+    _wrap(model, "_sync_buffers", "allreduce_s")
     last = [0.0, 0.0]  # when the all-reduce of the last bucket began and ended
 
     def hook(_, bucket):

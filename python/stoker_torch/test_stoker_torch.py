@@ -105,6 +105,38 @@ class Tests(unittest.TestCase):
             self.assertAlmostEqual(line["samples_per_s"] * line["step_s"], 2, places=2)
         self.assertEqual([line["step"] for line in lines if line["checkpoint_s"] > 0], [6])
 
+    def test_it_says_how_it_computes(self):
+        from torch.utils.checkpoint import checkpoint
+
+        model, optimizer = small_training()
+        inner, _ = small_training()
+        backward = torch.utils.checkpoint.CheckpointFunction.__dict__["backward"]
+        stoker_torch.attach(model, optimizer)
+        stoker_torch._FACTS_S, before = 0, stoker_torch._FACTS_S
+        try:
+            one_step(model, optimizer, torch.ones(4, 64))
+            for reentrant in (True, False):
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    item = torch.ones(4, 64, requires_grad=True)
+                    checkpoint(inner, item, use_reentrant=reentrant).float().square().mean().backward()
+                optimizer.step()
+            for _ in zip(range(1), torch.utils.data.DataLoader([torch.ones(64)] * 4, num_workers=0)):
+                optimizer.step()
+        finally:
+            stoker_torch._FACTS_S = before
+            stoker_torch.detach()
+        first, *others = lines_of(self.path)
+        self.assertEqual((first["param_bits"], first["autocast_bits"], first["recomputed"], first["compiled"]), (32, 0, 0, 0))
+        self.assertEqual(first["torch_threads"], torch.get_num_threads())
+        self.assertEqual([line["recomputed"] for line in others], [1, 1, 0])
+        self.assertEqual([line["autocast_bits"] for line in others], [16, 16, 16])
+        self.assertEqual(others[-1]["workers"], 0)
+        self.assertIs(torch.utils.checkpoint.CheckpointFunction.__dict__["backward"], backward)
+
+    def test_bits_of_types(self):
+        self.assertEqual([stoker_torch._bits(each) for each in (torch.float32, torch.bfloat16, torch.float64, torch.int8, None)],
+                         [32, 16, 64, None, None])
+
     def test_other_loaders_and_loops(self):
         stoker_torch.attach(first_step=100)
 

@@ -72,17 +72,16 @@ PredictionSpec spec_from(const Candidate& candidate, const LocalTraining& local,
     const auto& [workload, catalog, calibrations, place] = local;
     const Prediction& p = candidate.prediction;
     PredictionSpec spec;
-    spec.place = place;
     StepParts parts = parts_of(p.seconds);
-    spec.published_memory_bytes = p.memory_bytes.mid;
+    PublishedSpec published{.place = place, .memory_bytes = p.memory_bytes.mid};
     if (const auto learnt = calibrations.find("this-machine"); learnt != calibrations.end()) {
         const Calibration& c = learnt->second;
         parts = {parts.compute_s / c.factor[0], parts.other_s / c.factor[1], parts.exchange_s / c.factor[2]};
-        spec.published_memory_bytes /= c.memory_factor;
-        spec.calibrated_on = static_cast<std::int64_t>(c.points);
+        published.memory_bytes /= c.memory_factor;
+        published.calibrated_on = static_cast<std::int64_t>(c.points);
     }
-    spec.published_compute_s = parts.compute_s, spec.published_other_s = parts.other_s;
-    spec.published_exchange_s = parts.exchange_s;
+    published.compute_s = parts.compute_s, published.other_s = parts.other_s, published.exchange_s = parts.exchange_s;
+    spec.published = std::move(published);
     spec.machine = "this-machine";
     spec.nodes = 1;
     spec.layout = fmt::format("data parallel over {} rank{}", ranks, ranks == 1 ? "" : "s");
@@ -104,6 +103,15 @@ PredictionSpec spec_from(const Candidate& candidate, const LocalTraining& local,
     spec.mfu = p.mfu;
     spec.bottleneck = to_string(p.bottleneck);
     spec.catalogue = catalog.version;
+    // Only what the file says: what was assumed is not held against the program.
+    if (workload.at.contains("precision")) {
+        const Precision precision = workload.precision;
+        const bool whole = precision == Precision::fp32 || precision == Precision::tf32;
+        if (whole || precision == Precision::fp16 || precision == Precision::bf16)
+            spec.precision_bits = whole ? 32 : 16;
+    }
+    spec.recompute = candidate.layout.recompute != Recompute::none;
+    if (workload.at.contains("compiled")) spec.compiled = workload.compiled;
     return spec;
 }
 
@@ -183,7 +191,8 @@ std::string prediction_text(const PredictionSpec& p, int ranks) {
         text += fmt::format(", {:.0f} steps in {} ({} - {})", p.steps, time(p.run_s), time(p.run_low_s),
                             time(p.run_high_s));
     if (p.cost_microusd > 0) text += ", " + format_usd(Usd::micro(p.cost_microusd));
-    if (p.calibrated_on > 0) text += fmt::format(", calibrated on {} runs here", p.calibrated_on);
+    if (p.published && p.published->calibrated_on > 0)
+        text += fmt::format(", calibrated on {} runs here", p.published->calibrated_on);
     std::vector<PredictedTerm> terms = p.step_terms;
     std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
     double rest = 0;

@@ -1,5 +1,6 @@
 // What is known about a run, for rules that say why it is slower than planned. Everything may be absent; a rule that
-// lacks what it needs is silent. Nothing here reads anything: it is filled from series, specification and prediction.
+// lacks what it needs is silent. Nothing here reads anything: it is filled from series, specification and prediction
+// (collect.h).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stoker {
@@ -16,28 +18,57 @@ struct MeasureSpread {
     double mean = 0, median = 0, low = 0, high = 0;  // low and high: 10 % and 90 % of the values
     std::size_t count = 0;
 };
-MeasureSpread spread_of(std::vector<double> values);
+// Each value with its weight, such as the number of steps that it is the mean of.
+MeasureSpread weighted_spread(std::vector<std::pair<double, double>> values);
+MeasureSpread spread_of(const std::vector<double>& values);
 
 struct RankEvidence {
     int rank = 0;
-    std::map<std::string, MeasureSpread, std::less<>> measures;  // by the names of measures() in watch.h
+    // In the steady state, by the names of measures() in watch.h; what the program tells of itself
+    // (python/stoker_torch) has the names of its lines. "allreduce_min_s": the shortest of each second, which waits for
+    // nobody.
+    std::map<std::string, MeasureSpread, std::less<>> measures;
+    std::map<std::string, MeasureSpread, std::less<>> afterwards;  // since the last step, when that is long ago
+    double steps = 0;                                              // that were seen, warm-up included
     const MeasureSpread* find(std::string_view name) const;
     std::optional<double> mean(std::string_view name) const;
+    std::optional<double> after(std::string_view name) const;
 };
 
 struct Planned {
     std::optional<double> step_s, step_low_s, step_high_s;  // the 80 % interval
     std::optional<double> wait_s, collectives_s, memory_bytes;
-    std::optional<double> processors;  // of a rank
+    std::optional<double> processors;      // of a rank, that it asks for
+    std::optional<double> tokens;          // of a step of a rank
+    std::optional<int> precision_bits;     // of the arithmetic: 32, 16
+    std::optional<bool> recompute;         // activations are computed again
+    std::optional<bool> compiled;          // torch.compile or the like
+    std::optional<double> threads;         // OMP_NUM_THREADS of its environment
+    std::optional<std::string> interface;  // GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME of its environment
+    bool checkpoints = false;
+};
+
+// Which steps count. The first ones load code, fill caches and choose kernels; they are no measure of the rest.
+struct SteadyState {
+    double from_s = 0, to_s = 0;              // wall clock; to: the last step
+    double steps = 0;                         // of one rank, in it
+    double warm_up_steps = 0, warm_up_s = 0;  // before it, and what they took
+    std::optional<double> all_step_s;         // mean of all steps, warm-up included
 };
 
 struct Evidence {
     std::vector<RankEvidence> ranks;
     Planned planned;
+    std::optional<SteadyState> steady;   // none: too few steps
+    std::optional<double> silent_s;      // since the last step, of a run that should go on
+    std::optional<double> machine_cpus;  // processors of the machine
+
     // Time of a step without its checkpoints; median over ranks.
     std::optional<double> step_s() const;
     // The mean of a measure over the ranks that have it.
     std::optional<double> mean(std::string_view name) const;
+    // The rank with the largest mean of a measure.
+    const RankEvidence* worst(std::string_view name) const;
 };
 
 // What a rule found. `cost_s` is its part of a step, as far as it can be told; the gain of the fix is at most that.
@@ -46,8 +77,10 @@ struct Finding {
     std::string what;                   // one line
     std::vector<std::string> evidence;  // figures with units
     double cost_s = 0;
-    std::string fix;
+    std::string fix;  // a command, or the line to change
     std::optional<int> rank;
+    bool stops = false;  // nothing goes on, or will not for long: told first
+    bool aside = false;  // it is no part of a step in the steady state: told last
 };
 struct CauseVerdict {
     enum class Kind : std::uint8_t { silent, ruled_out, found } kind = Kind::silent;
@@ -62,15 +95,26 @@ struct CauseRule {
 const std::vector<CauseRule>& cause_rules();
 
 struct Explanation {
-    std::vector<Finding> findings;  // the dearest first
+    std::vector<Finding> findings;  // what stops the run, then the dearest first
     std::vector<std::pair<std::string_view, std::string>> ruled_out, not_known;
 };
 Explanation explain_gap(const Evidence& evidence);
 
-CauseVerdict judge_starved_input(const Evidence& evidence);
-CauseVerdict judge_cpu_limit(const Evidence& evidence);
+CauseVerdict judge_hung_collective(const Evidence& evidence);
+CauseVerdict judge_disk_full(const Evidence& evidence);
 CauseVerdict judge_memory_pressure(const Evidence& evidence);
+CauseVerdict judge_cpu_limit(const Evidence& evidence);
+CauseVerdict judge_noisy_neighbour(const Evidence& evidence);
+CauseVerdict judge_starved_input(const Evidence& evidence);
+CauseVerdict judge_slow_link(const Evidence& evidence);
+CauseVerdict judge_wrong_interface(const Evidence& evidence);
 CauseVerdict judge_straggler(const Evidence& evidence);
+CauseVerdict judge_disk_slow(const Evidence& evidence);
 CauseVerdict judge_checkpoint_stalls(const Evidence& evidence);
+CauseVerdict judge_other_precision(const Evidence& evidence);
+CauseVerdict judge_batch_smaller(const Evidence& evidence);
+CauseVerdict judge_recompute_on(const Evidence& evidence);
+CauseVerdict judge_eager_not_compiled(const Evidence& evidence);
+CauseVerdict judge_warm_up(const Evidence& evidence);
 
 }  // namespace stoker

@@ -23,14 +23,43 @@ Evidence healthy() {
                                    {"compute_s", at(0.178)},
                                    {"wait_s", at(0.002)},
                                    {"allreduce_s", at(0.02)},
+                                   {"allreduce_min_s", at(0.012)},
                                    {"checkpoint_s", at(0.001)},
                                    {"cpu", at(0.98)},
                                    {"run_wait", at(0.05)},
                                    {"throttled", at(0)},
                                    {"major_faults", at(0.1)},
                                    {"swap", at(0)},
-                                   {"threads", at(4)}}});
-    evidence.planned = {.step_s = 0.2, .step_low_s = 0.17, .step_high_s = 0.23, .wait_s = 0.002};
+                                   {"threads", at(4)},
+                                   {"foreign_cpu", at(0.1)},
+                                   {"steal", at(0)},
+                                   {"disk_free", at(9e9)},
+                                   {"disk_write", at(1e6)},
+                                   {"blocked", at(0)},
+                                   {"net_loopback", at(2e7)},
+                                   {"net_sent", at(1e3)},
+                                   {"tokens", at(1024)},
+                                   {"param_bits", at(32)},
+                                   {"autocast_bits", at(0)},
+                                   {"recomputed", at(0)},
+                                   {"compiled", at(0)},
+                                   {"torch_threads", at(1)}},
+                                  {},
+                                  100});
+    evidence.machine_cpus = 4;
+    evidence.silent_s = 1;
+    evidence.steady = SteadyState{.from_s = 10, .to_s = 30, .steps = 100, .all_step_s = 0.201};
+    evidence.planned = {.step_s = 0.2,
+                        .step_low_s = 0.17,
+                        .step_high_s = 0.23,
+                        .wait_s = 0.002,
+                        .collectives_s = 0.01,
+                        .processors = 1,
+                        .tokens = 1024,
+                        .precision_bits = 32,
+                        .recompute = false,
+                        .compiled = false,
+                        .interface = "lo"};
     return evidence;
 }
 
@@ -91,9 +120,50 @@ TEST(Causes, AQuotaAndACrowdAreFound) {
     for (RankEvidence& rank : crowd.ranks) {
         rank.measures["run_wait"] = at(3);
         rank.measures["threads"] = at(16);
+        rank.measures["torch_threads"] = at(8);
     }
     EXPECT_EQ(first_cause(crowd), "cpu-limit");
-    EXPECT_NEAR(explain_gap(crowd).findings.front().cost_s, 0.2 * 0.7538, 1e-3);
+    EXPECT_NEAR(explain_gap(crowd).findings.front().cost_s, 0.178 * 0.7538, 1e-3);  // of several threads
+    EXPECT_NE(explain_gap(crowd).findings.front().fix.find("OMP_NUM_THREADS"), std::string::npos);
+    for (RankEvidence& rank : crowd.ranks) {
+        rank.measures["cpus_allowed"] = at(1);
+        rank.measures["first_cpu"] = at(0);
+    }
+    EXPECT_NE(explain_gap(crowd).findings.front().what.find("affinity"), std::string::npos);
+    for (RankEvidence& rank : crowd.ranks) rank.measures["foreign_cpu"] = at(2);  // whoever else is there
+    EXPECT_EQ(first_cause(crowd), "cpu-limit");
+    // Waiting for others is their doing; what one rank alone waits is told of that rank.
+    crowd = healthy();
+    for (RankEvidence& rank : crowd.ranks) {
+        rank.measures["run_wait"] = at(0.45);
+        rank.measures["cpu"] = at(0.5);
+        rank.measures["foreign_cpu"] = at(2);
+    }
+    EXPECT_EQ(first_cause(crowd), "noisy-neighbour");
+    for (RankEvidence& rank : crowd.ranks) {  // they wait so long that more are ready than fit, and hardly run at all
+        rank.measures["run_wait"] = at(2.7);
+        rank.measures["cpu"] = at(0.2);
+    }
+    EXPECT_EQ(first_cause(crowd), "noisy-neighbour");
+    EXPECT_EQ(explain_gap(crowd).findings.size(), 1u);
+    for (RankEvidence& rank : crowd.ranks) {
+        rank.measures["run_wait"] = at(0.45);
+        rank.measures["cpu"] = at(0.5);
+    }
+    crowd.ranks[0].measures["run_wait"] = at(0.05);
+    EXPECT_EQ(first_cause(crowd), "");
+    crowd.ranks[1].measures["compute_s"] = at(0.3);
+    EXPECT_EQ(first_cause(crowd), "straggler");
+    // A quota that stops a rank is waiting as well, and nobody else's doing.
+    for (RankEvidence& rank : quota.ranks) {
+        rank.measures["run_wait"] = at(0.8);
+        rank.measures["foreign_cpu"] = at(2);
+    }
+    EXPECT_EQ(first_cause(quota), "cpu-limit");
+    EXPECT_EQ(explain_gap(quota).findings.size(), 1u);
+    Evidence idle = healthy();
+    idle.planned.processors = 4;
+    EXPECT_EQ(first_cause(idle), "cpu-limit");
 }
 
 TEST(Causes, SwapAndALimitThatIsReachedAreFound) {
@@ -139,6 +209,97 @@ TEST(Causes, CheckpointStallsAndTheDearestFirst) {
     ASSERT_EQ(both.findings.size(), 2u);
     EXPECT_EQ(both.findings[0].cause, "starved-input");
     EXPECT_EQ(both.findings[1].cause, "checkpoint-stalls");
+}
+
+TEST(Causes, ASlowLinkIsNoLateRank) {
+    Evidence slow = healthy();
+    for (RankEvidence& rank : slow.ranks) {
+        rank.measures["allreduce_s"] = at(0.15);
+        rank.measures["allreduce_min_s"] = at(0.14);
+        rank.measures["step_s"] = at(0.33);
+    }
+    EXPECT_EQ(first_cause(slow), "slow-link");
+    EXPECT_NEAR(explain_gap(slow).findings.front().cost_s, 0.13, 0.01);
+    slow.ranks[1].measures["allreduce_min_s"] = at(0.01);  // this one never waits: the other is waited for
+    EXPECT_EQ(first_cause(slow), "");
+    Evidence elsewhere = healthy();
+    for (RankEvidence& rank : elsewhere.ranks) rank.measures["net_sent"] = at(1e9);
+    EXPECT_EQ(first_cause(elsewhere), "wrong-interface");
+}
+
+TEST(Causes, WhatThePlanDidNotHaveIsTold) {
+    const auto with = [](const char* name, double value) {
+        Evidence evidence = healthy();
+        for (RankEvidence& rank : evidence.ranks) rank.measures[name] = at(value);
+        return first_cause(evidence);
+    };
+    EXPECT_EQ(with("tokens", 512), "batch-smaller");
+    EXPECT_EQ(with("tokens", 1010), "");
+    EXPECT_EQ(with("autocast_bits", 16), "other-precision");
+    EXPECT_EQ(with("recomputed", 4), "recompute-on");
+    Evidence eager = healthy();
+    eager.planned.compiled = true;
+    EXPECT_EQ(first_cause(eager), "eager-not-compiled");
+    eager.planned = {};
+    EXPECT_EQ(first_cause(eager), "");
+}
+
+TEST(Causes, AHangIsTheFirstThingTold) {
+    Evidence hung = healthy();
+    hung.silent_s = 40;
+    for (RankEvidence& rank : hung.ranks) {
+        rank.measures["wait_s"] = at(0.1);
+        rank.afterwards = {{"cpu", at(0.01)}};
+    }
+    EXPECT_EQ(first_cause(hung), "hung-collective");
+    EXPECT_FALSE(explain_gap(hung).findings.front().rank);
+    hung.ranks[1].afterwards["stopped"] = at(1);
+    EXPECT_EQ(explain_gap(hung).findings.front().rank, 1);
+    hung.ranks[1].afterwards["cpu"] = at(1);  // it computes: an evaluation, say
+    EXPECT_EQ(first_cause(hung), "starved-input");
+}
+
+TEST(Causes, DisksThatAreFullOrSlow) {
+    Evidence full = healthy();
+    full.ranks[1].measures["disk_free"] = at(1e6);
+    EXPECT_EQ(first_cause(full), "disk-full");
+    Evidence slow = healthy();
+    for (RankEvidence& rank : slow.ranks) {
+        rank.measures["checkpoint_s"] = {.mean = 0.05, .median = 0, .low = 0, .high = 0, .count = 100};
+        rank.measures["blocked"] = at(0.3);
+    }
+    EXPECT_EQ(first_cause(slow), "disk-slow");
+    // Much was written meanwhile: the checkpoints are large, and the disk is not to blame.
+    for (RankEvidence& rank : slow.ranks) rank.measures["disk_write"] = at(1e8);
+    EXPECT_EQ(first_cause(slow), "checkpoint-stalls");
+}
+
+TEST(Causes, FirstStepsAreNoMeasure) {
+    Evidence slow = healthy();
+    slow.steady->warm_up_steps = 5;
+    slow.steady->warm_up_s = 6;
+    slow.steady->all_step_s = 0.25;
+    EXPECT_EQ(first_cause(slow), "warm-up");
+    slow.steady->warm_up_s = 1.5;
+    EXPECT_EQ(first_cause(slow), "");
+}
+
+TEST(Causes, ARankThatIsStarvedIsNoStragglerFirst) {
+    Evidence evidence = healthy();
+    evidence.ranks[1].measures["wait_s"] = at(0.05);
+    evidence.ranks[1].measures["compute_s"] = at(0.3);
+    const Explanation all = explain_gap(evidence);
+    ASSERT_EQ(all.findings.size(), 2u);
+    EXPECT_EQ(all.findings[0].cause, "starved-input");
+    EXPECT_EQ(all.findings[1].cause, "straggler");
+}
+
+TEST(Thresholds, SayWhatTheyWereSetOn) {
+    ASSERT_FALSE(cause_thresholds().empty());
+    for (const CauseThreshold& each : cause_thresholds()) {
+        EXPECT_GT(each.value, 0) << each.name;
+        EXPECT_FALSE(each.unit.empty() || each.set_on.empty()) << each.name;
+    }
 }
 
 TEST(MeasureSpread, IsThatOfTheValues) {

@@ -85,6 +85,18 @@ ProcStatus parse_proc_status(std::string_view text) {
         if (key == "VmHWM") kilobytes(status.peak_bytes);
         if (key == "RssAnon") kilobytes(status.anonymous_bytes);
         if (key == "VmSwap") kilobytes(status.swap_bytes);
+        if (key == "Cpus_allowed_list") {
+            int count = 0;
+            for (const std::string_view part : split(words[0], ',')) {
+                const std::size_t dash = part.find('-');
+                const auto first = number_of(part.substr(0, dash));
+                const auto last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1));
+                if (first && count == 0) status.first_cpu = static_cast<int>(*first);
+                if (first && last && *last >= *first && *last < 1'000'000)
+                    count += static_cast<int>(*last - *first) + 1;
+            }
+            if (count > 0) status.cpus_allowed = count;
+        }
         if (key == "voluntary_ctxt_switches") status.voluntary_switches = counter_of(words[0]);
         if (key == "nonvoluntary_ctxt_switches") status.involuntary_switches = counter_of(words[0]);
     }
@@ -98,6 +110,31 @@ std::optional<ProcIo> parse_proc_io(std::string_view text) {
                   .write_bytes = *written,
                   .read_calls = flat_value(text, "syscr:").value_or(0),
                   .call_read_bytes = flat_value(text, "rchar:").value_or(0)};
+}
+
+std::optional<MachineStat> parse_machine_stat(std::string_view text) {
+    MachineStat stat;
+    bool whole = false;
+    for (const std::string_view line : split_lines(text)) {
+        if (!line.starts_with("cpu")) break;
+        const auto words = split_words(line);
+        if (words[0] != "cpu") {
+            ++stat.cpus;
+            continue;
+        }
+        // user nice system idle iowait irq softirq steal; guests are counted in user.
+        if (words.size() < 9) return std::nullopt;
+        for (const std::size_t at : {1, 2, 3, 6, 7}) {
+            const auto ticks = number_of(words[at]);
+            if (!ticks || *ticks < 0 || *ticks > (std::int64_t{1} << 60)) return std::nullopt;
+            stat.busy_ticks += *ticks;
+        }
+        const auto steal = number_of(words[8]);
+        if (!steal || *steal < 0) return std::nullopt;
+        stat.steal_ticks = *steal;
+        whole = true;
+    }
+    return whole ? std::optional(stat) : std::nullopt;
 }
 
 std::optional<std::int64_t> parse_run_wait_ns(std::string_view text) {

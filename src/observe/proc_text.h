@@ -28,6 +28,7 @@ struct ProcStatus {
     char state = 0;
     std::optional<std::int64_t> peak_bytes, anonymous_bytes, swap_bytes;
     std::optional<std::int64_t> voluntary_switches, involuntary_switches;
+    std::optional<int> cpus_allowed, first_cpu;  // how many processors its affinity allows, and the first of them
 };
 ProcStatus parse_proc_status(std::string_view text);
 
@@ -39,6 +40,14 @@ std::optional<ProcIo> parse_proc_io(std::string_view text);
 
 // /proc/PID/task/TID/schedstat, second field: nanoseconds ready to run but without a processor.
 std::optional<std::int64_t> parse_run_wait_ns(std::string_view text);
+
+// The first line of /proc/stat: the whole machine, in ticks. Busy: whatever is not idle, not waiting for a disk and not
+// taken by the hypervisor.
+struct MachineStat {
+    std::int64_t busy_ticks = 0, steal_ticks = 0;
+    int cpus = 0;
+};
+std::optional<MachineStat> parse_machine_stat(std::string_view text);
 
 // /proc/PID/net/dev: the network namespace, the loopback device apart.
 struct NetBytes {

@@ -172,5 +172,29 @@ TEST(ProcText, SurvivesDamage) {
     }
 }
 
+// Who else computes on the machine is known from one line, of every kernel's length.
+TEST(MachineStat, CountsWhatIsNotIdle) {
+    const auto stat = parse_machine_stat("cpu  100 5 20 1000 50 3 2 7 40 0\ncpu0 1 2 3\ncpu1 1 2 3\nintr 5\n");
+    ASSERT_TRUE(stat);
+    EXPECT_EQ(stat->busy_ticks, 130);
+    EXPECT_EQ(stat->steal_ticks, 7);
+    EXPECT_EQ(stat->cpus, 2);
+    EXPECT_FALSE(parse_machine_stat("cpu  1 2 3\n"));
+    EXPECT_FALSE(parse_machine_stat("cpu  -1 5 20 1000 50 3 2 7\n"));
+    EXPECT_FALSE(parse_machine_stat(""));
+}
+
+TEST(ProcStatus, CountsTheProcessorsOfAnAffinity) {
+    const auto allowed = [](const std::string& list) {
+        const ProcStatus status = parse_proc_status("State:\tR (running)\nCpus_allowed_list:\t" + list + "\n");
+        return std::pair(status.cpus_allowed.value_or(-1), status.first_cpu.value_or(-1));
+    };
+    EXPECT_EQ(allowed("0-3"), std::pair(4, 0));
+    EXPECT_EQ(allowed("2"), std::pair(1, 2));
+    EXPECT_EQ(allowed("1,4-5,8"), std::pair(4, 1));
+    EXPECT_EQ(allowed("x").first, -1);
+    EXPECT_EQ(allowed("5-1").first, -1);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -60,6 +60,7 @@ enum : int { kTimes, kIo, kThread };
 ProcessTable ProcessTable::scan(const ProcRoots& roots) {
     ProcessTable table;
     table.network_ = parse_net_dev(read_kernel_file(roots.proc + "/self/net/dev"));
+    table.machine_ = parse_machine_stat(read_kernel_file(roots.proc + "/stat", 1 << 17));
     each_number_in(roots.proc, [&](pid_t pid) {
         const auto stat = parse_proc_stat(read_kernel_file(roots.proc + "/" + std::to_string(pid) + "/stat", 4096));
         if (stat && stat->pid == pid) {
@@ -188,6 +189,7 @@ std::optional<ProcessSample> RankSampler::sample(const ProcessTable& table, std:
     ++count_;
     if (look_at_threads) {
         blocked_ = 0;
+        cpus_allowed_.reset();
         threads_left_ = options_.max_threads;
     }
 
@@ -198,6 +200,7 @@ std::optional<ProcessSample> RankSampler::sample(const ProcessTable& table, std:
     for (const ProcStat& member : members) {
         sample.threads += static_cast<int>(std::clamp<std::int64_t>(member.threads, 0, 1'000'000));
         if (member.state == 'D' && !look_at_threads) ++sample.blocked;
+        if (member.state == 'T' || member.state == 't') ++sample.stopped;
         sample.rss_bytes += std::max<std::int64_t>(0, member.rss_pages) * kPageBytes;
         grow({member.pid, kTimes}, member.start_ticks, times_,
              {member.user_ticks, member.system_ticks, member.minor_faults, member.major_faults});
@@ -206,6 +209,10 @@ std::optional<ProcessSample> RankSampler::sample(const ProcessTable& table, std:
         if (look_at_threads) {
             const ProcStatus status = parse_proc_status(read_kernel_file(place + "/status"));
             peak_ = std::max(peak_, status.peak_bytes.value_or(0));
+            if (status.cpus_allowed && (!cpus_allowed_ || *status.cpus_allowed < *cpus_allowed_)) {
+                cpus_allowed_ = status.cpus_allowed;
+                first_cpu_ = status.first_cpu;
+            }
             add(sample.anonymous_bytes, status.anonymous_bytes);
             add(sample.swap_bytes, status.swap_bytes);
             add_threads(member.pid, member.start_ticks);
@@ -215,6 +222,10 @@ std::optional<ProcessSample> RankSampler::sample(const ProcessTable& table, std:
                  {io->read_bytes, io->write_bytes, io->read_calls, io->call_read_bytes});
     }
     if (look_at_threads) sample.blocked = blocked_;
+    if (look_at_threads) {
+        sample.cpus_allowed = cpus_allowed_;
+        sample.first_cpu = first_cpu_;
+    }
     peak_ = std::max(peak_, sample.rss_bytes);
     sample.peak_bytes = peak_;
     sample.user_s = static_cast<double>(times_[0]) / kTicksPerSecond;

@@ -27,9 +27,11 @@ public:
     std::vector<ProcStat> tree(pid_t root, std::uint64_t start_ticks) const;
     std::size_t size() const { return processes_.size(); }
     const std::optional<NetBytes>& network() const { return network_; }  // of our own namespace
+    const std::optional<MachineStat>& machine() const { return machine_; }
 
 private:
     std::optional<NetBytes> network_;
+    std::optional<MachineStat> machine_;
     std::unordered_map<pid_t, ProcStat> processes_;
     std::unordered_map<pid_t, std::vector<pid_t>> children_;
 };
@@ -37,8 +39,10 @@ private:
 // Counters only grow while the sampler lives: what ended keeps counting with what it had. A value that could not be
 // read is absent, never 0.
 struct ProcessSample {
-    std::int64_t at_us = 0;                       // monotonic
-    int processes = 0, threads = 0, blocked = 0;  // blocked: threads that wait for a device (state D)
+    std::int64_t at_us = 0;  // monotonic
+    // blocked: threads that wait for a device (state D); stopped: processes that a signal stopped (state T)
+    int processes = 0, threads = 0, blocked = 0, stopped = 0;
+    std::optional<int> cpus_allowed, first_cpu;  // by the affinity of the process that has the fewest
     double user_s = 0, system_s = 0;
     std::int64_t minor_faults = 0, major_faults = 0;
     // Of all threads; looked at less often than the rest (SampleOptions), and absent in between.
@@ -94,6 +98,7 @@ private:
     std::vector<std::int64_t> times_, io_, waits_, switches_;  // totals
     std::size_t threads_left_ = 0;
     int blocked_ = 0;
+    std::optional<int> cpus_allowed_, first_cpu_;
     std::int64_t peak_ = 0;
     CgroupChain cpu_;     // those with a limit alone
     std::string memory_;  // the folder with the tightest limit

@@ -1,6 +1,8 @@
 #include "observe/watch.h"
 
+#include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -68,6 +70,13 @@ const std::vector<MeasureInfo>& measures() {
         {"processes", "", "of the rank"},
         {"threads", "", "of the rank"},
         {"blocked", "", "threads that wait for a device (state D)"},
+        {"stopped", "", "processes that a signal stopped (state T); left out when there are none"},
+        {"cpus_allowed", "", "processors that the affinity allows"},
+        {"first_cpu", "", "the first of them"},
+        {"foreign_cpu", "cores", "used on the machine by what is no rank of the run"},
+        {"steal", "cores", "taken from the machine by its hypervisor"},
+        {"machine_cpus", "", "processors of the machine"},
+        {"disk_free", "bytes", "least room where the run writes"},
     };
     return all;
 }
@@ -92,6 +101,9 @@ std::vector<std::pair<std::string_view, double>> measures_of(const ProcessSample
     out.emplace_back("processes", now.processes);
     out.emplace_back("threads", now.threads);
     out.emplace_back("blocked", now.blocked);
+    if (now.stopped > 0) out.emplace_back("stopped", now.stopped);
+    put("cpus_allowed", now.cpus_allowed);
+    put("first_cpu", now.first_cpu);
     put("swap", now.swap_bytes);
     put("memory_used", now.memory_used_bytes);
     put("memory_limit", now.memory_limit_bytes);
@@ -147,6 +159,8 @@ struct Observer::Shared {
     std::map<RankKey, Watched> watched;
     std::set<std::string> runs;
     double tidied_s = 0;
+    std::optional<MachineStat> machine;  // at the last look
+    std::int64_t machine_us = 0;
 
     double wall_s() const { return options.wall_s ? options.wall_s() : static_cast<double>(wall_clock_us()) / 1e6; }
 
@@ -210,12 +224,48 @@ struct Observer::Shared {
         one.first = false;
     }
 
+    static std::optional<double> room_of(const WatchedRank& rank) {
+        std::optional<double> least;
+        for (const std::string& folder : rank.folders) {
+            struct statvfs status {};
+            if (::statvfs(folder.c_str(), &status) != 0) continue;
+            const double room = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+            least = std::min(least.value_or(room), room);
+        }
+        return least;
+    }
+
+    // Who else uses the machine, and where it writes: told by one rank of each run, since it is the same for all.
+    void tell_machine(const ProcessTable& table, std::int64_t at_us, double now_s,
+                      const std::map<std::string, double>& used) {
+        const std::optional<MachineStat> before = machine;
+        const double seconds = static_cast<double>(at_us - machine_us) / 1e6;
+        machine = table.machine();
+        machine_us = at_us;
+        if (!before || !machine || seconds <= 0 || machine->busy_ticks < before->busy_ticks) return;
+        const auto cores = [&](std::int64_t ticks) {
+            return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)) / seconds;
+        };
+        const double busy = cores(machine->busy_ticks - before->busy_ticks);
+        const double steal = cores(std::max<std::int64_t>(0, machine->steal_ticks - before->steal_ticks));
+        std::set<std::string> told;
+        for (const auto& [key, one] : watched) {
+            const auto own = used.find(one.rank.run);
+            if (one.gone || own == used.end() || !told.insert(one.rank.run).second) continue;
+            keep(one.rank, one.rank.rank, "foreign_cpu", now_s, std::max(0.0, busy - own->second), nullptr);
+            keep(one.rank, one.rank.rank, "steal", now_s, steal, nullptr);
+            keep(one.rank, one.rank.rank, "machine_cpus", now_s, machine->cpus, nullptr);
+            if (const auto room = room_of(one.rank)) keep(one.rank, one.rank.rank, "disk_free", now_s, *room, nullptr);
+        }
+    }
+
     void look() {
         const double now_s = wall_s();
         if (!watched.empty()) {
             const ProcessTable table = ProcessTable::scan(options.roots);
             const std::int64_t at_us =
                 std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now().time_since_epoch()).count();
+            std::map<std::string, double> used;  // processors, by run
             for (auto& [key, one] : watched) {
                 RankNow now;
                 {
@@ -229,8 +279,10 @@ struct Observer::Shared {
                     if (one.last) {
                         const ProcessSample* threads =
                             sample->run_wait_s && one.last_threads ? &*one.last_threads : nullptr;
-                        for (const auto& [name, value] : measures_of(*one.last, *sample, threads))
+                        for (const auto& [name, value] : measures_of(*one.last, *sample, threads)) {
+                            if (name == "cpu") used[one.rank.run] += value;
                             keep(one.rank, one.rank.rank, name, now_s, value, &now);
+                        }
                     }
                     if (sample->run_wait_s) one.last_threads = sample;
                     one.last = sample;
@@ -240,6 +292,7 @@ struct Observer::Shared {
                 const std::lock_guard lock(mutex);
                 latest[key] = std::move(now);
             }
+            tell_machine(table, at_us, now_s, used);
         }
         if (options.series != nullptr && std::abs(now_s - tidied_s) >= options.tidy_every_s) {
             options.series->tidy(static_cast<std::int64_t>(now_s));

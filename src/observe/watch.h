@@ -27,6 +27,7 @@ struct WatchedRank {
     std::uint64_t start_ticks = 0;  // 0: whatever process has the pid when it is first seen
     // Where its steps are. A line may name another rank of the run.
     std::vector<StepSource> sources;
+    std::vector<std::string> folders;  // where it writes: the least room among them is kept
     bool operator==(const WatchedRank& other) const {
         return run == other.run && attempt == other.attempt && rank == other.rank && pid == other.pid;
     }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "observe/step_file.h"
 #include "run/checkpoints.h"
 #include "run/upload_manifest.h"
 
@@ -206,6 +207,7 @@ private:
         spec.grace_s = whole_seconds(either(&RunFields::grace), spec.grace_s);
         spec.transient_exit_codes = either(&RunFields::transient_exit_codes).value_or(spec.transient_exit_codes);
         if (const auto& form = either(&RunFields::checkpoint)) spec.checkpoint = checkpoint(*form, point);
+        if (const auto& form = either(&RunFields::observe)) spec.observe = observe(*form);
         if (const auto& form = either(&RunFields::needs)) spec.prerequisites = prerequisites(*form, spec.folder);
         return spec;
     }
@@ -254,6 +256,18 @@ private:
         }
         store(form, point, spec);
         return spec;
+    }
+
+    ObserveSpec observe(const ObserveForm& form) {
+        if (!form.step_pattern.empty())
+            if (const auto pattern = StepPattern::parse(form.step_pattern); !pattern) {
+                const auto at = form.at.find("step_pattern");
+                for (Problem problem : pattern.error().problems()) {
+                    problem.pos = at != form.at.end() ? at->second : run_.place("observe");
+                    problems_.push_back(std::move(problem));
+                }
+            }
+        return {.heartbeat = form.heartbeat, .step_pattern = form.step_pattern};
     }
 
     void store(const RunCheckpointForm& form, const RunPoint& point, CheckpointPolicy& spec) {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "io/sha256.h"
+#include "observe/step_file.h"
 #include "run/codec.h"
 #include "run/upload_manifest.h"
 
@@ -84,6 +85,11 @@ void check_spec_command(const RunSpec& spec, SpecChecker& checker) {
         checker.wrong("checkpoint.folder " + printable(spec.checkpoint.folder, 60) + " leads outside with ..");
     for (const std::string* path : {&spec.folder, &spec.checkpoint.folder, &spec.image})
         checker.text("folder, checkpoint.folder, image", *path, 4000);
+    if (!spec.observe) return;
+    checker.text("observe.heartbeat", spec.observe->heartbeat, 4000);
+    if (spec.observe->step_pattern.empty()) return;
+    if (const auto pattern = StepPattern::parse(spec.observe->step_pattern); !pattern)
+        checker.wrong("observe.step_pattern: " + pattern.error().message());
 }
 
 void check_spec_limits(const RunSpec& spec, SpecChecker& checker) {

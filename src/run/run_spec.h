@@ -100,11 +100,26 @@ struct PrerequisitesSpec {
     friend bool operator==(const PrerequisitesSpec&, const PrerequisitesSpec&) = default;
 };
 
+// Where its steps are seen, beside STOKER_METRICS_FILE (observe/step_file.h).
+struct ObserveSpec {
+    std::string heartbeat;     // a file; relative: below the working directory
+    std::string step_pattern;  // of a line of its output
+    friend bool operator==(const ObserveSpec&, const ObserveSpec&) = default;
+};
+
 // What the planner said about this run before it started; what it is held against afterwards. 0: not predicted.
 struct PredictedTerm {
     std::string name;  // as in the plan: "matmul", "exposed_all_reduce"
     double seconds = 0;
     friend bool operator==(const PredictedTerm&, const PredictedTerm&) = default;
+};
+// What the constants said before anything that runs taught was put in, and where a measurement of this run may teach
+// something: machine_key() of app/this_machine.h.
+struct PublishedSpec {
+    std::string place;
+    double compute_s = 0, other_s = 0, exchange_s = 0, memory_bytes = 0;
+    std::int64_t calibrated_on = 0;  // runs; 0: nothing was put in
+    friend bool operator==(const PublishedSpec&, const PublishedSpec&) = default;
 };
 struct PredictionSpec {
     std::string machine;  // node type
@@ -121,11 +136,10 @@ struct PredictionSpec {
     std::string bottleneck;
     std::int64_t cost_microusd = 0;
     std::string catalogue;  // version
-    // Where a measurement of this run may teach something (machine_key() of app/this_machine.h), and what the constants
-    // said before anything learnt there was put in.
-    std::string place;
-    double published_compute_s = 0, published_other_s = 0, published_exchange_s = 0, published_memory_bytes = 0;
-    std::int64_t calibrated_on = 0;  // runs; 0: nothing was put in
+    // How it is meant to compute. Left out of the canonical text where it is not known, as in older specs.
+    std::optional<int> precision_bits;
+    std::optional<bool> recompute, compiled;
+    std::optional<PublishedSpec> published;
     friend bool operator==(const PredictionSpec&, const PredictionSpec&) = default;
 };
 
@@ -153,6 +167,7 @@ struct RunSpec {
     CheckpointPolicy checkpoint;
     LeaseSpec lease;
     std::optional<PrerequisitesSpec> prerequisites;
+    std::optional<ObserveSpec> observe;
     std::optional<SourceSpec> source;
     std::optional<PredictionSpec> prediction;
     std::map<std::string, std::string> parameters;  // of a point of a sweep: lr -> 1e-4
@@ -219,15 +234,29 @@ void fields(V& visit, PrerequisitesSpec& spec) {
     visit("python_modules", spec.python_modules);
 }
 template <class V>
+void fields(V& visit, ObserveSpec& spec) {
+    visit("heartbeat", spec.heartbeat);
+    visit("step_pattern", spec.step_pattern);
+}
+template <class V>
 void fields(V& visit, PredictedTerm& term) {
     visit("name", term.name);
     visit("seconds", term.seconds);
 }
 template <class V>
+void fields(V& visit, PublishedSpec& spec) {
+    visit("calibrated_on", spec.calibrated_on);
+    visit("compute_s", spec.compute_s);
+    visit("exchange_s", spec.exchange_s);
+    visit("memory_bytes", spec.memory_bytes);
+    visit("other_s", spec.other_s);
+    visit("place", spec.place);
+}
+template <class V>
 void fields(V& visit, PredictionSpec& spec) {
     visit("bottleneck", spec.bottleneck);
-    visit("calibrated_on", spec.calibrated_on);
     visit("catalogue", spec.catalogue);
+    visit("compiled", spec.compiled);
     visit("cost_microusd", spec.cost_microusd);
     visit("flops_per_step", spec.flops_per_step);
     visit("layout", spec.layout);
@@ -237,11 +266,9 @@ void fields(V& visit, PredictionSpec& spec) {
     visit("memory_low_bytes", spec.memory_low_bytes);
     visit("mfu", spec.mfu);
     visit("nodes", spec.nodes);
-    visit("place", spec.place);
-    visit("published_compute_s", spec.published_compute_s);
-    visit("published_exchange_s", spec.published_exchange_s);
-    visit("published_memory_bytes", spec.published_memory_bytes);
-    visit("published_other_s", spec.published_other_s);
+    visit("precision_bits", spec.precision_bits);
+    visit("published", spec.published);
+    visit("recompute", spec.recompute);
     visit("run_high_s", spec.run_high_s);
     visit("run_low_s", spec.run_low_s);
     visit("run_s", spec.run_s);
@@ -278,6 +305,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("max_restarts", spec.max_restarts);
     visit("name", spec.name);
     visit("nodes", spec.nodes);
+    visit("observe", spec.observe);
     visit("organisation", spec.organisation);
     visit("parameters", spec.parameters);
     visit("per_rank", spec.per_rank);

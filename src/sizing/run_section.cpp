@@ -175,6 +175,21 @@ RecordTable<LeaseForm> lease_table() {
     return table;
 }
 
+RecordTable<ObserveForm> observe_table() {
+    RecordTable<ObserveForm> table(
+        "observe", "Where the steps of a program are seen that writes no STOKER_METRICS_FILE; each rank is looked at.");
+    table.text("step_pattern", &ObserveForm::step_pattern,
+               "A line of its output: {step}, {loss}, {step_s}, ... are numbers, {} is any word.",
+               "\"step {step}/{} loss {loss}\"");
+    table.other_names({"pattern", "regex", "log_pattern", "stdout_pattern"});
+    table.text("heartbeat", &ObserveForm::heartbeat,
+               "A file with the number of the last step, written anew after each; of rank 3 FILE.rank-3. Relative to "
+               "the folder.",
+               "heartbeat");
+    table.other_names({"heartbeat_file", "step_file", "progress_file"});
+    return table;
+}
+
 RecordTable<RequiresForm> requires_table() {
     RecordTable<RequiresForm> table("requires", "What must be there; looked at before anything is held.");
     table.list_of_text("commands", &RequiresForm::commands, "Programs found in PATH.", "[ffmpeg]");
@@ -262,6 +277,8 @@ void add_run_fields(RecordTable<T>& table) {
     table.other_names({"checkpoints", "checkpointing"});
     table.record("requires", &RunFields::needs, requires_table(), "What must be there before it starts.");
     table.other_names({"prerequisites", "needs", "requirements"});
+    table.record("observe", &RunFields::observe, observe_table(), "Where its steps are seen.");
+    table.other_names({"observation", "monitor", "progress"});
 }
 
 RecordTable<RunStepForm> step_table() {

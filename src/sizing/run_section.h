@@ -58,6 +58,12 @@ struct RequiresForm {
     std::map<std::string, SourcePos> at;
 };
 
+// Where its steps are seen, of a program that writes no STOKER_METRICS_FILE.
+struct ObserveForm {
+    std::string step_pattern, heartbeat;
+    std::map<std::string, SourcePos> at;
+};
+
 enum class TopologyWord : std::uint8_t { unsaid, prefer, require };
 
 // What a run and a step of a run both have. What is absent in a step is taken from the run.
@@ -76,6 +82,7 @@ struct RunFields {
     std::optional<std::vector<int>> transient_exit_codes;
     std::optional<RunCheckpointForm> checkpoint;
     std::optional<RequiresForm> needs;
+    std::optional<ObserveForm> observe;
     std::map<std::string, SourcePos> at;
 
     SourcePos place(std::string_view key) const;

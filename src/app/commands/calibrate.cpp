@@ -22,21 +22,21 @@ Result<CalibrationPoint> point_of_run(Client& client, const api::RunView& view) 
         return Error(ErrorKind::conflict, fmt::format("{} teaches nothing: {}", name, why), {}, std::move(remedy));
     };
     const auto& plan = view.spec.prediction;
-    if (!plan || plan->place.empty())
+    if (!plan || !plan->published)
         return nothing("it was not predicted", "describe the model in its file: stoker template new training FILE");
     const std::string here = machine_key(discover_machine());
-    if (plan->place != here) return nothing(fmt::format("it was predicted for {}, and this is {}", plan->place, here));
+    const PublishedSpec& said = *plan->published;
+    if (said.place != here) return nothing(fmt::format("it was predicted for {}, and this is {}", said.place, here));
     const MeasuredSteps measured = measured_steps(client, view);
     if (!(measured.step_s > 0)) return nothing("it writes no step_s to STOKER_METRICS_FILE");
-    CalibrationPoint point{
-        .run = name + " " + view.digest.substr(0, 12),
-        .predicted = {plan->published_compute_s, plan->published_other_s, plan->published_exchange_s},
-        .step_s = measured.step_s};
+    CalibrationPoint point{.run = name + " " + view.digest.substr(0, 12),
+                           .predicted = {said.compute_s, said.other_s, said.exchange_s},
+                           .step_s = measured.step_s};
     // A rank that shares a core with strangers is slow, not mispredicted; alone in its run it waits for nobody else.
     if (view.spec.ranks == 1 && measured.cpu_s > 0 && view.spec.per_rank.cpu_milli < 2000)
         point.step_s = std::min(measured.step_s, measured.cpu_s);
     if (const auto peak = view.metrics.find("peak_rss_bytes"); peak != view.metrics.end() && peak->second > 0)
-        point.bytes = peak->second, point.predicted_bytes = plan->published_memory_bytes;
+        point.bytes = peak->second, point.predicted_bytes = said.memory_bytes;
     return point;
 }
 

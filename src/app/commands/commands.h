@@ -21,6 +21,7 @@ CliCommand submit_command();
 CliCommand ps_command();
 CliCommand logs_command();
 CliCommand describe_command();
+CliCommand top_command();
 CliCommand cancel_command();
 CliCommand usage_command();
 CliCommand whatif_command();

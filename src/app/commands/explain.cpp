@@ -1,8 +1,11 @@
-// stoker explain: one page on every word that a plan uses.
+// stoker explain: one page on every word that a plan uses; and a run held against its plan.
 #include <fmt/format.h>
 
 #include <map>
 
+#include "app/client/client.h"
+#include "app/client/explanation_text.h"
+#include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/explain_pages.h"
 #include "app/session.h"
@@ -40,7 +43,21 @@ Json index_json() {
     return array;
 }
 
+Result<CommandOutput> explain_one_run(Session& session, const Args& args, RunId id) {
+    TRY(const auto client, connect_to_look(args));
+    TRY(const Document document, client->get(fmt::format("/api/v1/runs/{}/explanation", id.text())));
+    if (session.format != Format::text) return CommandOutput{dump(session, json_of(document.root())), 0};
+    TRY(const auto view, typed<api::ExplanationView>(document));
+    return CommandOutput{explanation_text(view, session.style), 0};
+}
+
 Result<CommandOutput> run_explain(Session& session, const Args& args) {
+    if (args.positional.size() == 1)
+        if (const auto id = RunId::parse(args.positional[0])) return explain_one_run(session, args, *id);
+    for (const OptionSpec& option : client_options())
+        if (args.has(option.name))
+            return Error(ErrorKind::invalid, fmt::format("--{} is for `stoker explain RUN`", option.name), {},
+                         "a run is written like r-7");
     if (args.positional.empty())
         return CommandOutput{session.format == Format::text ? index_text(session.style) : dump(session, index_json()),
                              0};
@@ -79,14 +96,22 @@ Result<CommandOutput> run_explain(Session& session, const Args& args) {
 
 CliCommand explain_command() {
     CliCommand command{.name = "explain",
-                       .summary = "a page on a term: what it is, in infrastructure words and in AI words",
-                       .usage = "stoker explain [TOPIC]",
-                       .description = "Every term that a plan prints has a page. Without a topic: the list of pages.",
-                       .examples = {"stoker explain profile training", "stoker explain infiniband",
+                       .summary = "a run against its plan, and why; or a page on a term",
+                       .usage = "stoker explain [TOPIC | RUN] [options]",
+                       .description =
+                           "Of a run: step, input, collectives, memory, time and cost as measured beside the plan, "
+                           "and what explains the difference, each cause with its evidence, its part and a fix; "
+                           "else what was ruled out, and what could not be known. With a server, or from what it "
+                           "left in the folder.\n"
+                           "Of a term: what it is, in infrastructure words and in AI words. Every term that a plan "
+                           "prints has a page. Without a topic: the list of pages.",
+                       .examples = {"stoker explain r-7", "stoker explain r-7 -o json | jq '.causes[].cause'",
+                                    "stoker explain profile training", "stoker explain infiniband",
                                     "stoker explain tensor-cores", "stoker explain quota"},
                        .max_positional = 6,
                        .run = run_explain,
                        .completes = "topic"};
+    command.options = client_options();
     return command;
 }
 

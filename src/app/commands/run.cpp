@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/client/client.h"
+#include "app/client/explanation_text.h"
 #include "app/client/follow.h"
 #include "app/client/run_host.h"
 #include "app/client/run_text.h"
@@ -9,6 +10,7 @@
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/session.h"
+#include "base/text.h"
 #include "io/process.h"
 
 namespace stoker {
@@ -37,6 +39,16 @@ void tell_left(Client& client, RunId mine) {
     if (others > 0)
         fmt::print(stderr, "{} other run{} on without a server: stoker up looks after {}\n", others,
                    others == 1 ? " goes" : "s go", others == 1 ? "it" : "them");
+}
+
+// What slowed it down, where something did; a server that does not know is none to wait for.
+void tell_causes(Client& client, const api::RunView& view) {
+    if (view.run.kind == RunKind::graph || view.attempts.empty()) return;
+    const auto explained =
+        get<api::ExplanationView>(client, fmt::format("/api/v1/runs/{}/explanation", view.run.id.text()));
+    if (!explained) return;
+    const std::string summary = explanation_summary(*explained);
+    for (const std::string_view line : split_lines(summary)) fmt::print(stderr, "{:<8} {}\n", "", line);
 }
 
 Result<RunId> submit_or_resume(RunHost& host, const Args& args, const LoadedRun* loaded) {
@@ -82,8 +94,10 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
     std::string out;
     if (session.format != Format::text)
         out = dump(session, codec::write(view));
-    else if (!session.quiet && is_terminal(view.run.state))
+    else if (!session.quiet && is_terminal(view.run.state)) {
         fmt::print(stderr, "{:<8} {}\n", id.text(), outcome_text(view, measured_steps(host->client(), view)));
+        tell_causes(host->client(), view);
+    }
     host->close();
     return CommandOutput{out, exit_code_of(view.run)};
 }

@@ -9,6 +9,7 @@
 
 #include "app/server/openapi.h"
 #include "io/http.h"
+#include "observe/series.h"
 #include "run/engine.h"
 
 namespace stoker {
@@ -23,9 +24,10 @@ struct ApiOptions {
     std::vector<std::string> host_names;
     // Prometheus text about what carries the requests; added to /metrics.
     std::function<std::string()> more_metrics;
-    std::size_t max_waiting = 256;    // long polls and streams at once; the next is answered 503
-    bool check_prerequisites = true;  // of a submitted run, before it is taken
-    bool embedded = false;            // ends with the command that carries it; told by /api/v1/version
+    std::size_t max_waiting = 256;        // long polls and streams at once; the next is answered 503
+    bool check_prerequisites = true;      // of a submitted run, before it is taken
+    std::shared_ptr<SeriesStore> series;  // of the observer; none: the folder's are read, where there are any
+    bool embedded = false;                // ends with the command that carries it; told by /api/v1/version
 };
 
 class Api {

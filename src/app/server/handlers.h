@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/server/router.h"
+#include "app/server/views.h"
 #include "govern/usage.h"
 
 namespace stoker::api {
@@ -26,6 +27,8 @@ void ask_what_if(Service&, const ExchangePtr&);
 
 void get_logs(Service&, const ExchangePtr&);
 void get_run_metrics(Service&, const ExchangePtr&);
+void get_series(Service&, const ExchangePtr&);
+void get_explanation(Service&, const ExchangePtr&);
 void list_artifacts(Service&, const ExchangePtr&);
 void get_artifact(Service&, const ExchangePtr&);
 void get_checkpoints(Service&, const ExchangePtr&);
@@ -37,6 +40,8 @@ void drain_node(Service&, const ExchangePtr&);
 void ready_node(Service&, const ExchangePtr&);
 void get_usage(Service&, const ExchangePtr&);
 
+// A run as `get_run` shows it, without why, eta and checkpoints; on the core thread.
+Result<RunView> view_with_cost(const EngineView& view, RunId id, const PriceBook& prices);
 // What a run was given and when: one interval for each rank of each attempt and kind of resource.
 std::vector<UsageInterval> intervals_of(const State& state, const Run& run, const PriceBook& prices,
                                         std::int64_t now_us);

@@ -201,6 +201,11 @@ void show_run(Service& service, const ExchangePtr& exchange, RunId id) {
 
 }  // namespace
 
+Result<RunView> view_with_cost(const EngineView& view, RunId id, const PriceBook& prices) {
+    TRY(const auto shown, show(view, id, prices));
+    return std::move(shown->view);
+}
+
 std::function<void(Result<Ack>)> answer_of(Service& service, const ExchangePtr& exchange, RunId run,
                                            std::optional<std::uint64_t> version) {
     return [&service, exchange, run, version](const Result<Ack>& ack) {

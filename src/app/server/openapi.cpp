@@ -46,6 +46,8 @@ void add_components(Schemas& s) {
     s.ref<NodeList>();
     s.ref<NodeChanged>();
     s.ref<MetricsView>();
+    s.ref<SeriesPage>();
+    s.ref<ExplanationView>();
     s.ref<ArtifactList>();
     s.ref<CheckpointsView>();
     s.ref<UsageView>();

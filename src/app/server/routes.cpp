@@ -226,6 +226,37 @@ std::vector<Route> make_routes() {
          .answers = {{.description = "Series of points.", .schema = "RunMetrics"}},
          .problems = {404},
          .handler = get_run_metrics});
+    all.push_back(
+        {.method = "GET",
+         .path = "/api/v1/runs/{run}/series",
+         .operation = "getSeries",
+         .summary = "What the observer measured of each rank, over time.",
+         .description = "Every second for an hour, every minute for a day, every hour for a year: the finest "
+                        "there is for the whole of the time that is asked for. Points of several are put "
+                        "together where there are more than max_points.",
+         .query = {{.name = "metric", .description = "Only these; step_s, cpu, rss, ...", .many = true},
+                   {.name = "rank", .description = "Only this rank.", .type = Type::integer, .low = 0, .high = 511},
+                   {.name = "from", .description = "Left out: the start of the run.", .type = Type::time},
+                   {.name = "to", .description = "Not included; left out: now.", .type = Type::time},
+                   {.name = "max_points",
+                    .description = "Points of a series, at most.",
+                    .type = Type::integer,
+                    .low = 1,
+                    .high = 3600,
+                    .otherwise = "500"}},
+         .answers = {{.description = "Series by rank and metric.", .schema = "SeriesPage"}},
+         .problems = {404},
+         .handler = get_series});
+    all.push_back({.method = "GET",
+                   .path = "/api/v1/runs/{run}/explanation",
+                   .operation = "getExplanation",
+                   .summary = "The run against its plan, term by term, and what explains the difference.",
+                   .description = "Of its last attempt, the last hour of it. Each cause has evidence, its part of a "
+                                  "step and a fix; the others are ruled out with a figure, or not known with what is "
+                                  "missing.",
+                   .answers = {{.description = "The explanation.", .schema = "Explanation"}},
+                   .problems = {404},
+                   .handler = get_explanation});
     all.push_back({.method = "GET",
                    .path = "/api/v1/runs/{run}/artifacts",
                    .operation = "listArtifacts",

@@ -21,16 +21,37 @@ std::vector<WatchedRank> live_ranks(const State& state, const std::string& engin
         const Run* found = state.find(run);
         const Attempt* attempt = found == nullptr ? nullptr : found->live_attempt();
         if (attempt == nullptr) continue;
-        const std::string metrics = run_folder(engine_folder, run).metrics();
+        const RunFolder folder = run_folder(engine_folder, run);
+        const std::string metrics = folder.metrics();
+        std::vector<std::string> folders{folder.path};
+        if (const std::string checkpoints = folder.checkpoints(found->spec);
+            !checkpoints.empty() && !checkpoints.starts_with(folder.path + "/"))
+            folders.push_back(checkpoints);
         for (std::size_t i = 0; i < attempt->ranks.size(); ++i) {
             const RankStatus& status = attempt->ranks[i];
             if (!status.started || status.ended || status.pid <= 0) continue;
             const int rank = static_cast<int>(i);
+            std::vector<StepSource> sources{
+                {.kind = StepSource::Kind::lines, .path = rank_metrics_file(metrics, rank), .pattern = {}}};
+            if (found->spec.observe) {
+                const ObserveSpec& observe = *found->spec.observe;
+                if (!observe.heartbeat.empty()) {
+                    const bool relative = !observe.heartbeat.starts_with('/');
+                    std::string path = (relative ? found->spec.folder + "/" : "") + observe.heartbeat;
+                    if (rank > 0) path += ".rank-" + std::to_string(rank);
+                    sources.push_back({.kind = StepSource::Kind::heartbeat, .path = path, .pattern = {}});
+                }
+                if (auto pattern = StepPattern::parse(observe.step_pattern); pattern && !observe.step_pattern.empty())
+                    sources.push_back({.kind = StepSource::Kind::output,
+                                       .path = folder.log({run, attempt->number}, rank),
+                                       .pattern = std::move(*pattern)});
+            }
             ranks.push_back({.run = run.text(),
                              .attempt = static_cast<int>(attempt->number),
                              .rank = rank,
                              .pid = static_cast<pid_t>(status.pid),
-                             .sources = {{.kind = StepSource::Kind::lines, .path = rank_metrics_file(metrics, rank)}}});
+                             .sources = std::move(sources),
+                             .folders = folders});
         }
     }
     return ranks;

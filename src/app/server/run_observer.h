@@ -19,7 +19,7 @@ public:
     RunObserver(const RunObserver&) = delete;
     RunObserver& operator=(const RunObserver&) = delete;
 
-    SeriesStore& series() { return *series_; }
+    const std::shared_ptr<SeriesStore>& series() const { return series_; }
     const Observer& observer() const { return *observer_; }
 
 private:

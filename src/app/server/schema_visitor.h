@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/server/views.h"
+#include "app/server/views_observe.h"
 
 namespace stoker::api {
 
@@ -165,6 +166,7 @@ STOKER_COMPONENT(CheckpointPolicy, "CheckpointPolicy")
 STOKER_COMPONENT(LeaseSpec, "LeaseSpec")
 STOKER_COMPONENT(SourceSpec, "SourceSpec")
 STOKER_COMPONENT(PrerequisitesSpec, "PrerequisitesSpec")
+STOKER_COMPONENT(ObserveSpec, "ObserveSpec")
 STOKER_COMPONENT(PredictionSpec, "PredictionSpec")
 STOKER_COMPONENT(RunItem, "RunItem")
 STOKER_COMPONENT(RankView, "Rank")
@@ -186,6 +188,12 @@ STOKER_COMPONENT(NodeList, "NodeList")
 STOKER_COMPONENT(NodeChanged, "NodeChanged")
 STOKER_COMPONENT(SeriesView, "Series")
 STOKER_COMPONENT(MetricsView, "RunMetrics")
+STOKER_COMPONENT(RankSeriesView, "RankSeries")
+STOKER_COMPONENT(SeriesPage, "SeriesPage")
+STOKER_COMPONENT(ExplainedTerm, "ExplainedTerm")
+STOKER_COMPONENT(CauseView, "FoundCause")
+STOKER_COMPONENT(CauseNote, "CauseNote")
+STOKER_COMPONENT(ExplanationView, "Explanation")
 STOKER_COMPONENT(ArtifactList, "ArtifactList")
 STOKER_COMPONENT(UsageLine, "UsageLine")
 STOKER_COMPONENT(UsageView, "Usage")

@@ -108,6 +108,7 @@ public:
         TRY(token_, token_of(options_.folder));
         ApiOptions api{.token = token_, .actor = "token/admin", .prices_file = options_.prices_file};
         api.host_names = options_.host_names;
+        api.series = observer_->series();
         if (options_.certificate)
             for (std::string& name : names_of_certificate(options_.certificate->certificate_pem))
                 api.host_names.push_back(std::move(name));

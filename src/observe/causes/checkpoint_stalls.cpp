@@ -1,30 +1,31 @@
 // Steps stand still while checkpoints are written.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "observe/causes/rule_text.h"
 
 namespace stoker {
-namespace {
-
-constexpr double kCheckpointShare = 0.05;  // of the time
-
-}  // namespace
 
 CauseVerdict judge_checkpoint_stalls(const Evidence& evidence) {
-    const auto step = evidence.step_s(), stalls = evidence.mean("checkpoint_s");
-    if (!step || !stalls) return cause_silent("step_s and checkpoint_s in the metrics file");
+    const auto step = evidence.step_s();
+    const RankEvidence* worst = evidence.worst("checkpoint_s");
+    if (!step || worst == nullptr) return cause_silent("step_s and checkpoint_s in the metrics file");
     // checkpoint_s is 0 in most steps; its mean is what a step costs on average.
-    if (*stalls < kCheckpointShare * *step)
-        return cause_ruled_out(fmt::format("{} a step for checkpoints", milliseconds_text(*stalls)));
+    const double stalls = *worst->mean("checkpoint_s"), share = stalls / (*step + stalls);
+    if (share < cause_threshold("checkpoint.share"))
+        return cause_ruled_out(fmt::format("{} a step for checkpoints", milliseconds_text(stalls)));
     Finding finding{.cause = "checkpoint-stalls",
-                    .what = fmt::format("checkpoints cost {} a step on average, {} of it", milliseconds_text(*stalls),
-                                        percent_text(*stalls / *step)),
+                    .what = fmt::format("checkpoints cost {} a step on average, {} of the time",
+                                        milliseconds_text(stalls), percent_text(share)),
                     .evidence = {},
-                    .cost_s = *stalls,
-                    .fix = "a longer checkpoint interval, or write them in the background",
+                    .cost_s = stalls,
+                    .fix = fmt::format("checkpoints {:.0f} times as rare (checkpoint: {{every: ...}}) cost 2 % of the "
+                                       "time; or write them in the background",
+                                       std::max(2.0, stalls / (0.02 * *step))),
                     .rank = {}};
-    if (const auto written = evidence.mean("disk_write"))
-        finding.evidence.push_back(fmt::format("{:.1f} MB/s written to the disk", *written / 1e6));
+    if (const auto written = worst->mean("disk_write"))
+        finding.evidence.push_back(rate_text(*written) + " written on average");
     return cause_found(std::move(finding));
 }
 

@@ -1,50 +1,107 @@
-// The ranks are not given the processors they could use: a quota stops them, or they wait for their turn.
+// The ranks are not given the processors they could use, or do not use them: a quota stops them, too many threads or an
+// affinity makes them wait for each other, or too few threads leave processors idle.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "observe/causes/rule_text.h"
 
 namespace stoker {
 namespace {
 
-constexpr double kThrottledShare = 0.05;  // of the time
-constexpr double kQueueShare = 0.25;      // run-queue wait over use: a thread that runs waits a quarter as long again
+Finding quota_finding(const RankEvidence& worst, double step, double throttled) {
+    Finding finding{.cause = "cpu-limit",
+                    .what = fmt::format("stopped by the processor limit for {} of the time",
+                                        percent_text(std::min(1.0, throttled))),
+                    .evidence = {fmt::format("{:.2f} s per second throttled on rank {}", throttled, worst.rank)},
+                    .cost_s = step * std::min(1.0, throttled),
+                    .fix =
+                        "raise the processors of a rank (run: cpus, or --cpus), or start fewer threads "
+                        "(--env OMP_NUM_THREADS)",
+                    .rank = {}};
+    const auto limit = worst.mean("cpu_limit"), cpu = worst.mean("cpu"), threads = worst.mean("threads");
+    if (limit) finding.evidence.push_back(fmt::format("the limit is {:.2f} processors", *limit));
+    if (cpu) finding.evidence.push_back(fmt::format("{:.2f} in use", *cpu));
+    if (threads) finding.evidence.push_back(fmt::format("{:.0f} threads", *threads));
+    return finding;
+}
+
+// More threads are ready than there are processors for them.
+Finding crowd_finding(const Evidence& evidence, const CommonQueue& queue, const std::optional<OwnCrowd>& crowd) {
+    const double wait = evidence.mean("run_wait").value_or(0), cpu = evidence.mean("cpu").value_or(1);
+    Finding finding{.cause = "cpu-limit",
+                    .what = "threads are ready to run and have no processor",
+                    .evidence = {fmt::format("{:.2f} s per second in the run queue, {:.2f} processors in use by a rank",
+                                             wait, cpu)},
+                    .cost_s = queue.cost_s,
+                    .fix = "",
+                    .rank = {}};
+    if (crowd)
+        finding.evidence.push_back(fmt::format("{:.1f} threads are ready for {:.0f} processor{}", crowd->ready,
+                                               crowd->processors, crowd->processors == 1 ? "" : "s"));
+    if (crowd && crowd->affinity) {
+        finding.what = fmt::format("an affinity keeps several ranks on the same {:.0f} of {:.0f} processors",
+                                   crowd->processors, *evidence.machine_cpus);
+        finding.fix =
+            "take the affinity away (taskset, numactl, KMP_AFFINITY, GOMP_CPU_AFFINITY) or give each rank "
+            "processors of its own";
+        return finding;
+    }
+    if (const auto threads = evidence.mean("torch_threads"))
+        finding.evidence.push_back(fmt::format("{:.0f} computing threads a rank", *threads));
+    const double wanted = std::max(1.0, evidence.planned.processors.value_or(1));
+    const double each =
+        evidence.machine_cpus ? *evidence.machine_cpus / static_cast<double>(evidence.ranks.size()) : wanted;
+    finding.fix = fmt::format("--env OMP_NUM_THREADS={:.0f} (run: environment), or fewer ranks on this machine",
+                              std::max(1.0, std::floor(std::min(each, wanted))));
+    return finding;
+}
 
 }  // namespace
 
 CauseVerdict judge_cpu_limit(const Evidence& evidence) {
     const auto step = evidence.step_s();
-    const auto throttled = evidence.mean("throttled"), wait = evidence.mean("run_wait"), cpu = evidence.mean("cpu");
-    if (!step || (!throttled && (!wait || !cpu))) return cause_silent("step_s, and cpu with run_wait or throttled");
-    if (throttled && *throttled >= kThrottledShare) {
-        const auto limit = evidence.mean("cpu_limit");
-        Finding finding{.cause = "cpu-limit",
-                        .what = fmt::format("stopped by the processor limit for {} of the time",
-                                            percent_text(std::min(1.0, *throttled))),
-                        .evidence = {fmt::format("{:.2f} s per second throttled", *throttled)},
-                        .cost_s = *step * std::min(1.0, *throttled),
-                        .fix = "raise the processor limit of the rank, or start fewer threads",
-                        .rank = {}};
-        if (limit) finding.evidence.push_back(fmt::format("the limit is {:.2f} processors", *limit));
-        if (cpu) finding.evidence.push_back(fmt::format("{:.2f} in use", *cpu));
+    const auto wait = evidence.mean("run_wait"), cpu = evidence.mean("cpu");
+    const RankEvidence* worst = evidence.worst("throttled");
+    if (!step || (worst == nullptr && (!wait || !cpu)))
+        return cause_silent("step_s, and cpu with run_wait or throttled");
+    const double throttled = worst == nullptr ? 0 : *worst->mean("throttled");
+    if (throttled >= cause_threshold("cpu.throttled_share")) {
+        Finding finding = quota_finding(*worst, *step, throttled);
+        const auto all = evidence.mean("throttled");
+        if (evidence.ranks.size() > 1 && *all < 0.75 * throttled) finding.rank = worst->rank;
         return cause_found(std::move(finding));
     }
-    if (!wait || !cpu || *cpu < 0.2)
-        return cause_ruled_out(fmt::format("{} of the time throttled", percent_text(throttled.value_or(0))));
-    const double share = *wait / *cpu;
-    if (share < kQueueShare)
-        return cause_ruled_out(fmt::format("ready threads wait {} of the time they run", percent_text(share)));
-    const auto threads = evidence.mean("threads");
-    Finding finding{
-        .cause = "cpu-limit",
-        .what = "threads are ready to run and have no processor",
-        .evidence = {fmt::format("{:.2f} s per second in the run queue, {:.2f} processors in use", *wait, *cpu)},
-        .cost_s = *step * share / (1 + share),
-        .fix = "fewer threads per rank (OMP_NUM_THREADS), or fewer ranks on this machine",
-        .rank = {}};
-    if (threads) finding.evidence.push_back(fmt::format("{:.0f} threads a rank", *threads));
-    return cause_found(std::move(finding));
+    if (!wait || !cpu) return cause_ruled_out(fmt::format("{} of the time throttled", percent_text(throttled)));
+    const auto foreign = foreign_use(evidence);
+    if (const auto queue = common_queue(evidence); queue && queue->much) {
+        // Who else is on the machine decides whose fault that is; not known is not ours.
+        const auto crowd = own_crowd(evidence);
+        if (crowd || (foreign && !foreign->much)) return cause_found(crowd_finding(evidence, *queue, crowd));
+        if (!foreign) return cause_silent("foreign_cpu: who else uses the processors");
+        return cause_ruled_out(
+            fmt::format("ready threads wait, for other programs: they use {:.2f} processors", foreign->processors));
+    }
+    // Too few threads: a rank that computes and leaves what it asked for idle. Waiting, it would use less as well.
+    const auto compute = evidence.mean("compute_s"), threads = evidence.mean("torch_threads");
+    const auto wanted = evidence.planned.processors;
+    if (compute && threads && wanted && *wanted >= 2 && *threads<*wanted&& * compute> 0.5 * *step) {
+        const double used = *cpu * *step / *compute;  // while it computes, at the most
+        if (used < cause_threshold("cpu.idle_share") * *wanted)
+            return cause_found({.cause = "cpu-limit",
+                                .what = fmt::format("{:.0f} computing threads a rank where {:g} processors are its own",
+                                                    *threads, *wanted),
+                                .evidence = {fmt::format("{:.2f} processors in use while it computes", used)},
+                                .cost_s = *compute * (1 - std::max(1.0, *threads) / *wanted),
+                                .fix = fmt::format("--env OMP_NUM_THREADS={:.0f} (run: environment), or ask for fewer "
+                                                   "(--cpus)",
+                                                   *wanted),
+                                .rank = {}});
+    }
+    return cause_ruled_out(fmt::format("ready threads wait {} of the time they run{}",
+                                       percent_text(*wait / std::max(*cpu, 0.01)),
+                                       worst == nullptr ? "" : ", none is throttled"));
 }
 
 }  // namespace stoker

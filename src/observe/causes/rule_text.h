@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "observe/evidence.h"
+#include "observe/thresholds.h"
 
 namespace stoker {
 
@@ -20,5 +21,30 @@ inline CauseVerdict cause_found(Finding finding) {
 }
 std::string milliseconds_text(double seconds);  // "18 ms", "0.4 ms", "2,310 ms"
 std::string percent_text(double share);         // "7 %"
+std::string rate_text(double bytes_per_s);      // "3.1 GB/s", "12 MB/s"
+
+// How long ready threads of a rank wait for a processor, for each second that they run. Nothing: not known, it hardly
+// runs at all, or a quota stops it, which counts as waiting too.
+std::optional<double> queue_share(const RankEvidence& rank);
+// What all ranks wait alike: the smallest share, and what it costs in the step of that rank. What one of them waits
+// beyond is told of a straggler.
+struct CommonQueue {
+    double share = 0, cost_s = 0;
+    bool much = false;  // over the threshold
+};
+std::optional<CommonQueue> common_queue(const Evidence& evidence);
+// Ranks that have more threads ready to run than there are processors for them, whoever else is there: on the machine,
+// or where an affinity keeps several of them on the same few.
+struct OwnCrowd {
+    double ready = 0, processors = 0;  // ready: running or waiting for their turn, on average
+    bool affinity = false;
+};
+std::optional<OwnCrowd> own_crowd(const Evidence& evidence);
+// Processors that programs use which are no ranks of the run, and the share of the machine's that is.
+struct ForeignUse {
+    double processors = 0, share = 0, stolen = 0;
+    bool much = false;
+};
+std::optional<ForeignUse> foreign_use(const Evidence& evidence);
 
 }  // namespace stoker

@@ -2,46 +2,53 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "observe/causes/rule_text.h"
 
 namespace stoker {
-namespace {
-
-constexpr double kInputShare = 0.05;      // of a step, above what was planned; assumed, to be held against real runs
-constexpr double kSmallReadBytes = 64e3;  // a read call of less, in thousands, means small files
-constexpr double kManyReads = 500;        // calls/s
-
-}  // namespace
 
 CauseVerdict judge_starved_input(const Evidence& evidence) {
     const auto step = evidence.step_s();
-    const RankEvidence* worst = nullptr;
-    for (const RankEvidence& rank : evidence.ranks)
-        if (rank.find("wait_s") && (!worst || rank.find("wait_s")->mean > worst->find("wait_s")->mean)) worst = &rank;
+    const RankEvidence* worst = evidence.worst("wait_s");
     if (!step || worst == nullptr) return cause_silent("step_s and wait_s in the metrics file");
+    const double share = cause_threshold("starved.share");
     const double wait = worst->find("wait_s")->mean, planned = evidence.planned.wait_s.value_or(0);
+    const double own = std::max(*step, worst->find("step_s") ? worst->find("step_s")->mean : 0);
     const double cost = wait - planned;
-    // A mean beside a median: a few long waits at the start count here, and are no reason to change a loader.
+    // A few long waits count in the mean, and are no reason to change a loader.
     const double typical = worst->find("wait_s")->high - planned;
-    if (cost < kInputShare * *step || typical < kInputShare * *step)
+    if (cost < share * own || typical < share * own)
         return cause_ruled_out(
-            fmt::format("{} a step waiting for data ({} of it)", milliseconds_text(wait), percent_text(wait / *step)));
+            fmt::format("{} a step waiting for data ({} of it)", milliseconds_text(wait), percent_text(wait / own)));
     Finding finding{.cause = "starved-input",
                     .what = fmt::format("{} a step waiting for data (planned {})", milliseconds_text(wait),
                                         milliseconds_text(planned)),
-                    .evidence = {fmt::format("{} of the step on rank {}", percent_text(wait / *step), worst->rank)},
+                    .evidence = {fmt::format("{} of the step on rank {}", percent_text(wait / own), worst->rank)},
                     .cost_s = cost,
-                    .fix = "more loader workers, or prepare the samples ahead",
+                    .fix = "",
                     .rank = worst->rank};
     const auto calls = worst->mean("read_calls"), bytes = worst->mean("call_read"), disk = worst->mean("disk_read"),
-               cpu = worst->mean("cpu");
-    if (calls && bytes && *calls > kManyReads && *bytes / *calls < kSmallReadBytes) {
+               cpu = worst->mean("cpu"), workers = worst->mean("workers"), blocked = worst->mean("blocked");
+    const bool small = calls && bytes && *calls > cause_threshold("starved.many_reads") &&
+                       *bytes / *calls < cause_threshold("starved.small_read_bytes");
+    if (calls && bytes && *calls > 1)
         finding.evidence.push_back(fmt::format("{:.0f} reads/s of {:.1f} KB", *calls, *bytes / *calls / 1e3));
-        finding.fix = "pack the samples into few large files; then more loader workers";
-    }
-    if (disk && *disk > 1e6) finding.evidence.push_back(fmt::format("{:.1f} MB/s from the disk", *disk / 1e6));
+    if (disk && *disk > 1e6) finding.evidence.push_back(rate_text(*disk) + " from the disk");
+    if (blocked && *blocked > 0.2)
+        finding.evidence.push_back(fmt::format("{:.1f} threads wait for a device", *blocked));
+    if (workers) finding.evidence.push_back(fmt::format("{:.0f} loader workers", *workers));
     if (cpu) finding.evidence.push_back(fmt::format("{:.2f} processors in use", *cpu));
+    // So many at work side by side that what one takes for a batch fits into the rest of the step.
+    const double computing = std::max(own - wait, 0.05 * own);
+    const double now = std::max(1.0, workers.value_or(0));
+    const int more = static_cast<int>(std::min(64.0, std::ceil(now * own / computing)));
+    const std::string add =
+        fmt::format("DataLoader(..., num_workers={}, prefetch_factor=4, persistent_workers=True)", more);
+    if (small)
+        finding.fix = "pack the samples into few large files (WebDataset, one .npy, LMDB); until then " + add;
+    else
+        finding.fix = add + ", or prepare the samples ahead";
     return cause_found(std::move(finding));
 }
 

@@ -7,44 +7,49 @@
 #include "observe/causes/rule_text.h"
 
 namespace stoker {
-namespace {
-
-constexpr double kStragglerShare = 0.08;  // of a step, that the slowest works longer than the median of the others
-
-}  // namespace
 
 CauseVerdict judge_straggler(const Evidence& evidence) {
     const auto step = evidence.step_s();
-    // What a rank does by itself; its collectives take what the others need.
-    std::vector<std::pair<double, int>> own;
-    for (const RankEvidence& rank : evidence.ranks) {
-        const MeasureSpread* compute = rank.find("compute_s");
-        const MeasureSpread* wait = rank.find("wait_s");
-        if (compute != nullptr) own.emplace_back(compute->median + (wait == nullptr ? 0 : wait->median), rank.rank);
-    }
-    if (!step || own.size() < 2) return cause_silent("compute_s of two ranks or more");
-    std::sort(own.begin(), own.end());
+    // A rank is slow all the time, or it was merely unlucky: medians. What it computes by itself: its collectives take
+    // what the others need, and its waiting for data has a rule.
+    std::vector<std::pair<double, const RankEvidence*>> own;
+    for (const RankEvidence& rank : evidence.ranks)
+        if (const MeasureSpread* compute = rank.find("compute_s")) own.emplace_back(compute->median, &rank);
+    if (!step || own.size() < 2) return cause_silent("compute_s of two ranks or more (each writes its metrics)");
+    std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     const auto [slowest, rank] = own.back();
     own.pop_back();
     const double others = own[own.size() / 2].first, cost = slowest - others;
-    if (cost < kStragglerShare * *step)
+    if (cost < cause_threshold("straggler.share") * *step)
         return cause_ruled_out(
             fmt::format("the slowest rank works {} longer than the others", milliseconds_text(cost)));
     Finding finding{.cause = "straggler",
-                    .what = fmt::format("rank {} works {} a step, the others {}", rank, milliseconds_text(slowest),
-                                        milliseconds_text(others)),
+                    .what = fmt::format("rank {} works {} a step, the others {}", rank->rank,
+                                        milliseconds_text(slowest), milliseconds_text(others)),
                     .evidence = {},
                     .cost_s = cost,
-                    .fix = fmt::format("look at the machine of rank {}: what else runs there, and its clock", rank),
-                    .rank = rank};
+                    .fix = fmt::format("look at what rank {} runs beside: other programs on its processors, its clock, "
+                                       "its share of the batch",
+                                       rank->rank),
+                    .rank = rank->rank};
     for (const RankEvidence& each : evidence.ranks) {
         const auto collective = each.mean("allreduce_s");
-        if (each.rank != rank && collective) {
+        if (each.rank != rank->rank && collective) {
             finding.evidence.push_back(
-                fmt::format("rank {} waits {} in collectives", each.rank, milliseconds_text(*collective)));
+                fmt::format("rank {} waits {} a step in collectives", each.rank, milliseconds_text(*collective)));
             break;
         }
     }
+    const auto queue = queue_share(*rank);
+    if (queue && *queue >= cause_threshold("cpu.queue_share")) {
+        finding.evidence.push_back(
+            fmt::format("its threads wait {} of the time they run for a processor", percent_text(*queue)));
+        if (const auto foreign = foreign_use(evidence); foreign && foreign->much)
+            finding.evidence.push_back(fmt::format("other programs use {:.2f} processors", foreign->processors));
+        finding.fix = fmt::format("free the processors of rank {} from other programs, or move it", rank->rank);
+    }
+    const auto cpu = rank->mean("cpu");
+    if (cpu) finding.evidence.push_back(fmt::format("{:.2f} processors in use by it", *cpu));
     return cause_found(std::move(finding));
 }
 

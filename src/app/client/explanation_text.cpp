@@ -1,0 +1,151 @@
+#include "app/client/explanation_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::size_t kLabel = 13;
+
+std::string seconds_text(double seconds) {
+    if (seconds < 0.0005) return seconds > 0 ? fmt::format("{:.2f} ms", seconds * 1e3) : "0 ms";
+    return format_seconds(Seconds(seconds));
+}
+
+std::string value_text(double value, std::string_view unit) {
+    if (unit == "bytes")
+        return value >= 0.1 * kGiB ? format_bytes_gib(Bytes(value)) : fmt::format("{:.1f} MiB", value / kMiB);
+    if (unit == "microusd") return format_usd(Usd::micro(std::llround(value)));
+    return seconds_text(value);
+}
+
+// The interval is one of 80 %: one run of five lies outside of a good one.
+std::string verdict_text(const api::ExplainedTerm& term, const Style& style) {
+    if (term.verdict.empty() || !term.measured) return "";
+    if (term.verdict == "inside") return style.good("inside");
+    const bool above = term.verdict == "above";
+    const double off = above ? *term.measured / term.high.value_or(1) - 1 : 1 - *term.measured / term.low.value_or(1);
+    const std::string text = fmt::format("{:.0f} % {}", 100 * off, term.verdict);
+    return above ? style.bad(text) : style.warn(text);
+}
+
+std::string term_text(const api::ExplainedTerm& term, const Style& style) {
+    std::string text = term.measured ? value_text(*term.measured, term.unit) + " measured" : "not measured";
+    if (term.predicted) text += fmt::format(", {} predicted", value_text(*term.predicted, term.unit));
+    if (term.low && term.high)
+        text += fmt::format(" ({} - {})", value_text(*term.low, term.unit), value_text(*term.high, term.unit));
+    if (const std::string verdict = verdict_text(term, style); !verdict.empty()) text += ": " + verdict;
+    if (!term.note.empty()) text += ": " + term.note;
+    return text;
+}
+
+class Lines {
+public:
+    explicit Lines(int width) : width_(static_cast<std::size_t>(std::max(40, width))) {}
+    void add(std::string_view label, std::string_view text) {
+        bool first = true;
+        for (const std::string& line : wrap(text, width_ - kLabel - 2)) {
+            out_ += fmt::format("  {}{}\n", pad_right(first ? label : "", kLabel), line);
+            first = false;
+        }
+    }
+    std::string out_;
+
+private:
+    std::size_t width_;
+};
+
+void add_cause(const api::CauseView& cause, const Style& style, Lines& lines) {
+    lines.out_ +=
+        fmt::format("\n{}{}\n", style.bold(cause.cause), cause.rank ? fmt::format(" (rank {})", *cause.rank) : "");
+    lines.add("what", cause.what);
+    if (!cause.evidence.empty()) lines.add("evidence", join(cause.evidence, "; "));
+    if (cause.cost_s > 0 && !cause.stops) {
+        std::string text = fmt::format("{} a step", seconds_text(cause.cost_s));
+        if (cause.share_of_gap) text += fmt::format(", {:.0f} % of the gap", 100 * *cause.share_of_gap);
+        if (cause.expected_gain >= 0.005)
+            text += fmt::format("; without it steps take up to {:.0f} % less", 100 * cause.expected_gain);
+        lines.add("costs", text);
+    }
+    lines.add("fix", cause.fix);
+}
+
+// "cpu-limit: ready threads wait 4 % of the time they run"; those with the same reason on one line.
+void add_notes(std::string_view head, const std::vector<api::CauseNote>& notes, Lines& lines) {
+    if (notes.empty()) return;
+    lines.out_ += fmt::format("\n{}\n", head);
+    std::vector<std::pair<std::string, std::string>> by_reason;  // reason, causes
+    for (const api::CauseNote& note : notes) {
+        const auto found = std::find_if(by_reason.begin(), by_reason.end(),
+                                        [&](const auto& each) { return each.first == note.reason; });
+        if (found == by_reason.end())
+            by_reason.emplace_back(note.reason, note.cause);
+        else
+            found->second += ", " + note.cause;
+    }
+    std::size_t widest = 0;
+    for (const api::CauseNote& note : notes) widest = std::max(widest, note.cause.size());
+    for (const auto& [reason, causes] : by_reason)
+        for (const std::string& line : wrap(fmt::format("{}: {}", causes, reason), 94))
+            lines.out_ += "  " + line + "\n";
+}
+
+}  // namespace
+
+std::string explanation_text(const api::ExplanationView& view, const Style& style) {
+    Lines lines(style.width);
+    lines.out_ = fmt::format("{} {}", style.bold(view.run.text()), to_string(view.state));
+    if (view.cause != Cause::none && view.cause != Cause::ok) lines.out_ += fmt::format(" ({})", to_string(view.cause));
+    if (view.steps > 0) {
+        lines.out_ += fmt::format(", {:.0f} steps of a rank looked at", view.steps);
+        if (view.warm_up_steps > 0) lines.out_ += fmt::format(" after {:.0f} of warm-up", view.warm_up_steps);
+    }
+    lines.out_ += "\n";
+    if (view.attempt.empty()) {
+        lines.out_ +=
+            fmt::format("It has not run itself; the steps of a graph are runs of their own (stoker describe {}).\n",
+                        view.run.text());
+        return lines.out_;
+    }
+    for (const api::ExplainedTerm& term : view.terms) lines.add(term.term, term_text(term, style));
+    for (const api::CauseView& cause : view.causes) add_cause(cause, style, lines);
+    if (view.causes.empty()) {
+        const bool known = !view.ruled_out.empty();
+        lines.out_ += !known         ? "\nNothing can be said: no rule has what it needs.\n"
+                      : view.outside ? "\nNo cause found for what is outside.\n"
+                                     : "\nNothing found that slows it down.\n";
+    } else if (view.gap_s && *view.gap_s > 0) {
+        double explained = 0;
+        for (const api::CauseView& cause : view.causes) explained += cause.expected_gain > 0 ? cause.cost_s : 0;
+        // Causes that overlap are each counted whole.
+        if (explained < 0.8 * *view.gap_s)
+            lines.out_ += fmt::format("\nOf the gap of {} a step, {} are not explained.\n", seconds_text(*view.gap_s),
+                                      seconds_text(*view.gap_s - explained));
+    }
+    add_notes("Ruled out", view.ruled_out, lines);
+    add_notes("Could not be known", view.not_known, lines);
+    return lines.out_;
+}
+
+std::string explanation_summary(const api::ExplanationView& view) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(2, view.causes.size()); ++i) {
+        const api::CauseView& cause = view.causes[i];
+        text += fmt::format("{}: {}", cause.cause, cause.what);
+        if (cause.expected_gain >= 0.005 && !cause.stops)
+            text += fmt::format(" (up to {:.0f} % of a step)", 100 * cause.expected_gain);
+        text += fmt::format("\nfix: {}\n", cause.fix);
+    }
+    if (text.empty() && view.outside && !view.ruled_out.empty()) text = "no cause found for what is outside\n";
+    if (!text.empty()) text += fmt::format("more: stoker explain {}\n", view.run.text());
+    return text;
+}
+
+}  // namespace stoker

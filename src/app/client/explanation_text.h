@@ -1,0 +1,16 @@
+// A run against its plan, as people read it.
+#pragma once
+
+#include <string>
+
+#include "app/server/views_observe.h"
+#include "app/style.h"
+
+namespace stoker {
+
+// Every term, then the causes with evidence, gain and fix, or what was ruled out and what could not be known.
+std::string explanation_text(const api::ExplanationView& view, const Style& style);
+// The same in short for the end of `stoker run`: nothing where all is inside and nothing was found.
+std::string explanation_summary(const api::ExplanationView& view);
+
+}  // namespace stoker

@@ -1,0 +1,80 @@
+// Who asks why a run is slow reads the cause with what to do about it, or what was ruled out; never more than is known.
+#include "app/client/explanation_text.h"
+
+#include <gmock/gmock.h>
+
+#include "base/text.h"
+
+namespace stoker {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+api::ExplanationView starved() {
+    api::ExplanationView view{.run = {7}, .state = RunState::succeeded, .cause = Cause::ok};
+    view.attempt = "a-7.1";
+    view.steps = 90;
+    view.warm_up_steps = 10;
+    view.gap_s = 0.1;
+    view.outside = true;
+    view.terms = {
+        {.term = "step", .unit = "s", .measured = 0.3, .predicted = 0.2, .low = 0.18, .high = 0.25, .verdict = "above"},
+        {.term = "memory",
+         .unit = "bytes",
+         .measured = 1.5e9,
+         .predicted = 1.4e9,
+         .low = 1.2e9,
+         .high = 1.6e9,
+         .verdict = "inside"},
+        {.term = "cost", .unit = "microusd", .predicted = 1e6, .note = "no price book"}};
+    view.causes = {{.cause = "starved-input",
+                    .what = "90 ms a step waiting for data",
+                    .evidence = {"30 % of the step on rank 1", "0 loader workers"},
+                    .cost_s = 0.09,
+                    .share_of_gap = 0.9,
+                    .expected_gain = 0.3,
+                    .fix = "DataLoader(..., num_workers=2)",
+                    .rank = 1}};
+    view.ruled_out = {{"cpu-limit", "none is throttled"}, {"disk-slow", "0 ms"}, {"checkpoint-stalls", "0 ms"}};
+    view.not_known = {{"straggler", "needs compute_s of two ranks"}};
+    return view;
+}
+
+TEST(ExplanationText, NamesCauseEvidenceShareGainAndFix) {
+    const std::string text = explanation_text(starved(), Style{});
+    for (const char* part :
+         {"r-7 succeeded, 90 steps of a rank looked at after 10 of warm-up", "300 ms measured, 200 ms predicted",
+          "20 % above", "1.4 GiB measured", "inside", "not measured, $1.00 predicted", "no price book",
+          "starved-input (rank 1)", "30 % of the step on rank 1; 0 loader workers", "90 % of the gap",
+          "up to 30 % less", "num_workers=2", "disk-slow, checkpoint-stalls: 0 ms",
+          "straggler: needs compute_s of two ranks"})
+        EXPECT_THAT(text, HasSubstr(part));
+    EXPECT_THAT(text, Not(HasSubstr("not explained")));
+    for (const std::string_view line : split_lines(text)) EXPECT_LE(display_width(line), 100u);
+    const std::string summary = explanation_summary(starved());
+    EXPECT_THAT(summary, HasSubstr("starved-input: 90 ms a step waiting for data (up to 30 % of a step)"));
+    EXPECT_THAT(summary, HasSubstr("stoker explain r-7"));
+}
+
+TEST(ExplanationText, SaysWhenNothingIsFoundOrKnown) {
+    api::ExplanationView view = starved();
+    view.causes.clear();
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("No cause found for what is outside."));
+    EXPECT_THAT(explanation_summary(view), HasSubstr("no cause found"));
+    view.outside = false;
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("Nothing found that slows it down."));
+    EXPECT_EQ(explanation_summary(view), "");
+    view.attempt.clear();
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("has not run itself"));
+    view = starved();
+    view.causes.clear();
+    view.ruled_out.clear();
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("Nothing can be said"));
+    view = starved();
+    view.causes[0].cost_s = 0.02;
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("80 ms are not explained"));
+}
+
+}  // namespace
+}  // namespace stoker

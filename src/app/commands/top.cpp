@@ -1,0 +1,95 @@
+// stoker top: what the ranks do now, beside the plan.
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "app/client/client.h"
+#include "app/client/output.h"
+#include "app/client/top_text.h"
+#include "app/client/typed.h"
+#include "app/commands/commands.h"
+#include "app/server/api_time.h"
+#include "app/session.h"
+#include "base/text.h"
+#include "io/process.h"
+#include "io/stop_signal.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int kMostRuns = 50;
+constexpr std::int64_t kBackS = 30;  // steps may be as long
+
+Result<std::vector<TopRow>> look_at_runs(Client& client, const Args& args) {
+    std::vector<RunId> runs;
+    if (args.positional.empty()) {
+        TRY(const auto page,
+            get<api::RunPage>(client, fmt::format("/api/v1/runs?state=running,checkpointing&limit={}", kMostRuns)));
+        for (const api::RunItem& run : page.items)
+            if (run.kind != RunKind::graph) runs.push_back(run.id);
+    } else {
+        for (const std::string& word : args.positional) {
+            TRY(const RunId id, run_named(word));
+            runs.push_back(id);
+        }
+    }
+    std::vector<TopRow> rows;
+    for (const RunId id : runs) {
+        TRY(const auto view, get<api::RunView>(client, "/api/v1/runs/" + id.text()));
+        // Of one that has ended: its last seconds.
+        const auto ended = parse_rfc3339(view.run.ended_at);
+        const std::int64_t to_us = ended ? *ended + 1'000'000 : wall_clock_us() + 1'000'000;
+        TRY(const auto page,
+            get<api::SeriesPage>(
+                client, fmt::format("/api/v1/runs/{}/series?metric={}&from={}&to={}&max_points={}", id.text(),
+                                    join(top_measures(), ","), url_encoded(rfc3339(to_us - kBackS * 1'000'000)),
+                                    url_encoded(rfc3339(to_us)), kBackS)));
+        for (TopRow& row : top_rows(view, page)) rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+Result<CommandOutput> run_top(Session& session, const Args& args) {
+    TRY(const int every, args.whole_number("interval", 2, 1, 3600));
+    TRY(const auto client, connect_to_look(args));
+    const bool live = session.interactive && session.format == Format::text && !args.has("once") && !client->offline();
+    if (!live) {
+        TRY(const auto rows, look_at_runs(*client, args));
+        if (session.format != Format::text) return CommandOutput{dump(session, top_json(rows))};
+        return CommandOutput{top_text(rows, session.style)};
+    }
+    StopSignal stop;
+    while (true) {
+        TRY(const auto rows, look_at_runs(*client, args));
+        // Home, the table, and nothing of what was below: the screen does not flicker.
+        TRY_VOID(print_now("\x1b[H\x1b[2J" + top_text(rows, session.style) +
+                           session.style.dim(fmt::format("every {} s; ctrl-c ends", every)) + "\n"));
+        if (stop.wait_for(every)) return CommandOutput{};
+    }
+}
+
+}  // namespace
+
+CliCommand top_command() {
+    CliCommand command{
+        .name = "top",
+        .summary = "what the ranks of the runs do now, beside the plan",
+        .usage = "stoker top [RUN...] [options]",
+        .description =
+            "Step time against the plan, samples and tokens per second, processors, memory, and which part of a step "
+            "waits for input and goes into collectives: a row for each rank, as means of the last five seconds that "
+            "were measured. On a terminal it goes on until ctrl-c; elsewhere, with -o json and with --once it is "
+            "printed once.",
+        .examples = {"stoker top", "stoker top r-7 --once", "stoker top -o json | jq '.[].step_s'"},
+        .options = {{.name = "once", .help = "print it once"},
+                    {.name = "interval", .value = "SECONDS", .help = "between looks (2)"}},
+        .max_positional = 20,
+        .run = run_top,
+        .completes = "run"};
+    command.options.insert(command.options.end(), client_options().begin(), client_options().end());
+    return command;
+}
+
+}  // namespace stoker

@@ -1,0 +1,27 @@
+// A run held against its plan, term by term, and what explains the difference. Pure: from what the API says of the run
+// and the series that the observer wrote.
+#pragma once
+
+#include <vector>
+
+#include "app/server/views.h"
+#include "app/server/views_observe.h"
+#include "observe/collect.h"
+
+namespace stoker::api {
+
+// The part of a run that is looked at: its last attempt, the last hour of it.
+struct ExplainedPart {
+    std::string attempt;
+    double from_s = 0, to_s = 0;  // wall clock
+    bool ended = false;
+};
+ExplainedPart explained_part(const RunView& view, std::int64_t now_us);
+
+// What rules may take as planned.
+Planned planned_of(const RunSpec& spec);
+
+// `view` with attempts, spec, used_s and, where there is a price book, cost.
+ExplanationView explain_run(const RunView& view, const ExplainedPart& part, const std::vector<RankSeries>& series);
+
+}  // namespace stoker::api

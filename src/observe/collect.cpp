@@ -1,0 +1,131 @@
+#include "observe/collect.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "observe/thresholds.h"
+
+namespace stoker {
+namespace {
+
+struct Window {
+    double from_s = 0, to_s = 0;
+    bool holds(double at_s) const { return at_s >= from_s && at_s < to_s; }
+};
+
+MeasureSpread spread_within(const RankSeries& series, const Window& window, bool smallest) {
+    std::vector<std::pair<double, double>> values;
+    for (const SeriesPoint& point : series.points)
+        if (window.holds(static_cast<double>(point.at_s)))
+            values.emplace_back(smallest ? point.min : point.mean, point.count);
+    return weighted_spread(std::move(values));
+}
+
+// The rank whose steps decide what the steady state is: the first that tells of them.
+const RankSeries* steps_of(const std::vector<RankSeries>& series) {
+    for (const RankSeries& each : series)
+        if (each.metric == "step_s" && !each.points.empty()) return &each;
+    return nullptr;
+}
+
+// Leading points are left out while they are slower than the later half by a factor, and the first one always where
+// there are some: it holds the very first steps. At most half of the steps go that way.
+std::optional<SteadyState> find_steady(const RankSeries& steps) {
+    const double least = cause_threshold("steady.least_steps"), factor = cause_threshold("warmup.factor");
+    double total = 0, time = 0;
+    for (const SeriesPoint& point : steps.points) {
+        total += point.count;
+        time += point.count * static_cast<double>(point.mean);
+    }
+    if (total < least) return std::nullopt;
+    std::vector<std::pair<double, double>> later;
+    double passed = 0;
+    for (const SeriesPoint& point : steps.points) {
+        passed += point.count;
+        if (2 * passed > total) later.emplace_back(point.mean, point.count);
+    }
+    const double usual = weighted_spread(std::move(later)).median;
+    SteadyState steady{.all_step_s = time / total};
+    std::size_t first = 0;
+    while (first + 1 < steps.points.size()) {
+        const SeriesPoint& point = steps.points[first];
+        const bool slow = point.mean > factor * usual || (first == 0 && steps.points.size() >= 4);
+        if (!slow || steady.warm_up_steps + point.count > total / 2) break;
+        steady.warm_up_steps += point.count;
+        steady.warm_up_s += point.count * static_cast<double>(point.mean);
+        ++first;
+    }
+    steady.steps = total - steady.warm_up_steps;
+    if (steady.steps < least) return std::nullopt;
+    steady.from_s = static_cast<double>(steps.points[first].at_s);
+    steady.to_s = static_cast<double>(steps.points.back().at_s + steps.seconds);
+    return steady;
+}
+
+// Looked at every few seconds only (SampleOptions::threads_every): a value tells of the time before it.
+bool looks_back(std::string_view metric) {
+    return metric == "run_wait" || metric == "switches" || metric == "preempted";
+}
+
+RankEvidence& rank_of(std::vector<RankEvidence>& ranks, int rank) {
+    for (RankEvidence& each : ranks)
+        if (each.rank == rank) return each;
+    return ranks.emplace_back(RankEvidence{.rank = rank, .measures = {}, .afterwards = {}});
+}
+
+}  // namespace
+
+const std::vector<std::string>& evidence_measures() {
+    static const std::vector<std::string> names = {
+        "step_s",       "compute_s",     "wait_s",       "allreduce_s", "checkpoint_s", "cpu",           "run_wait",
+        "throttled",    "cpu_limit",     "cpus_allowed", "first_cpu",   "foreign_cpu",  "steal",         "machine_cpus",
+        "threads",      "major_faults",  "swap",         "memory_used", "memory_limit", "limit_hits",    "peak_rss",
+        "disk_read",    "disk_write",    "disk_free",    "read_calls",  "call_read",    "blocked",       "stopped",
+        "net_loopback", "net_sent",      "tokens",       "samples",     "param_bits",   "autocast_bits", "recomputed",
+        "compiled",     "torch_threads", "workers",      "tokens_per_s"};
+    return names;
+}
+
+Evidence collect_evidence(const std::vector<RankSeries>& series, Planned planned, const RunTimes& times) {
+    Evidence evidence;
+    evidence.planned = std::move(planned);
+    const RankSeries* steps = steps_of(series);
+    if (steps != nullptr) evidence.steady = find_steady(*steps);
+    const Window all{times.from_s, times.to_s + 1};
+    Window steady = all;
+    if (evidence.steady) steady = {evidence.steady->from_s, evidence.steady->to_s};
+    double last_step_s = 0;
+    for (const RankSeries& each : series) {
+        if (each.points.empty()) continue;
+        RankEvidence& rank = rank_of(evidence.ranks, each.rank);
+        const bool of_steps = each.metric == "step_s";
+        if (of_steps) {
+            for (const SeriesPoint& point : each.points) rank.steps += point.count;
+            last_step_s = std::max(last_step_s, static_cast<double>(each.points.back().at_s + each.seconds));
+        }
+        // Without a steady state no step time is told: it would be that of the first steps.
+        if (of_steps && !evidence.steady) continue;
+        Window window = steady;
+        if (looks_back(each.metric)) window.from_s += std::min(4.0, (window.to_s - window.from_s) / 3);
+        MeasureSpread spread = spread_within(each, window, false);
+        if (spread.count == 0) spread = spread_within(each, all, false);
+        if (spread.count == 0) continue;
+        rank.measures[each.metric] = spread;
+        if (each.metric == "allreduce_s") rank.measures["allreduce_min_s"] = spread_within(each, window, true);
+    }
+    std::sort(evidence.ranks.begin(), evidence.ranks.end(),
+              [](const RankEvidence& a, const RankEvidence& b) { return a.rank < b.rank; });
+    if (times.expects_steps && last_step_s > 0 && times.to_s > last_step_s) {
+        evidence.silent_s = times.to_s - last_step_s;
+        // The second after the last step still holds some of its work.
+        const Window after{last_step_s + 1, times.to_s + 1};
+        for (const RankSeries& each : series) {
+            const MeasureSpread spread = spread_within(each, after, false);
+            if (spread.count > 0) rank_of(evidence.ranks, each.rank).afterwards[each.metric] = spread;
+        }
+    }
+    if (const auto cpus = evidence.mean("machine_cpus")) evidence.machine_cpus = *cpus;
+    return evidence;
+}
+
+}  // namespace stoker

@@ -67,6 +67,7 @@ struct CheckpointUploads::Work : std::enable_shared_from_this<Work> {
     UploadOptions options;
     std::mutex mutex;
     std::condition_variable changed;
+    std::mutex reading;        // guards engine; taken before `mutex` where both are
     Engine* engine = nullptr;  // null: it is going
     std::atomic<bool> stopping{false};
     std::uint64_t asked = 0, looked = 0;  // looks at the runs: wanted, made
@@ -156,28 +157,11 @@ struct CheckpointUploads::Work : std::enable_shared_from_this<Work> {
         changed.notify_all();
     }
 
-    // Waits for the core's thread, which never waits for us.
+    // Under a lock of its own: what is read locks ours, and the engine may not go while it is read.
     Status read(const std::function<void(const EngineView&)>& see) {
-        auto seen = std::make_shared<std::promise<void>>();
-        auto future = seen->get_future();
-        // Shared, so that a read that is thrown away ends the wait as well.
-        auto token = std::make_shared<std::function<void(const EngineView&)>>(
-            [see, seen = std::move(seen)](const EngineView& view) {
-                see(view);
-                seen->set_value();
-            });
-        {
-            const std::lock_guard guard(mutex);
-            if (engine == nullptr) return Error(ErrorKind::unavailable, "the server is stopping");
-            TRY_VOID(engine->read([token](const EngineView& view) { (*token)(view); }));
-        }
-        token.reset();
-        try {
-            future.get();
-        } catch (const std::future_error&) {
-            return Error(ErrorKind::unavailable, "the server is stopping");
-        }
-        return done();
+        const std::lock_guard guard(reading);
+        if (engine == nullptr) return Error(ErrorKind::unavailable, "the server is stopping");
+        return engine->read(see);
     }
 
     Status tell(Command command) {
@@ -185,7 +169,7 @@ struct CheckpointUploads::Work : std::enable_shared_from_this<Work> {
         auto future = answered->get_future();
         command.actor = "uploads";
         {
-            const std::lock_guard guard(mutex);
+            const std::lock_guard guard(reading);
             if (engine == nullptr) return Error(ErrorKind::unavailable, "the server is stopping");
             TRY_VOID(engine->post(std::move(command), [answered](const Result<Ack>& ack) {
                 answered->set_value(ack ? done() : Status(ack.error()));
@@ -336,9 +320,12 @@ void CheckpointUploads::finish(const std::function<bool()>& stop) {
 
 void CheckpointUploads::stop() {
     watch_.reset();
+    {
+        const std::lock_guard guard(work_->reading);
+        work_->engine = nullptr;
+    }
     std::unique_lock lock(work_->mutex);
     work_->stopping = true;
-    work_->engine = nullptr;
     work_->changed.notify_all();
     work_->changed.wait_for(lock, kStopWait, [&] { return work_->running == 0; });
 }

@@ -82,14 +82,14 @@ struct Bounds {
     int max_queued = 0, max_ended = 0;
     std::int64_t keep_ended_s = 0;
 };
-constexpr int kMostRuns = 10'000'000;  // about 20 GB
+constexpr int kMostKeptRuns = 10'000'000;  // about 20 GB
 constexpr double kCenturyS = 100 * 365.25 * 86400;
 
 Result<Bounds> bounds_of(const Args& args) {
     const ServerOptions usual;
     Bounds bounds;
-    TRY(bounds.max_queued, args.whole_number("max-queued", static_cast<int>(usual.max_queued), 1, kMostRuns));
-    TRY(bounds.max_ended, args.whole_number("max-ended", static_cast<int>(usual.max_ended), 0, kMostRuns));
+    TRY(bounds.max_queued, args.whole_number("max-queued", static_cast<int>(usual.max_queued), 1, kMostKeptRuns));
+    TRY(bounds.max_ended, args.whole_number("max-ended", static_cast<int>(usual.max_ended), 0, kMostKeptRuns));
     const auto keep = args.get("keep-ended");
     if (!keep) return bounds;
     const auto seconds = parse_seconds(*keep);

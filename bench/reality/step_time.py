@@ -67,7 +67,7 @@ class Stoker:
         path = f"{self.base}/train.yaml"
         with open(path, "w") as file:
             file.write(workload(size, ranks, 10))
-        guess = json.loads(self.call("plan", path, "-o", "json", "--no-what-if"))["candidates"][0]["prediction"]["step_s"]["mid"]
+        guess = json.loads(self.call("plan", path, "-o", "json", "--no-what-if"))["candidates"][0]["prediction"]["step_seconds"]["mid"]
         with open(path, "w") as file:
             file.write(workload(size, ranks, max(12, min(400, int(seconds / guess)))))
         self.call("run", path)

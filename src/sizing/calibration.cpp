@@ -95,6 +95,14 @@ std::optional<Calibration> fit_calibration(std::span<const CalibrationPoint> poi
     }
     if (rows.size() < kLeastCalibration) return std::nullopt;
 
+    // What all have in common first, however much that is; then how the three kinds of work differ from it.
+    std::vector<double> ratios;
+    for (const Vector3& row : rows) ratios.push_back(1 / (row[0] + row[1] + row[2]));
+    std::nth_element(ratios.begin(), ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2), ratios.end());
+    const double common = ratios[ratios.size() / 2];
+    for (Vector3& row : rows)
+        for (double& part : row) part *= common;
+
     Calibration out{.points = rows.size(), .spread = kPriorSpread};
     const double n = static_cast<double>(rows.size());
     std::vector<double> weights(rows.size(), 1);
@@ -128,6 +136,11 @@ std::optional<Calibration> fit_calibration(std::span<const CalibrationPoint> poi
         const bool settled = std::abs(spread - out.spread) < 1e-6;
         out.spread = spread;
         if (settled) break;
+    }
+
+    for (std::size_t i = 0; i < 3; ++i) {
+        out.factor[i] *= common;
+        for (std::size_t j = 0; j < 3; ++j) out.covariance[i][j] *= common * common;
     }
 
     if (!memory.empty()) {

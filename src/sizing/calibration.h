@@ -43,10 +43,10 @@ struct Calibration {
 
 inline constexpr std::size_t kLeastCalibration = 3;
 
-// Bayesian linear regression of measured steps on their predicted parts (Gelman et al., Bayesian Data Analysis, ch.
-// 14), each point weighed by its own step so that small and large models count the same. Before the first point the
-// factors are believed to be 1 within 35 % (compute), 60 % (the others), and what is left to be 6 %; points far outside
-// pull less than in a least-squares fit. Nothing below three points.
+// The median ratio of measured to predicted first, then Bayesian linear regression of the steps on their parts (Gelman
+// et al., Bayesian Data Analysis, ch. 14), each point weighed by its own step so that small and large models count the
+// same. The factors are believed to differ from the median by 35 % (compute) and 60 % (the others), and what is left to
+// be 6 %; points far outside pull less than in a least-squares fit. Nothing below three points.
 std::optional<Calibration> fit_calibration(std::span<const CalibrationPoint> points);
 
 // The step that it expects, with its 80 % interval (Student's t).

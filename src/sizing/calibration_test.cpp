@@ -60,6 +60,13 @@ TEST(Calibration, ManyRunsGiveTheFactorsBack) {
     EXPECT_NEAR(fit->memory_factor, 1.2, 0.02);
 }
 
+TEST(Calibration, AMachineThatIsQuiteAnotherIsLearntAllTheSame) {
+    std::mt19937_64 random(5);
+    const auto fit = fit_calibration(runs_of({.factor = {250, 250, 250}}, random, 3));
+    ASSERT_TRUE(fit);
+    EXPECT_NEAR(calibrated_step(*fit, {1, 0.5, 0.2}).mid, 250 * 1.7, 0.1 * 250 * 1.7);
+}
+
 TEST(Calibration, OneRunOfABusyMachineDoesNotSpoilTheOthers) {
     std::mt19937_64 random(11);
     auto points = runs_of({.noise = 0.02}, random, 10);

@@ -49,11 +49,11 @@ def test_pytorch_is_measured_and_used(t):
     check(all({"hardware", "framework"} <= set(machine) for machine in kept.values()), str(kept.keys()))
     # A machine on which an operator takes a second is predicted to take that.
     plan = training(t, "small", 64, 2)
-    before = t.json("plan", plan)["candidates"][0]["prediction"]["step_s"]["mid"]
+    before = t.json("plan", plan)["candidates"][0]["prediction"]["step_seconds"]["mid"]
     for machine in kept.values():
         machine["framework"]["operator_s"] = 1
     json.dump(kept, open(os.path.join(t.base, "cache/stoker/this-machine.json"), "w"))
-    after = t.json("plan", plan)["candidates"][0]["prediction"]["step_s"]["mid"]
+    after = t.json("plan", plan)["candidates"][0]["prediction"]["step_seconds"]["mid"]
     check(after > before + 10, f"{before} s a step, then {after}")
 
 
@@ -64,15 +64,15 @@ def test_three_runs_correct_the_next_prediction_and_can_be_forgotten(t):
                "out = open(os.environ['STOKER_METRICS_FILE'], 'a')\n"
                "for step in range(1, 21): print(json.dumps({'step': step, 'step_s': 3.0, 'peak_rss_bytes': 10**9}), file=out)\n"]
     plans = [training(t, f"t{i}", dim, layers, command=program) for i, (dim, layers) in enumerate([(128, 2), (192, 3), (64, 4)])]
-    published = t.json("plan", plans[0])["candidates"][0]["prediction"]["step_s"]
+    published = t.json("plan", plans[0])["candidates"][0]["prediction"]["step_seconds"]
     for plan in plans:
         t.call("run", plan)
     out = t.call("calibrate", "add", "r-1", "r-2").stdout
     check("2 of 3 runs" in out, out)
-    check(t.json("plan", plans[0])["candidates"][0]["prediction"]["step_s"] == published, "two runs teach nothing")
+    check(t.json("plan", plans[0])["candidates"][0]["prediction"]["step_seconds"] == published, "two runs teach nothing")
     t.call("calibrate", "add", "r-3")
     now = t.json("plan", plans[0])["candidates"][0]["prediction"]
-    check(now["step_s"]["mid"] > 4 * published["mid"], f"{published} then {now['step_s']}")
+    check(now["step_seconds"]["mid"] > 4 * published["mid"], f"{published} then {now['step_seconds']}")
     check(any("calibrated on 3 runs" in note for note in t.json("plan", plans[0])["candidates"][0]["notes"]), "told in the plan")
     t.call("run", plans[0])
     said = t.describe("r-4")["spec"]["prediction"]["published"]
@@ -82,13 +82,13 @@ def test_three_runs_correct_the_next_prediction_and_can_be_forgotten(t):
     t.call("calibrate", "forget", "r-2")
     check(len(t.json("calibrate", "show")["runs"]) == 2, "two are left")
     t.call("calibrate", "forget", "--all")
-    check(t.json("plan", plans[0])["candidates"][0]["prediction"]["step_s"] == published, "as published again")
+    check(t.json("plan", plans[0])["candidates"][0]["prediction"]["step_seconds"] == published, "as published again")
 
 
 def test_what_teaches_nothing_is_refused(t):
     t.call("bench", "cpu", "--quick")
     t.call("run", "--", "true")
-    done = t.call("calibrate", "add", "r-1", exit=1)
+    done = t.call("calibrate", "add", "r-1", exit=2)
     check("r-1 teaches nothing: it was not predicted" in done.stderr, done.stderr)
     check("which run" in t.call("calibrate", "add", exit=2).stderr, "no run named")
     check("r-9" in t.call("calibrate", "forget", "r-9", exit=None).stderr, "one that was never added")
@@ -96,4 +96,4 @@ def test_what_teaches_nothing_is_refused(t):
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(dict(globals()))

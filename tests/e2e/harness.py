@@ -142,7 +142,7 @@ def main(tests):
     options = parser.parse_args()
     binary = os.path.abspath(options.stoker)
     passed = failed = 0
-    for name, test in tests.items():
+    for name, test in list(tests.items()):
         if not name.startswith("test_") or (options.names and not any(word in name for word in options.names)):
             continue
         begin = time.monotonic()

@@ -7,7 +7,7 @@
 What it reads of its environment (Stoker sets all of it; torchrun sets the first line):
   RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
   STOKER_CHECKPOINT_DIR, STOKER_RESUME_FROM, STOKER_CHECKPOINT_INTERVAL (seconds), STOKER_GRACE (seconds)
-  STOKER_METRICS_FILE   rank 0 appends one line of JSON per step
+  STOKER_METRICS_FILE   one line of JSON per step; rank 3 writes metrics.rank-3.jsonl beside metrics.jsonl
   STOKER_ARTIFACT_DIR   the weights at the end
 SIGUSR1: write a checkpoint and go on. SIGTERM: write one if the time suffices, then exit with 143.
 Exit codes: 0 done, 2 wrong input, 75 another rank is gone (start all again), 143 stopped as asked.
@@ -271,8 +271,9 @@ class Training:
     def run(self):
         options, metrics = self.options, None
         self.resume()
-        if RANK == 0 and os.environ.get("STOKER_METRICS_FILE"):
-            metrics = open(os.environ["STOKER_METRICS_FILE"], "a", buffering=1)
+        if os.environ.get("STOKER_METRICS_FILE"):
+            name, ending = os.path.splitext(os.environ["STOKER_METRICS_FILE"])
+            metrics = open(f"{name}.rank-{RANK}{ending}" if RANK > 0 else name + ending, "a", buffering=1)
         self.requests.training, self.last_write, first = True, time.monotonic(), self.step
         while self.step < options.steps:
             started, at_work = time.monotonic(), time.process_time()
@@ -289,7 +290,9 @@ class Training:
             if metrics:
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
                 line = {"step": self.step, "loss": round(loss, 6), **{key: round(value, 6) for key, value in seconds.items()},
-                        "tokens_per_s": round(rate, 1), "peak_rss_bytes": peak}
+                        "tokens_per_s": round(rate, 1), "peak_rss_bytes": peak,
+                        # What a plan says of a rank as well: its part of the batch, and how it computes.
+                        "tokens": options.batch * options.ctx // WORLD, "param_bits": 32, "recomputed": 0, "compiled": 0}
                 metrics.write(json.dumps(line) + "\n")
             if RANK == 0 and (self.step % options.report == 0 or self.step == options.steps):
                 say(f"step {self.step}/{options.steps} loss {loss:.4f} {seconds['step_s']:.3f} s/step {rate:.0f} tokens/s")

@@ -258,6 +258,9 @@ Error error_of_tool(const ImageName& name, const std::string& said) {
         return Error(ErrorKind::unavailable, what + "the registry cannot be reached" + detail, {},
                      "look whether this machine reaches " + (registry.empty() ? "it" : registry) +
                          "; a proxy is set by https_proxy");
+    if (registry.empty())
+        return Error(ErrorKind::invalid, what + "it is no image that can be read" + detail, {},
+                     "an archive is what skopeo copy or podman save --format oci-archive write");
     return Error(ErrorKind::unavailable, what + "it cannot be fetched" + detail);
 }
 

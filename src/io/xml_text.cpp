@@ -116,7 +116,8 @@ private:
             raw.remove_prefix(mark);
             if (raw.empty()) break;
             const std::size_t end = raw.find(';');
-            if (end == std::string_view::npos || end > 12) return wrong("'&' without an entity");
+            // None at all is npos, which is more.
+            if (end > 12) return wrong("'&' without an entity");
             const std::string_view name = raw.substr(1, end - 1);
             raw.remove_prefix(end + 1);
             if (name == "amp") {

@@ -48,8 +48,8 @@ std::vector<TopRow> top_rows(const api::RunView& view, const api::SeriesPage& pa
         if (const auto value = lately(series)) ranks[series.rank][series.metric] = *value;
     if (ranks.empty()) ranks[0];
     std::vector<TopRow> rows;
-    for (const auto& [rank, values] : ranks) {
-        const auto get = [&values](const char* name) -> std::optional<double> {
+    for (const auto& [rank, seen] : ranks) {
+        const auto get = [&values = seen](const char* name) -> std::optional<double> {
             const auto found = values.find(name);
             return found == values.end() ? std::nullopt : std::optional(found->second);
         };

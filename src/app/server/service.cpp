@@ -289,7 +289,8 @@ void Service::wrong_token(const std::string& peer) {
     ++tries.wrong;
 }
 
-void Service::with_scene(const ExchangePtr& exchange, std::uint64_t at_least_seq, std::function<void(ScenePtr)> then) {
+void Service::with_scene(const ExchangePtr& exchange, std::uint64_t at_least_seq,
+                         const std::function<void(ScenePtr)>& then) {
     {
         std::unique_lock lock(mutex_);
         if (scene_ && scene_->state.seq >= at_least_seq && Clock::now() - scene_at_ < kSceneAge) {
@@ -307,7 +308,7 @@ void Service::with_scene(const ExchangePtr& exchange, std::uint64_t at_least_seq
             scene_at_ = Clock::now();
             return scene;
         },
-        std::move(then));
+        then);
 }
 
 Streams::Streams(Engine& engine, std::size_t most) : engine_(engine), most_(most) {

@@ -107,7 +107,7 @@ public:
     void wrong_token(const std::string& peer);
 
     // Some 200 ms old at most, and never older than `at_least_seq`.
-    void with_scene(const ExchangePtr& exchange, std::uint64_t at_least_seq, std::function<void(ScenePtr)> then);
+    void with_scene(const ExchangePtr& exchange, std::uint64_t at_least_seq, const std::function<void(ScenePtr)>& then);
 
     std::size_t waiting() const;
 

@@ -1,3 +1,4 @@
+// Longer than 500 lines because one object's members tell the whole story of its threads, and what guards what.
 #include "run/engine.h"
 
 #include <pthread.h>

@@ -117,20 +117,27 @@ Status mount_root(const std::string& box, const std::string& root) {
     return mount_failed("a writable layer over the image (overlayfs)");
 }
 
-// Tried once in a child: a user namespace, and in it an overlay over a folder of ours.
-std::string why_no_rootless_boxes() {
+// Tried once in a child: a namespace of its own, and in it an overlay over a folder of ours.
+std::string why_no_boxes() {
     std::error_code code;
     std::string folder = (fs::temp_directory_path(code) / "stoker-box-XXXXXX").string();
     if (::mkdtemp(folder.data()) == nullptr) return "images need a temporary folder, and none can be made";
+    enum Exit : std::uint8_t { works, no_user_namespace, no_overlay, no_mount_point };
     const pid_t child = ::fork();
     if (child == 0) {
-        if (!enter_new_user_namespace()) ::_exit(1);
-        ::_exit(mount_root(folder, "/usr") ? 0 : 2);
+        if (::geteuid() != 0 && !enter_new_user_namespace()) ::_exit(no_user_namespace);
+        if (mount_root(folder, "/usr")) ::_exit(works);
+        ::_exit(errno == EINVAL ? no_mount_point : no_overlay);
     }
     const auto status = child < 0 ? std::nullopt : reap(child, Clock::now() + std::chrono::seconds(5));
     remove_tree(folder);
     if (status && *status == 0) return {};
-    if (status && WIFEXITED(*status) && WEXITSTATUS(*status) == 2)
+    if (status && WIFEXITED(*status) && WEXITSTATUS(*status) == no_mount_point)
+        return "images need a root that is a mount point, and this one is a plain chroot: bind it onto itself first "
+               "(mount --bind FOLDER FOLDER)";
+    if (::geteuid() == 0)
+        return "images need mount namespaces and overlayfs, which this machine forbids: leave them out";
+    if (status && WIFEXITED(*status) && WEXITSTATUS(*status) == no_overlay)
         return "images without root need overlayfs in user namespaces (Linux 5.11 or newer): start the server as root, "
                "or leave the image out";
     return "images without root need user namespaces, which this machine forbids: start the server as root, or let an "
@@ -142,12 +149,9 @@ std::string why_no_rootless_boxes() {
 
 std::string why_no_images(TreeKind tree) {
     if (runc_path().empty()) return "images need runc here: apt-get install runc";
-    if (::geteuid() != 0) {
-        static const std::string problem = why_no_rootless_boxes();
-        return problem;
-    }
-    if (tree != TreeKind::cgroup) return "images need control groups, which cannot be made here";
-    return {};
+    if (::geteuid() == 0 && tree != TreeKind::cgroup) return "images need control groups, which cannot be made here";
+    static const std::string problem = why_no_boxes();
+    return problem;
 }
 
 std::string box_id(const LaunchOrder& order, std::size_t rank) {

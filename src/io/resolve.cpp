@@ -1,6 +1,8 @@
 #include "io/resolve.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -44,6 +46,10 @@ Result<Addresses> resolve(const std::string& host, int port, std::chrono::steady
                      "look at the resolver of this machine (/etc/resolv.conf)");
     }
     const auto shared = std::make_shared<Resolving>();
+    // What outlives its caller takes no signal that is another's to wait for.
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread([shared, host, service, resolver] {
         const addrinfo hints = hints_for(0);
         addrinfo* found = nullptr;
@@ -55,6 +61,7 @@ Result<Addresses> resolve(const std::string& host, int port, std::chrono::steady
         shared->answered = true;
         shared->done.notify_all();
     }).detach();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     std::unique_lock lock(shared->mutex);
     if (!shared->done.wait_until(lock, deadline, [&] { return shared->answered; }))
         return Error(ErrorKind::timed_out, fmt::format("the name {} was not looked up in time", host), {},

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "observe/step_file.h"
 #include "run/checkpoints.h"
-#include "run/upload_manifest.h"
+#include "run/upload_policy.h"
 
 namespace stoker {
 namespace {

@@ -9,7 +9,7 @@
 #include "io/sha256.h"
 #include "observe/step_file.h"
 #include "run/codec.h"
-#include "run/upload_manifest.h"
+#include "run/upload_policy.h"
 
 namespace stoker {
 namespace {

@@ -47,9 +47,6 @@ void fields(V& visit, StoredManifest& manifest) {
     visit("uploaded_us", manifest.uploaded_us);
 }
 
-// What is wrong with upload and restore_from of a spec; nothing is called.
-std::vector<Problem> problems_of_store(const CheckpointPolicy& policy);
-
 // invalid: not as we write it, or it names a file outside its folder.
 Result<StoredManifest> read_stored_manifest(std::string_view json, const std::string& what);
 

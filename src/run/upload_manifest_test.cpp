@@ -12,6 +12,7 @@
 #include "io/sha256.h"
 #include "run/checkpoints.h"
 #include "run/codec.h"
+#include "run/upload_policy.h"
 
 namespace stoker {
 namespace {

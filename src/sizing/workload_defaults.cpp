@@ -74,9 +74,9 @@ void fill_batch(WorkloadForm& w) {
         const BatchDefault chosen = default_batch(w);
         const double all = w.total_examples();
         batch.global_examples = all >= 1 ? std::min(chosen.examples, std::floor(all)) : chosen.examples;
-        const std::string unit =
-            is_image(w.model.kind) ? std::string("examples")
-                              : fmt::format("sequences ({} tokens)", format_count(*batch.global_examples * sequence));
+        const std::string unit = is_image(w.model.kind) ? std::string("examples")
+                                                        : fmt::format("sequences ({} tokens)",
+                                                                      format_count(*batch.global_examples * sequence));
         w.assumptions.push_back(fmt::format("global batch of {} {}, since batch is not given ({})",
                                             format_thousands(*batch.global_examples), unit, chosen.source));
     }
@@ -195,7 +195,8 @@ void fill_defaults(WorkloadForm& w) {
     if (!is_training(w.kind) && needs_model(w.kind)) fill_traffic(w);
     fill_plain(w);
     fill_use_case(w);
-    if (w.model.max_sequence > 0 && w.data.sequence && !is_image(w.model.kind) && *w.data.sequence > w.model.max_sequence) {
+    if (w.model.max_sequence > 0 && w.data.sequence && !is_image(w.model.kind) &&
+        *w.data.sequence > w.model.max_sequence) {
         w.assumptions.push_back(fmt::format("sequences of {} tokens are longer than the {} that {} was made for",
                                             format_thousands(*w.data.sequence), format_thousands(w.model.max_sequence),
                                             w.model.name));

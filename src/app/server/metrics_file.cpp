@@ -55,7 +55,7 @@ void each_value(const std::string& text, MetricsView& view, const Use& use) {
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
         ++view.lines;
         const auto document = line.size() > kMostMetricLine ? Result<Document>(Error(ErrorKind::invalid, "too long"))
-                                                      : Document::parse_json(line, "metrics", kLine);
+                                                            : Document::parse_json(line, "metrics", kLine);
         if (!document || !document->root().is_mapping()) {
             ++view.bad_lines;
             continue;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 
+#include "app/user_file.h"
 #include "base/document.h"
 #include "base/json.h"
 #include "io/files.h"
@@ -72,23 +72,13 @@ Status write_places(const std::string& path, const Places& places) {
                           .set("bytes", p.bytes));
         all.set(place, std::move(list));
     }
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-    if (error)
-        return Error(ErrorKind::unavailable, fmt::format("cannot make the folder of {}: {}", path, error.message()));
-    return write_file_atomic(path, all.dump() + "\n");
+    return write_user_file(path, all.dump() + "\n");
 }
 
 }  // namespace
 
 Result<std::string> calibration_path() {
-    const char* data = std::getenv("XDG_DATA_HOME");
-    if (data != nullptr && *data != 0) return std::string(data) + "/stoker/calibration.json";
-    const char* home = std::getenv("HOME");
-    if (home == nullptr || *home == 0)
-        return Error(ErrorKind::unavailable,
-                     "neither XDG_DATA_HOME nor HOME is set: there is no place to keep what runs teach");
-    return std::string(home) + "/.local/share/stoker/calibration.json";
+    return user_file("XDG_DATA_HOME", ".local/share", "calibration.json", "what runs teach");
 }
 
 Result<std::vector<CalibrationPoint>> load_calibration(const std::string& place) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
+#include "app/user_file.h"
 #include "catalog/names.h"
 #include "catalog/this_machine.h"
 #include "io/files.h"
@@ -63,13 +63,7 @@ bool names_this_machine(const Node* node) {
 }  // namespace
 
 Result<std::string> this_machine_path() {
-    const char* cache = std::getenv("XDG_CACHE_HOME");
-    if (cache != nullptr && *cache != 0) return std::string(cache) + "/stoker/this-machine.json";
-    const char* home = std::getenv("HOME");
-    if (home == nullptr || *home == 0)
-        return Error(ErrorKind::unavailable,
-                     "neither XDG_CACHE_HOME nor HOME is set: there is no place to keep the measurement");
-    return std::string(home) + "/.cache/stoker/this-machine.json";
+    return user_file("XDG_CACHE_HOME", ".cache", "this-machine.json", "the measurement");
 }
 
 std::string machine_key(const Machine& machine) {
@@ -107,11 +101,7 @@ Status save_measurement(const std::string& path, const std::string& machine, con
     }
     mine.set(part, std::move(measured));
     all.set(machine, std::move(mine));
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-    if (error)
-        return Error(ErrorKind::unavailable, fmt::format("cannot make the folder of {}: {}", path, error.message()));
-    return write_file_atomic(path, all.dump() + "\n");
+    return write_user_file(path, all.dump() + "\n");
 }
 
 Status save_speed(const std::string& path, const Machine& machine, const MachineSpeed& speed, const std::string& day) {

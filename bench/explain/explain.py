@@ -129,15 +129,26 @@ def carry_out(stoker, case, seconds, base, cache):
         case = faults.dataclasses.replace(case, run={**case.run, "checkpoint": {"folder": mounted}})
     environment = dict(os.environ, STOKER_FOLDER=os.path.join(folder, "state"), XDG_CACHE_HOME=cache, NO_COLOR="1")
     environment.pop("STOKER_SERVER", None)
+    node_file = os.path.join(folder, "second-node")
+    case = faults.dataclasses.replace(case, words=tuple(str(each).replace("{node}", node_file) for each in case.words))
     file = os.path.join(folder, "run.yaml")
     with open(file, "w") as out:
         out.write(workload(case, seconds, HERE))
     command = [stoker, "run", file, "-o", "json", "--quiet"]
     if case.namespace:
         shape = "ip link set lo up"
-        if case.link_mbit:
+        if case.nodes:
+            shape += ("; unshare -n sleep %d > /dev/null 2>&1 < /dev/null & n=$!; echo $n > %s; sleep 0.2; for i in fast slow; do"
+                      " ip link add ${i}0 type veth peer name ${i}0 netns $n; ip link set ${i}0 up; nsenter -t $n -n ip link set ${i}0 up; done;"
+                      " nsenter -t $n -n ip link set lo up; ip addr add 10.77.0.1/24 dev fast0; ip addr add 10.77.1.1/24 dev slow0;"
+                      " nsenter -t $n -n ip addr add 10.77.0.2/24 dev fast0; nsenter -t $n -n ip addr add 10.77.1.2/24 dev slow0; true"
+                      % (seconds + 60, node_file))
+        for device in ("slow0" if case.nodes else "lo",) if case.link_mbit else ():
             # Segments as a device would send them: a bucket smaller than one of loopback's 64 KiB would drop all.
-            shape += " && ip link set lo mtu 1500 gso_max_size 1500 2>/dev/null; tc qdisc add dev lo root tbf rate %gmbit burst 128k latency 200ms" % case.link_mbit
+            limit = "tc qdisc add dev %s root tbf rate %gmbit burst 128k latency 200ms" % (device, case.link_mbit)
+            shape += " && ip link set %s mtu 1500 gso_max_size 1500 2>/dev/null; %s" % (device, limit)
+            if case.nodes:
+                shape += " && nsenter -t $n -n ip link set %s mtu 1500 gso_max_size 1500 2>/dev/null; nsenter -t $n -n %s" % (device, limit)
         command = ["unshare", "-n", "bash", "-c", shape + ' && exec "$0" "$@"', *command]
     burners = [subprocess.Popen([PYTHON, "-c", BURNER, str(cpu), str(share), str(nice)]) for cpu, share, nice in case.burners]
     for burner in burners:
@@ -165,6 +176,9 @@ def carry_out(stoker, case, seconds, base, cache):
     reap()
     foreign = max(0.0, machine_busy_s() - busy - (own_cpu_s() - own)) / took / faults.CPUS
     asked = subprocess.run([stoker, "explain", "r-1", "-o", "json"], env=environment, capture_output=True, text=True, timeout=60)
+    if case.nodes:
+        with open(node_file) as file:
+            os.kill(int(file.read()), signal.SIGTERM)  # the second node
     if mounted:
         subprocess.run(["umount", "-l", mounted], check=False)
     for name in os.listdir("/sys/fs/cgroup/blkio") if os.path.isdir("/sys/fs/cgroup/blkio") else []:

@@ -17,6 +17,7 @@ class Case:
     burners: tuple = ()       # (processor or None, share of the time, nice)
     link_mbit: float = 0      # of loopback in a network namespace of its own
     namespace: bool = False
+    nodes: bool = False       # two of them: rank 1 beyond fast0 and slow0, of which slow0 is the link
     tmpfs_mb: int = 0         # for checkpoints
     cancel_after_s: float = 0  # a run that hangs
     needs: tuple = ()
@@ -98,6 +99,16 @@ def link(mbit):
     return Case(f"link of {mbit} Mbit/s", ("slow-link",), link_mbit=mbit, namespace=True, needs=("tc",))
 
 
+# The second rank in a network namespace of its own, with two cables to the first: fast0 and slow0.
+NODES = {"environment": {**ONE["environment"], "GLOO_SOCKET_IFNAME": "fast0"}, "cpus": 1}
+SECOND = ("--second-node", "{node}", "--main-address", "10.77.0.1")
+
+
+def interface(mbit):
+    return Case(f"slow0 of {mbit} Mbit/s where fast0 was named", ("wrong-interface",), (*SECOND, "--interface", "slow0"), run=NODES,
+                link_mbit=mbit, namespace=True, nodes=True, needs=("tc",))
+
+
 def batch(n):
     return Case(f"batch of {n} where 8 was planned", ("batch-smaller",), ("--batch", n))
 
@@ -139,6 +150,7 @@ FAULTS = {
     "slow-disk": (slow_disk, [(10,)], [(5,), (8,), (15,), (20,), (12,)]),
     "full-disk": (full_disk, [(48,)], [(20,), (32,), (60,), (40,), (50,)]),
     "link": (link, [(400,)], [(100,), (200,), (300,), (600,), (150,)]),
+    "interface": (interface, [(300,)], [(100,), (200,), (400,), (600,), (1000,)]),
     "batch": (batch, [(4,)], [(2,), (6,), (5,), (7,), (1,)]),
     "precision": (precision, [()], [()] * 5),
     "recompute": (recompute, [()], [()] * 5),
@@ -156,6 +168,8 @@ TWINS = {
     "mapped": Case("healthy, a mapped file and room for it", words=("--map-mb", 256), run=dict(ONE, memory="1GiB")),
     "checkpoints": Case("healthy, small checkpoints", words=("--checkpoint-every", 50, "--checkpoint-mb", 1)),
     "namespace": Case("healthy, loopback of its own", namespace=True, needs=("tc",)),
+    "nodes": Case("healthy, two nodes", words=SECOND, run=NODES, namespace=True, nodes=True, needs=("tc",)),
+    "named": Case("healthy, one node that names eth0", run=dict(ONE, environment={**ONE["environment"], "NCCL_SOCKET_IFNAME": "eth0"})),
     "alone": Case("healthy, one rank", run=dict(ONE, ranks=1)),
 }
 # Two at once: both must be named.

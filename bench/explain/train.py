@@ -7,6 +7,7 @@ if os.environ.get("MASTER_ADDR") in ("127.0.0.1", "localhost"):
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 import argparse
 import contextlib
+import ctypes
 import datetime
 import random
 import signal
@@ -33,6 +34,9 @@ parser.add_argument("--checkpoint-every", type=int, default=0)
 parser.add_argument("--checkpoint-mb", type=int, default=4)
 parser.add_argument("--checkpoint-to", default="", help="folder; else STOKER_CHECKPOINT_DIR or the artefacts")
 parser.add_argument("--disk-mb-s", type=float, default=0, help="what blkio lets this process write a second")
+parser.add_argument("--second-node", default="", help="file with the pid whose network namespace rank 1 enters, as if on another node")
+parser.add_argument("--main-address", default="", help="of rank 0, then")
+parser.add_argument("--interface", default="", help="what the program sets itself, whatever its environment says")
 parser.add_argument("--bf16", action="store_true")
 parser.add_argument("--recompute", action="store_true")
 parser.add_argument("--slow-first", type=int, default=0, help="so many first steps compute --slow-first-ms longer")
@@ -40,6 +44,16 @@ parser.add_argument("--slow-first-ms", type=float, default=400)
 parser.add_argument("--hang-at", type=int, default=0)
 parser.add_argument("--hang", choices=["sleep", "stop"], default="sleep")
 options = parser.parse_args()
+if options.second_node:
+    os.environ["MASTER_ADDR"] = options.main_address
+    if RANK == 1:
+        with open(options.second_node) as file:
+            namespace = os.open(f"/proc/{file.read().strip()}/ns/net", os.O_RDONLY)
+        if ctypes.CDLL(None, use_errno=True).setns(namespace, 0) != 0:
+            raise OSError(ctypes.get_errno(), "setns")
+        os.close(namespace)
+if options.interface:
+    os.environ["GLOO_SOCKET_IFNAME"] = options.interface
 if options.pin:
     cpus = [int(each) for each in options.pin.split(",")]
     os.sched_setaffinity(0, {cpus[RANK % len(cpus)]})

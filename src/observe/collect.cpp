@@ -77,12 +77,12 @@ RankEvidence& rank_of(std::vector<RankEvidence>& ranks, int rank) {
 
 const std::vector<std::string>& evidence_measures() {
     static const std::vector<std::string> names = {
-        "step_s",       "compute_s",     "wait_s",       "allreduce_s", "checkpoint_s", "cpu",           "run_wait",
-        "throttled",    "cpu_limit",     "cpus_allowed", "first_cpu",   "foreign_cpu",  "steal",         "machine_cpus",
-        "threads",      "major_faults",  "swap",         "memory_used", "memory_limit", "limit_hits",    "peak_rss",
-        "disk_read",    "disk_write",    "disk_free",    "read_calls",  "call_read",    "blocked",       "stopped",
-        "net_loopback", "net_sent",      "tokens",       "samples",     "param_bits",   "autocast_bits", "recomputed",
-        "compiled",     "torch_threads", "workers",      "tokens_per_s"};
+        "step_s",       "compute_s",    "wait_s",        "allreduce_s", "checkpoint_s", "cpu",        "run_wait",
+        "throttled",    "cpu_limit",    "cpus_allowed",  "first_cpu",   "foreign_cpu",  "steal",      "machine_cpus",
+        "threads",      "major_faults", "swap",          "memory_used", "memory_limit", "limit_hits", "peak_rss",
+        "disk_read",    "disk_write",   "disk_free",     "read_calls",  "call_read",    "blocked",    "stopped",
+        "net_loopback", "net_sent",     "net_named",     "tokens",      "samples",      "param_bits", "autocast_bits",
+        "recomputed",   "compiled",     "torch_threads", "workers",     "tokens_per_s"};
     return names;
 }
 

@@ -38,6 +38,7 @@ Evidence healthy() {
                                    {"blocked", at(0)},
                                    {"net_loopback", at(2e7)},
                                    {"net_sent", at(1e3)},
+                                   {"net_named", at(2e7)},
                                    {"tokens", at(1024)},
                                    {"param_bits", at(32)},
                                    {"autocast_bits", at(0)},
@@ -225,6 +226,24 @@ TEST(Causes, ASlowLinkIsNoLateRank) {
     Evidence elsewhere = healthy();
     for (RankEvidence& rank : elsewhere.ranks) rank.measures["net_sent"] = at(1e9);
     EXPECT_EQ(first_cause(elsewhere), "wrong-interface");
+}
+
+// Whoever exports NCCL_SOCKET_IFNAME=eth0 everywhere is told nothing about runs that never leave their machine.
+TEST(Causes, AWrongInterfaceIsAnotherDeviceAndNotLoopback) {
+    const auto with = [](double named, double sent, double loopback) {
+        Evidence evidence = healthy();
+        evidence.planned.interface = "ib0";
+        for (RankEvidence& rank : evidence.ranks) {
+            rank.measures["net_named"] = at(named);
+            rank.measures["net_sent"] = at(sent);
+            rank.measures["net_loopback"] = at(loopback);
+        }
+        return first_cause(evidence);
+    };
+    EXPECT_EQ(with(1e3, 1e9, 1e4), "wrong-interface");
+    EXPECT_EQ(with(1e9, 1.01e9, 1e4), "");
+    EXPECT_EQ(with(0, 2e4, 1e9), "");  // one machine
+    EXPECT_EQ(with(0, 2e5, 1e4), "");  // hardly anything is sent
 }
 
 TEST(Causes, WhatThePlanDidNotHaveIsTold) {

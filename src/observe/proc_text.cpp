@@ -144,6 +144,8 @@ std::optional<std::int64_t> parse_run_wait_ns(std::string_view text) {
 
 namespace {
 
+constexpr std::size_t kMostDevices = 64;  // of a network namespace; more count in the sums alone
+
 // A text that no kernel wrote may say anything.
 void add_counter(std::int64_t& sum, std::int64_t more) {
     if (__builtin_add_overflow(sum, more, &sum)) sum = std::numeric_limits<std::int64_t>::max();
@@ -167,9 +169,25 @@ std::optional<NetBytes> parse_net_dev(std::string_view text) {
         } else {
             add_counter(bytes.received, *received);
             add_counter(bytes.sent, *sent);
+            if (bytes.sent_by.size() < kMostDevices) bytes.sent_by.emplace_back(trim(line.substr(0, colon)), *sent);
         }
     }
     return any ? std::optional(bytes) : std::nullopt;
+}
+
+bool names_interface(std::string_view wanted, std::string_view device) {
+    const bool others = wanted.starts_with('^');
+    if (others) wanted.remove_prefix(1);
+    const bool exact = wanted.starts_with('=');
+    if (exact) wanted.remove_prefix(1);
+    bool named = false;
+    while (!wanted.empty()) {
+        const std::size_t comma = std::min(wanted.find(','), wanted.size());
+        const std::string_view name = trim(wanted.substr(0, comma));
+        wanted.remove_prefix(std::min(comma + 1, wanted.size()));
+        named = named || (!name.empty() && (exact ? device == name : device.starts_with(name)));
+    }
+    return named != others;
 }
 
 std::vector<CgroupLine> parse_proc_cgroup(std::string_view text) {

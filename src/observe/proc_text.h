@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stoker {
@@ -52,8 +53,12 @@ std::optional<MachineStat> parse_machine_stat(std::string_view text);
 // /proc/PID/net/dev: the network namespace, the loopback device apart.
 struct NetBytes {
     std::int64_t received = 0, sent = 0, loopback = 0;
+    std::vector<std::pair<std::string, std::int64_t>> sent_by;  // device, loopback left out
 };
 std::optional<NetBytes> parse_net_dev(std::string_view text);
+// Is the device one of those that NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME means: names or their beginnings, with
+// commas between; "=eth0" the name alone, "^docker,lo" all others (NCCL's manual, NCCL_SOCKET_IFNAME).
+bool names_interface(std::string_view wanted, std::string_view device);
 
 // A line of /proc/PID/cgroup, and a control group line of /proc/PID/mountinfo. Controllers of a unified one: none.
 struct CgroupLine {

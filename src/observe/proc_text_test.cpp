@@ -63,7 +63,21 @@ TEST(ProcText, StatusIoSchedstatAndNetwork) {
     EXPECT_EQ(net->received, 1010);
     EXPECT_EQ(net->sent, 2020);
     EXPECT_EQ(net->loopback, 500);
+    ASSERT_EQ(net->sent_by.size(), 2u);
+    EXPECT_EQ(net->sent_by[0].first, "eth0");
+    EXPECT_EQ(net->sent_by[1].second, 20);
     EXPECT_FALSE(parse_net_dev("Inter-| Receive\n face |bytes\n"));
+}
+
+// A wrong reading blames the program for using the very device that the run names.
+TEST(ProcText, InterfacesAsNcclReadsThem) {
+    EXPECT_TRUE(names_interface("eth", "eth1"));
+    EXPECT_TRUE(names_interface("ib,eth0", "eth0"));
+    EXPECT_FALSE(names_interface("=eth1", "eth10"));
+    EXPECT_TRUE(names_interface("=eth1,eth2", "eth2"));
+    EXPECT_FALSE(names_interface("^docker,lo", "docker0"));
+    EXPECT_TRUE(names_interface("^docker,lo", "eth0"));
+    EXPECT_FALSE(names_interface("", "eth0"));
 }
 
 // Where each environment puts its groups; the texts are written after those formats.

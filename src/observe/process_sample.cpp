@@ -276,6 +276,9 @@ std::optional<ProcessRates> rates_between(const ProcessSample& before, const Pro
         rates.received = rate(before.network->received, after.network->received);
         rates.sent = rate(before.network->sent, after.network->sent);
         rates.loopback = rate(before.network->loopback, after.network->loopback);
+        for (const auto& [device, sent] : after.network->sent_by)
+            for (const auto& [earlier, sent_before] : before.network->sent_by)
+                if (device == earlier) rates.sent_by.emplace_back(device, rate(sent_before, sent));
     }
     return rates;
 }

@@ -117,6 +117,7 @@ struct ProcessRates {
     std::optional<double> read_bytes, write_bytes, read_calls, call_read_bytes;
     std::optional<double> throttled;  // seconds per second
     std::optional<double> received, sent, loopback;
+    std::vector<std::pair<std::string, double>> sent_by;  // device, loopback left out
 };
 // Nothing when no time has passed. A counter that went back (a new control group, a device that came again) counts from
 // 0.

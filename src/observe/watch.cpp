@@ -67,6 +67,7 @@ const std::vector<MeasureInfo>& measures() {
         {"net_received", "bytes/s", "by the network namespace, which may be the machine's"},
         {"net_sent", "bytes/s", "the same, sent"},
         {"net_loopback", "bytes/s", "the same, within the machine"},
+        {"net_named", "bytes/s", "sent over the devices that the environment names for collectives"},
         {"processes", "", "of the rank"},
         {"threads", "", "of the rank"},
         {"blocked", "", "threads that wait for a device (state D)"},
@@ -91,7 +92,8 @@ std::string rank_metrics_file(const std::string& metrics_file, int rank) {
 }
 
 std::vector<std::pair<std::string_view, double>> measures_of(const ProcessSample& before, const ProcessSample& now,
-                                                             const ProcessSample* threads_before) {
+                                                             const ProcessSample* threads_before,
+                                                             std::string_view interface) {
     std::vector<std::pair<std::string_view, double>> out;
     const auto put = [&](std::string_view name, const auto& value) {
         if (value) out.emplace_back(name, static_cast<double>(*value));
@@ -121,6 +123,12 @@ std::vector<std::pair<std::string_view, double>> measures_of(const ProcessSample
         put("net_received", rates->received);
         put("net_sent", rates->sent);
         put("net_loopback", rates->loopback);
+        if (!interface.empty() && rates->sent) {
+            double named = names_interface(interface, "lo") ? rates->loopback.value_or(0) : 0;
+            for (const auto& [device, sent] : rates->sent_by)
+                if (names_interface(interface, device)) named += sent;
+            out.emplace_back("net_named", named);
+        }
         if (before.memory_limit_hits && now.memory_limit_hits)
             out.emplace_back("limit_hits", static_cast<double>(std::max<std::int64_t>(
                                                0, *now.memory_limit_hits - *before.memory_limit_hits)) /
@@ -279,7 +287,7 @@ struct Observer::Shared {
                     if (one.last) {
                         const ProcessSample* threads =
                             sample->run_wait_s && one.last_threads ? &*one.last_threads : nullptr;
-                        for (const auto& [name, value] : measures_of(*one.last, *sample, threads)) {
+                        for (const auto& [name, value] : measures_of(*one.last, *sample, threads, one.rank.interface)) {
                             if (name == "cpu") used[one.rank.run] += value;
                             keep(one.rank, one.rank.rank, name, now_s, value, &now);
                         }

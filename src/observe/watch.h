@@ -28,6 +28,7 @@ struct WatchedRank {
     // Where its steps are. A line may name another rank of the run.
     std::vector<StepSource> sources;
     std::vector<std::string> folders;  // where it writes: the least room among them is kept
+    std::string interface;             // that its environment names for collectives; empty: none
     bool operator==(const WatchedRank& other) const {
         return run == other.run && attempt == other.attempt && rank == other.rank && pid == other.pid;
     }
@@ -68,9 +69,11 @@ struct MeasureInfo {
     std::string_view name, unit, meaning;
 };
 const std::vector<MeasureInfo>& measures();
-// What two samples say, by those names; `threads_before` is the sample of the last look at threads.
+// What two samples say, by those names; `threads_before` is the sample of the last look at threads, `interface` what
+// the environment names for collectives.
 std::vector<std::pair<std::string_view, double>> measures_of(const ProcessSample& before, const ProcessSample& now,
-                                                             const ProcessSample* threads_before);
+                                                             const ProcessSample* threads_before,
+                                                             std::string_view interface = {});
 
 class Observer {
 public:

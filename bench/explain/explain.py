@@ -127,6 +127,12 @@ def carry_out(stoker, case, seconds, base, cache):
         os.mkdir(mounted)
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={case.tmpfs_mb}m", "tmpfs", mounted], check=True)
         case = faults.dataclasses.replace(case, run={**case.run, "checkpoint": {"folder": mounted}})
+    swap = os.path.join(folder, "swap")
+    if case.swap_mb:
+        subprocess.run(["dd", "if=/dev/zero", f"of={swap}", "bs=1M", f"count={case.swap_mb}", "status=none"], check=True)
+        os.chmod(swap, 0o600)
+        subprocess.run(["mkswap", swap], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["swapon", swap], check=True)
     environment = dict(os.environ, STOKER_FOLDER=os.path.join(folder, "state"), XDG_CACHE_HOME=cache, NO_COLOR="1")
     environment.pop("STOKER_SERVER", None)
     node_file = os.path.join(folder, "second-node")
@@ -176,17 +182,22 @@ def carry_out(stoker, case, seconds, base, cache):
     reap()
     foreign = max(0.0, machine_busy_s() - busy - (own_cpu_s() - own)) / took / faults.CPUS
     asked = subprocess.run([stoker, "explain", "r-1", "-o", "json"], env=environment, capture_output=True, text=True, timeout=60)
+    if case.swap_mb:
+        subprocess.run(["swapoff", swap], check=True)
+        os.remove(swap)
     if case.nodes:
         with open(node_file) as file:
             os.kill(int(file.read()), signal.SIGTERM)  # the second node
     if mounted:
         subprocess.run(["umount", "-l", mounted], check=False)
-    for name in os.listdir("/sys/fs/cgroup/blkio") if os.path.isdir("/sys/fs/cgroup/blkio") else []:
-        if name.startswith("stoker-bench-"):
-            try:
-                os.rmdir("/sys/fs/cgroup/blkio/" + name)
-            except OSError:
-                pass
+    for controller in ("blkio", "memory"):
+        groups = "/sys/fs/cgroup/" + controller
+        for name in os.listdir(groups) if os.path.isdir(groups) else []:
+            if name.startswith("stoker-bench-") and name != "stoker-bench-burners":
+                try:
+                    os.rmdir(os.path.join(groups, name))
+                except OSError:
+                    pass
     try:
         explanation = json.loads(asked.stdout)
     except ValueError:
@@ -219,7 +230,7 @@ def main():
     if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
         print("error: /usr/bin/python3 has no torch: apt-get install python3-torch", file=sys.stderr)
         return 3
-    have = {"mount": os.geteuid() == 0, "tc": os.geteuid() == 0 and shutil.which("tc") is not None}
+    have = {"mount": os.geteuid() == 0, "swap": os.geteuid() == 0 and shutil.which("swapon") is not None, "tc": os.geteuid() == 0 and shutil.which("tc") is not None}
     become_subreaper()
     wanted = [each.strip() for each in options.faults.split(",") if each.strip()]
     unknown = set(wanted) - set(faults.FAULTS) - set(faults.TWINS) - set(faults.PAIRS) - {"twins", "pairs", "faults"}

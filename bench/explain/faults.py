@@ -19,6 +19,7 @@ class Case:
     namespace: bool = False
     nodes: bool = False       # two of them: rank 1 beyond fast0 and slow0, of which slow0 is the link
     tmpfs_mb: int = 0         # for checkpoints
+    swap_mb: int = 0          # of a swap file beside the run
     cancel_after_s: float = 0  # a run that hangs
     needs: tuple = ()
     also: tuple = ()          # with two faults: what else must be named
@@ -79,6 +80,11 @@ def neighbour(n, share):
 
 def memory(limit_mb):
     return Case(f"memory limit of {limit_mb} MiB", ("memory-pressure",), ("--map-mb", 256), run=dict(ONE, memory=f"{limit_mb}MiB"))
+
+
+def swap(held_mb, limit_mb):
+    return Case(f"{held_mb} MiB are held below a site's limit of {limit_mb} MiB, and swap", ("memory-pressure",),
+                ("--ballast-mb", held_mb, "--memory-mb", limit_mb), run=ONE, swap_mb=512, needs=("swap",))
 
 
 def checkpoints(every, mb):
@@ -146,6 +152,7 @@ FAULTS = {
     "affinity": (affinity, [(0,)], [(1,), (0,), (1,), (0,), (1,)]),
     "neighbour": (neighbour, [(2, 1.0)], [(1, 1.0), (3, 1.0), (4, 1.0), (2, 0.7), (6, 1.0)]),
     "memory": (memory, [(460,)], [(480,), (440,), (500,), (450,), (470,)]),
+    "swap": (swap, [(256, 420)], [(256, 425), (192, 360), (320, 486), (384, 550), (128, 296)]),
     "checkpoints": (checkpoints, [(10, 64)], [(10, 100), (20, 240), (5, 60), (15, 200), (8, 120)]),
     "slow-disk": (slow_disk, [(10,)], [(5,), (8,), (15,), (20,), (12,)]),
     "full-disk": (full_disk, [(48,)], [(20,), (32,), (60,), (40,), (50,)]),
@@ -166,6 +173,7 @@ TWINS = {
     "files": Case("healthy, one small file a sample", words=("--files", 1)),
     "worker": Case("healthy, one worker", words=("--workers", 1), run=FREE),
     "mapped": Case("healthy, a mapped file and room for it", words=("--map-mb", 256), run=dict(ONE, memory="1GiB")),
+    "ballast": Case("healthy, memory that is held, and room for it", words=("--ballast-mb", 256), run=dict(ONE, memory="1GiB")),
     "checkpoints": Case("healthy, small checkpoints", words=("--checkpoint-every", 50, "--checkpoint-mb", 1)),
     "namespace": Case("healthy, loopback of its own", namespace=True, needs=("tc",)),
     "nodes": Case("healthy, two nodes", words=SECOND, run=NODES, namespace=True, nodes=True, needs=("tc",)),

@@ -30,6 +30,7 @@ parser.add_argument("--workers", type=int, default=0)
 parser.add_argument("--pin", default="", help="processors of the ranks: '0,1': each its own; '0': all the same")
 parser.add_argument("--map-mb", type=int, default=0, help="samples come from random places of a mapped file")
 parser.add_argument("--ballast-mb", type=int, default=0, help="memory that is held and used")
+parser.add_argument("--memory-mb", type=int, default=0, help="limit of a control group of the site's, which leaves swap")
 parser.add_argument("--checkpoint-every", type=int, default=0)
 parser.add_argument("--checkpoint-mb", type=int, default=4)
 parser.add_argument("--checkpoint-to", default="", help="folder; else STOKER_CHECKPOINT_DIR or the artefacts")
@@ -58,6 +59,17 @@ if options.pin:
     cpus = [int(each) for each in options.pin.split(",")]
     os.sched_setaffinity(0, {cpus[RANK % len(cpus)]})
 
+def limit_memory():
+    folder = f"/sys/fs/cgroup/memory/stoker-bench-{os.getpid()}"
+    os.makedirs(folder, exist_ok=True)
+    with open(folder + "/memory.limit_in_bytes", "w") as file:
+        file.write(str(options.memory_mb << 20))
+    with open(folder + "/cgroup.procs", "w") as file:
+        file.write(str(os.getpid()))
+
+
+if options.memory_mb:  # before there is any: what a process has stays with the group that it was charged to
+    limit_memory()
 import torch
 import torch.distributed as dist
 import torch.utils.checkpoint

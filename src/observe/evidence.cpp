@@ -124,9 +124,10 @@ Explanation explain_gap(const Evidence& evidence) {
     // A loader that reads its pages again and again is slow for want of memory.
     move_back("starved-input", [](const Finding& reason, const Finding&) { return reason.cause == "memory-pressure"; });
     // That a rank is slower than the others follows from whatever else was found on that rank, and from a limit that
-    // stops all of them, which never stops them alike.
+    // stops all of them or pages that all of them lack, which never hits them alike.
     move_back("straggler", [](const Finding& reason, const Finding& late) {
-        return reason.cause == "cpu-limit" || (reason.rank && reason.rank == late.rank);
+        return reason.cause == "cpu-limit" || reason.cause == "memory-pressure" ||
+               (reason.rank && reason.rank == late.rank);
     });
     return all;
 }

@@ -228,6 +228,20 @@ TEST(Causes, ASlowLinkIsNoLateRank) {
     EXPECT_EQ(first_cause(elsewhere), "wrong-interface");
 }
 
+// Pages that are read back from swap slow one rank more than the other: to look for a slow rank would be no help.
+TEST(Causes, AStragglerThatLacksMemoryLacksMemory) {
+    Evidence evidence = healthy();
+    for (RankEvidence& rank : evidence.ranks) {
+        rank.measures["swap"] = at(1e8);
+        rank.measures["major_faults"] = at(200);
+    }
+    evidence.ranks[1].measures["compute_s"] = at(0.3);
+    const Explanation all = explain_gap(evidence);
+    ASSERT_GE(all.findings.size(), 2u);
+    EXPECT_EQ(all.findings[0].cause, "memory-pressure");
+    EXPECT_EQ(all.findings[1].cause, "straggler");
+}
+
 // Whoever exports NCCL_SOCKET_IFNAME=eth0 everywhere is told nothing about runs that never leave their machine.
 TEST(Causes, AWrongInterfaceIsAnotherDeviceAndNotLoopback) {
     const auto with = [](double named, double sent, double loopback) {

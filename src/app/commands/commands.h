@@ -24,6 +24,7 @@ CliCommand describe_command();
 CliCommand top_command();
 CliCommand cancel_command();
 CliCommand usage_command();
+CliCommand prepare_command();
 CliCommand whatif_command();
 CliCommand journal_command();
 CliCommand schema_command();

@@ -46,7 +46,9 @@ CauseVerdict judge_starved_input(const Evidence& evidence) {
     const std::string add =
         fmt::format("DataLoader(..., num_workers={}, prefetch_factor=4, persistent_workers=True)", more);
     if (small)
-        finding.fix = "pack the samples into few large files (WebDataset, one .npy, LMDB); until then " + add;
+        finding.fix =
+            "pack the samples into few large files (stoker prepare FOLDER --format files --to SHARDS); until then " +
+            add;
     else
         finding.fix = add + ", or prepare the samples ahead";
     return cause_found(std::move(finding));

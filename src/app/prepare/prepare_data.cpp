@@ -34,7 +34,8 @@ constexpr const char* kManifest = "manifest.json";
 
 Error file_error(const std::string& path, const char* doing) {
     const int code = errno;
-    return Error(code == ENOSPC                    ? ErrorKind::exhausted
+    return Error(code == ENOENT                    ? ErrorKind::not_found
+                 : code == ENOSPC                  ? ErrorKind::exhausted
                  : code == EACCES || code == EPERM ? ErrorKind::denied
                                                    : ErrorKind::unavailable,
                  fmt::format("{} cannot be {}: {}", path, doing, std::strerror(code)));

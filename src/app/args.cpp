@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/ids.h"
 #include "base/table.h"
 #include "base/text.h"
 
@@ -199,12 +200,15 @@ Result<Args> parse_args(const CliCommand& command, const std::vector<std::string
     }
     if (!command.subcommands.empty() && !args.positional.empty()) {
         const std::string& word = args.positional[0];
-        if (std::find(command.subcommands.begin(), command.subcommands.end(), word) == command.subcommands.end()) {
+        const bool run = command.completes == "run" && RunId::parse(word);
+        if (!run &&
+            std::find(command.subcommands.begin(), command.subcommands.end(), word) == command.subcommands.end()) {
             const auto near = nearest(word, command.subcommands);
             return usage_error(command,
-                               fmt::format("stoker {} has no '{}'{}; it has {}", command.name, printable(word, 60),
+                               fmt::format("stoker {} has no '{}'{}; it has {}{}", command.name, printable(word, 60),
                                            near ? fmt::format(" (did you mean {}?)", *near) : std::string(),
-                                           fmt::join(command.subcommands, ", ")));
+                                           fmt::join(command.subcommands, ", "),
+                                           command.completes == "run" ? ", and takes a run such as r-7" : ""));
         }
     }
     return args;

@@ -94,6 +94,9 @@ Positionals positionals_of(const CliCommand& command) {
     if (command.name == "template") names = words_for("template");
     if (command.completes == "run") names = kRunsOfShell;
     const std::string subcommands = join(command.subcommands, " ");
+    // Either a subcommand or a run stands first, and then nothing more.
+    if (!subcommands.empty() && command.completes == "run")
+        return {subcommands + " " + names, "", takes_files(command.completes)};
     return {subcommands.empty() ? names : subcommands, names, takes_files(command.completes)};
 }
 
@@ -207,7 +210,9 @@ std::string fish_script() {
             }
         }
         Positionals p = positionals_of(command);
-        if (command.completes == "run") p.first = p.rest = kRunsOfFish;
+        if (command.completes == "run" && command.subcommands.empty()) p.first = p.rest = kRunsOfFish;
+        if (command.completes == "run" && !command.subcommands.empty())
+            p.first = join(command.subcommands, " ") + " " + std::string(kRunsOfFish);
         if (!p.files) text += seen + " -f\n";
         if (!p.first.empty()) text += fmt::format("{} -a '{}'\n", seen, p.first);
         if (p.rest != p.first && !p.rest.empty()) text += fmt::format("{} -a '{}'\n", seen, p.rest);

@@ -49,6 +49,16 @@ struct MachineSpeed {
 // spread tells how busy it was.
 MachineSpeed measure_machine(const Machine& machine, bool quick = false);
 
+struct CoreSpeed {
+    double matmul_flops = 0;   // FLOP/s, fp32; the best of the repeats
+    double triad_bytes = 0;    // bytes/s, as in MachineSpeed
+    double share_of_core = 1;  // that this thread got while it measured: less is a neighbour's
+    int processor = -1;        // it was pinned to; -1: it could not be
+};
+// One thread on one processor, by its own processor time: what others run beside costs it no time, though it still
+// shares caches and memory with them. For a busy machine, and for a fifth of a second or so.
+CoreSpeed measure_core(const Machine& machine, double seconds);
+
 namespace machine_detail {
 // C (rows x columns) += A (rows x depth) times B (depth x columns), all row by row without gaps. kernel: as in
 // MachineSpeed.

@@ -1,5 +1,6 @@
 // Measures matrix products and memory traffic of the machine. The product is blocked and packed the way BLAS libraries
 // do it (Goto and van de Geijn, 2008): a panel of B stays in the second cache, a tile of C in registers.
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -234,6 +235,29 @@ MachineSpeed measure_machine(const Machine& machine, bool quick) {
     speed.threads = machine.usable_cores();
     speed.matmul_flops = measure_matmul(kernel, speed.threads, quick ? 0.8 : 8);
     speed.triad_bytes = measure_triad(machine, speed.threads, quick ? 0.5 : 6);
+    return speed;
+}
+
+CoreSpeed measure_core(const Machine& machine, double seconds) {
+    CoreSpeed speed;
+    // A thread of its own: the affinity of the caller stays.
+    std::jthread([&] {
+        if (const int here = ::sched_getcpu(); here >= 0) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(static_cast<unsigned>(here), &one);
+            if (::sched_setaffinity(0, sizeof one, &one) == 0) speed.processor = here;
+        }
+        const double wall = monotonic_seconds(), processor = cpu_seconds_of_thread();
+        speed.matmul_flops = measure_matmul(kernels().front(), 1, seconds / 2).max;
+        // Three arrays of the last cache, but no more than what is touched in a moment.
+        Machine small = machine;
+        small.sockets = 1;
+        small.last_level_cache = Bytes(std::clamp(machine.last_level_cache.v, 16 * kMiB, 24 * kMiB));
+        speed.triad_bytes = measure_triad(small, 1, seconds / 2).max;
+        speed.share_of_core =
+            std::min(1.0, (cpu_seconds_of_thread() - processor) / std::max(1e-9, monotonic_seconds() - wall));
+    }).join();
     return speed;
 }
 

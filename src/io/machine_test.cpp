@@ -1,6 +1,7 @@
 #include "io/machine.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -143,6 +144,19 @@ TEST(Machine, QuickMeasurementGivesRates) {
         EXPECT_LE(spread.median, spread.max);
     }
     EXPECT_GE(speed.threads, 1);
+}
+
+// One core alone gives rates too, in about the time asked for, and leaves the affinity of the caller as it was.
+TEST(Machine, OneCoreIsMeasuredAlone) {
+    cpu_set_t before, now;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+    const CoreSpeed speed = measure_core(discover_machine(), 0.05);
+    EXPECT_GT(speed.matmul_flops, 1e8);
+    EXPECT_GT(speed.triad_bytes, 1e7);
+    EXPECT_GT(speed.share_of_core, 0);
+    EXPECT_LE(speed.share_of_core, 1);
+    ASSERT_EQ(::sched_getaffinity(0, sizeof now, &now), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &now));
 }
 
 }  // namespace

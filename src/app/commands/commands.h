@@ -13,6 +13,7 @@ CliCommand catalog_command();
 CliCommand explain_command();
 CliCommand template_command();
 CliCommand bench_command();
+CliCommand doctor_command();
 CliCommand calibrate_command();
 CliCommand simulate_command();
 CliCommand up_command();

@@ -39,15 +39,16 @@ CauseVerdict judge_slow_link(const Evidence& evidence) {
     if (cost < cause_threshold("link.share") * *step)
         return cause_ruled_out(fmt::format("{} a step in collectives that wait for nobody (planned {})",
                                            milliseconds_text(*transfer), milliseconds_text(planned)));
-    Finding finding{.cause = "slow-link",
-                    .what = fmt::format("{} a step in collectives that wait for nobody (planned {})",
-                                        milliseconds_text(*transfer), milliseconds_text(planned)),
-                    .evidence = {fmt::format("{} of the step", percent_text(*transfer / *step))},
-                    .cost_s = cost,
-                    .fix =
-                        "measure the link (iperf3 between the nodes; gloo: ethtool DEVICE); fewer bytes: gradient "
-                        "accumulation or compression (comm_hooks.fp16_compress_hook)",
-                    .rank = {}};
+    Finding finding{
+        .cause = "slow-link",
+        .what = fmt::format("{} a step in collectives that wait for nobody (planned {})", milliseconds_text(*transfer),
+                            milliseconds_text(planned)),
+        .evidence = {fmt::format("{} of the step", percent_text(*transfer / *step))},
+        .cost_s = cost,
+        .fix =
+            "measure the link (stoker doctor serve at one node, stoker doctor network --peer at the other); fewer "
+            "bytes: gradient accumulation or compression (comm_hooks.fp16_compress_hook)",
+        .rank = {}};
     for (const char* name : {"net_loopback", "net_sent"}) {
         const auto bytes = quickest->mean(name);
         const auto steps = quickest->find("step_s");

@@ -1,0 +1,36 @@
+// A run's troubles by layer: what `stoker explain` found, sorted into network, device and model, so that the network is
+// looked at before a device is blamed, and both before the model. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/server/views.h"
+#include "app/server/views_observe.h"
+#include "app/style.h"
+#include "base/health.h"
+
+namespace stoker {
+
+HealthLayer layer_of_cause(std::string_view cause);
+
+// One check for each cause: found ones fail (or warn, where they cost little), those that were ruled out pass, and what
+// nobody could know is skipped.
+HealthReport health_of_explanation(const api::ExplanationView& explanation);
+
+// Both, layer by layer; of one layer what the run itself shows comes first, and of that the dearest.
+HealthReport by_layers(HealthReport of_run, HealthReport of_node);
+
+struct RunCost {
+    std::optional<double> per_hour_usd;  // of the whole run
+    double share = 0;                    // of the step that the blamed cause takes
+    bool goes_on = false;
+};
+RunCost cost_of_trouble(const api::RunView& view, const api::ExplanationView& explanation, const HealthCheck* blamed);
+
+// The last lines: who is to blame, what it costs, the fix.
+std::string conclusion_text(const api::RunView& view, const HealthCheck* blamed, const RunCost& cost,
+                            const Style& style);
+
+}  // namespace stoker

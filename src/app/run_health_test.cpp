@@ -1,0 +1,75 @@
+#include "app/run_health.h"
+
+#include <gtest/gtest.h>
+
+#include "app/health_text.h"
+#include "observe/evidence.h"
+
+namespace stoker {
+namespace {
+
+api::CauseView a_cause(const char* name, double gain) {
+    return {.cause = name,
+            .what = "what it is",
+            .evidence = {"a figure"},
+            .cost_s = gain,
+            .expected_gain = gain,
+            .fix = "do this"};
+}
+
+// Every rule has a layer that was chosen for it, and the network's are the ones that a link or an interface explains.
+TEST(RunHealth, EveryCauseHasALayer) {
+    int network = 0, device = 0, model = 0;
+    for (const CauseRule& rule : cause_rules()) {
+        const HealthLayer layer = layer_of_cause(rule.cause);
+        ++(layer == HealthLayer::network ? network : layer == HealthLayer::device ? device : model);
+    }
+    EXPECT_EQ(network, 3);
+    EXPECT_EQ(device, 6);
+    EXPECT_GE(model, 6);
+    EXPECT_EQ(layer_of_cause("slow-link"), HealthLayer::network);
+    EXPECT_EQ(layer_of_cause("starved-input"), HealthLayer::model);
+}
+
+// Both are at fault: the network is blamed first, although the other costs more.
+TEST(RunHealth, TheNetworkIsBlamedBeforeTheModel) {
+    api::ExplanationView explanation;
+    explanation.causes = {a_cause("starved-input", 0.6), a_cause("slow-link", 0.3)};
+    explanation.ruled_out = {{"straggler", "ranks are alike"}};
+    explanation.not_known = {{"other-precision", "the hook"}};
+    HealthReport node;
+    node.checks.push_back({.layer = HealthLayer::device, .name = "disk-write", .verdict = HealthVerdict::fail});
+    const HealthReport report = by_layers(health_of_explanation(explanation), node);
+    const HealthCheck* blamed = to_blame(report);
+    ASSERT_NE(blamed, nullptr);
+    EXPECT_EQ(blamed->name, "slow-link");
+    EXPECT_EQ(report.checks.front().layer, HealthLayer::network);
+    EXPECT_EQ(report.checks.back().layer, HealthLayer::model);
+    EXPECT_NE(blamed->detail.find("a figure"), std::string::npos);
+
+    api::RunView view;
+    view.run.state = RunState::running;
+    view.run.used_s = 1800;
+    view.cost_microusd = 295'000'000;
+    const RunCost cost = cost_of_trouble(view, explanation, blamed);
+    ASSERT_TRUE(cost.per_hour_usd.has_value());
+    EXPECT_DOUBLE_EQ(*cost.per_hour_usd, 590);
+    EXPECT_DOUBLE_EQ(cost.share, 0.3);
+    const std::string text = conclusion_text(view, blamed, cost, Style{});
+    for (const char* part : {"the network: slow-link", "$590", "30 %", "$177", "do this"})
+        EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+}
+
+// What costs little is a warning; nothing found is said so, and no cost is made up.
+TEST(RunHealth, LittleIsAWarningAndNothingIsNothing) {
+    api::ExplanationView explanation;
+    explanation.causes = {a_cause("noisy-neighbour", 0.01), a_cause("warm-up", 0.5)};
+    const HealthReport report = health_of_explanation(explanation);
+    EXPECT_EQ(report.verdict(), HealthVerdict::warn);
+    const std::string none = conclusion_text({}, nullptr, {}, Style{});
+    EXPECT_NE(none.find("nothing was found"), std::string::npos);
+    EXPECT_FALSE(cost_of_trouble({}, {}, nullptr).per_hour_usd.has_value());
+}
+
+}  // namespace
+}  // namespace stoker

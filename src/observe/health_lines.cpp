@@ -1,0 +1,118 @@
+#include "observe/health_lines.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "base/tsv.h"
+#include "base/units.h"
+#include "catalog/embedded.h"
+#include "catalog/names.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::string_view kLinesFile = "observe/health.tsv", kSizesFile = "catalog/azure/node_checks.tsv";
+
+const Tsv& embedded_health_table(std::string_view path) {
+    const auto read = [](std::string_view wanted) {
+        for (const EmbeddedFile& file : embedded_files())
+            if (file.path == wanted) {
+                auto table = Tsv::read(file.bytes, wanted);
+                CHECK(table.ok());  // our own data
+                return std::move(*table);
+            }
+        CHECK(wanted.empty());
+        return Tsv();
+    };
+    static const Tsv lines = read(kLinesFile), sizes = read(kSizesFile);
+    return path == kLinesFile ? lines : sizes;
+}
+
+double number_of_cell(std::string_view text) {
+    return std::strtod(std::string(text).c_str(), nullptr);
+}
+
+// "470543164kB" of /proc/meminfo, "221450MB" of free -m, "433GB" of free -g: all of them powers of two.
+double memory_of_cell(std::string_view text) {
+    const double number = number_of_cell(text);
+    return text.ends_with("kB") ? number * kKiB : text.ends_with("MB") ? number * kMiB : number * kGiB;
+}
+
+}  // namespace
+
+const std::vector<HealthLine>& health_lines() {
+    static const std::vector<HealthLine> list = [] {
+        std::vector<HealthLine> found;
+        const Tsv& table = embedded_health_table(kLinesFile);
+        CHECK(table.header().size() == 8);
+        for (std::size_t row = 0; row < table.rows(); ++row)
+            found.push_back({.name = table.at(row, 0),
+                             .kind = table.at(row, 1),
+                             .unit = table.at(row, 4),
+                             .source = table.at(row, 6),
+                             .as_of = table.at(row, 7),
+                             .pass = number_of_cell(table.at(row, 2)),
+                             .warn = number_of_cell(table.at(row, 3)),
+                             .lower_is_better = table.at(row, 5) == "lower"});
+        return found;
+    }();
+    return list;
+}
+
+const HealthLine* health_line(std::string_view name, std::string_view kind) {
+    for (const HealthLine& each : health_lines())
+        if (each.name == name && each.kind == kind) return &each;
+    return nullptr;
+}
+
+bool lower_is_better(std::string_view check) {
+    for (const HealthLine& each : health_lines())
+        if (each.name == check) return each.lower_is_better;
+    return false;
+}
+
+Result<std::vector<SizeFact>> facts_of_size(std::string_view size) {
+    const Tsv& table = embedded_health_table(kSizesFile);
+    const std::string wanted = fold_vm_size(size);
+    std::vector<std::string> known;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        known.emplace_back(table.at(row, 0));
+        if (fold_vm_size(table.at(row, 0)) != wanted) continue;
+        const auto cell = [&](std::string_view column) {
+            const auto at = table.column(column);
+            CHECK(at.ok());
+            return table.at(row, *at);
+        };
+        std::vector<SizeFact> facts;
+        const auto add = [&](const char* name, const char* column, const char* unit, double scale, bool is_line) {
+            const std::string_view text = cell(column);
+            if (text.empty()) return;
+            facts.push_back({.name = name,
+                             .unit = unit,
+                             .source = fmt::format("{}: {} of {} ({}, {})", kSizesFile, column, table.at(row, 0),
+                                                   cell("source"), cell("as_of")),
+                             .value = number_of_cell(text) * scale,
+                             .is_line = is_line});
+        };
+        add("gpu-count", "gpus", "count", 1, false);
+        add("processors", "cores", "count", 1, false);
+        add("memory-present", "physical_memory", "bytes", 1, false);
+        if (!facts.empty() && facts.back().name == "memory-present")
+            facts.back().value = memory_of_cell(cell("physical_memory"));
+        add("ib-ports", "ib_ports", "count", 1, false);
+        add("ib-rate", "ib_link_gbps", "bytes/s", 1e9 / 8, false);
+        add("nvme-disks", "nvme_disks", "count", 1, false);
+        // STREAM triad on all processors.
+        add("memory-bandwidth", "stream_triad_min_mb_s", "bytes/s", 1e6, true);
+        return facts;
+    }
+    return Error(
+        ErrorKind::not_found,
+        fmt::format("no thresholds of a node check are known for {}{}", printable(size, 60), did_you_mean(size, known)),
+        {}, fmt::format("{} has {} sizes", kSizesFile, table.rows()));
+}
+
+}  // namespace stoker

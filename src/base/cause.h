@@ -36,6 +36,11 @@ enum class Cause : std::uint8_t {
     backing_off,         // a try failed; the next one waits
     held,                // a person holds it
     image_pulling,       // its image is being fetched
+    node_unhealthy,      // the nodes that it needs did not pass their check, or have not been checked
+    // Why a node is what it is.
+    node_lemon,     // slow or repaired again and again
+    node_repaired,  // a person says that it was repaired
+    node_override,  // a person lets it take work all the same
 };
 std::string_view to_string(Cause cause);
 std::string_view meaning_of(Cause cause);  // in a few words: "its lease ended"

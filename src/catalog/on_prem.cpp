@@ -20,7 +20,7 @@ public:
 
     Result<int> read() {
         check_keys(node_, {"name", "gpu", "gpus", "vcpus", "cores", "memory", "rdma", "ethernet_gbps", "nvlink",
-                           "price_per_hour", "capex", "count", "topology", "devices"});
+                           "price_per_hour", "capex", "count", "topology", "devices", "doctor"});
         NodeType node;
         node.cloud = "on-prem";
         node.purpose = "training";

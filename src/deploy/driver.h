@@ -8,6 +8,9 @@
 //  4. `confirmed` of cancel means that no process of the operation runs any more.
 //  5. Facts may repeat and never skip; of one operation they come in order.
 //  6. The engine's own words go into `detail`, at most 4 KiB; the cause is one of ours.
+//  7. check() ends by its deadline too, with what it knows by then. It starts no work and ends none, and a check that
+//     is cut off leaves nothing behind: it is simply asked again. What could not be measured is `skipped`, never
+//     `pass`.
 #pragma once
 
 #include <chrono>
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "base/cause.h"
+#include "base/health.h"
 #include "base/ids.h"
 #include "base/result.h"
 
@@ -59,6 +63,8 @@ struct NodeInfo {
     std::string boot_id;  // another one after a reboot
     // Where it hangs, from the outermost level to the switch: "row-1/rack-3/leaf-7"; empty: nobody said.
     std::string topology;
+    std::string doctor;  // HOST:PORT where `stoker doctor serve` listens on it; empty: nowhere
+    std::optional<std::int64_t> link_bytes_per_s;  // that its network should have; none: nobody said
 };
 
 // One rank of a gang: a process group on one node.
@@ -128,6 +134,11 @@ public:
         (void)image, (void)deadline;
         return {.certainty = Certainty::confirmed};
     }
+    // How well the node is: asked for while nothing of ours runs on it. An empty report: this engine cannot tell.
+    virtual HealthReport check(const std::string& node, HealthLevel level, Deadline deadline) {
+        (void)node, (void)level, (void)deadline;
+        return {};
+    }
     // Starts the gang: all ranks or none. Returns when each runs or one could not.
     virtual Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline deadline) = 0;
     // "Write a checkpoint and go on", without ending anything: to each process of every rank that handles the signal.
@@ -141,7 +152,8 @@ public:
     virtual Result<OursListing> list_ours(const std::string& site, Deadline deadline) = 0;
     // Facts after `cursor`, oldest first; waits until there is one or the deadline.
     virtual Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline deadline) = 0;
-    // observe() returns soon: the one under way, or else the next. A driver without it ends at the deadline.
+    // observe() returns soon: the one under way, or else the next; and so do checks under way. A driver without it ends
+    // at the deadline.
     virtual void interrupt() {}
 };
 

@@ -38,6 +38,11 @@ Result<std::unique_ptr<Core>> Core::open(Journal& journal, CoreOptions options, 
     const std::uint64_t epoch = std::max(journal.epoch(), core->state_.epoch) + 1;
     journal.set_epoch(epoch);
     core->emit(CoreStarted{.site = core->options_.site, .epoch = epoch});
+    // The gate may have been opened, closed or tightened since.
+    std::vector<std::string> nodes;
+    for (const auto& [name, node] : core->state_.nodes) nodes.push_back(name);
+    for (const std::string& name : nodes)
+        if (core->state_.nodes.at(name).cause != Cause::node_override) core->judge(name);
     for (const RunId run : core->state_.live) core->look_again(run);
     TRY_VOID(core->commit());
     return core;
@@ -76,6 +81,10 @@ void Core::emit(RecordBody body) {
                seen != nullptr && seen->fact.operation.seq > 0) {
         entry.operation = seen->fact.operation.text();
     }
+    const std::uint32_t kind = entry.kind;
+    if (kind == NodeSeen::kKind || kind == NodeMoved::kKind || kind == NodeChecked::kKind ||
+        kind == AttemptMoved::kKind)
+        health_changed_ = true;
     const Status applied = state_.apply(record);
     if (!applied) std::fprintf(stderr, "%s\n", applied.error().text().c_str());
     CHECK(applied.ok());
@@ -313,6 +322,7 @@ Result<Turn> Core::turn(std::span<const Command> commands, std::int64_t now_us) 
     settle();
     fire_timers();
     start_runs();
+    ask_for_checks();
     forget_runs();
     TRY_VOID(commit());
     for (const OperationId& id : to_start_) {
@@ -323,6 +333,7 @@ Result<Turn> Core::turn(std::span<const Command> commands, std::int64_t now_us) 
     to_start_.clear();
     turn.looks = std::exchange(looks_, {});
     turn.images = std::exchange(images_, {});
+    turn.checks = std::exchange(checks_, {});
     turn.records = std::move(batch_);
     batch_.clear();
     order_listing(turn);
@@ -381,6 +392,10 @@ std::int64_t Core::wake_us() const {
         const auto known = options_.scheduler.images.find(image);
         const bool ready = known != options_.scheduler.images.end() && known->second.ready;
         if (!asked.under_way) by(asked.answered_us + (ready ? kImageKeptUs : kImageAgainUs));
+    }
+    if (may_check()) {
+        if (health_changed_) by(std::max(checks_after_us_, now_us_ + 1));
+        if (next_check_us_ > 0) by(std::max(next_check_us_, checks_after_us_));
     }
     // More are to be forgotten than fit into this turn.
     if (options_.max_ended > 0 && state_.ended.size() > options_.max_ended + kMostForgotten) by(now_us_ + kSecondUs);

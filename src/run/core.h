@@ -49,9 +49,15 @@ struct RenewLease {
     RunId run;
     std::int64_t stop_at_us = 0;  // cut at the hard maximum
 };
+// ready: whatever its check said. draining. checking: it was repaired.
 struct SetNode {
     std::string node;
     NodeState state = NodeState::ready;
+};
+// Asks for a check as soon as nothing runs there.
+struct CheckNode {
+    std::string node;
+    HealthLevel level = HealthLevel::quick;
 };
 // From drivers.
 struct SawFact {
@@ -95,9 +101,20 @@ struct SawImage {
     Outcome outcome;    // of Driver::prepare
 };
 
+struct SawHealth {
+    CheckWanted check;  // as it stood in Turn::checks
+    HealthReport report;
+};
+// The node was the slowest of a gang over several; from the observer, once for an attempt that has ended.
+struct BlameNode {
+    AttemptId attempt;
+    std::string node;
+    double share = 0;  // of a step that it cost
+};
+
 struct Command {
     std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered, Listed,
-                 SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore>
+                 SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore, CheckNode, SawHealth, BlameNode>
         what;
     std::string actor = "core";  // "user/u-3 key/k-9 via console"
     std::string trace{};
@@ -133,6 +150,7 @@ struct Turn {
     std::vector<Result<Ack>> acks;  // one for each command
     std::vector<Look> looks;
     std::vector<std::string> images;  // prepare(), and come back as SawImage
+    std::vector<CheckWanted> checks;  // check(), and come back as SawHealth
     std::vector<Effect> effects;
     std::optional<std::uint64_t> list;  // list_ours(), and come back with this as asked_seq
     std::int64_t wake_us = 0;           // call turn() again by then; 0: when something happens
@@ -186,6 +204,9 @@ private:
     Result<Ack> on(const SawRestore& saw);
     void no_longer_unreadable(RunId run);
     Result<Ack> on(const SawImage& saw);
+    Result<Ack> on(const CheckNode& check);
+    Result<Ack> on(const SawHealth& saw);
+    Result<Ack> on(const BlameNode& blame);
 
     RunId submit_one(RunSpec spec, std::string key, RunId parent, std::string step, std::vector<RunId> needs);
     void emit(RecordBody body);
@@ -194,6 +215,10 @@ private:
     void fire_timers();
     void start_runs();
     void ask_for_images();
+    void ask_for_checks();
+    void back_to_work(const std::string& node);
+    void judge(const std::string& node);
+    bool may_check() const;
     void forget_runs();
     const CheckpointView* checkpoints_of(const Run& run);
     Status write_snapshot();
@@ -238,6 +263,11 @@ private:
     };
     std::map<std::string, AskedImage> asked_images_;
     std::vector<std::string> images_;
+
+    AskedChecks asked_checks_;
+    std::vector<CheckWanted> checks_;
+    bool health_changed_ = true;
+    std::int64_t next_check_us_ = 0, checks_after_us_ = 0;
 
     std::optional<StateWriter> snapshot_;  // while it is being written
     std::vector<std::string> piece_digests_;

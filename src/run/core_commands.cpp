@@ -46,6 +46,7 @@ NodeInfo storable(NodeInfo node) {
     if (node.devices.size() > kMaxGpusOfNode) node.devices.resize(kMaxGpusOfNode);
     node.boot_id = printable(node.boot_id, 1000);
     node.topology = printable(node.topology, 1000);
+    node.doctor = printable(node.doctor, 1000);
     for (DeviceInfo& device : node.devices) {
         device.id = printable(device.id, 1000);
         device.model = printable(device.model, 1000);
@@ -55,7 +56,7 @@ NodeInfo storable(NodeInfo node) {
 
 bool same_node(const NodeInfo& a, const NodeInfo& b) {
     return a.cpu_milli == b.cpu_milli && a.memory_bytes == b.memory_bytes && a.boot_id == b.boot_id &&
-           a.topology == b.topology &&
+           a.topology == b.topology && a.doctor == b.doctor && a.link_bytes_per_s == b.link_bytes_per_s &&
            std::equal(a.devices.begin(), a.devices.end(), b.devices.begin(), b.devices.end(),
                       [](const DeviceInfo& x, const DeviceInfo& y) {
                           return x.id == y.id && x.model == y.model && x.memory_bytes == y.memory_bytes;
@@ -191,13 +192,32 @@ Result<Ack> Core::on(const RenewLease& renew) {
 Result<Ack> Core::on(const SetNode& set) {
     const auto found = state_.nodes.find(set.node);
     if (found == state_.nodes.end()) return Error(ErrorKind::not_found, "there is no node " + printable(set.node));
-    if (set.state == NodeState::lost)
-        return Error(ErrorKind::invalid, "a person drains a node; that it is lost only a driver can tell");
+    if (set.state != NodeState::ready && set.state != NodeState::draining && set.state != NodeState::checking)
+        return Error(ErrorKind::invalid, fmt::format("a person drains a node or says that it was repaired; that it is "
+                                                     "{} shows by itself",
+                                                     to_string(set.state)));
     if (found->second.state == NodeState::lost)
         return Error(ErrorKind::conflict, printable(set.node) + " is lost; it returns when the driver sees it again");
-    if (found->second.state != set.state)
-        emit(NodeMoved{set.node, set.state, set.state == NodeState::draining ? Cause::held : Cause::none});
-    if (set.state == NodeState::ready) withdraw_notices(set.node);
+    const NodeStatus& node = found->second;
+    switch (set.state) {
+        case NodeState::draining:
+            if (node.state != NodeState::draining) emit(NodeMoved{set.node, NodeState::draining, Cause::held});
+            break;
+        case NodeState::checking:
+            emit(NodeMoved{set.node, NodeState::checking, Cause::node_repaired});
+            judge(set.node);
+            break;
+        default: {
+            HealthGate gate = options_.scheduler.health;
+            gate.under_check.clear();
+            // Of one that was drained: back to what it was. Of one whose check or history limits it: a person vouches.
+            if (node.state == NodeState::draining)
+                back_to_work(set.node);
+            else if (takes_of(node, gate, false, now_us_) != NodeTakes::gangs || node.state != NodeState::ready)
+                emit(NodeMoved{set.node, NodeState::ready, Cause::node_override});
+            withdraw_notices(set.node);
+        }
+    }
     changed_ = true;
     return Ack{};
 }
@@ -246,7 +266,7 @@ Result<Ack> Core::on(const SawFact& saw) {
         if (fact.seconds < 0) {
             // Taken back. A node that a person drains meanwhile stays drained.
             if (found->second.state == NodeState::draining && found->second.cause == Cause::evicted)
-                emit(NodeMoved{fact.node, NodeState::ready, Cause::none});
+                back_to_work(fact.node);
             withdraw_notices(fact.node);
             return Ack{};
         }
@@ -285,6 +305,7 @@ Result<Ack> Core::on(const SawNodes& saw) {
         auto found = state_.nodes.find(node.name);
         if (found == state_.nodes.end()) {
             emit(NodeSeen{node});
+            judge(node.name);
             changed_ = true;
             continue;
         }
@@ -302,14 +323,15 @@ Result<Ack> Core::on(const SawNodes& saw) {
                           (found->second.state == NodeState::draining && found->second.cause == Cause::lost_contact);
         if (back) {
             settle();
-            emit(NodeMoved{node.name, NodeState::ready, Cause::none});
+            back_to_work(node.name);
             changed_ = true;
         }
     }
     // What is not listed any more gets no new work; what runs there is ended only when the driver says it is lost.
     std::vector<std::string> absent;
     for (const auto& [name, node] : state_.nodes)
-        if (node.state == NodeState::ready && !present.contains(name)) absent.push_back(name);
+        if (node.state != NodeState::draining && node.state != NodeState::lost && !present.contains(name))
+            absent.push_back(name);
     for (const std::string& name : absent) emit(NodeMoved{name, NodeState::draining, Cause::lost_contact});
     return Ack{};
 }

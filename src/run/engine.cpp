@@ -333,6 +333,7 @@ private:
         for (Effect& effect : turn->effects) effects_->carry_out(std::move(effect), core_->state());
         for (const Look& look : turn->looks) effects_->look(look, core_->state());
         for (std::string& image : turn->images) effects_->prepare(std::move(image));
+        for (CheckWanted& check : turn->checks) effects_->check(std::move(check));
         if (turn->list) effects_->list(*turn->list);
         wake_us = turn->wake_us;
         return true;

@@ -66,6 +66,9 @@ Outcome within(Deadline deadline, const std::string& what, std::function<Outcome
     return {Certainty::rejected, Cause::platform, what + " are on a file system that does not answer"};
 }
 
+// A quick check takes about two seconds and a full one some minutes; the rest is for a node that hardly answers.
+constexpr double kQuickCheckLimitS = 30, kFullCheckLimitS = 900, kStopChecksS = 10;
+
 std::size_t part(std::size_t whole, std::size_t eighths) {
     return std::max<std::size_t>(1, whole * eighths / 8);
 }
@@ -167,7 +170,8 @@ EngineEffects::EngineEffects(Driver& driver, const EngineOptions& options, Deliv
       cancels_("stoker-cancel", part(options.max_effects, 3)),
       quick_("stoker-notify", part(options.max_effects, 2)),
       surveys_("stoker-survey", 2),
-      prunes_("stoker-prune", 1) {
+      prunes_("stoker-prune", 1),
+      checks_("stoker-check", std::max<std::size_t>(1, health_policy().at_once)) {
     looks_->deliver = deliver_;
 }
 
@@ -284,6 +288,18 @@ void EngineEffects::prepare(std::string image) {
     });
 }
 
+void EngineEffects::check(CheckWanted check) {
+    checks_.add([this, check = std::move(check)] {
+        {
+            const std::lock_guard guard(mutex_);
+            if (stopping_) return;
+        }
+        const double limit = check.level == HealthLevel::full ? kFullCheckLimitS : kQuickCheckLimitS;
+        HealthReport report = driver_.check(check.node, check.level, after(limit));
+        deliver_({.what = SawHealth{check, std::move(report)}, .actor = "driver"});
+    });
+}
+
 void EngineEffects::discover() {
     {
         const std::lock_guard guard(mutex_);
@@ -358,7 +374,13 @@ void EngineEffects::stop() {
         looks_->deliver = nullptr;
         looks_->waiting.clear();
     }
-    for (Lane* lane : {&launches_, &cancels_, &quick_, &surveys_, &prunes_}) lane->stop();
+    // A thorough check takes minutes; the next server asks for it again.
+    const Deadline patience = after(kStopChecksS);
+    while (checks_.running() > 0 && EffectClock::now() < patience) {
+        driver_.interrupt();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (Lane* lane : {&launches_, &cancels_, &quick_, &surveys_, &prunes_, &checks_}) lane->stop();
 }
 
 void EngineEffects::count(EngineStats& stats) const {

@@ -27,6 +27,7 @@ public:
     // answer, and nobody ever waits for it, not even stop().
     void look(const Look& look, const State& state);
     void prepare(std::string image);
+    void check(CheckWanted check);
     void discover();  // unless one is under way
     // Checkpoints of the attempts that these records ended, unless a live run has the same folder.
     void prune_after(std::span<const Record> records, const State& state);
@@ -53,7 +54,7 @@ private:
 
     struct Looks;
     const std::shared_ptr<Looks> looks_;
-    Lane launches_, cancels_, quick_, surveys_, prunes_;
+    Lane launches_, cancels_, quick_, surveys_, prunes_, checks_;
 };
 
 }  // namespace stoker

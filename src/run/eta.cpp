@@ -195,7 +195,8 @@ public:
                                 .ranks = (*each)->spec.ranks,
                                 .nodes = (*each)->spec.nodes,
                                 .one_switch = (*each)->spec.topology == TopologyWish::require,
-                                .topology = &view_.topology};
+                                .topology = &view_.topology,
+                                .takes = &view_.takes};
                 std::vector<Placement> placements;
                 if (!too_large.contains(gang.key())) {
                     placements = place_gang(placer_, view_.fleet.nodes.size(), gang);
@@ -280,7 +281,7 @@ Eta eta(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
         if (last) break;
     }
     if (queue.empty() || queue.back()->id != id) return {.p50_s = 0, .p90_s = 0, .text = {}};  // it starts now
-    const FleetView view = view_of(state);
+    const FleetView view = view_of(state, options.health, now_us);
     const History history(state, now_us);
     const std::size_t ahead = queue.size() - 1;
     std::vector<double> starts;

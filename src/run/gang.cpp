@@ -145,10 +145,19 @@ RankPlace FleetView::place_of(const Placement& placement) const {
     return {.node = fleet.nodes[static_cast<std::size_t>(placement.node)].name, .devices = placement.devices};
 }
 
-FleetView view_of(const State& state) {
+FleetView view_of(const State& state, const HealthGate& gate, std::int64_t now_us) {
     FleetView view;
+    std::optional<std::set<std::string>> busy;
+    std::vector<NodeTakes> takes;
     for (const auto& [name, node] : state.nodes) {
-        if (node.state != NodeState::ready) continue;
+        if (node.state == NodeState::draining || node.state == NodeState::lost) continue;
+        // Who runs where is looked up for nodes that were not checked only: few, and not for long.
+        const bool unchecked = gate.level && !is_checked(node, gate.level);
+        if (unchecked && !busy) busy = busy_nodes(state);
+        const NodeTakes each = takes_of(node, gate, unchecked && busy->contains(name), now_us);
+        if (each != NodeTakes::gangs) view.limited = true;
+        if (each == NodeTakes::nothing) continue;
+        takes.push_back(each);
         FleetNode entry{.name = name,
                         .cpu_milli = node.info.cpu_milli,
                         .memory_mib = node.info.memory_bytes / kMiBytes,
@@ -165,6 +174,7 @@ FleetView view_of(const State& state) {
         view.fleet.nodes.push_back(std::move(entry));
     }
     view.topology = topology_of(view.fleet);
+    if (view.limited) view.takes = std::move(takes);
     return view;
 }
 
@@ -185,21 +195,12 @@ int how_many(const NodeRoom& room, const TaskShape& shape, int most) {
     return static_cast<int>(std::min(count, gpus));
 }
 
-std::vector<Placement> place_gang(Placer& placer, std::size_t nodes_of_fleet, const Gang& gang) {
-    if (gang.ranks == 1) {
-        const Placement one = placer.place(gang.shape);
-        return one ? std::vector{one} : std::vector<Placement>{};
-    }
-    std::vector<GangNode> nodes;
+namespace {
+
+// Over the nodes given, which have room for `room_for` ranks.
+std::vector<Placement> place_over(Placer& placer, std::vector<GangNode> nodes, std::int64_t room_for,
+                                  const Gang& gang) {
     const int per_node = gang.nodes > 0 ? gang.ranks / gang.nodes : 1;
-    std::int64_t room_for = 0;
-    for (std::size_t i = 0; i < nodes_of_fleet; ++i) {
-        const NodeRoom& room = placer.room(static_cast<int>(i));
-        const int takes = how_many(room, gang.shape, gang.nodes > 0 ? per_node : gang.ranks);
-        if (takes < per_node) continue;
-        room_for += takes;
-        nodes.push_back({static_cast<int>(i), takes, room.gpu_left, room.cpu_milli});
-    }
     std::vector<Placement> out;
     const bool together = gang.topology != nullptr && !gang.topology->levels.empty();
     if (gang.one_switch && !together) {
@@ -236,6 +237,37 @@ std::vector<Placement> place_gang(Placer& placer, std::size_t nodes_of_fleet, co
         fill_node(placer, *at, at->takes, gang.shape, out);
         left -= at->takes;
     }
+    return out;
+}
+
+}  // namespace
+
+std::vector<Placement> place_gang(Placer& placer, std::size_t nodes_of_fleet, const Gang& gang) {
+    if (gang.ranks == 1) {
+        const Placement one = placer.place(gang.shape);
+        return one ? std::vector{one} : std::vector<Placement>{};
+    }
+    std::vector<GangNode> nodes;
+    std::optional<GangNode> alone;  // the tightest of those that take it only as a whole
+    const int per_node = gang.nodes > 0 ? gang.ranks / gang.nodes : 1;
+    const bool limited = gang.takes != nullptr && !gang.takes->empty();
+    std::int64_t room_for = 0;
+    for (std::size_t i = 0; i < nodes_of_fleet; ++i) {
+        const NodeTakes may = limited ? (*gang.takes)[i] : NodeTakes::gangs;
+        if (may < NodeTakes::one_node) continue;
+        const NodeRoom& room = placer.room(static_cast<int>(i));
+        const int takes = how_many(room, gang.shape, gang.nodes > 0 ? per_node : gang.ranks);
+        if (takes < per_node) continue;
+        const GangNode node{static_cast<int>(i), takes, room.gpu_left, room.cpu_milli};
+        if (may == NodeTakes::gangs) {
+            room_for += takes;
+            nodes.push_back(node);
+        } else if (takes >= gang.ranks && gang.nodes <= 1 && (!alone || node.tightness() < alone->tightness())) {
+            alone = node;
+        }
+    }
+    std::vector<Placement> out = place_over(placer, std::move(nodes), room_for, gang);
+    if (out.empty() && alone) fill_node(placer, *alone, gang.ranks, gang.shape, out);
     return out;
 }
 

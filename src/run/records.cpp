@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, std::variant_size_v<RecordBody>> kRecordN
     "attempt.created",      "attempt.moved",     "notice.given",     "operation.intended",
     "operation.answered",   "operation.resent",  "fact.seen",        "node.seen",
     "node.moved",           "lease.moved",       "notice.withdrawn", "run.forgotten",
-    "checkpoint.uploading", "checkpoint.stored",
+    "checkpoint.uploading", "checkpoint.stored", "node.checked",     "node.blamed",
 };
 
 template <std::size_t I = 0>

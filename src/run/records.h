@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "deploy/driver.h"
 #include "io/journal.h"
+#include "run/node_health.h"
 #include "run/run_spec.h"
 #include "run/states.h"
 
@@ -30,7 +31,9 @@ struct RankPlace {
 enum class Verb : std::uint8_t { launch, notify, cancel, release };
 // `absent`: a complete listing taken after the call does not show it, so nothing of it exists.
 enum class Answer : std::uint8_t { confirmed, rejected, unknown, absent };
-enum class NodeState : std::uint8_t { ready, draining, lost };
+// checking: takes work when its health check is over. quarantined: failed it, or was repaired too often. suspect: slow
+// again and again.
+enum class NodeState : std::uint8_t { ready, draining, lost, checking, quarantined, suspect };
 
 struct CoreStarted {
     static constexpr std::uint32_t kKind = 1;
@@ -145,9 +148,10 @@ struct CheckpointStored {
     std::string fault;  // why it is not there; empty: it is, whole
 };
 
-using RecordBody = std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
-                                OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved,
-                                LeaseMoved, NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored>;
+using RecordBody =
+    std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
+                 OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved, LeaseMoved,
+                 NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored, NodeChecked, NodeBlamed>;
 
 struct Record {
     std::uint64_t seq = 0;
@@ -172,8 +176,13 @@ constexpr std::array<std::pair<Answer, std::string_view>, 4> enum_names(Answer) 
              {Answer::unknown, "unknown"},
              {Answer::absent, "absent"}}};
 }
-constexpr std::array<std::pair<NodeState, std::string_view>, 3> enum_names(NodeState) {
-    return {{{NodeState::ready, "ready"}, {NodeState::draining, "draining"}, {NodeState::lost, "lost"}}};
+constexpr std::array<std::pair<NodeState, std::string_view>, 6> enum_names(NodeState) {
+    return {{{NodeState::ready, "ready"},
+             {NodeState::draining, "draining"},
+             {NodeState::lost, "lost"},
+             {NodeState::checking, "checking"},
+             {NodeState::quarantined, "quarantined"},
+             {NodeState::suspect, "suspect"}}};
 }
 constexpr std::array<std::pair<FactKind, std::string_view>, 5> enum_names(FactKind) {
     return {{{FactKind::rank_started, "rank_started"},
@@ -199,6 +208,8 @@ void fields(V& visit, NodeInfo& node) {
     visit("boot_id", node.boot_id);
     visit("cpu_milli", node.cpu_milli);
     visit("devices", node.devices);
+    visit("doctor", node.doctor);
+    visit("link_bytes_per_s", node.link_bytes_per_s);
     visit("memory_bytes", node.memory_bytes);
     visit("name", node.name);
     visit("topology", node.topology);

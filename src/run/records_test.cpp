@@ -53,6 +53,19 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
         {RunForgotten{{2}}, R"({"run":"r-2"})"},
         {CheckpointUploading{{2}, 40, "s3://b/p"}, R"({"run":"r-2","step":40,"url":"s3://b/p"})"},
         {CheckpointStored{{2}, 40, 7, "away"}, R"({"bytes":7,"fault":"away","run":"r-2","step":40})"},
+        {NodeChecked{"n1",
+                     "boot",
+                     HealthLevel::full,
+                     HealthVerdict::fail,
+                     3,
+                     {{HealthLayer::network, "link-bandwidth", "n1", "n2", HealthVerdict::fail, 6e6, 1.25e9, "bytes/s",
+                       "median of 9 nodes", "", "look at the cable"}},
+                     Cause::node_unhealthy},
+         R"({"boot_id":"boot","cause":"node_unhealthy","level":"full","node":"n1","not_passed":[{"expected":1250000000,)"
+         R"("fix":"look at the cable","layer":"network","measured":6000000,"name":"link-bandwidth","node":"n1",)"
+         R"("peer":"n2","source":"median of 9 nodes","unit":"bytes/s","verdict":"fail"}],"passed":3,"verdict":"fail"})"},
+        {NodeBlamed{"n1", {{2}, 1}, {"n1", "n2"}, 400},
+         R"({"attempt":"a-2.1","members":["n1","n2"],"node":"n1","share_milli":400})"},
     };
     return records;
 }
@@ -74,8 +87,18 @@ TEST(Records, KindsKeepTheirNumbers) {
     EXPECT_EQ(kind_of(AttemptCreated{}), 5U);
     EXPECT_EQ(kind_of(LeaseMoved{}), 14U);
     EXPECT_EQ(kind_of(RunForgotten{}), 16U);
+    EXPECT_EQ(kind_of(NodeChecked{}), 19U);
+    EXPECT_EQ(kind_of(NodeBlamed{}), 20U);
     EXPECT_EQ(name_of_kind(9), "operation.answered");
     EXPECT_EQ(name_of_kind(99), "?");
+}
+
+// A node file that names doctors adds to what is kept of a node; without them nothing changes.
+TEST(Records, ADoctorStandsOnlyWhereThereIsOne) {
+    NodeInfo node{.name = "n1"};
+    EXPECT_EQ(encode_body(NodeSeen{node}).find("doctor"), std::string::npos);
+    node.doctor = "10.0.0.7:7700";
+    EXPECT_THAT(encode_body(NodeSeen{node}), HasSubstr(R"("devices":[],"doctor":"10.0.0.7:7700")"));
 }
 
 TEST(Records, WhatIsNewerOrBrokenIsRefusedByItsNumber) {

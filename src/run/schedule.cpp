@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "deploy/image_name.h"
@@ -42,7 +43,7 @@ public:
           now_us_(now_us),
           options_(options),
           what_if_(what_if),
-          view_(view_of(state)),
+          view_(view_of(state, options.health, now_us)),
           now_(placer()),
           empty_(placer()) {
         for (const RunId id : state.live) hold_live(*state.find(id));
@@ -106,15 +107,37 @@ private:
         holdings_.push_back(std::move(holding));
     }
 
-    Gang gang_of(const Run& run, bool& possible) const {
+    Gang gang_of(const Run& run, bool& possible) const { return gang_of(run, view_, possible); }
+    Gang gang_of(const Run& run, const FleetView& view, bool& possible) const {
         const bool changed = what_if_ != nullptr && what_if_->run == run.id;
-        const auto shape = view_.shape_of(changed ? what_if_->needs : run.spec.per_rank);
+        const auto shape = view.shape_of(changed ? what_if_->needs : run.spec.per_rank);
         possible = shape.has_value();
         return {.shape = shape.value_or(TaskShape{}),
                 .ranks = changed ? what_if_->ranks : run.spec.ranks,
                 .nodes = changed ? what_if_->nodes : run.spec.nodes,
                 .one_switch = changed ? what_if_->one_switch : run.spec.topology == TopologyWish::require,
-                .topology = &view_.topology};
+                .topology = &view.topology,
+                .takes = &view.takes};
+    }
+
+    // What is too large for the machines that take work: only for the sake of those that did not pass their check?
+    Cause too_large(const Run& run) {
+        if (!view_.limited) return Cause::capacity_none;
+        if (!whole_) {
+            HealthGate all = options_.health;
+            all.ignored = true;
+            whole_ = view_of(state_, all, now_us_);
+        }
+        bool possible = true;
+        const Gang gang = gang_of(run, *whole_, possible);
+        if (!possible) return Cause::capacity_none;
+        auto found = whole_takes_.find(gang.key());
+        if (found == whole_takes_.end()) {
+            Placer empty(whole_->fleet, options_.policy, {}, 0);
+            const bool fits = !place_gang(empty, whole_->fleet.nodes.size(), gang).empty();
+            found = whole_takes_.emplace(gang.key(), fits).first;
+        }
+        return found->second ? Cause::node_unhealthy : Cause::capacity_none;
     }
 
     bool fits_empty_fleet(const Gang& gang) {
@@ -139,8 +162,8 @@ private:
         }
         bool possible = true;
         const Gang gang = gang_of(run, possible);
-        if (!possible) return Cause::capacity_none;
-        if (busy_.contains(gang.key())) return fits_empty_fleet(gang) ? Cause::capacity_busy : Cause::capacity_none;
+        if (!possible) return too_large(run);
+        if (busy_.contains(gang.key())) return fits_empty_fleet(gang) ? Cause::capacity_busy : too_large(run);
         return reserved_ ? backfill(run, gang) : in_order(run, gang);
     }
 
@@ -151,7 +174,7 @@ private:
             return Cause::none;
         }
         busy_.insert(gang.key());
-        if (!fits_empty_fleet(gang)) return Cause::capacity_none;
+        if (!fits_empty_fleet(gang)) return too_large(run);
         reserve(run, gang);
         return Cause::capacity_busy;
     }
@@ -172,7 +195,7 @@ private:
         auto placements = place_gang(now_, node_count(), gang);
         if (placements.empty()) {
             busy_.insert(gang.key());
-            return fits_empty_fleet(gang) ? Cause::capacity_busy : Cause::capacity_none;
+            return fits_empty_fleet(gang) ? Cause::capacity_busy : too_large(run);
         }
         const std::int64_t at = decisions_.reservation->at_us;
         if (at == 0 || end_if_started(run) > at) {
@@ -241,6 +264,8 @@ private:
     bool reserved_ = false;
     // Room only shrinks during a pass, so a gang that did not fit will not.
     Failed busy_, collides_, never_, fits_empty_;
+    std::optional<FleetView> whole_;  // as if every node had passed its check; made when somebody asks
+    std::map<decltype(Gang{}.key()), bool> whole_takes_;
     Decisions decisions_;
 };
 

@@ -43,6 +43,7 @@ struct SchedulerOptions {
     std::vector<std::pair<RunId, RestoreNote>> restores{};  // few; of runs that are unreadable
     // By pinned name. Runs wait for theirs before anything is held, and hold nobody up. Kept by the core.
     std::map<std::string, ImageView> images{};
+    HealthGate health{};
     friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;
 };
 
@@ -61,7 +62,8 @@ struct Admission {
 struct Waiting {
     RunId run;
     // held, dependency_waiting, image_pulling, backing_off (its checkpoint folder does not answer), capacity_none
-    // (larger than what is there), capacity_busy, order_behind (it would fit, and would delay the reserved run)
+    // (larger than what is there), node_unhealthy (only because of nodes that did not pass their check), capacity_busy,
+    // order_behind (it would fit, and would delay the reserved run)
     Cause cause = Cause::none;
 };
 struct Reservation {

@@ -99,6 +99,7 @@ void fields(V& visit, Operation& operation) {
 template <class V>
 void fields(V& visit, NodeStatus& node) {
     visit("cause", node.cause);
+    visit("health", node.health);
     visit("info", node.info);
     visit("state", node.state);
     visit("version", node.version);

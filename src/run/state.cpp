@@ -271,11 +271,18 @@ public:
     Status operator()(const NodeMoved& body) {
         const auto found = state_.nodes.find(body.node);
         if (found == state_.nodes.end()) return refuse("no such node");
-        found->second.state = body.state;
-        found->second.cause = body.cause;
-        ++found->second.version;
+        NodeStatus& node = found->second;
+        node.state = body.state;
+        node.cause = body.cause;
+        ++node.version;
+        const bool begins =
+            body.state > NodeState::lost || body.cause == Cause::node_repaired || body.cause == Cause::node_override;
+        if (begins && !node.health) node.health.emplace();
+        if (node.health) remember_move(*node.health, body.cause, record_.at_us);
         return done();
     }
+    Status operator()(const NodeChecked& body) { return on_health(body); }
+    Status operator()(const NodeBlamed& body) { return on_health(body); }
     Status operator()(const LeaseMoved& body) {
         Run* run = find(body.run);
         if (run == nullptr) return refuse("no such run");
@@ -285,6 +292,15 @@ public:
     }
 
 private:
+    template <class Body>
+    Status on_health(const Body& body) {
+        const auto found = state_.nodes.find(body.node);
+        if (found == state_.nodes.end()) return refuse("no such node");
+        if (!found->second.health) found->second.health.emplace();
+        remember(*found->second.health, body, record_.at_us);
+        ++found->second.version;
+        return done();
+    }
     Error refuse(std::string_view what) const {
         return Error(ErrorKind::invalid, fmt::format("record {} ({}) does not fit the state before it: {}", record_.seq,
                                                      name_of_kind(kind_of(record_.body)), what));
@@ -471,6 +487,8 @@ struct Subject {
     RunId operator()(const CoreStarted&) { return {}; }
     RunId operator()(const NodeSeen& body) { return of_node(body.node.name); }
     RunId operator()(const NodeMoved& body) { return of_node(body.node); }
+    RunId operator()(const NodeChecked& body) { return of_node(body.node); }
+    RunId operator()(const NodeBlamed& body) { return of_node(body.node); }
     RunId operator()(const FactSeen& body) {
         const auto found = state.launches.find(body.fact.operation);
         return found == state.launches.end() ? RunId{} : found->second.run;

@@ -112,6 +112,7 @@ struct NodeStatus {
     NodeState state = NodeState::ready;
     Cause cause = Cause::none;
     std::uint64_t version = 0;
+    std::optional<NodeHealth> health;
 };
 
 // Who goes first: class, then priority and waiting time in one number (each priority step is worth an hour, so nobody

@@ -74,6 +74,25 @@ std::string transition_table(std::span<const Transition<State, Event>> table) {
     return text;
 }
 
+// How health.h and the core move nodes.
+constexpr std::string_view kNodeTable =
+    "| from | event | to | effects |\n|---|---|---|---|\n"
+    "| - | first seen, no gate | ready | |\n"
+    "| -, lost | seen, gate on | checking | it is checked when nothing runs there; it takes nothing before |\n"
+    "| checking, quarantined | check passed | ready | |\n"
+    "| checking, quarantined | check warned or skipped | ready | no gang over several nodes |\n"
+    "| ready, checking, suspect | check failed | quarantined | cause node_unhealthy: nothing new, what runs goes on; "
+    "checked again after 1 min, 2 min ... 1 h |\n"
+    "| ready | slowest of 3 different gangs in 30 days | suspect | cause node_lemon: no gang over several nodes |\n"
+    "| any but lost | a person says it was repaired | checking | cause node_repaired; without a gate: ready |\n"
+    "| checking | third repair in 30 days | quarantined | cause node_lemon, until a person says ready |\n"
+    "| checking, quarantined, suspect | a person says ready | ready | cause node_override, until the next check or "
+    "boot |\n"
+    "| any but lost | a person drains it, or it is to be evicted, or is not listed | draining | nothing new |\n"
+    "| draining | that is over | what its check says | |\n"
+    "| any | the driver says it is lost, or it rebooted | lost | its ranks are lost |\n"
+    "| lost | seen again, no gate | ready | quarantined or suspect when its history says so |\n";
+
 }  // namespace
 
 std::span<const RunTransition> run_transitions() {
@@ -95,6 +114,7 @@ std::string states_markdown() {
         "# States and causes\n\n<!-- stoker schema states writes this page -->\n\n"
         "What is not in these tables does not happen: asked for, it is a conflict.\n\n## Run\n\n" +
         transition_table(run_transitions()) + "\n## Attempt\n\n" + transition_table(attempt_transitions()) +
+        "\n## Node\n\n" + std::string(kNodeTable) +
         "\n## Causes\n\nWhy something waits, was refused or ended.\n\n| cause | meaning |\n|---|---|\n";
     for (const Cause cause : all_causes()) text += fmt::format("| `{}` | {} |\n", to_string(cause), meaning_of(cause));
     return text;

@@ -44,6 +44,7 @@ TEST(RunStates, TheTablesPrintAsMarkdown) {
     const std::string page = states_markdown();
     EXPECT_THAT(page, HasSubstr("| - | submit | queued |"));
     EXPECT_THAT(page, HasSubstr("| ending | gone | ended |"));
+    EXPECT_THAT(page, HasSubstr("check failed | quarantined"));
 }
 
 }  // namespace

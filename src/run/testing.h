@@ -43,8 +43,8 @@ struct World {
         return id;
     }
     // One pass of the scheduler, carried out.
-    Decisions pass() {
-        Decisions decisions = schedule(state, now_us);
+    Decisions pass(const SchedulerOptions& options = {}) {
+        Decisions decisions = schedule(state, now_us, options);
         for (const Admission& admission : decisions.admit) {
             const Run& run = *state.find(admission.run);
             put(AttemptCreated{.attempt = {run.id, static_cast<std::uint32_t>(run.attempts.size() + 1)},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@
 namespace stoker {
 namespace {
 
-constexpr std::size_t kMostBlockers = 10, kMostUnblock = 3;
+constexpr std::size_t kMostBlockers = 10, kMostUnblock = 3, kMostNamedNodes = 3, kMostTrusted = 8;
 
 std::string needs_in_words(const RankNeeds& needs) {
     std::string text = fmt::format("{:g} CPU", static_cast<double>(needs.cpu_milli) / 1000);
@@ -99,8 +100,7 @@ std::vector<std::string> what_would_start(const State& state, const Run& run, st
     return ways;
 }
 
-void add_free(const State& state, Why& why) {
-    const FleetView view = view_of(state);
+void add_free(const FleetView& view, const State& state, Why& why) {
     std::int64_t gpu_milli = view.fleet.total_gpu_milli(), cpu = 0;
     for (const FleetNode& node : view.fleet.nodes) cpu += node.cpu_milli;
     why.numbers.emplace_back("nodes", static_cast<std::int64_t>(view.fleet.nodes.size()));
@@ -118,12 +118,12 @@ void add_free(const State& state, Why& why) {
     why.numbers.emplace_back("cpu_milli_free", cpu);
 }
 
-Why why_no_capacity(const State& state, const Run& run, Why why) {
+Why why_no_capacity(const State& state, const FleetView& view, const Run& run, Why why) {
     why.text = fmt::format("{} ranks of {} do not fit the machines that take work, even when nothing else runs",
                            run.spec.ranks, needs_in_words(run.spec.per_rank));
     if (run.spec.nodes > 0) why.text += fmt::format(" (on {} nodes)", run.spec.nodes);
     if (run.spec.topology == TopologyWish::require) {
-        const Topology topology = view_of(state).topology;
+        const Topology& topology = view.topology;
         std::map<int, std::int64_t> nodes_of;
         if (!topology.levels.empty())
             for (const int domain : topology.levels.back()) ++nodes_of[domain];
@@ -136,7 +136,58 @@ Why why_no_capacity(const State& state, const Run& run, Why why) {
                 ? "; it requires one switch, and no node says where it hangs (`topology` in the nodes' file)"
                 : fmt::format("; it requires one switch, and the largest of {} has {} nodes", nodes_of.size(), largest);
     }
-    add_free(state, why);
+    add_free(view, state, why);
+    return why;
+}
+
+// The nodes whose health keeps them from taking everything, each with its reason.
+struct LimitedNode {
+    std::string name, reason;
+};
+std::vector<LimitedNode> limited_nodes(const State& state, const HealthGate& gate, std::int64_t now_us) {
+    std::vector<LimitedNode> limited;
+    const std::set<std::string> busy = busy_nodes(state);
+    for (const auto& [name, node] : state.nodes) {
+        if (node.state == NodeState::draining || node.state == NodeState::lost) continue;
+        std::string reason = limit_text(node, gate, busy.contains(name), now_us);
+        if (!reason.empty()) limited.push_back({name, std::move(reason)});
+    }
+    return limited;
+}
+
+std::string reasons_of(const std::vector<LimitedNode>& nodes) {
+    std::string text;
+    for (std::size_t i = 0; i < nodes.size() && i < kMostNamedNodes; ++i)
+        text += (text.empty() ? "" : "; ") + nodes[i].reason;
+    if (nodes.size() > kMostNamedNodes) text += fmt::format("; and {} more", nodes.size() - kMostNamedNodes);
+    return text;
+}
+
+Why why_unhealthy(const State& state, const Run& run, std::int64_t now_us, const SchedulerOptions& options, Why why) {
+    const auto limited = limited_nodes(state, options.health, now_us);
+    const FleetView view = view_of(state, options.health, now_us);
+    why.text = fmt::format("{} rank{} of {} {} nodes that passed their health check: {}", run.spec.ranks,
+                           run.spec.ranks == 1 ? "" : "s", needs_in_words(run.spec.per_rank),
+                           run.spec.ranks == 1 ? "needs" : "need", reasons_of(limited));
+    why.numbers.emplace_back("nodes_limited", static_cast<std::int64_t>(limited.size()));
+    add_free(view, state, why);
+    // What is being checked needs nobody's help; of the others, those which alone would do.
+    std::size_t tried = 0;
+    for (const LimitedNode& each : limited) {
+        if (why.unblock.size() >= kMostUnblock || tried == kMostTrusted) break;
+        const NodeStatus& node = state.nodes.at(each.name);
+        if (options.health.under_check.contains(each.name) || node.state == NodeState::checking) continue;
+        ++tried;
+        SchedulerOptions trusting = options;
+        trusting.health.trusted.insert(each.name);
+        if (start_trial(state, run.id, now_us, trusting)(as_it_is(run)))
+            why.unblock.push_back(
+                fmt::format("`stoker nodes check {0}` when it is well again, or `stoker nodes ready "
+                            "{0}`, which takes it as it is",
+                            each.name));
+    }
+    for (std::string& way : what_would_start(state, run, now_us, options))
+        if (why.unblock.size() < kMostUnblock) why.unblock.push_back(std::move(way));
     return why;
 }
 
@@ -222,7 +273,10 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
         case Cause::capacity_none:
             why.blockers.clear();
             if (run.spec.topology == TopologyWish::require) why.unblock = what_would_start(state, run, now_us, options);
-            return why_no_capacity(state, run, std::move(why));
+            return why_no_capacity(state, view_of(state, options.health, now_us), run, std::move(why));
+        case Cause::node_unhealthy:
+            why.blockers.clear();
+            return why_unhealthy(state, run, now_us, options, std::move(why));
         case Cause::order_behind:
             why.text = fmt::format("there is room, but {} goes first and would start later for it",
                                    decisions.reservation->run.text());
@@ -234,7 +288,10 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
                                    run.spec.topology == TopologyWish::require ? " on one switch" : "");
             break;
     }
-    add_free(state, why);
+    const FleetView view = view_of(state, options.health, now_us);
+    add_free(view, state, why);
+    if (view.limited && why.code == Cause::capacity_busy)
+        why.text += "; not counted: " + reasons_of(limited_nodes(state, options.health, now_us));
     if (const auto& reserved = decisions.reservation; reserved && reserved->run == id) {
         why.blockers.clear();
         if (reserved->at_us > 0) {

@@ -1,4 +1,4 @@
-// What every driver keeps (src/deploy/driver.h, lines 1 to 6), as one suite: a harness makes drivers that really run
+// What every driver keeps (src/deploy/driver.h, lines 1 to 7), as one suite: a harness makes drivers that really run
 // programs, and each test is named after the line it checks. A harness has:
 //   std::unique_ptr<Driver> make();   // a driver on the same engine; several after one another
 //   std::string scratch() const;      // an empty folder that the work may write to
@@ -257,6 +257,27 @@ TYPED_TEST_P(DriverContract, ListsOurs) {
     EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::confirmed);
 }
 
+// 7. A check ends by its deadline, starts and ends nothing, and claims nothing that it could not measure.
+TYPED_TEST_P(DriverContract, Line7_ACheckEndsByItsDeadlineAndDisturbsNothing) {
+    const OperationId id = this->harness.next();
+    this->expect_launched(id, this->gang("sleep 60"));
+    const auto nodes = this->driver->discover(TypeParam::soon());
+    ASSERT_TRUE(nodes.ok());
+    for (const HealthLevel level : {HealthLevel::quick, HealthLevel::full}) {
+        const auto began = Clock::now();
+        const HealthReport none = this->driver->check(nodes->front().name, level, began);
+        EXPECT_LT(Clock::now(), TypeParam::soon());
+        EXPECT_NE(none.verdict(), HealthVerdict::pass) << "nothing was measured in no time";
+        for (const HealthCheck& check : none.checks) EXPECT_FALSE(check.name.empty());
+    }
+    EXPECT_EQ(this->driver->check("no such node", HealthLevel::quick, in(1)).verdict(), HealthVerdict::skipped);
+    const auto listing = this->driver->list_ours(id.site, TypeParam::soon());
+    ASSERT_TRUE(listing.ok());
+    ASSERT_EQ(listing->items.size(), 1u);
+    EXPECT_FALSE(listing->items[0].ended);
+    this->expect_over(id);
+}
+
 // A rank that takes more than its memory is killed and said to be out of memory.
 TYPED_TEST_P(DriverContract, MemoryLimitIsSaid) {
     if (!this->driver->capabilities().limits_memory) GTEST_SKIP() << "this engine limits no memory";
@@ -277,6 +298,6 @@ TYPED_TEST_P(DriverContract, MemoryLimitIsSaid) {
 REGISTER_TYPED_TEST_SUITE_P(DriverContract, Line1_EveryCallEndsByItsDeadline, Line2_TwiceIsOnce,
                             Line3_RejectedIsADefiniteNo, Line4_ConfirmedCancelLeavesNothing,
                             Line5_FactsComeInOrderAndAgain, Line6_CausesAreOursAndDetailsBounded, OldEpochsAreRefused,
-                            ListsOurs, MemoryLimitIsSaid);
+                            ListsOurs, Line7_ACheckEndsByItsDeadlineAndDisturbsNothing, MemoryLimitIsSaid);
 
 }  // namespace stoker::contract

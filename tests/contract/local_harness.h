@@ -53,7 +53,12 @@ public:
                 .nodes = {{.name = "alpha", .cpu_milli = 2000, .memory_bytes = 1 << 30, .devices = {{"0"}, {"1"}}},
                           {.name = "beta", .cpu_milli = 2000, .memory_bytes = 1 << 30, .devices = {{"GPU-b0"}}}},
                 .keeper = program ? std::vector<std::string>{program, "keeper"} : std::vector<std::string>{},
-                .tree = tree};
+                .tree = tree,
+                // One that never comes back in time: what is kept must not depend on how the function was written.
+                .check = [](const NodeInfo& node, HealthLevel, Deadline deadline) {
+                    std::this_thread::sleep_until(deadline + std::chrono::milliseconds(50));
+                    return HealthReport{{{.name = "late", .node = node.name, .verdict = HealthVerdict::pass}}};
+                }};
     }
     std::unique_ptr<Driver> make() const { return make(options()); }
     static std::unique_ptr<Driver> make(LocalOptions options) {

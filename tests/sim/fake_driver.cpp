@@ -43,6 +43,31 @@ FakeDriver::FakeDriver(std::uint64_t seed, const Faults& faults, std::vector<Nod
     draw_node_events();
 }
 
+// Now and then a measurement is noisy, or could not be made.
+HealthReport FakeDriver::check(const std::string& node, HealthLevel, Deadline) {
+    const auto found = nodes_.find(node);
+    HealthCheck link{.layer = HealthLayer::network,
+                     .name = "link-bandwidth",
+                     .node = node,
+                     .verdict = HealthVerdict::pass,
+                     .measured = 1.25e9,
+                     .expected = 1e9,
+                     .unit = "bytes/s",
+                     .source = "simulated"};
+    const std::uint64_t noise = measuring_.below(20);
+    if (found == nodes_.end() || !found->second.up || noise == 0) {
+        link.verdict = HealthVerdict::skipped;
+        link.measured.reset();
+        link.detail = "no answer";
+    } else if (slow_.contains(node)) {
+        link.verdict = HealthVerdict::fail;
+        link.measured = 6e6;
+    } else if (noise == 1) {
+        link.verdict = HealthVerdict::warn;
+    }
+    return {{link}};
+}
+
 void FakeDriver::draw_node_events() {
     const auto next = [&](double per_hour, std::int64_t& at) {
         const double rate = per_hour * static_cast<double>(nodes_.size()) / 3600;
@@ -294,16 +319,18 @@ void FakeDriver::lose_node(const std::string& name, const std::string& why) {
     for (auto& [id, gang] : gangs_) {
         if (gang.ended) continue;
         bool here = false;
+        for (std::size_t i = 0; i < gang.ranks.size(); ++i)
+            here = here || (gang.spec.ranks[i].node == name && gang.ranks[i].alive);
+        if (!here) continue;
         for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
             FakeRank& rank = gang.ranks[i];
             if (gang.spec.ranks[i].node == name && rank.alive) {
-                here = true;
                 end_rank(id, gang, i, 0, Cause::node_lost, false);
             } else if (rank.alive && gang.ranks.size() > 1) {
                 rank.end_us = rank.cause == Cause::ok ? 0 : rank.end_us;
             }
         }
-        if (here) close_if_ended(id, gang, false);
+        close_if_ended(id, gang, false);
     }
     tell({.kind = FactKind::node_lost, .epoch = 0, .cause = Cause::node_lost, .node = name, .detail = why});
 }

@@ -42,6 +42,7 @@ public:
 
     Capabilities capabilities() const override;
     Result<std::vector<NodeInfo>> discover(Deadline) override;
+    HealthReport check(const std::string& node, HealthLevel level, Deadline) override;
     Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline) override;
     Outcome notify(const OperationId& launched, std::uint64_t epoch, int signal, Deadline) override;
     Outcome cancel(const OperationId& launched, std::uint64_t epoch, double grace_s, Deadline) override;
@@ -49,6 +50,7 @@ public:
     Result<OursListing> list_ours(const std::string& site, Deadline) override;
     Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline) override;
 
+    void make_slow(const std::string& node, bool slow) { slow ? (void)slow_.insert(node) : (void)slow_.erase(node); }
     void lose_node(const std::string& node, const std::string& why = "power");
     void give_notice(const std::string& node, double seconds);
     void take_notice_back(const std::string& node);
@@ -98,7 +100,8 @@ private:
     void reboot(const std::string& name);
     RunId run_of(const FakeGang& gang) const { return gang.spec.attempt.run; }
 
-    SplitMix random_;
+    SplitMix random_, measuring_{7};
+    std::set<std::string> slow_;  // their checks fail
     Faults faults_;
     std::int64_t now_us_, next_loss_us_ = 0, next_notice_us_ = 0;
     std::uint64_t highest_epoch_ = 0;

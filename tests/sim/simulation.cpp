@@ -86,6 +86,7 @@ void Simulation::start_server() {
                              .snapshot_every = options_.snapshot_every,
                              .snapshot_piece_bytes = options_.snapshot_piece_bytes,
                              .max_ended = options_.max_ended};
+    core_options.scheduler.health.level = options_.health_gate;
     auto core = Core::open(*journal_, std::move(core_options), now_us_);
     if (!core) std::fprintf(stderr, "%s\n", core.error().text().c_str());
     CHECK(core.ok());
@@ -94,6 +95,7 @@ void Simulation::start_server() {
     turn_planned_ = observing_ = false;
     wake_us_ = 0;
     waiting_.clear();
+    being_checked_.clear();  // they end with the server that asked
     observed_ = 0;
     for (const RunId run : acknowledged_)
         if (core_->state().find(run) == nullptr) broken(run.text() + " was acknowledged and is lost");
@@ -187,7 +189,9 @@ std::vector<Result<Ack>> Simulation::take_turn() {
         submissions_[index].run = turn->acks[i]->run;
         acknowledged_.insert(turn->acks[i]->run);
     }
+    check_placements(*turn);
     check_turn(*turn);
+    for (const CheckWanted& each : turn->checks) check(each);
     for (const Effect& effect : turn->effects) send(effect);
     for (const Look& each : turn->looks) look(each);
     if (turn->list) list(*turn->list);
@@ -217,6 +221,45 @@ void Simulation::send(const Effect& effect) {
     });
 }
 
+void Simulation::check(const CheckWanted& check) {
+    ++checks_;
+    if (!being_checked_.insert(check.node).second) broken(check.node + " is checked twice at once");
+    for (const RunId id : core_->state().live)
+        for (const RankPlace& place : core_->state().find(id)->attempts.back().places)
+            if (place.node == check.node) broken(check.node + " is checked while " + id.text() + " runs there");
+    in_this_life(2 + 60 * random_.uniform(), [this, check] {
+        being_checked_.erase(check.node);
+        enqueue({.what = SawHealth{check, driver_.check(check.node, check.level, {})}, .actor = "driver/fake"});
+    });
+}
+
+// With the gate on, no gang over nodes of which one did not pass, and none where a check failed or goes on.
+void Simulation::check_placements(const Turn& turn) {
+    for (const Record& record : turn.records) {
+        const auto* created = std::get_if<AttemptCreated>(&record.body);
+        if (created == nullptr) continue;
+        std::set<std::string> nodes;
+        for (const RankPlace& place : created->places) nodes.insert(place.node);
+        wide_gangs_ += nodes.size() > 1 ? 1 : 0;
+        if (!options_.health_gate) continue;
+        for (const std::string& name : nodes) {
+            const NodeStatus& node = core_->state().nodes.at(name);
+            const std::string what = created->attempt.text() + " was placed on " + name + ", which ";
+            if (being_checked_.contains(name)) broken(what + "is being checked");
+            if (node.state == NodeState::quarantined) broken(what + "is quarantined");
+            if (node.cause == Cause::node_override || created->places.size() == 1) continue;
+            if (!is_checked(node, options_.health_gate))
+                broken(what + "was not checked");
+            else if (node.health->last->verdict == HealthVerdict::fail)
+                broken(what + "failed its check");
+            else if (nodes.size() > 1 && node.health->last->verdict != HealthVerdict::pass)
+                broken(what + "did not pass its check");
+            else if (nodes.size() > 1 && node.state == NodeState::suspect)
+                broken(what + "is suspect");
+        }
+    }
+}
+
 // Now and then the folder cannot be read, or answers long after it was given up.
 void Simulation::look(const Look& look) {
     const bool slow = random_.uniform() < options_.faults.folder_slow;
@@ -239,7 +282,7 @@ void Simulation::list(std::uint64_t seq) {
 void Simulation::discover() {
     if (!core_) return;
     enqueue({.what = SawNodes{*driver_.discover({})}, .actor = "driver/fake"});
-    in_this_life(30, [this] { discover(); });
+    in_this_life(options_.discover_every_s, [this] { discover(); });
 }
 
 void Simulation::watch_facts() {

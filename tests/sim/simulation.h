@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,7 +35,9 @@ struct SimulationOptions {
     std::size_t snapshot_piece_bytes = 256 << 10;
     std::size_t max_ended = 100'000;
     bool check_each_turn = true;  // dearer than the run itself when thousands of runs wait
-    std::int64_t batch_us = 0;    // the server gathers commands this long before it takes them
+    std::optional<HealthLevel> health_gate{};
+    double discover_every_s = 30;
+    std::int64_t batch_us = 0;  // the server gathers commands this long before it takes them
 };
 
 // `count` nodes of 64 cores, 512 GB and `gpus` GPUs.
@@ -60,6 +63,8 @@ public:
     std::uint64_t commits() const { return commits_; }
     std::uint64_t kills() const { return kills_; }
     std::uint64_t records() const { return records_; }
+    std::uint64_t checks() const { return checks_; }          // carried out
+    std::uint64_t wide_gangs() const { return wide_gangs_; }  // attempts over several nodes
     // Of the n-th submission; none until it is acknowledged.
     RunId run(std::size_t submission) const { return submissions_.at(submission).run; }
     Result<Ack> command(Command command);  // at once, in a turn of its own
@@ -89,6 +94,8 @@ private:
     void in_this_life(double seconds, std::function<void()> action);  // dies with the server
     void send(const Effect& effect);
     void look(const Look& look);
+    void check(const CheckWanted& check);
+    void check_placements(const Turn& turn);
     void list(std::uint64_t seq);
     void discover();
     void watch_facts();
@@ -116,6 +123,8 @@ private:
     std::set<RunId> acknowledged_;
     std::vector<std::size_t> in_turn_;  // submissions whose ack this turn brings
     std::vector<std::string> problems_;
+    std::set<std::string> being_checked_;
+    std::uint64_t checks_ = 0, wide_gangs_ = 0;
 };
 
 }  // namespace stoker::sim

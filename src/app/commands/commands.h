@@ -24,6 +24,7 @@ CliCommand logs_command();
 CliCommand describe_command();
 CliCommand top_command();
 CliCommand cancel_command();
+CliCommand nodes_command();
 CliCommand usage_command();
 CliCommand prepare_command();
 CliCommand whatif_command();

@@ -7,6 +7,7 @@
 #include "app/client/client.h"
 #include "app/client/output.h"
 #include "app/commands/commands.h"
+#include "app/server/node_check.h"
 #include "app/server/node_file.h"
 #include "app/server/server.h"
 #include "app/session.h"
@@ -102,6 +103,27 @@ Result<Bounds> bounds_of(const Args& args) {
     return bounds;
 }
 
+// Off, unless nodes can be checked.
+Result<std::optional<HealthLevel>> health_gate_of(const Args& args, bool can_check) {
+    const auto asked = args.get("health-gate");
+    if (asked && *asked != "off" && !can_check)
+        return Error(ErrorKind::unsupported, "--health-gate " + *asked + ": this stoker cannot check nodes");
+    if (!asked) return can_check ? std::optional(HealthLevel::quick) : std::nullopt;
+    if (*asked == "off") return std::optional<HealthLevel>();
+    return std::optional(*asked == "full" ? HealthLevel::full : HealthLevel::quick);
+}
+
+Result<std::string> doctor_token_of(const Args& args) {
+    const auto file = args.get("doctor-token-file");
+    if (!file) return std::string();
+    TRY(const std::string text, read_file(*file, 1 << 16).while_doing("reading the token of the doctors"));
+    const std::string token(trim(text));
+    if (token.empty())
+        return Error(ErrorKind::invalid, "expected a token", {*file, 1, 1},
+                     "copy the token of stoker doctor serve into the file");
+    return token;
+}
+
 Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
@@ -114,6 +136,9 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const Bounds bounds, bounds_of(args));
     TRY(auto nodes, offered_nodes(session, args));
     TRY(BackupOptions backup, backup_options(args));
+    TRY(const std::string doctor_token, doctor_token_of(args));
+    NodeCheckFunction check = node_check(doctor_token);
+    TRY(const std::optional<HealthLevel> gate, health_gate_of(args, bool(check)));
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
     TRY(auto server, Server::start({.folder = folder,
@@ -129,6 +154,8 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .keep_ended_s = bounds.keep_ended_s,
                                     .host_names = args.all("host-name"),
                                     .backup = std::move(backup),
+                                    .health_gate = gate,
+                                    .node_check = std::move(check),
                                     .on_failure = [](const Error& error) {
                                         // The state may be ahead of the disk: nothing may happen any more.
                                         fmt::print(stderr, "{}", error.text());
@@ -184,6 +211,15 @@ CliCommand up_command() {
                      .help = "offer these nodes, as examples/on-prem-nodes.yaml, instead of this machine as it is",
                      .completes = "file"},
                     {.name = "virtual-nodes", .value = "N", .help = "offer this machine as N equal nodes"},
+                    {.name = "health-gate",
+                     .value = "LEVEL",
+                     .help =
+                         "how nodes are checked before they take gangs: off, quick (some seconds) or full (minutes)",
+                     .choices = {"off", "quick", "full"}},
+                    {.name = "doctor-token-file",
+                     .value = "FILE",
+                     .help = "what `stoker doctor serve` on the nodes wants to be shown (key `doctor` in --nodes)",
+                     .completes = "file"},
                     {.name = "prices",
                      .value = "FILE",
                      .help = "price book, for stoker usage and the cost of runs",

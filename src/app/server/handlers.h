@@ -38,6 +38,8 @@ void get_run_events(Service&, const ExchangePtr&);
 void list_nodes(Service&, const ExchangePtr&);
 void drain_node(Service&, const ExchangePtr&);
 void ready_node(Service&, const ExchangePtr&);
+void repaired_node(Service&, const ExchangePtr&);
+void check_node(Service&, const ExchangePtr&);
 void get_usage(Service&, const ExchangePtr&);
 
 // A run as `get_run` shows it, without why, eta and checkpoints; on the core thread.

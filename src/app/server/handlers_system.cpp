@@ -1,4 +1,4 @@
-// What concerns the server as a whole: health, metrics, version, nodes, events, usage, backup.
+// What concerns the server as a whole: health, metrics, version, events, usage, backup.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,7 +57,9 @@ private:
 struct Counted {
     std::array<std::int64_t, 10> runs{};
     std::int64_t queued = 0, live = 0, operations = 0, unknown = 0, records = 0;
-    std::array<std::int64_t, 3> nodes{};
+    std::array<std::int64_t, enum_names(NodeState{}).size()> nodes{};
+    std::array<std::int64_t, enum_names(HealthVerdict{}).size()> checked{};
+    std::int64_t under_check = 0;
     double oldest_queued_s = 0;
     std::uint64_t epoch = 0;
     bool recovering = false;
@@ -70,7 +72,11 @@ Counted count(const EngineView& view) {
     c.live = static_cast<std::int64_t>(view.state.live.size());
     c.operations = static_cast<std::int64_t>(view.state.operations.size());
     for (const auto& [id, operation] : view.state.operations) c.unknown += operation.unknown ? 1 : 0;
-    for (const auto& [name, node] : view.state.nodes) ++c.nodes[static_cast<std::size_t>(node.state)];
+    for (const auto& [name, node] : view.state.nodes) {
+        ++c.nodes[static_cast<std::size_t>(node.state)];
+        if (node.health && node.health->last) ++c.checked[static_cast<std::size_t>(node.health->last->verdict)];
+    }
+    c.under_check = static_cast<std::int64_t>(view.scheduler.health.under_check.size());
     std::int64_t oldest = view.now_us;
     for (const QueueKey& key : view.state.queue) oldest = std::min(oldest, view.state.find(key.run)->submitted_us);
     c.oldest_queued_s = static_cast<double>(view.now_us - oldest) / 1e6;
@@ -95,6 +101,11 @@ std::string metrics_text(Service& service, const Counted& c) {
     for (const auto& [state, name] : enum_names(NodeState{}))
         out.value("stoker_nodes", static_cast<double>(c.nodes[static_cast<std::size_t>(state)]),
                   "state=" + quoted(name));
+    out.family("stoker_nodes_checked", "gauge", "Nodes by the verdict of their last health check.");
+    for (const auto& [verdict, name] : enum_names(HealthVerdict{}))
+        out.value("stoker_nodes_checked", static_cast<double>(c.checked[static_cast<std::size_t>(verdict)]),
+                  "verdict=" + quoted(name));
+    out.one("stoker_nodes_under_check", "gauge", "Health checks under way.", static_cast<double>(c.under_check));
     out.one("stoker_operations_open", "gauge", "Effects intended and not answered for good.",
             static_cast<double>(c.operations));
     out.one("stoker_operations_unknown", "gauge", "Of these, those whose answer was lost.",
@@ -264,14 +275,6 @@ void send_events(Service& service, const ExchangePtr& exchange, RunId run) {
         });
 }
 
-void set_node(Service& service, const ExchangePtr& exchange, NodeState state) {
-    const std::string node = exchange->parameters.path.find("node")->second;
-    service.post(exchange, {.what = SetNode{node, state}}, [exchange, node, state](const Result<Ack>& ack) {
-        if (!ack) return exchange->fail(ack.error());
-        exchange->send(codec::write(NodeChanged{node, state}));
-    });
-}
-
 // One run's share of a usage report.
 struct Used {
     std::string run, user, project;
@@ -288,18 +291,6 @@ void get_run_events(Service& service, const ExchangePtr& exchange) {
     const auto id = run_in_path(*exchange);
     if (!id) return exchange->fail(id.error());
     send_events(service, exchange, *id);
-}
-
-void list_nodes(Service& service, const ExchangePtr& exchange) {
-    service.ask<NodeList>(
-        exchange, [](const EngineView& view) -> Result<NodeList> { return view_of_nodes(view.state); },
-        [exchange](const NodeList& list) { exchange->send(codec::write(list)); });
-}
-void drain_node(Service& service, const ExchangePtr& exchange) {
-    set_node(service, exchange, NodeState::draining);
-}
-void ready_node(Service& service, const ExchangePtr& exchange) {
-    set_node(service, exchange, NodeState::ready);
 }
 
 std::vector<UsageInterval> intervals_of(const State& state, const Run& run, const PriceBook& prices,

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -14,7 +16,7 @@ namespace stoker {
 namespace {
 
 constexpr int kMostNodes = 10'000;
-constexpr std::size_t kMostLevels = 8, kMostLevelName = 60;
+constexpr std::size_t kMostLevels = 8, kMostLevelName = 60, kMostDoctor = 260;
 
 // Where the nodes of an entry hang, from the outermost level to the switch, and their device files.
 class Placing {
@@ -88,6 +90,27 @@ public:
         return files;
     }
 
+    // "HOST:PORT" of the doctor on the node.
+    std::string doctor(const Node& entry, int count) {
+        const Node* node = entry.find("doctor");
+        if (node == nullptr) return {};
+        constexpr const char* kExample = "write for example doctor: 10.0.0.7:7700, where `stoker doctor serve` listens";
+        const std::string_view text = trim(node->text);
+        const std::size_t colon = text.rfind(':');
+        const std::string_view port = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+        unsigned number = 0;
+        const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), number);
+        const bool sound = node->kind == NodeKind::string && colon > 0 && colon != std::string_view::npos &&
+                           text.size() <= kMostDoctor && failed == std::errc() && end == port.data() + port.size() &&
+                           number > 0 && number < 65536 && text.find_first_of(" \t/@") == std::string_view::npos &&
+                           printable(text) == text;
+        if (!sound) return wrong(*node, "doctor: expected HOST:PORT", kExample);
+        if (count > 1)
+            return wrong(*node, fmt::format("doctor: {} nodes cannot have the same one", count),
+                         "give each node an entry of its own");
+        return std::string(text);
+    }
+
 private:
     std::string wrong(const Node& node, std::string message, std::string remedy) {
         problems_.push_back({std::move(message), std::move(remedy), node.pos});
@@ -99,13 +122,15 @@ private:
 };
 
 void add_nodes(const NodeType& type, const Catalog& catalog, const std::string& topology,
-               const std::vector<std::string>& files, std::vector<NodeInfo>& nodes) {
+               const std::vector<std::string>& files, const std::string& doctor, std::vector<NodeInfo>& nodes) {
     const int count = std::max(1, type.available);
     for (int i = 1; i <= count && nodes.size() < kMostNodes; ++i) {
         NodeInfo node{.name = count == 1 ? type.name : fmt::format("{}-{}", type.name, i),
                       .cpu_milli = std::int64_t{1000} * type.vcpus,
                       .memory_bytes = static_cast<std::int64_t>(type.memory.v),
-                      .topology = topology};
+                      .topology = topology,
+                      .doctor = doctor};
+        if (type.ethernet_gbps > 0) node.link_bytes_per_s = std::llround(type.ethernet_gbps * 1e9 / 8);
         for (int gpu = 0; gpu < type.whole_gpus(); ++gpu)
             node.devices.push_back({.id = std::to_string(gpu),
                                     .model = catalog.accelerators()[static_cast<std::size_t>(type.accelerator)].name,
@@ -136,7 +161,8 @@ Result<std::vector<NodeInfo>> read_node_file(Session& session, const std::string
         const NodeType& type = catalog->node_types()[static_cast<std::size_t>(*index)];
         const std::string topology = placing.topology(*item);
         const auto files = placing.devices(*item, type.whole_gpus(), std::max(1, type.available));
-        if (problems.empty()) add_nodes(type, *catalog, topology, files, nodes);
+        const std::string doctor = placing.doctor(*item, std::max(1, type.available));
+        if (problems.empty()) add_nodes(type, *catalog, topology, files, doctor, nodes);
     }
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     return nodes;

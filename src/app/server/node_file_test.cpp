@@ -34,6 +34,29 @@ TEST(NodeFile, TheFileOfPlanDeclaresNodes) {
     std::filesystem::remove(path);
 }
 
+// Where the doctor of a node listens; a typing error there would show as a node that can never be checked.
+TEST(NodeFile, ADoctorIsHostAndPort) {
+    Session session;
+    std::string path = write_nodes(
+        "nodes:\n  - {name: a, vcpus: 8, memory: 32GiB, doctor: '10.0.0.7:7700', ethernet_gbps: 10}\n"
+        "  - {name: b, vcpus: 8, memory: 32GiB}\n");
+    const auto nodes = read_node_file(session, path);
+    ASSERT_TRUE(nodes.ok()) << nodes.error().text();
+    EXPECT_EQ((*nodes)[0].doctor, "10.0.0.7:7700");
+    EXPECT_EQ((*nodes)[0].link_bytes_per_s, 1'250'000'000) << "what its check is held against";
+    EXPECT_EQ((*nodes)[1].doctor, "");
+    EXPECT_FALSE((*nodes)[1].link_bytes_per_s);
+    for (const char* wrong : {"10.0.0.7", "':7700'", "'a:0'", "'a:70000'", "'http://a:1'", "'a b:1'", "7700", "[a]"}) {
+        path = write_nodes(std::string("nodes:\n  - {name: a, vcpus: 8, memory: 32GiB, doctor: ") + wrong + "}\n");
+        const auto refused = read_node_file(session, path);
+        ASSERT_FALSE(refused.ok()) << wrong;
+        EXPECT_THAT(refused.error().text(), HasSubstr(":2:")) << wrong;
+    }
+    path = write_nodes("nodes:\n  - {name: a, vcpus: 8, memory: 32GiB, count: 2, doctor: 'a:7700'}\n");
+    EXPECT_THAT(read_node_file(session, path).error().text(), HasSubstr("2 nodes cannot have the same"));
+    std::filesystem::remove(path);
+}
+
 // A typing error is told with its line, not swallowed as a machine without GPUs.
 TEST(NodeFile, ErrorsHaveAPlace) {
     Session session;

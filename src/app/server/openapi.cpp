@@ -45,6 +45,8 @@ void add_components(Schemas& s) {
     s.ref<WhatIfView>();
     s.ref<NodeList>();
     s.ref<NodeChanged>();
+    s.ref<NodeCheckAsked>();
+    s.ref<NodeCheckBody>(true);
     s.ref<MetricsView>();
     s.ref<SeriesPage>();
     s.ref<ExplanationView>();

@@ -338,11 +338,35 @@ std::vector<Route> make_routes() {
     all.push_back({.method = "POST",
                    .path = "/api/v1/nodes/{node}/ready",
                    .operation = "readyNode",
-                   .summary = "Lets a drained node take work again.",
+                   .summary = "Lets a node take work again.",
+                   .description = "One that was drained goes back to what its health check said. One that is "
+                                  "quarantined, suspect or not checked takes work all the same, until it is checked "
+                                  "or boots again; the journal says who wanted that.",
                    .answers = {{.description = "Done, and on disk.", .schema = "NodeChanged"}},
                    .problems = {404, 409},
                    .changes = true,
                    .handler = ready_node});
+    all.push_back({.method = "POST",
+                   .path = "/api/v1/nodes/{node}/repaired",
+                   .operation = "repairedNode",
+                   .summary = "Says that a node was repaired: it is checked again.",
+                   .description = "What its last check and its gangs said counts no more. Repairs are counted: the "
+                                  "third within 30 days quarantines it.",
+                   .answers = {{.description = "Done, and on disk.", .schema = "NodeChanged"}},
+                   .problems = {404, 409},
+                   .changes = true,
+                   .handler = repaired_node});
+    all.push_back({.method = "POST",
+                   .path = "/api/v1/nodes/{node}/check",
+                   .operation = "checkNode",
+                   .summary = "Asks for a health check of a node.",
+                   .description = "It begins when nothing runs there, and the node takes nothing while it goes on. "
+                                  "What it found stands in the list of nodes.",
+                   .body = "NodeCheckBody",
+                   .answers = {{.status = 202, .description = "It will be checked.", .schema = "NodeCheckAsked"}},
+                   .problems = {404, 409},
+                   .changes = true,
+                   .handler = check_node});
     all.push_back({.method = "GET",
                    .path = "/api/v1/usage",
                    .operation = "getUsage",

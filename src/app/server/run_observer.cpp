@@ -1,11 +1,26 @@
 #include "app/server/run_observer.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <deque>
 #include <mutex>
 
+#include "app/server/blame.h"
+#include "app/server/explanation.h"
+#include "observe/collect.h"
 #include "run/run_folder.h"
 
 namespace stoker {
+
+namespace {
+
+using ObserverClock = std::chrono::steady_clock;
+// What a rank wrote last is read when it has gone.
+constexpr auto kBlameAfter = std::chrono::seconds(3);
+constexpr std::size_t kMostToBlame = 256, kMostBlamePoints = 1'000'000;
+
+}  // namespace
 
 // Between the engine and a thread that may outlive both.
 struct RunObserver::Link {
@@ -13,6 +28,55 @@ struct RunObserver::Link {
     std::mutex mutex;
     Engine* engine = nullptr;          // guarded by mutex; null: it is going
     std::weak_ptr<Observer> observer;  // the same
+    std::mutex ended_mutex;            // guards what follows; the core's thread takes it, so nobody waits under it
+    std::deque<std::pair<ObserverClock::time_point, AttemptId>> ended;  // the oldest go first
+
+    void note_ended(std::span<const Record> records) {
+        for (const Record& record : records) {
+            const auto* moved = std::get_if<AttemptMoved>(&record.body);
+            if (moved == nullptr || moved->event != AttemptEvent::gone) continue;
+            const std::lock_guard lock(ended_mutex);
+            ended.emplace_back(ObserverClock::now() + kBlameAfter, moved->attempt);
+            if (ended.size() > kMostToBlame) ended.pop_front();
+        }
+    }
+
+    // One at a time: a look at the series of an hour takes some milliseconds.
+    void blame_next(SeriesStore& series) {
+        std::optional<EndedAttempt> last;
+        Planned planned;
+        AttemptId id;
+        {
+            const std::lock_guard lock(ended_mutex);
+            if (ended.empty() || ObserverClock::now() < ended.front().first) return;
+            id = ended.front().second;
+            ended.pop_front();
+        }
+        {
+            const std::lock_guard lock(mutex);
+            if (engine == nullptr) return;
+            const Status asked = engine->read([&](const EngineView& view) {
+                last = ended_attempt(view.state, id);
+                if (last) planned = api::planned_of(view.state.find(id.run)->spec);
+            });
+            if (!asked || !last) return;
+        }
+        const std::size_t columns = last->node_of_rank.size() * evidence_measures().size();
+        const auto found = series.query({.run = last->attempt.run.text(),
+                                         .metrics = evidence_measures(),
+                                         .rank = {},
+                                         .from_s = static_cast<std::int64_t>(last->from_s),
+                                         .to_s = static_cast<std::int64_t>(last->to_s) + 2,
+                                         .max_points = std::clamp<std::size_t>(kMostBlamePoints / columns, 60, 3602)});
+        if (!found) return;
+        const Evidence evidence =
+            collect_evidence(*found, planned, {.from_s = last->from_s, .to_s = last->to_s, .expects_steps = false});
+        auto blame = blame_of(*last, evidence);
+        if (!blame) return;
+        const std::lock_guard lock(mutex);
+        if (engine != nullptr)
+            (void)engine->post({.what = std::move(*blame), .actor = "observer"}, [](const Result<Ack>&) {});
+    }
 };
 
 std::vector<WatchedRank> live_ranks(const State& state, const std::string& engine_folder) {
@@ -69,8 +133,12 @@ Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine) {
     self->link_ = std::make_shared<Link>();
     const std::shared_ptr<Link> link = self->link_;
     link->engine = &engine;
-    self->watch_ = engine.watch([link](std::span<const Record>) { link->changed = true; });
-    self->observer_ = Observer::start({.series = self->series_, .before_look = [link] {
+    self->watch_ = engine.watch([link](std::span<const Record> records) {
+        link->changed = true;
+        link->note_ended(records);
+    });
+    self->observer_ = Observer::start({.series = self->series_, .before_look = [link, series = self->series_] {
+                                           link->blame_next(*series);
                                            if (!link->changed.exchange(false)) return;
                                            const std::lock_guard lock(link->mutex);
                                            if (link->engine == nullptr) return;

@@ -137,38 +137,6 @@ EtaView view_of_eta(const Eta& eta) {
     return {.p50_s = eta.p50_s, .p90_s = eta.p90_s, .text = eta.text};
 }
 
-NodeList view_of_nodes(const State& state) {
-    NodeList list;
-    std::map<std::string, std::size_t> at;
-    for (const auto& [name, node] : state.nodes) {
-        at[name] = list.items.size();
-        NodeView& view = list.items.emplace_back();
-        view.name = name;
-        view.state = node.state;
-        view.cause = node.cause;
-        view.cpu_milli = view.cpu_milli_free = node.info.cpu_milli;
-        view.memory_bytes = view.memory_bytes_free = node.info.memory_bytes;
-        view.devices = node.info.devices;
-        view.gpu_milli_free = 1000 * static_cast<std::int64_t>(node.info.devices.size());
-        view.boot_id = node.info.boot_id;
-        view.topology = node.info.topology;
-    }
-    for (const RunId id : state.live) {
-        const Run& run = *state.find(id);
-        const RankNeeds& needs = run.spec.per_rank;
-        for (const RankPlace& place : run.attempts.back().places) {
-            const auto found = at.find(place.node);
-            if (found == at.end()) continue;
-            NodeView& view = list.items[found->second];
-            view.cpu_milli_free -= needs.cpu_milli;
-            view.memory_bytes_free -= needs.memory_bytes;
-            view.gpu_milli_free -= std::int64_t{needs.gpus} * needs.gpu_milli;
-            if (view.runs.empty() || view.runs.back() != id) view.runs.push_back(id);
-        }
-    }
-    return list;
-}
-
 RunPage list_runs(const State& state, const ListQuery& query, std::int64_t now_us) {
     RunPage page;
     std::size_t scanned = 0;

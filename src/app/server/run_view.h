@@ -12,7 +12,6 @@ RunItem item_of(const State& state, const Run& run, std::int64_t now_us);
 RunView view_of_run(const EngineView& view, const Run& run);
 WhyView view_of_why(const Why& why);
 EtaView view_of_eta(const Eta& eta);
-NodeList view_of_nodes(const State& state);
 std::vector<std::string> device_names(const State& state, const std::string& node, std::uint32_t devices);
 
 struct ListQuery {

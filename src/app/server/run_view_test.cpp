@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/server/node_view.h"
 #include "run/testing.h"
 
 namespace stoker::api {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/server/views.h"
+#include "app/server/views_nodes.h"
 #include "app/server/views_observe.h"
 
 namespace stoker::api {
@@ -186,6 +187,11 @@ STOKER_COMPONENT(WhatIfView, "WhatIf")
 STOKER_COMPONENT(NodeView, "Node")
 STOKER_COMPONENT(NodeList, "NodeList")
 STOKER_COMPONENT(NodeChanged, "NodeChanged")
+STOKER_COMPONENT(NodeCheckView, "NodeCheck")
+STOKER_COMPONENT(NodeBlameView, "NodeBlame")
+STOKER_COMPONENT(NodeCheckBody, "NodeCheckBody")
+STOKER_COMPONENT(NodeCheckAsked, "NodeCheckAsked")
+STOKER_COMPONENT(HealthCheck, "HealthCheck")
 STOKER_COMPONENT(SeriesView, "Series")
 STOKER_COMPONENT(MetricsView, "RunMetrics")
 STOKER_COMPONENT(RankSeriesView, "RankSeries")

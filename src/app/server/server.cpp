@@ -95,9 +95,10 @@ public:
         // Member by member: g++ 12 warns about an initialiser with a map in it.
         EngineOptions engine;
         engine.folder = options_.folder;
-        engine.make_driver = [nodes = options_.nodes](const std::string& folder) {
-            return make_local_driver({.folder = folder, .nodes = nodes});
+        engine.make_driver = [nodes = options_.nodes, check = options_.node_check](const std::string& folder) {
+            return make_local_driver({.folder = folder, .nodes = nodes, .check = check});
         };
+        engine.scheduler.health.level = options_.health_gate;
         engine.on_failure = options_.on_failure;
         engine.max_queued = options_.max_queued;
         engine.max_ended = options_.max_ended;

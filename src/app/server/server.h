@@ -12,6 +12,7 @@
 
 #include "app/server/api.h"
 #include "deploy/driver.h"
+#include "deploy/local/node_check.h"
 #include "io/tls.h"
 #include "run/upload_journal.h"
 
@@ -32,6 +33,9 @@ struct ServerOptions {
     // Names that clients may call it by, beside localhost, addresses and those of the certificate.
     std::vector<std::string> host_names;
     BackupOptions backup;
+    // The health gate; none: closed to nobody.
+    std::optional<HealthLevel> health_gate;
+    NodeCheckFunction node_check;  // none: nodes cannot be checked
     std::function<void(const Error&)> on_failure;
 };
 

@@ -1,7 +1,6 @@
 // What the API says about things, as plain structs. Each names its fields once: the answers are written from them, and
 // so are their schemas (schema_visitor.h), which therefore cannot differ. Times are RFC 3339 texts, empty ones are left
 // out, as are empty texts, ids and optionals.
-// Longer than 500 lines because every answer of the API stands here with its fields.
 #pragma once
 
 #include <cstdint>
@@ -143,25 +142,6 @@ struct WhatIfView {
     std::vector<PlaceView> places;
     std::optional<WhyView> why;
     std::optional<EtaView> eta;
-};
-
-struct NodeView {
-    std::string name;
-    NodeState state = NodeState::ready;
-    Cause cause = Cause::none;
-    std::int64_t cpu_milli = 0, cpu_milli_free = 0, memory_bytes = 0, memory_bytes_free = 0;
-    std::vector<DeviceInfo> devices;
-    std::int64_t gpu_milli_free = 0;
-    std::vector<RunId> runs;
-    std::string boot_id;
-    std::string topology;
-};
-struct NodeList {
-    std::vector<NodeView> items;
-};
-struct NodeChanged {
-    std::string node;
-    NodeState state = NodeState::ready;
 };
 
 struct SeriesView {
@@ -387,30 +367,6 @@ void fields(V& visit, WhatIfView& v) {
     visit("places", v.places);
     visit("starts_now", v.starts_now);
     visit("why", v.why);
-}
-template <class V>
-void fields(V& visit, NodeView& v) {
-    visit("boot_id", v.boot_id);
-    visit("cause", v.cause);
-    visit("cpu_milli", v.cpu_milli);
-    visit("cpu_milli_free", v.cpu_milli_free);
-    visit("devices", v.devices);
-    visit("gpu_milli_free", v.gpu_milli_free);
-    visit("memory_bytes", v.memory_bytes);
-    visit("memory_bytes_free", v.memory_bytes_free);
-    visit("name", v.name);
-    visit("runs", v.runs);
-    visit("state", v.state);
-    visit("topology", v.topology);
-}
-template <class V>
-void fields(V& visit, NodeList& v) {
-    visit("items", v.items);
-}
-template <class V>
-void fields(V& visit, NodeChanged& v) {
-    visit("node", v.node);
-    visit("state", v.state);
 }
 template <class V>
 void fields(V& visit, SeriesView& v) {

@@ -23,6 +23,7 @@
 #include "deploy/local/gang_end.h"
 #include "deploy/local/image_store.h"
 #include "deploy/local/launcher.h"
+#include "deploy/local/node_check.h"
 #include "io/namespaces.h"
 #include "io/process.h"
 
@@ -48,6 +49,7 @@ public:
           cgroups_(std::move(cgroups)),
           tree_(tree),
           images_({.folder = options_.folder + "/images"}),
+          checks_(options_.check),
           wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
           changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
           // Cursors of an earlier driver on this folder are lower, whatever it told; see observe().
@@ -96,6 +98,12 @@ public:
         Outcome outcome = images_.prepare(image);
         if (outcome.certainty == Certainty::confirmed) images_.tidy(bundles_in_use());
         return outcome;
+    }
+
+    HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
+        for (const NodeInfo& node : options_.nodes)
+            if (node.name == name) return checks_.check(node, level, deadline);
+        return {};
     }
 
     Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
@@ -250,6 +258,7 @@ public:
 
     void interrupt() override {
         interrupted_ = true;
+        checks_.interrupt();
         wake();
     }
 
@@ -392,6 +401,7 @@ private:
     const CgroupHost cgroups_;
     const TreeKind tree_;
     ImageStore images_;
+    NodeChecks checks_;
     const UniqueFd wake_, changes_;
 
     std::mutex mutex_;  // guards what follows

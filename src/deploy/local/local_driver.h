@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "deploy/driver.h"
 #include "deploy/local/gang_files.h"
+#include "deploy/local/node_check.h"
 
 namespace stoker {
 
@@ -22,6 +23,7 @@ struct LocalOptions {
     std::int64_t max_processes = 16384;  // of a rank, where that can be limited; 0: any number
     bool isolate_devices = true;         // where control groups can
     double status_retry_s = 600;         // of the keeper on a full disk
+    NodeCheckFunction check{};           // none: nothing can be told of a node's health
 };
 
 Result<std::unique_ptr<Driver>> make_local_driver(LocalOptions options);

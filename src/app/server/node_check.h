@@ -1,0 +1,14 @@
+// How the nodes of a server are checked: by app/health_check, on this host or through `stoker doctor serve` on the
+// node.
+#pragma once
+
+#include <string>
+
+#include "deploy/local/node_check.h"
+
+namespace stoker {
+
+// `doctor_token`: what the doctors of the nodes want to be shown. Empty function: nodes cannot be checked.
+NodeCheckFunction node_check(const std::string& doctor_token);
+
+}  // namespace stoker

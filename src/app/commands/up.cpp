@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/client/client.h"
 #include "app/client/output.h"
 #include "app/commands/commands.h"
@@ -103,14 +105,17 @@ Result<Bounds> bounds_of(const Args& args) {
     return bounds;
 }
 
-// Off, unless nodes can be checked.
-Result<std::optional<HealthLevel>> health_gate_of(const Args& args, bool can_check) {
+// Quick where a node has a doctor: there is a link to be looked at. A server that is one machine has no other node to
+// take a gang to, so that its check has to be asked for.
+std::optional<HealthLevel> health_gate_of(const Args& args, const std::vector<NodeInfo>& nodes) {
     const auto asked = args.get("health-gate");
-    if (asked && *asked != "off" && !can_check)
-        return Error(ErrorKind::unsupported, "--health-gate " + *asked + ": this stoker cannot check nodes");
-    if (!asked) return can_check ? std::optional(HealthLevel::quick) : std::nullopt;
-    if (*asked == "off") return std::optional<HealthLevel>();
-    return std::optional(*asked == "full" ? HealthLevel::full : HealthLevel::quick);
+    if (!asked) {
+        const bool any =
+            std::any_of(nodes.begin(), nodes.end(), [](const NodeInfo& node) { return !node.doctor.empty(); });
+        return any ? std::optional(HealthLevel::quick) : std::nullopt;
+    }
+    if (*asked == "off") return std::nullopt;
+    return *asked == "full" ? HealthLevel::full : HealthLevel::quick;
 }
 
 Result<std::string> doctor_token_of(const Args& args) {
@@ -137,8 +142,8 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(auto nodes, offered_nodes(session, args));
     TRY(BackupOptions backup, backup_options(args));
     TRY(const std::string doctor_token, doctor_token_of(args));
-    NodeCheckFunction check = node_check(doctor_token);
-    TRY(const std::optional<HealthLevel> gate, health_gate_of(args, bool(check)));
+    NodeCheckFunction check = node_check(doctor_token, folder);
+    const std::optional<HealthLevel> gate = health_gate_of(args, nodes);
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
     TRY(auto server, Server::start({.folder = folder,

@@ -8,7 +8,7 @@
 
 namespace stoker {
 
-// `doctor_token`: what the doctors of the nodes want to be shown. Empty function: nodes cannot be checked.
-NodeCheckFunction node_check(const std::string& doctor_token);
+// `doctor_token`: what the doctors of the nodes want to be shown; `folder`: where the disk of this machine is tried.
+NodeCheckFunction node_check(const std::string& doctor_token, const std::string& folder);
 
 }  // namespace stoker

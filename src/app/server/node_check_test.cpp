@@ -1,4 +1,4 @@
-// A gate that nothing can check for would keep every gang waiting: `stoker up` must know whether there is a check.
+// A check that claims what it did not measure lets a sick node take a gang.
 #include "app/server/node_check.h"
 
 #include <gtest/gtest.h>
@@ -6,12 +6,21 @@
 namespace stoker {
 namespace {
 
-TEST(NodeCheck, AFunctionThatIsThereAnswersByItsDeadline) {
-    const NodeCheckFunction check = node_check("");
-    if (!check) GTEST_SKIP() << "nodes cannot be checked";
-    // No time at all: nothing was measured, and nothing is claimed.
+TEST(NodeCheck, WithoutTimeNothingIsMeasuredAndNothingClaimed) {
+    const NodeCheckFunction check = node_check("", "");
     const HealthReport report =
         NodeChecks(check).check({.name = "here"}, HealthLevel::quick, std::chrono::steady_clock::now());
+    EXPECT_NE(report.verdict(), HealthVerdict::pass);
+}
+
+TEST(NodeCheck, ANodeElsewhereIsLookedAtThroughItsDoctorAlone) {
+    const NodeCheckFunction check = node_check("token", "/tmp");
+    NodeInfo node{.name = "far"};
+    node.doctor = "127.0.0.1:1";  // nothing listens there
+    const HealthReport report =
+        check(node, HealthLevel::quick, std::chrono::steady_clock::now() + std::chrono::seconds(5));
+    ASSERT_FALSE(report.checks.empty());
+    for (const HealthCheck& each : report.checks) EXPECT_EQ(each.layer, HealthLayer::network) << each.name;
     EXPECT_NE(report.verdict(), HealthVerdict::pass);
 }
 

@@ -14,6 +14,7 @@ CliCommand explain_command();
 CliCommand template_command();
 CliCommand bench_command();
 CliCommand calibrate_command();
+CliCommand validate_command();
 CliCommand simulate_command();
 CliCommand up_command();
 CliCommand run_command();

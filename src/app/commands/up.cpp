@@ -1,10 +1,9 @@
 // stoker up: the control plane on this host, until it is told to stop.
-#include <csignal>
-#include <cstdlib>
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
 
 #include "app/client/client.h"
 #include "app/client/output.h"

@@ -1,0 +1,90 @@
+// stoker validate: predictions of published measurements, and how far off they are.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/commands/commands.h"
+#include "app/session.h"
+#include "app/validate/report.h"
+#include "io/files.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr std::size_t kMostRowBytes = 256u << 20;  // some 600,000 rows
+
+Result<CommandOutput> run_validate(Session& session, const Args& args) {
+    namespace v = validate;
+    const std::string& path = args.positional.front();
+    const std::string name = path == "-" ? "stdin" : path;
+    TRY(const std::string text, read_file(path, kMostRowBytes));
+    if (text.size() <= ReadLimits{}.max_bytes) session.sources[name] = text;
+    TRY(const v::Csv csv, v::Csv::read(text, name));
+    TRY(const v::RowKind kind, v::kind_of(csv, name));
+    TRY(Catalog * catalog, session.catalog());
+    v::Hardware hardware(*catalog);
+    v::Shapes shapes(*catalog);
+    v::Jobs jobs(hardware, shapes);
+    if (args.has("regret")) {
+        if (args.has("predictions"))
+            return Error(ErrorKind::invalid, "--regret writes no predictions", {}, "leave --predictions out");
+        if (kind != v::RowKind::training)
+            return Error(ErrorKind::invalid,
+                         fmt::format("regret is of training rows; these are of {}", to_string(kind)), {name, 1, 1});
+        const v::Regret regret = v::regret(csv, jobs);
+        if (session.format != Format::text) return CommandOutput{dump(session, v::regret_json(name, regret)), 0};
+        return CommandOutput{v::regret_text(name, regret, session.style), 0};
+    }
+    TRY(const v::Intervals intervals, v::Intervals::embedded());
+    std::vector<v::Line> lines;
+    if (kind == v::RowKind::inference) {
+        lines = v::predict_inference(csv, hardware, shapes, intervals);
+    } else {
+        lines.reserve(csv.rows());
+        for (std::size_t i = 0; i < csv.rows(); ++i) {
+            const v::Row row(csv, i);
+            lines.push_back(kind == v::RowKind::training ? v::predict_training(row, jobs, intervals)
+                                                         : v::predict_memory(row, jobs, intervals));
+        }
+    }
+    if (const auto out = args.get("predictions")) TRY_VOID(write_file_atomic(*out, v::predictions_csv(lines)));
+    v::compare(kind, csv, lines);
+    const v::Score score = v::score(csv.rows(), lines);
+    if (session.format != Format::text)
+        return CommandOutput{dump(session, v::report_json(kind, name, score, lines)), 0};
+    return CommandOutput{v::report_text(kind, name, score, session.style), 0};
+}
+
+}  // namespace
+
+CliCommand validate_command() {
+    CliCommand command;
+    command.name = "validate";
+    command.summary = "predict published measurements and say how far off the predictions are";
+    command.usage = "stoker validate ROWS.csv [--predictions OUT.csv] | --regret";
+    command.description =
+        "Reads published measurements of training, training memory or inference (the columns are described in "
+        "data/validation/README.md; the header tells which), predicts each row from its configuration alone, and "
+        "compares. A row that cannot be predicted is refused with the missing column or the unknown name.\n"
+        "The figures are per source group: the absolute percentage error (median, mean, 90 % of the rows), the share "
+        "of measured values inside the 80 % interval, the five worst rows. What was measured is never an input of a "
+        "prediction. What was assumed for a blank cell is in -o json.\n"
+        "--predictions OUT.csv writes one line per figure: id, metric, predicted, low, high, refused_reason, outcome.\n"
+        "--regret asks of training rows how much slower the layout ranked first is than the best measured one.";
+    command.examples = {"stoker validate data/validation/training.csv",
+                        "stoker validate data/validation/memory.csv --predictions predicted.csv",
+                        "stoker validate --regret data/validation/training.csv"};
+    command.options = {{.name = "predictions",
+                        .value = "OUT.csv",
+                        .help = "write every prediction with its interval to this file",
+                        .completes = "file"},
+                       {.name = "regret", .help = "rank measured layouts of one model on one number of devices"}};
+    command.min_positional = 1;
+    command.max_positional = 1;
+    command.run = run_validate;
+    command.completes = "file";
+    return command;
+}
+
+}  // namespace stoker

@@ -1,0 +1,49 @@
+#include "app/validate/benchmarks.h"
+
+#include "base/text.h"
+#include "base/tsv.h"
+#include "catalog/embedded.h"
+
+namespace stoker::validate {
+
+Result<Benchmarks> Benchmarks::read(std::string_view text, FileName file) {
+    TRY(const Tsv table, Tsv::read(text, file));
+    TRY(const std::size_t name, table.column("benchmark"));
+    TRY(const std::size_t model, table.column("model"));
+    TRY(const std::size_t prompt, table.column("prompt_tokens"));
+    TRY(const std::size_t output, table.column("output_tokens"));
+    TRY(const std::size_t ttft, table.column("limit_ttft_s"));
+    TRY(const std::size_t tpot, table.column("limit_tpot_s"));
+    TRY(const std::size_t latency, table.column("limit_latency_s"));
+    Benchmarks out;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        Benchmark b;
+        b.name = table.at(row, name);
+        b.model = table.at(row, model);
+        TRY(b.prompt_tokens, table.number(row, prompt));
+        TRY(b.output_tokens, table.number(row, output));
+        for (const auto& [column, limit] : {std::pair{ttft, &b.limit_ttft_s}, std::pair{tpot, &b.limit_tpot_s},
+                                            std::pair{latency, &b.limit_latency_s}}) {
+            if (table.at(row, column).empty()) continue;
+            TRY(*limit, table.number(row, column));
+        }
+        out.all_.push_back(std::move(b));
+    }
+    return out;
+}
+
+Result<Benchmarks> Benchmarks::embedded() {
+    for (const EmbeddedFile& file : embedded_files())
+        if (file.path == "calibration/benchmarks.tsv") return read(file.bytes, "data/calibration/benchmarks.tsv");
+    return Error(ErrorKind::internal, "calibration/benchmarks.tsv is not in the binary");
+}
+
+const Benchmark* Benchmarks::find(std::string_view model) const {
+    for (const std::string_view target : {"-99.9", "-99"})
+        if (model.ends_with(target)) model.remove_suffix(target.size());
+    for (const Benchmark& b : all_)
+        if (equals_ignore_case(b.name, model)) return &b;
+    return nullptr;
+}
+
+}  // namespace stoker::validate

@@ -1,0 +1,62 @@
+// The machines of published rows: from a printed device name and what is said of the links to the Device of the cost
+// model. Nothing is known here of a row but what its columns mean.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/catalog.h"
+#include "sizing/device.h"
+
+namespace stoker::validate {
+
+struct NamedDevice {
+    int accelerator = -1;  // -1: `refused` says why
+    double part = 1;       // of one device: a MIG slice
+    double part_memory = 0;
+    std::string refused;               // unknown_device:NAME
+    std::vector<std::string> assumed;  // the catalogue has no such variant, and which was taken
+};
+
+struct ClusterText {
+    std::string_view gpu_model{}, intra_link{}, inter_link{};
+    double gpu_mem_gb = 0;     // 0: not stated
+    double gpus_per_node = 0;  // 0: not stated
+    double gpus = 1;           // whole job
+};
+
+struct Cluster {
+    std::shared_ptr<const Device> device;
+    std::string key;  // of the device: equal keys, equal devices
+    int nodes = 1;
+    std::string refused;
+    std::vector<std::string> assumed;
+};
+
+// Owns a copy of the catalogue, to which the nodes it makes up are added.
+class Hardware {
+public:
+    explicit Hardware(const Catalog& catalog) : catalog_(catalog) {}
+
+    const Catalog& catalog() const { return catalog_; }
+    const NamedDevice& find(std::string_view name, double memory_gb);
+    Cluster cluster(const ClusterText& text);
+
+private:
+    std::shared_ptr<const Device> device_of(const NamedDevice& named, double per_node, std::string_view gpu_link,
+                                            double gbps_per_node, std::string_view rdma, const std::string& key);
+    double usual_gbps_per_gpu(int accelerator) const;
+
+    Catalog catalog_;
+    std::map<std::string, NamedDevice, std::less<>> names_;
+    std::map<std::string, std::shared_ptr<const Device>, std::less<>> devices_;
+};
+
+// What one node sends and receives, in Gb/s, as printed: "8x ConnectX-7 IB NDR 400Gb/s" -> 3200, "1600 Gb/s per node"
+// -> 1600. Storage and management adapters do not count where the text tells them apart. 0: the text has no figure.
+double gbps_of_node(std::string_view text);
+
+}  // namespace stoker::validate

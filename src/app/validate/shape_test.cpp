@@ -1,0 +1,66 @@
+// A wrong shape is a wrong number of parameters, and every figure of the row is off with it.
+#include "app/validate/shape.h"
+
+#include <gtest/gtest.h>
+
+#include "app/validate/sample.h"
+#include "catalog/model_count.h"
+
+namespace stoker::validate {
+namespace {
+
+class ShapeTest : public ::testing::Test {
+protected:
+    ShapeTest() : catalog_(*Catalog::embedded()), shapes_(catalog_) {}
+    Shape of(const Cells& others, std::string_view settings = "", double divides = 1) {
+        text_ = sample_csv(RowKind::training, {training_row(others)});
+        csv_.emplace(*Csv::read(text_, "rows.csv"));
+        const Row row(*csv_, 0);
+        return shapes_.of(row, row.text("model_name"), settings, divides);
+    }
+    Catalog catalog_;
+    Shapes shapes_;
+    std::string text_;
+    std::optional<Csv> csv_;
+};
+
+TEST_F(ShapeTest, TheRowsOwnCellsAreTheModel) {
+    const Shape shape = of({});
+    ASSERT_TRUE(shape.refused.empty());
+    EXPECT_TRUE(shape.model.gated);
+    EXPECT_EQ(shape.model.kv_heads, 32);
+    EXPECT_NEAR(count_parameters(shape.model).total, 6.74e9, 0.01e9);
+    EXPECT_TRUE(shape.assumed.empty());
+}
+
+TEST_F(ShapeTest, BlankCellsGetTheDocumentedDefaults) {
+    const Shape shape = of({{"arch", "gpt"}, {"ffn", ""}, {"vocab", ""}, {"heads", ""}, {"hidden", "14400"}}, "", 8);
+    EXPECT_EQ(shape.model.ffn, 57600);
+    EXPECT_EQ(shape.model.heads % 8, 0);
+    EXPECT_EQ(shape.model.hidden % shape.model.heads, 0);
+    EXPECT_EQ(shape.model.vocabulary, 51200);
+    EXPECT_EQ(shape.assumed, (std::vector<std::string>{"heads: 120", "vocab: 51200"}));
+}
+
+TEST_F(ShapeTest, AKnownNameIsTheCataloguesModel) {
+    const Cells blank = {{"layers", ""}, {"hidden", ""}, {"heads", ""}, {"ffn", ""}, {"vocab", ""}, {"arch", ""}};
+    EXPECT_EQ(of(with(blank, {{"model_name", "mistralai/Mistral-7B-v0.1"}})).model.name, "mistral-7b");
+    EXPECT_EQ(of(with(blank, {{"model_name", "Someone/Llama-2-70B-GPTQ"}})).model.name, "llama-2-70b");
+    EXPECT_EQ(of(with(blank, {{"model_name", "llama2-70b-99.9"}})).model.name, "llama-2-70b");
+    EXPECT_EQ(of(with(blank, {{"model_name", "nobody-3b"}})).refused, "unknown_model:nobody-3b");
+    EXPECT_EQ(of({{"layers", ""}, {"model_name", "nobody-3b"}}).refused, "missing:layers");
+}
+
+TEST_F(ShapeTest, FlagsInTheNotesAreSettings) {
+    const Shape shape = of({{"arch", "moe"}, {"ffn", ""}},
+                           "--num-experts=8; --moe-router-topk=2; --ffn-hidden-size=16384; --num-query-groups=8");
+    ASSERT_TRUE(shape.refused.empty()) << shape.refused;
+    EXPECT_EQ(shape.model.experts, 8);
+    EXPECT_EQ(shape.model.active_experts, 2);
+    EXPECT_EQ(shape.model.expert_ffn, 16384);
+    EXPECT_EQ(shape.model.kv_heads, 8);
+    EXPECT_EQ(of({{"arch", "moe"}}).refused, "missing:experts");
+}
+
+}  // namespace
+}  // namespace stoker::validate

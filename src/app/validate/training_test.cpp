@@ -1,0 +1,111 @@
+// The metric of a row decides what is compared; a default that nobody sees is a wrong comparison.
+#include <gtest/gtest.h>
+
+#include "app/validate/predict.h"
+#include "app/validate/sample.h"
+
+namespace stoker::validate {
+namespace {
+
+class TrainingRowsTest : public ::testing::Test {
+protected:
+    TrainingRowsTest()
+        : hardware_(*Catalog::embedded()),
+          shapes_(hardware_.catalog()),
+          jobs_(hardware_, shapes_),
+          intervals_(*Intervals::embedded()) {}
+    Line predict(const Cells& others) {
+        csv_.emplace(*Csv::read(sample_csv(RowKind::training, {training_row(others)}), "rows.csv"));
+        std::vector<Line> lines{predict_training(Row(*csv_, 0), jobs_, intervals_)};
+        compare(RowKind::training, *csv_, lines);
+        return lines.front();
+    }
+    bool assumes(const Line& line, std::string_view start) {
+        for (const std::string& text : line.assumed)
+            if (text.starts_with(start)) return true;
+        return false;
+    }
+    Hardware hardware_;
+    Shapes shapes_;
+    Jobs jobs_;
+    Intervals intervals_;
+    std::optional<Csv> csv_;
+};
+
+TEST_F(TrainingRowsTest, TheMetricFollowsTheOrderOfTheRules) {
+    const Cells none = {{"measured_step_s", ""}};
+    EXPECT_EQ(predict({}).metric, "step_s");
+    EXPECT_EQ(predict(with(none, {{"measured_tokens_per_s_per_gpu", "2000"}})).metric, "step_s");
+    EXPECT_EQ(predict(with(none, {{"measured_samples_per_s", "20"}})).metric, "step_s");
+    EXPECT_EQ(predict(with(none, {{"measured_samples_per_s", "20"}, {"global_batch", ""}})).metric, "samples_per_s");
+    EXPECT_EQ(predict(with(none, {{"measured_tflops_per_gpu", "120"}})).metric, "tflops_per_gpu");
+    EXPECT_EQ(predict(with(none, {{"measured_mfu_pct", "40"}})).metric, "mfu_pct");
+    EXPECT_EQ(
+        predict({{"derived", "global_batch assumes no grad accumulation"}, {"measured_tokens_per_s_per_gpu", "2000"}})
+            .metric,
+        "tokens_per_s_per_gpu");
+    EXPECT_EQ(predict({{"model_name", "ssd"},
+                       {"source", "mlcommons/training_results_v3.0 x"},
+                       {"measured_time_to_train_min", "30"}})
+                  .metric,
+              "time_to_train_min");
+    EXPECT_FALSE(predict(none).refused.empty());
+}
+
+TEST_F(TrainingRowsTest, RatesAreTheSameStepInOtherUnits) {
+    const Line step = predict({});
+    ASSERT_TRUE(step.predicted) << step.refused;
+    const Cells none = {{"measured_step_s", ""}, {"derived", "global_batch assumes no grad accumulation"}};
+    const Line rate = predict(with(none, {{"measured_tokens_per_s_per_gpu", "2000"}}));
+    EXPECT_NEAR(rate.value, 64 * 2048 / (step.value * 16), 1e-6 * rate.value);
+    const Line derived = predict({{"measured_step_s", ""}, {"measured_tokens_per_s_per_gpu", "2000"}});
+    EXPECT_NEAR(*derived.measured, 64 * 2048 / (2000.0 * 16), 1e-9);
+    EXPECT_LT(step.low, step.value);
+    EXPECT_GT(step.high, step.value);
+}
+
+TEST_F(TrainingRowsTest, APredictionIsNotFasterThanTheDevices) {
+    const Line step = predict({});
+    const double flops = 6.0 * 6.7e9 * 64 * 2048;
+    EXPECT_GT(step.value, flops / (16 * 312e12));
+}
+
+TEST_F(TrainingRowsTest, RefusalsNameWhatStandsInTheWay) {
+    EXPECT_EQ(predict({{"seq_len", ""}}).refused, "missing:seq_len");
+    EXPECT_EQ(predict({{"gpus", ""}, {"dp", ""}}).refused, "missing:gpus");
+    EXPECT_EQ(predict({{"global_batch", ""}, {"micro_batch", ""}}).refused, "missing:global_batch");
+    EXPECT_EQ(predict({{"gpu_model", "Photon 9"}}).refused, "unknown_device:Photon 9");
+    EXPECT_EQ(predict({{"dp", "4"}}).refused, "contradiction:tp*pp*dp*cp!=gpus");
+    EXPECT_EQ(predict({{"notes", "grad_acc 5"}}).refused, "contradiction:grad_acc*dp*micro_batch!=global_batch");
+    EXPECT_EQ(predict({{"notes", "grad_acc 4"}}).refused, "");
+    EXPECT_EQ(predict({{"framework", "peft VERA"}}).refused, "method:VERA");
+    EXPECT_EQ(predict({{"layers", "lots"}}).refused, "invalid:layers");
+    EXPECT_EQ(predict({{"hidden", "409600000"}}).refused, "invalid:hidden");
+    EXPECT_EQ(predict({{"precision", "NVFP4"}}).refused, "unsupported:NVFP4 training");
+    EXPECT_EQ(predict({{"layers", ""}, {"hidden", ""}, {"model_name", "maskrcnn"}, {"arch", "detection"}}).refused,
+              "unsupported:detection maskrcnn");
+}
+
+TEST_F(TrainingRowsTest, BlankCellsAreAssumedAloud) {
+    const Line line = predict({{"micro_batch", ""},
+                               {"recompute", ""},
+                               {"zero_stage", ""},
+                               {"precision", ""},
+                               {"gpus_per_node", ""},
+                               {"inter_node_link", ""}});
+    ASSERT_TRUE(line.predicted) << line.refused;
+    for (const char* start :
+         {"micro_batch: ", "recompute: ", "zero_stage: 0", "precision: bf16", "gpus_per_node: 8", "inter_node_link: "})
+        EXPECT_TRUE(assumes(line, start)) << start;
+    EXPECT_GT(line.high / line.low, predict({}).high / predict({}).low);
+}
+
+TEST_F(TrainingRowsTest, SettingsInTheTextAreInputs) {
+    const double plain = predict({}).value;
+    EXPECT_NE(predict({{"framework", "Megatron-LM / peft lora"}, {"notes", "lora r 16"}}).value, plain);
+    EXPECT_LT(predict({{"recompute", "none"}}).value, plain);
+    EXPECT_GT(predict({{"precision", "fp32"}}).value, plain);
+}
+
+}  // namespace
+}  // namespace stoker::validate

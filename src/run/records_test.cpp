@@ -53,6 +53,9 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
         {RunForgotten{{2}}, R"({"run":"r-2"})"},
         {CheckpointUploading{{2}, 40, "s3://b/p"}, R"({"run":"r-2","step":40,"url":"s3://b/p"})"},
         {CheckpointStored{{2}, 40, 7, "away"}, R"({"bytes":7,"fault":"away","run":"r-2","step":40})"},
+        {ConfigChanged{3, "max_queued: 9\n", "why", "d1", {{"rate", "--rate 5"}}},
+         R"({"digest":"d1","note":"why","overrides":{"rate":"--rate 5"},"text":"max_queued: 9\n","version":3})"},
+        {NodeRemoved{"n1"}, R"({"node":"n1"})"},
     };
     return records;
 }
@@ -74,6 +77,10 @@ TEST(Records, KindsKeepTheirNumbers) {
     EXPECT_EQ(kind_of(AttemptCreated{}), 5U);
     EXPECT_EQ(kind_of(LeaseMoved{}), 14U);
     EXPECT_EQ(kind_of(RunForgotten{}), 16U);
+    EXPECT_EQ(kind_of(ConfigChanged{}), 25U);
+    EXPECT_EQ(kind_of(NodeRemoved{}), 26U);
+    EXPECT_EQ(name_of_kind(25), "config.changed");
+    EXPECT_EQ(name_of_kind(24), "?");
     EXPECT_EQ(name_of_kind(9), "operation.answered");
     EXPECT_EQ(name_of_kind(99), "?");
 }

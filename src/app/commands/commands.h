@@ -23,6 +23,8 @@ CliCommand logs_command();
 CliCommand describe_command();
 CliCommand top_command();
 CliCommand cancel_command();
+CliCommand history_command();
+CliCommand config_command();
 CliCommand usage_command();
 CliCommand whatif_command();
 CliCommand journal_command();

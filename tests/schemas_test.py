@@ -134,7 +134,7 @@ def main():
     workload = json.loads(run(stoker, "schema", "workload"))
     plan = json.loads(run(stoker, "schema", "plan"))
     files = [f for f in sorted(glob.glob(source + "/examples/**/*.yaml", recursive=True) + glob.glob(source + "/data/templates/*.yaml"))
-             if not f.endswith(("-nodes.yaml", "/prices.yaml"))]  # lists, no workloads
+             if not f.endswith(("-nodes.yaml", "/prices.yaml", "/server.yaml"))]  # lists, no workloads
     for path in files:
         value = yaml.safe_load(open(path))
         failures += [f"{path}: {p}" for p in problems(workload, value)]
@@ -143,6 +143,12 @@ def main():
         for key in ("version", "kind"):
             if not problems(workload, {k: v for k, v in value.items() if k != key}):
                 failures.append(f"{path}: a file without {key} is accepted by the schema")
+    server = json.loads(run(stoker, "schema", "server"))
+    # A day is a text in YAML 1.2, as editors and Stoker read it, and a date for PyYAML.
+    value = json.loads(json.dumps(yaml.safe_load(open(f"{source}/examples/server.yaml")), default=str))
+    failures += [f"server.yaml: {p}" for p in problems(server, value)]
+    if not problems(server, {**value, "no_such_key": 1}) or not problems(server, {**value, "max_queued": 0}):
+        failures.append("server.yaml: the schema accepts an unknown key or no queue")
     for name in ("llama-3-8b", "llama-3-70b-serve", "notebook"):
         printed = json.loads(run(stoker, "plan", f"{source}/examples/{name}.yaml", "-o", "json"))
         failures += [f"plan of {name}: {p}" for p in problems(plan, printed)]

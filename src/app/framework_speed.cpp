@@ -25,28 +25,6 @@ constexpr std::string_view kProbe = "probe/torch_cpu.py";
 constexpr std::chrono::seconds kProbeLimit{300};
 constexpr std::size_t kMostAnswer = 1 << 20, kMostErrors = 64 << 10;
 
-// A folder that is gone when the probe is done.
-class ScratchFolder {
-public:
-    static Result<ScratchFolder> make() {
-        std::string name = std::filesystem::temp_directory_path().string() + "/stoker-probe-XXXXXX";
-        if (::mkdtemp(name.data()) == nullptr)
-            return Error(ErrorKind::unavailable, "cannot make a folder in " + name.substr(0, name.rfind('/')));
-        return ScratchFolder(std::move(name));
-    }
-    explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-    ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-    ScratchFolder& operator=(ScratchFolder&&) = delete;
-    ~ScratchFolder() {
-        std::error_code ignored;
-        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-    }
-    const std::string& path() const { return path_; }
-
-private:
-    std::string path_;
-};
-
 // What the program printed until it ended. All of its session is killed when it takes too long.
 Result<std::string> output_of(const DetachedProgram& wanted, std::string_view what) {
     TRY(PipePair pipe, make_pipe());
@@ -116,7 +94,7 @@ Result<FrameworkSpeed> measure_framework(const std::string& python, bool quick, 
     if (probe == files.end()) return Error(ErrorKind::internal, "the probe is not in this binary");
     if (::access(python.c_str(), X_OK) != 0)
         return Error(ErrorKind::unavailable, fmt::format("there is no Python at {}", python), {}, "--python PATH");
-    TRY(const ScratchFolder folder, ScratchFolder::make());
+    TRY(const ScratchFolder folder, ScratchFolder::make("probe"));
     const std::string script = folder.path() + "/torch_cpu.py";
     TRY_VOID(write_file_atomic(script, std::string(probe->bytes)));
     DetachedProgram program{.path = python,

@@ -5,6 +5,7 @@
 
 #include "app/args.h"
 #include "app/server/openapi.h"
+#include "app/server/server_config.h"
 #include "io/files.h"
 #include "run/states.h"
 
@@ -31,6 +32,12 @@ TEST(Reference, StatesPageIsWhatTheTablesSay) {
 // A flag that was added or renamed without the reference page leaves readers with a manual that lies.
 TEST(Reference, CommandsPageIsWhatTheTablesSay) {
     EXPECT_EQ(page("commands.md"), reference_markdown()) << "stoker completion reference > docs/reference/commands.md";
+}
+
+// And for the configuration of a server.
+TEST(Reference, ServerPageIsWhatTheTableSays) {
+    EXPECT_EQ(page("server.md"), server_config_reference())
+        << "stoker schema server-reference > docs/reference/server.md";
 }
 
 // The same for the keys of the workload file.

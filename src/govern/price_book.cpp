@@ -94,8 +94,16 @@ std::string_view to_string(PricedResource resource) {
 
 Result<PriceBook> PriceBook::read(std::string_view text, const std::string& file) {
     TRY(const Document document, Document::parse(text, file));
+    return read(document.root());
+}
+
+std::shared_ptr<const RecordInfo> price_book_record() {
+    return book_table().shared_info();
+}
+
+Result<PriceBook> PriceBook::read(const Node& root) {
     Problems problems;
-    const BookFile read = book_table().read(document.root(), problems);
+    const BookFile read = book_table().read(root, problems);
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     PriceBook book{.currency = read.currency, .source = read.source, .prices = {}};
     if (read.currency != "USD")

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/table.h"
 
 namespace stoker {
 
@@ -32,6 +33,7 @@ struct PriceBook {
     std::vector<BookPrice> prices;  // by valid_from
 
     static Result<PriceBook> read(std::string_view text, const std::string& file);
+    static Result<PriceBook> read(const Node& root);
     bool empty() const { return prices.empty(); }
 
     // The rates of a resource in force from each moment on, oldest first: the one that names node and model goes before
@@ -42,5 +44,7 @@ struct PriceBook {
     };
     std::vector<Rate> rates(PricedResource resource, std::string_view node, std::string_view model) const;
 };
+
+std::shared_ptr<const RecordInfo> price_book_record();  // for schemas and reference pages
 
 }  // namespace stoker

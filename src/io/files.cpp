@@ -18,27 +18,12 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "io/process.h"
 
 namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Closes what open() gave.
-class Descriptor {
-public:
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (fd_ > STDERR_FILENO) ::close(fd_);
-    }
-    int get() const { return fd_; }
-    int close() { return ::close(std::exchange(fd_, -1)); }
-
-private:
-    int fd_;
-};
 
 ErrorKind kind_of(int code) {
     switch (code) {
@@ -146,14 +131,13 @@ std::string target_of(const std::string& path) {
     return target;
 }
 
-Status fill_and_rename(Descriptor& file, std::string_view text, const std::string& temporary,
-                       const std::string& target) {
+Status fill_and_rename(UniqueFd& file, std::string_view text, const std::string& temporary, const std::string& target) {
     struct stat existing {};
     if (::stat(target.c_str(), &existing) == 0 && ::fchmod(file.get(), existing.st_mode & 07777) != 0)
         return failure("cannot write", target, errno);
     TRY_VOID(write_all(file.get(), text, target));
     if (::fsync(file.get()) != 0) return failure("cannot write", target, errno);
-    if (file.close() != 0) return failure("cannot write", target, errno);
+    if (::close(file.release()) != 0) return failure("cannot write", target, errno);
     if (::rename(temporary.c_str(), target.c_str()) != 0) return failure("cannot write", target, errno);
     return done();
 }
@@ -165,7 +149,7 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     if (path.find('\0') != std::string::npos)
         return Error(ErrorKind::invalid, "the name of a file holds a zero byte: " + printable(path));
     if (path == "-") return read_all(STDIN_FILENO, path, 0, max_bytes);
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0) {
         const int code = errno;
         return code == ENOENT || code == ENOTDIR ? missing(path) : failure("cannot read", path, code);
@@ -192,7 +176,7 @@ Status write_file_atomic(const std::string& path, std::string_view text) {
         return Error(ErrorKind::invalid, shown(path) + " is a folder, and a file is expected");
     if (fs::exists(target, code) && !fs::is_regular_file(target, code)) {
         // /dev/stdout or a pipe: there is nothing to replace, and renaming over it would break the machine.
-        const Descriptor device(::open(target.c_str(), O_WRONLY | O_CLOEXEC));
+        const UniqueFd device(::open(target.c_str(), O_WRONLY | O_CLOEXEC));
         if (device.get() < 0) return failure("cannot write", path, errno);
         return write_all(device.get(), text, path);
     }
@@ -201,11 +185,27 @@ Status write_file_atomic(const std::string& path, std::string_view text) {
     const std::string name = ".stoker-" + std::to_string(::getpid()) + "-" + std::to_string(serial++) + ".tmp";
     const std::string temporary = (folder / name).string();
     // Created by open() and not by mkstemp(), so that a new file gets the mode that the user's umask asks for.
-    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (file.get() < 0) return failure("cannot write", path, errno);
     Status status = fill_and_rename(file, text, temporary, target);
     if (!status) ::unlink(temporary.c_str());
     return status;
+}
+
+Result<ScratchFolder> ScratchFolder::make(std::string_view word) {
+    std::error_code code;
+    const std::string folder = fs::temp_directory_path(code).string();
+    std::string path = folder + "/stoker-" + std::string(word) + "-XXXXXX";
+    if (code || ::mkdtemp(path.data()) == nullptr)
+        return Error(ErrorKind::unavailable,
+                     "cannot make a temporary folder" + (code ? "" : " in " + printable(folder)), {},
+                     "set TMPDIR to a folder with room that may be written");
+    return ScratchFolder(std::move(path));
+}
+
+ScratchFolder::~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
 }  // namespace stoker

@@ -91,5 +91,19 @@ TEST_F(Files, DevicesAreNotReplaced) {
     EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
+// What a program leaves in its scratch folder is gone with it, also after the folder was handed on.
+TEST_F(Files, AScratchFolderGoesWithWhatIsInIt) {
+    std::string where;
+    {
+        auto made = ScratchFolder::make("test");
+        ASSERT_TRUE(made.ok()) << made.error().text();
+        const ScratchFolder folder = std::move(*made);
+        where = folder.path();
+        std::ofstream(where + "/file") << "x";
+        EXPECT_TRUE(fs::exists(where + "/file"));
+    }
+    EXPECT_FALSE(fs::exists(where));
+}
+
 }  // namespace
 }  // namespace stoker

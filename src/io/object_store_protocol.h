@@ -53,6 +53,10 @@ public:
     StoreWire(Options options, const ObjectStoreOptions& limits);
     ~StoreWire();
     Result<HttpResponse> call(WireCall call, Patience& patience);
+    // As Protocol; S3 and Azure ask for them in the same words.
+    Result<ObjectInfo> head(const std::string& key, std::string path, Patience& patience);
+    Status get(std::string path, std::int64_t from, const std::string& etag,
+               const std::function<bool(std::string_view)>& on_piece, Patience& patience);
 
 private:
     Result<HttpResponse> once(WireCall& call, HttpCall& http, Patience& patience);

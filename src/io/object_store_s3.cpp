@@ -86,22 +86,11 @@ public:
     }
 
     Result<ObjectInfo> head(const std::string& key, Patience& patience) override {
-        TRY(const auto response, wire_->call({.method = "HEAD", .path = path(key)}, patience));
-        TRY(const std::int64_t bytes, length_of(response));
-        return ObjectInfo{.key = key, .bytes = bytes, .etag = header_of(response, "etag")};
+        return wire_->head(key, path(key), patience);
     }
-
     Status get(const std::string& key, std::int64_t from, const std::string& etag,
                const std::function<bool(std::string_view)>& on_piece, Patience& patience) override {
-        HttpHeaders headers;
-        if (from > 0) headers.add("Range", fmt::format("bytes={}-", from));
-        if (!etag.empty()) headers.add("If-Match", etag);
-        TRY(const auto response,
-            wire_->call({.method = "GET", .path = path(key), .headers = std::move(headers), .on_piece = on_piece},
-                        patience));
-        if (from > 0 && response.status != 206)
-            return Error(ErrorKind::unsupported, "the store does not send the rest of an object");
-        return done();
+        return wire_->get(path(key), from, etag, on_piece, patience);
     }
 
     Result<ObjectPage> list(const std::string& prefix, const std::string& from, Patience& patience) override {

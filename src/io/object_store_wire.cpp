@@ -182,6 +182,25 @@ Error fault_error(const HttpResponse& response, const std::string& what, const s
     return error(ErrorKind::invalid);
 }
 
+Result<ObjectInfo> StoreWire::head(const std::string& key, std::string path, Patience& patience) {
+    TRY(const auto response, call({.method = "HEAD", .path = std::move(path)}, patience));
+    TRY(const std::int64_t bytes, length_of(response));
+    return ObjectInfo{.key = key, .bytes = bytes, .etag = header_of(response, "etag")};
+}
+
+Status StoreWire::get(std::string path, std::int64_t from, const std::string& etag,
+                      const std::function<bool(std::string_view)>& on_piece, Patience& patience) {
+    HttpHeaders headers;
+    if (from > 0) headers.add("Range", fmt::format("bytes={}-", from));
+    if (!etag.empty()) headers.add("If-Match", etag);
+    TRY(const auto response,
+        call({.method = "GET", .path = std::move(path), .headers = std::move(headers), .on_piece = on_piece},
+             patience));
+    if (from > 0 && response.status != 206)
+        return Error(ErrorKind::unsupported, "the store does not send the rest of an object");
+    return done();
+}
+
 std::string header_of(const HttpResponse& response, std::string_view name) {
     return std::string(response.headers.find(name).value_or(""));
 }

@@ -29,6 +29,7 @@ public:
     int get() const { return fd_; }
     explicit operator bool() const { return fd_ >= 0; }
     void reset(int fd = -1);
+    int release() { return std::exchange(fd_, -1); }  // the caller closes it
 
 private:
     int fd_ = -1;

@@ -59,6 +59,27 @@ struct CheckNode {
     std::string node;
     HealthLevel level = HealthLevel::quick;
 };
+// A new version of the configuration; the same words again change nothing. Its number comes back as Ack::version.
+struct SetConfig {
+    std::string text, note;
+    std::optional<std::map<std::string, std::string>> overrides{};  // none: as they are
+    std::optional<std::uint64_t> if_version{};                      // the newest has to be this one, else conflict
+};
+// What may change while the server runs. Not written down: it follows from the configuration.
+struct CoreLimits {
+    // More wait: refused as exhausted.
+    std::size_t max_queued = 50'000;
+    // Ended runs that are kept, with their graphs' steps, and for how long; 0: for ever. Later ones push the oldest
+    // out.
+    std::size_t max_ended = 100'000;
+    std::int64_t keep_ended_s = 0;
+    PlacementPolicy policy = PlacementPolicy::best_fit;
+    std::optional<HealthLevel> health{};  // of the gate; none: there is none
+    friend bool operator==(const CoreLimits&, const CoreLimits&) = default;
+};
+struct SetLimits {
+    CoreLimits limits;
+};
 // From drivers.
 struct SawFact {
     Fact fact;
@@ -114,7 +135,8 @@ struct BlameNode {
 
 struct Command {
     std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered, Listed,
-                 SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore, CheckNode, SawHealth, BlameNode>
+                 SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore, CheckNode, SawHealth, BlameNode,
+                 SetConfig, SetLimits>
         what;
     std::string actor = "core";  // "user/u-3 key/k-9 via console"
     std::string trace{};
@@ -163,10 +185,8 @@ struct CoreOptions {
     SchedulerOptions scheduler;
     std::uint64_t snapshot_every = 10'000;         // records
     std::size_t snapshot_piece_bytes = 256 << 10;  // written at a time; about 4 ms
-    // More wait: refused as exhausted.
+    // As CoreLimits.
     std::size_t max_queued = 50'000;
-    // Ended runs that are kept, with their graphs' steps, and for how long; 0: for ever. Later ones push the oldest
-    // out.
     std::size_t max_ended = 100'000;
     std::int64_t keep_ended_s = 0;
 };
@@ -180,6 +200,7 @@ public:
 
     const State& state() const { return state_; }
     const SchedulerOptions& scheduler() const { return options_.scheduler; }
+    void set_limits(const CoreLimits& limits);
     // Nothing is started before everything outside was listed once.
     bool recovering() const { return recovering_; }
 
@@ -207,6 +228,8 @@ private:
     Result<Ack> on(const CheckNode& check);
     Result<Ack> on(const SawHealth& saw);
     Result<Ack> on(const BlameNode& blame);
+    Result<Ack> on(const SetConfig& set);
+    Result<Ack> on(const SetLimits& set);
 
     RunId submit_one(RunSpec spec, std::string key, RunId parent, std::string step, std::vector<RunId> needs);
     void emit(RecordBody body);
@@ -224,6 +247,7 @@ private:
     Status write_snapshot();
     void withdraw_notices(const std::string& node);
     void look_at_runs_on(const std::string& node);
+    void remove_nodes(const std::set<std::string>& present);
     Ack ack(RunId run) const;
     Effect effect_of(const OperationId& id, const Operation& operation) const;
     void order_listing(Turn& turn);

@@ -327,6 +327,7 @@ Result<Ack> Core::on(const SawNodes& saw) {
             changed_ = true;
         }
     }
+    remove_nodes(present);
     // What is not listed any more gets no new work; what runs there is ended only when the driver says it is lost.
     std::vector<std::string> absent;
     for (const auto& [name, node] : state_.nodes)

@@ -109,6 +109,10 @@ public:
                          .max_ended = options_.max_ended,
                          .keep_ended_s = options_.keep_ended_s};
         TRY(core_, Core::open(*journal_, std::move(core), options_.wall_us()));
+        if (options_.configure) {
+            TRY(const CoreLimits limits, options_.configure(core_->state()));
+            core_->set_limits(limits);
+        }
         clock_.emplace(options_.wall_us(), options_.monotonic_us(), core_->state().at_us);
         shown_ = core_->state();
         show({});
@@ -181,6 +185,14 @@ public:
                     }
                     watch.reset();
                 }};
+    }
+
+    void discover() override {
+        {
+            const std::lock_guard guard(mutex_);
+            discover_ = true;
+        }
+        wake_.notify_one();
     }
 
     EngineStats stats() const override {
@@ -265,7 +277,7 @@ private:
     struct Batch {
         std::vector<Pending> commands;
         std::vector<std::function<void(const EngineView&)>> reads;
-        bool stopping = false;
+        bool stopping = false, discover = false;
     };
 
     void run_core() {
@@ -277,7 +289,7 @@ private:
                                   core_->recovering(), options_.folder};
             for (const auto& look : batch.reads) look(view);
             if (batch.stopping) return refuse(batch.commands, Error(ErrorKind::unavailable, "the server is stopping"));
-            if (now_us() >= next_discover_us_) {
+            if (batch.discover || now_us() >= next_discover_us_) {
                 effects_->discover();
                 next_discover_us_ = now_us() + microseconds_of(std::max(options_.discover_every_s, 0.01)).count();
             }
@@ -290,13 +302,14 @@ private:
 
     Batch next_batch(std::int64_t wake_us) {
         std::unique_lock lock(mutex_);
-        const auto anything = [&] { return stopping_ || !commands_.empty() || !reads_.empty(); };
+        const auto anything = [&] { return stopping_ || discover_ || !commands_.empty() || !reads_.empty(); };
         const std::int64_t due = wake_us == 0 ? next_discover_us_ : std::min(wake_us, next_discover_us_);
         // The steady clock for the wait, ours for what is due: they differ in tests only.
         const std::int64_t wait = std::clamp<std::int64_t>(due - now_us(), 0, 60'000'000);
         wake_.wait_for(lock, std::chrono::microseconds(wait), anything);
         Batch batch;
         batch.stopping = stopping_;
+        batch.discover = std::exchange(discover_, false);
         batch.reads.swap(reads_);
         const std::size_t most = stopping_ ? commands_.size() : options_.max_batch;
         while (!commands_.empty() && batch.commands.size() < most) {
@@ -458,7 +471,7 @@ private:
     std::deque<Pending> commands_;
     std::vector<std::function<void(const EngineView&)>> reads_;
     std::size_t waiting_posts_ = 0, waiting_facts_ = 0;
-    bool stopping_ = false;
+    bool stopping_ = false, discover_ = false;
     std::optional<Error> failure_;
     EngineStats stats_;
     std::vector<double> commits_;

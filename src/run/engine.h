@@ -47,6 +47,8 @@ struct EngineOptions {
     std::size_t max_queued = 50'000;        // runs; more are refused as exhausted
     std::size_t max_ended = 100'000;        // runs that ended and are kept; the journal keeps all
     std::int64_t keep_ended_s = 0;          // and for how long; 0: for ever
+    // What the state says about them, in their place: called once, after the journal was read and before any thread.
+    std::function<Result<CoreLimits>(const State&)> configure;
     // The clocks, and what happens before each turn; for tests. Empty: this machine's, nothing.
     std::function<std::int64_t()> wall_us, monotonic_us;
     std::function<void()> before_turn;
@@ -91,6 +93,9 @@ public:
     // Records after each commit, on the core thread. Returns a handle; the watch ends with it.
     using Watcher = std::function<void(std::span<const Record>)>;
     virtual std::shared_ptr<void> watch(Watcher watcher) = 0;
+
+    // The driver is asked for its nodes now, rather than when it is their turn.
+    virtual void discover() {}
 
     virtual EngineStats stats() const = 0;
     virtual const Capabilities& capabilities() const = 0;

@@ -303,16 +303,22 @@ void EngineEffects::check(CheckWanted check) {
 void EngineEffects::discover() {
     {
         const std::lock_guard guard(mutex_);
-        if (std::exchange(discovering_, true)) return;
+        if (std::exchange(discovering_, true)) {
+            discover_again_ = true;
+            return;
+        }
     }
     surveys_.add([this] {
+        bool again = false;
         Result<std::vector<NodeInfo>> nodes = driver_.discover(after(options_.call_timeout_s));
         {
             const std::lock_guard guard(mutex_);
             discovering_ = false;
+            again = std::exchange(discover_again_, false);
             driver_error_ = nodes ? "" : nodes.error().message();
         }
         if (nodes) deliver_({.what = SawNodes{std::move(*nodes)}, .actor = "driver"});
+        if (again) discover();
     });
 }
 

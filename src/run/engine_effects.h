@@ -28,7 +28,7 @@ public:
     void look(const Look& look, const State& state);
     void prepare(std::string image);
     void check(CheckWanted check);
-    void discover();  // unless one is under way
+    void discover();  // after the one that is under way
     // Checkpoints of the attempts that these records ended, unless a live run has the same folder.
     void prune_after(std::span<const Record> records, const State& state);
 
@@ -49,7 +49,7 @@ private:
     mutable std::mutex mutex_;
     std::condition_variable pruned_;
     std::set<std::string> pruning_;
-    bool discovering_ = false, stopping_ = false;
+    bool discovering_ = false, discover_again_ = false, stopping_ = false;
     std::string driver_error_;
 
     struct Looks;

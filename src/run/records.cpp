@@ -13,7 +13,15 @@ constexpr std::array<std::string_view, std::variant_size_v<RecordBody>> kRecordN
     "operation.answered",   "operation.resent",  "fact.seen",        "node.seen",
     "node.moved",           "lease.moved",       "notice.withdrawn", "run.forgotten",
     "checkpoint.uploading", "checkpoint.stored", "node.checked",     "node.blamed",
+    "config.changed",       "node.removed",
 };
+
+// Kinds as they stand in RecordBody; numbers that are not there belong to nobody yet.
+template <std::size_t... I>
+constexpr std::array<std::uint32_t, sizeof...(I)> kinds_of_bodies(std::index_sequence<I...>) {
+    return {std::variant_alternative_t<I, RecordBody>::kKind...};
+}
+constexpr auto kRecordKinds = kinds_of_bodies(std::make_index_sequence<std::variant_size_v<RecordBody>>());
 
 template <std::size_t I = 0>
 Result<RecordBody> decode_record_kind(std::uint32_t kind, std::string_view json, const std::string& what) {
@@ -23,7 +31,7 @@ Result<RecordBody> decode_record_kind(std::uint32_t kind, std::string_view json,
                      "install the version that wrote it");
     } else {
         using Body = std::variant_alternative_t<I, RecordBody>;
-        static_assert(Body::kKind == I + 1, "kinds are numbered as they stand in RecordBody");
+        static_assert(I == 0 || kRecordKinds[I] > kRecordKinds[I == 0 ? 0 : I - 1], "kinds stand in their order");
         if (kind != Body::kKind) return decode_record_kind<I + 1>(kind, json, what);
         TRY(Body body, codec::decode<Body>(json, what));
         return RecordBody(std::move(body));
@@ -33,11 +41,13 @@ Result<RecordBody> decode_record_kind(std::uint32_t kind, std::string_view json,
 }  // namespace
 
 std::string_view name_of_kind(std::uint32_t kind) {
-    return kind >= 1 && kind <= kRecordNames.size() ? kRecordNames[kind - 1] : "?";
+    for (std::size_t i = 0; i < kRecordKinds.size(); ++i)
+        if (kRecordKinds[i] == kind) return kRecordNames[i];
+    return "?";
 }
 
 std::uint32_t kind_of(const RecordBody& body) {
-    return static_cast<std::uint32_t>(body.index()) + 1;
+    return kRecordKinds[body.index()];
 }
 
 Cause cause_of(const RecordBody& body) {

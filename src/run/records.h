@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -148,10 +149,23 @@ struct CheckpointStored {
     std::string fault;  // why it is not there; empty: it is, whole
 };
 
-using RecordBody =
-    std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
-                 OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved, LeaseMoved,
-                 NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored, NodeChecked, NodeBlamed>;
+// What the server is told to be, in words (app/server/server_config.h). Older versions are never changed.
+struct ConfigChanged {
+    static constexpr std::uint32_t kKind = 25;
+    std::uint64_t version = 0;  // the one before, plus 1
+    std::string text, note, digest;
+    std::map<std::string, std::string> overrides;  // of the command line, by key; they go before the text
+};
+// It is not offered any more, and nothing runs there.
+struct NodeRemoved {
+    static constexpr std::uint32_t kKind = 26;
+    std::string node;
+};
+
+using RecordBody = std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
+                                OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved,
+                                LeaseMoved, NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored,
+                                NodeChecked, NodeBlamed, ConfigChanged, NodeRemoved>;
 
 struct Record {
     std::uint64_t seq = 0;
@@ -338,6 +352,18 @@ void fields(V& visit, CheckpointStored& body) {
     visit("fault", body.fault);
     visit("run", body.run);
     visit("step", body.step);
+}
+template <class V>
+void fields(V& visit, ConfigChanged& body) {
+    visit("digest", body.digest);
+    visit("note", body.note);
+    visit("overrides", body.overrides);
+    visit("text", body.text);
+    visit("version", body.version);
+}
+template <class V>
+void fields(V& visit, NodeRemoved& body) {
+    visit("node", body.node);
 }
 
 }  // namespace stoker

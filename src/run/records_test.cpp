@@ -66,6 +66,9 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
          R"("peer":"n2","source":"median of 9 nodes","unit":"bytes/s","verdict":"fail"}],"passed":3,"verdict":"fail"})"},
         {NodeBlamed{"n1", {{2}, 1}, {"n1", "n2"}, 400},
          R"({"attempt":"a-2.1","members":["n1","n2"],"node":"n1","share_milli":400})"},
+        {ConfigChanged{3, "max_queued: 9\n", "why", "d1", {{"rate", "--rate 5"}}},
+         R"({"digest":"d1","note":"why","overrides":{"rate":"--rate 5"},"text":"max_queued: 9\n","version":3})"},
+        {NodeRemoved{"n1"}, R"({"node":"n1"})"},
     };
     return records;
 }
@@ -89,6 +92,10 @@ TEST(Records, KindsKeepTheirNumbers) {
     EXPECT_EQ(kind_of(RunForgotten{}), 16U);
     EXPECT_EQ(kind_of(NodeChecked{}), 19U);
     EXPECT_EQ(kind_of(NodeBlamed{}), 20U);
+    EXPECT_EQ(kind_of(ConfigChanged{}), 25U);
+    EXPECT_EQ(kind_of(NodeRemoved{}), 26U);
+    EXPECT_EQ(name_of_kind(25), "config.changed");
+    EXPECT_EQ(name_of_kind(24), "?");
     EXPECT_EQ(name_of_kind(9), "operation.answered");
     EXPECT_EQ(name_of_kind(99), "?");
 }

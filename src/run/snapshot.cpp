@@ -130,10 +130,12 @@ template <class V>
 void fields(V& visit, SnapshotBody& body) {
     State& state = body.state;
     visit("at_us", state.at_us);
+    visit("config", state.config);
     visit("core_version", state.core_version);
     visit("cursor", state.cursor);
     visit("durations_us", state.durations_us);
     visit("epoch", state.epoch);
+    visit("former_nodes", state.former_nodes);
     visit("nodes", state.nodes);
     visit("operations", body.operations);
     visit("runs", body.runs);

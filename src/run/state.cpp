@@ -283,6 +283,19 @@ public:
     }
     Status operator()(const NodeChecked& body) { return on_health(body); }
     Status operator()(const NodeBlamed& body) { return on_health(body); }
+    Status operator()(const NodeRemoved& body) {
+        const auto found = state_.nodes.find(body.node);
+        if (found == state_.nodes.end()) return refuse("no such node");
+        std::vector<NodeInfo>& former = state_.former_nodes;
+        std::erase_if(former, [&](const NodeInfo& each) { return each.name == body.node; });
+        former.push_back(std::move(found->second.info));
+        if (former.size() > kMostFormerNodes) former.erase(former.begin());
+        state_.nodes.erase(found);
+        return done();
+    }
+    Status operator()(const ConfigChanged& body) {
+        return add_version(state_.config, record_, body) ? done() : Status(refuse("version out of order"));
+    }
     Status operator()(const LeaseMoved& body) {
         Run* run = find(body.run);
         if (run == nullptr) return refuse("no such run");
@@ -470,6 +483,12 @@ const Run* State::find(RunId run) const {
     const auto found = runs.find(run);
     return found == runs.end() ? nullptr : &found->second;
 }
+const NodeInfo* State::find_node(const std::string& name) const {
+    if (const auto found = nodes.find(name); found != nodes.end()) return &found->second.info;
+    const auto former =
+        std::find_if(former_nodes.begin(), former_nodes.end(), [&](const NodeInfo& each) { return each.name == name; });
+    return former == former_nodes.end() ? nullptr : &*former;
+}
 const Attempt* State::find(const AttemptId& attempt) const {
     const Run* run = find(attempt.run);
     return run == nullptr || attempt.number == 0 || attempt.number > run->attempts.size()
@@ -483,8 +502,14 @@ namespace {
 struct Subject {
     const State& state;
     std::string node{};
+    std::uint64_t config = 0;  // its version
 
     RunId operator()(const CoreStarted&) { return {}; }
+    RunId operator()(const ConfigChanged& body) {
+        config = body.version;
+        return {};
+    }
+    RunId operator()(const NodeRemoved& body) { return of_node(body.node); }
     RunId operator()(const NodeSeen& body) { return of_node(body.node.name); }
     RunId operator()(const NodeMoved& body) { return of_node(body.node); }
     RunId operator()(const NodeChecked& body) { return of_node(body.node); }
@@ -523,6 +548,7 @@ RunId State::run_of(const RecordBody& body) const {
 std::string State::object_of(const RecordBody& body) const {
     Subject subject{*this};
     const RunId run = std::visit(subject, body);
+    if (subject.config != 0) return "config";
     if (!subject.node.empty()) return "node/" + subject.node;
     return run ? "run/" + run.text() : "core";
 }
@@ -530,6 +556,7 @@ std::string State::object_of(const RecordBody& body) const {
 std::uint64_t State::version_of(const RecordBody& body) const {
     Subject subject{*this};
     const RunId id = std::visit(subject, body);
+    if (subject.config != 0) return subject.config;
     if (!subject.node.empty()) {
         const auto found = nodes.find(subject.node);
         return found == nodes.end() ? 1 : found->second.version + 1;

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "run/config_history.h"
 #include "run/records.h"
 #include "run/shared_map.h"
 
@@ -135,6 +136,9 @@ struct State {
     SharedMap<RunId, Run> runs;  // copies of a state share the runs that neither has changed
     std::map<OperationId, Operation> operations;
     std::map<std::string, NodeStatus> nodes;
+    // What was there before, for what its time cost; the newest kMostFormerNodes.
+    std::vector<NodeInfo> former_nodes;
+    ConfigVersions config;
     // How long attempts ran that ended well, by name of the run; the newest kMostDurations.
     std::map<std::string, std::vector<std::int64_t>> durations_us;
 
@@ -152,6 +156,7 @@ struct State {
     Status apply(const Record& record);
 
     const Run* find(RunId run) const;
+    const NodeInfo* find_node(const std::string& name) const;  // also a former one
     const Attempt* find(const AttemptId& attempt) const;
     RunId run_of(const RecordBody& body) const;  // none for records about nodes and the core
     // The object that a record is about, and its version after it.
@@ -159,7 +164,7 @@ struct State {
     std::uint64_t version_of(const RecordBody& body) const;
 };
 
-inline constexpr std::size_t kMostDurations = 64;
+inline constexpr std::size_t kMostDurations = 64, kMostFormerNodes = 1000;
 
 // Over, and nothing outside remembers it or its steps.
 bool can_forget(const State& state, const Run& run);

@@ -167,6 +167,16 @@ ErrorKind kind_of(int status) {
     }
 }
 
+// Where in a text of the caller's something is wrong. Places in the request itself, which he did not write, say nothing
+// to him.
+SourcePos place_in(const Node& problem) {
+    const std::string in = text_at(problem, "place.in");
+    if (in.empty() || in == "body" || in == "query" || in == "header" || number_at(problem, "place.line") < 1)
+        return {};
+    return {in, static_cast<std::uint32_t>(number_at(problem, "place.line")),
+            static_cast<std::uint32_t>(number_at(problem, "place.column"))};
+}
+
 Error error_of(const HttpResponse& response) {
     const ErrorKind kind = kind_of(response.status);
     const auto document = Document::parse_json(response.body, "answer");
@@ -176,7 +186,8 @@ Error error_of(const HttpResponse& response) {
     std::vector<Problem> problems;
     if (const Node* list = root.find("problems"); list != nullptr && list->is_sequence()) {
         for (const auto& item : list->items)
-            problems.push_back({.message = text_at(*item, "message"), .remedy = text_at(*item, "remedy")});
+            problems.push_back(
+                {.message = text_at(*item, "message"), .remedy = text_at(*item, "remedy"), .pos = place_in(*item)});
     }
     if (!problems.empty()) return Error(kind, std::move(problems));
     const std::string detail = text_at(root, "detail");
@@ -209,6 +220,13 @@ Result<Document> Client::post(const std::string& target, const Json& body, const
         call.body = body.dump(0);
         call.headers.add("Content-Type", "application/json");
     }
+    TRY(const HttpResponse response, raw(call));
+    return Document::parse_json(response.body.empty() ? "{}" : response.body, "answer");
+}
+
+Result<Document> Client::put(const std::string& target, const Json& body, const HttpHeaders& headers) {
+    HttpCall call{.method = "PUT", .target = target, .headers = headers, .body = body.dump(0), .timeout_s = 60};
+    call.headers.add("Content-Type", "application/json");
     TRY(const HttpResponse response, raw(call));
     return Document::parse_json(response.body.empty() ? "{}" : response.body, "answer");
 }

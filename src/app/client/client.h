@@ -32,6 +32,7 @@ public:
     // A body of null: none is sent.
     Result<Document> post(const std::string& target, const Json& body, const HttpHeaders& headers = {},
                           double timeout_s = 60);
+    Result<Document> put(const std::string& target, const Json& body, const HttpHeaders& headers = {});
     Result<HttpResponse> raw(const HttpCall& call);  // 2xx only
 
     const std::string& folder() const { return folder_; }

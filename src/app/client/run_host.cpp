@@ -42,8 +42,10 @@ Status RunHost::find() {
                               fmt::print(stderr, "{}", error.text());
                               std::_Exit(3);
                           }};
+    if (args_.has("prices")) options.overrides["prices"] = "--prices " + args_.get_or("prices", "");
     if (const auto nodes = args_.whole_number("virtual-nodes", 0, 0, 1000); nodes && *nodes > 0) {
         TRY(options.nodes, split_node(discover_local_node(), *nodes));
+        options.overrides["nodes"] = fmt::format("--virtual-nodes {}", *nodes);
     }
     TRY(server_, Server::start(std::move(options)));
     client_ = client_of(*server_, folder);

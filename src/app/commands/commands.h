@@ -26,6 +26,8 @@ CliCommand describe_command();
 CliCommand top_command();
 CliCommand cancel_command();
 CliCommand nodes_command();
+CliCommand history_command();
+CliCommand config_command();
 CliCommand usage_command();
 CliCommand prepare_command();
 CliCommand whatif_command();

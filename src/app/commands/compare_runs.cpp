@@ -7,6 +7,7 @@
 
 #include "app/client/client.h"
 #include "app/client/run_text.h"
+#include "app/client/spec_differences.h"
 #include "app/client/typed.h"
 #include "app/listing.h"
 #include "app/server/views.h"
@@ -18,7 +19,7 @@ namespace stoker {
 
 namespace {
 
-constexpr std::size_t kMostRuns = 1000, kMostMetrics = 6;
+constexpr std::size_t kMostRuns = 1000, kMostMetrics = 6, kMostPaths = 8;
 
 struct Order {
     std::string metric;
@@ -60,21 +61,6 @@ Result<std::vector<api::RunView>> views_of(Client& client, const std::vector<std
 std::string value_text(const std::map<std::string, double>& values, const std::string& name) {
     const auto found = values.find(name);
     return found == values.end() ? "-" : fmt::format("{:.4g}", found->second);
-}
-
-// What the runs do not have in common, by the path in their specs.
-std::vector<std::string> differences(const std::vector<api::RunView>& views) {
-    std::map<std::string, std::set<std::string>> values;
-    for (const api::RunView& view : views) {
-        const Json json = to_json(view.spec);
-        const auto* members = std::get_if<Json::Object>(&json.value());
-        for (const auto& [key, value] : *members)
-            if (key != "name" && key != "parameters" && key != "prediction") values[key].insert(value.dump(0));
-    }
-    std::vector<std::string> names;
-    for (const auto& [key, all] : values)
-        if (all.size() > 1) names.push_back(key);
-    return names;
 }
 
 }  // namespace
@@ -145,8 +131,17 @@ Result<CommandOutput> compare_runs(Session& session, const Args& args) {
     std::string text = table_text(session.style, columns, rows, 0);
     if (!order.metric.empty() && views.front().metrics.contains(order.metric))
         text += fmt::format("best by {}: {}\n", order.metric, views.front().run.id.text());
-    if (const auto differ = differences(views); !differ.empty())
-        text += session.style.dim("their specs differ in " + join(differ, ", ") + " (-o json has all of them)") + "\n";
+    std::vector<const RunSpec*> specs;
+    for (const api::RunView& view : views) specs.push_back(&view.spec);
+    std::vector<std::string> paths;
+    for (const Difference& each : spec_differences(specs, {"name", "parameters"}))
+        paths.push_back(printable(each.path, 60));
+    if (paths.size() > kMostPaths) {
+        paths.resize(kMostPaths);
+        paths.emplace_back("...");
+    }
+    if (!paths.empty())
+        text += session.style.dim("their specs differ in " + join(paths, ", ") + " (-o json has all of them)") + "\n";
     return CommandOutput{text};
 }
 

@@ -1,6 +1,7 @@
 // stoker run: from a file or a command line to its end, on this machine.
 #include <fmt/format.h>
 
+#include "app/client/again.h"
 #include "app/client/client.h"
 #include "app/client/explanation_text.h"
 #include "app/client/follow.h"
@@ -51,6 +52,7 @@ void tell_causes(Client& client, const api::RunView& view) {
     for (const std::string_view line : split_lines(summary)) fmt::print(stderr, "{:<8} {}\n", "", line);
 }
 
+// Written down under a key of its own, so that it is there once.
 Result<RunId> submit_or_resume(RunHost& host, const Args& args, const LoadedRun* loaded) {
     if (loaded == nullptr) {
         TRY(const RunId old, run_named(*args.get("resume")));
@@ -66,7 +68,11 @@ Result<RunId> submit_or_resume(RunHost& host, const Args& args, const LoadedRun*
 
 Result<CommandOutput> run_run(Session& session, const Args& args) {
     std::optional<LoadedRun> loaded;
-    if (!args.has("resume")) {
+    if (args.has("again") && args.has("resume"))
+        return Error(ErrorKind::invalid, "--again starts anew and --resume goes on: give one of them");
+    if (args.has("again")) {
+        TRY_VOID(check_again(args, "run"));
+    } else if (!args.has("resume")) {
         TRY(loaded, load_submission(session, args));
     } else if (!args.positional.empty() || !args.program.empty()) {
         return Error(ErrorKind::invalid, "--resume goes on with what was submitted: no file or program beside it");
@@ -75,6 +81,9 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
     }
     StopSignal stop;
     TRY(const auto host, RunHost::open(session, args));
+    if (args.has("again")) {
+        TRY(loaded, load_again(session, host->client(), args));
+    }
     if (args.has("prices") && !host->embedded() && !session.quiet)
         fmt::print(stderr, "{:<8} the server of this folder counts with its own price book (stoker up --prices)\n",
                    "warning");
@@ -124,6 +133,10 @@ CliCommand run_command() {
         .options = {{.name = "resume",
                      .value = "RUN",
                      .help = "submit an ended run again, from its last checkpoint",
+                     .completes = "run"},
+                    {.name = "again",
+                     .value = "RUN",
+                     .help = "submit the spec of an earlier run anew, as a new run from its start",
                      .completes = "run"},
                     {.name = "all-ranks", .help = "print the log of every rank, each line with its number"},
                     {.name = "prices",

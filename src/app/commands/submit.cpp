@@ -1,6 +1,7 @@
 // stoker submit: hands a run to the server and returns.
 #include <fmt/format.h>
 
+#include "app/client/again.h"
 #include "app/client/client.h"
 #include "app/client/follow.h"
 #include "app/client/run_text.h"
@@ -15,15 +16,23 @@ namespace stoker {
 namespace {
 
 Result<CommandOutput> run_submit(Session& session, const Args& args) {
-    TRY(const LoadedRun loaded, load_submission(session, args));
+    std::optional<LoadedRun> loaded;
+    if (args.has("again")) {
+        TRY_VOID(check_again(args, "submit"));
+    } else {
+        TRY(loaded, load_submission(session, args));
+    }
     auto connected = connect(args);
     if (!connected && connected.error().kind() == ErrorKind::not_found)
         return Error(ErrorKind::unavailable, connected.error().message(), {},
                      "stoker up starts a server; stoker run does without");
     if (!connected) return connected.error();
     const auto client = std::move(*connected);
-    if (args.has("dry-run")) return dry_run(session, *client, loaded);
-    TRY(const auto submitted, submit(*client, loaded.spec, args.get_or("key", new_key())));
+    if (args.has("again")) {
+        TRY(loaded, load_again(session, *client, args));
+    }
+    if (args.has("dry-run")) return dry_run(session, *client, *loaded);
+    TRY(const auto submitted, submit(*client, loaded->spec, args.get_or("key", new_key())));
     if (args.has("follow")) {
         if (!session.quiet) fmt::print(stderr, "{:<8} submitted\n", submitted.run.text());
         StopSignal stop;
@@ -55,10 +64,15 @@ CliCommand submit_command() {
             "gives the same run.",
         .examples = {"stoker submit examples/tiny-gpt.yaml", "stoker submit job.yaml --follow",
                      "stoker submit train.yaml --sweep lr=1e-4,3e-4 --sweep batch=8,16",
-                     "stoker submit job.yaml --dry-run", "stoker submit --key nightly-2026-11-21 job.yaml"},
+                     "stoker submit job.yaml --dry-run", "stoker submit --again r-5 --name back-to-monday",
+                     "stoker submit --key nightly-2026-11-21 job.yaml"},
         .options = {{.name = "follow",
                      .letter = 'f',
                      .help = "print its log until it has ended; ctrl-c leaves it running"},
+                    {.name = "again",
+                     .value = "RUN",
+                     .help = "submit the spec of an earlier run anew, as a new run from its start",
+                     .completes = "run"},
                     {.name = "key", .value = "KEY", .help = "idempotency key: submitted twice, taken once"}},
         .max_positional = 1,
         .run = run_submit,

@@ -8,13 +8,13 @@
 #include "app/client/client.h"
 #include "app/client/output.h"
 #include "app/commands/commands.h"
+#include "app/server/config_keeper.h"
 #include "app/server/node_check.h"
 #include "app/server/node_file.h"
 #include "app/server/server.h"
 #include "app/session.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "deploy/azure/scheduled_events.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
 #include "io/object_store.h"
@@ -51,11 +51,36 @@ Result<std::vector<NodeInfo>> offered_nodes(Session& session, const Args& args) 
     return split_node(discover_local_node(), parts);
 }
 
-std::string azure_events(const Args& args) {
-    const std::string asked = args.get_or("azure-events", "auto");
-    if (asked == "off") return {};
-    if (asked != "auto") return asked;
-    return on_azure() ? EventPollerOptions{}.url : std::string();
+// What the command line says, by key of the configuration: it goes before it.
+std::map<std::string, std::string> config_overrides_of(const Args& args) {
+    constexpr std::pair<const char*, const char*> kOptions[] = {
+        {"nodes", "nodes"},
+        {"virtual-nodes", "nodes"},
+        {"prices", "prices"},
+        {"max-queued", "max_queued"},
+        {"max-ended", "max_ended"},
+        {"keep-ended", "keep_ended"},
+        {"backup-to", "backup"},
+        {"backup-every", "backup"},
+        {"backup-keep", "backup"},
+        {"rate", "rate"},
+        {"azure-events", "azure_events"},
+        {"health-gate", "health_gate"},
+    };
+    std::map<std::string, std::string> overrides;
+    for (const auto& [option, key] : kOptions)
+        if (const auto value = args.get(option)) {
+            std::string& words = overrides[key];
+            words += fmt::format("{}--{} {}", words.empty() ? "" : " ", option, printable(*value, 1000));
+        }
+    return overrides;
+}
+
+Result<std::optional<ServerOptions::ConfigFile>> config_file(Session& session, const Args& args) {
+    const auto file = args.get("config");
+    if (!file) return std::optional<ServerOptions::ConfigFile>();
+    TRY(std::string text, session.read_source(*file));
+    return std::optional(ServerOptions::ConfigFile{std::move(text), *file == "-" ? "stdin" : *file});
 }
 
 Result<BackupOptions> backup_options(const Args& args) {
@@ -70,7 +95,7 @@ Result<BackupOptions> backup_options(const Args& args) {
     TRY([[maybe_unused]] const auto store, ObjectStore::open(url));
     if (const auto every = args.get("backup-every")) {
         const auto seconds = parse_seconds(*every);
-        if (!seconds || seconds->v < 1 || seconds->v > 366.0 * 86400)
+        if (!seconds || seconds->v < 1 || seconds->v > kMostBackupEveryS)
             return Error(ErrorKind::invalid, "--backup-every takes a duration, not '" + printable(*every, 40) + "'", {},
                          "write for example 1h, 1 s to 366 days");
         backup.every_s = seconds->v;
@@ -84,8 +109,6 @@ struct Bounds {
     int max_queued = 0, max_ended = 0;
     std::int64_t keep_ended_s = 0;
 };
-constexpr int kMostKeptRuns = 10'000'000;  // about 20 GB
-constexpr double kCenturyS = 100 * 365.25 * 86400;
 
 Result<Bounds> bounds_of(const Args& args) {
     const ServerOptions usual;
@@ -96,7 +119,7 @@ Result<Bounds> bounds_of(const Args& args) {
     if (!keep) return bounds;
     const auto seconds = parse_seconds(*keep);
     // Less than a minute, and a client that waits for its run would not learn how it ended.
-    if (!seconds || !(seconds->value() >= 60 && seconds->value() <= kCenturyS))
+    if (!seconds || !(seconds->value() >= kLeastKeepEndedS && seconds->value() <= kMostKeepEndedS))
         return Error(ErrorKind::invalid,
                      "--keep-ended takes a time from 1m to a hundred years, not '" + printable(*keep, 80) + "'", {},
                      "30d keeps runs for thirty days after their end");
@@ -104,17 +127,10 @@ Result<Bounds> bounds_of(const Args& args) {
     return bounds;
 }
 
-// Quick where a node has a doctor: there is a link to be looked at. A server that is one machine has no other node to
-// take a gang to, so that its check has to be asked for.
-std::optional<HealthLevel> health_gate_of(const Args& args, const std::vector<NodeInfo>& nodes) {
+GateChoice health_gate_of(const Args& args) {
     const auto asked = args.get("health-gate");
-    if (!asked) {
-        const bool any =
-            std::any_of(nodes.begin(), nodes.end(), [](const NodeInfo& node) { return !node.doctor.empty(); });
-        return any ? std::optional(HealthLevel::quick) : std::nullopt;
-    }
-    if (*asked == "off") return std::nullopt;
-    return *asked == "full" ? HealthLevel::full : HealthLevel::quick;
+    if (!asked) return GateChoice::by_nodes;
+    return *asked == "off" ? GateChoice::off : *asked == "full" ? GateChoice::full : GateChoice::quick;
 }
 
 Result<std::string> doctor_token_of(const Args& args) {
@@ -136,13 +152,17 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
             return Error(ErrorKind::invalid, "--host-name takes a name, not '" + printable(name, 80) + "'", {},
                          "without a scheme and a port: stoker.example.org");
     TRY(auto certificate, certificate_of(args, folder, listen.address));
-    TRY(const double rate, args.number("rate", listen.loopback() ? 0 : kRateElsewhere, 0, 1e7));
+    TRY(const double rate, args.number("rate", listen.loopback() ? 0 : kRateElsewhere, 0, kMostRate));
     TRY(const Bounds bounds, bounds_of(args));
     TRY(auto nodes, offered_nodes(session, args));
     TRY(BackupOptions backup, backup_options(args));
     TRY(const std::string doctor_token, doctor_token_of(args));
     NodeCheckFunction check = node_check(doctor_token, folder);
-    const std::optional<HealthLevel> gate = health_gate_of(args, nodes);
+    TRY(auto config, config_file(session, args));
+    auto catalog = [&session]() -> Result<Catalog> {
+        TRY(const Catalog* known, session.catalog());
+        return *known;
+    };
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
     TRY(auto server, Server::start({.folder = folder,
@@ -152,14 +172,17 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .nodes = std::move(nodes),
                                     .prices_file = args.get_or("prices", ""),
                                     .requests_per_second = rate,
-                                    .azure_events = azure_events(args),
+                                    .azure_events = azure_events_url(args.get_or("azure-events", "auto")),
                                     .max_queued = static_cast<std::size_t>(bounds.max_queued),
                                     .max_ended = static_cast<std::size_t>(bounds.max_ended),
                                     .keep_ended_s = bounds.keep_ended_s,
                                     .host_names = args.all("host-name"),
                                     .backup = std::move(backup),
-                                    .health_gate = gate,
+                                    .health_gate = health_gate_of(args),
                                     .node_check = std::move(check),
+                                    .overrides = config_overrides_of(args),
+                                    .config = std::move(config),
+                                    .catalog = std::move(catalog),
                                     .on_failure = [](const Error& error) {
                                         // The state may be ahead of the disk: nothing may happen any more.
                                         fmt::print(stderr, "{}", error.text());
@@ -168,8 +191,9 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
     if (session.format == Format::text) {
         TRY_VOID(
             print_now(fmt::format("stoker is up at {}\n  folder {}, token in {}/token; ctrl-c ends it, and what "
-                                  "runs goes on\n",
-                                  server->url(), folder, folder)));
+                                  "runs goes on\n{}",
+                                  server->url(), folder, folder,
+                                  server->config_in_words().empty() ? "" : "  " + server->config_in_words() + "\n")));
     } else {
         TRY_VOID(print_now(dump(session, Json::object().set("url", server->url()).set("folder", folder))));
     }
@@ -194,7 +218,8 @@ CliCommand up_command() {
             "ends, also by kill -9, goes on; the next server takes it over.\n"
             "Metrics for Prometheus are at /metrics, the description of the API at /api/v1/openapi.json.",
         .examples = {"stoker up", "stoker up --listen 127.0.0.1:8042 --folder /srv/stoker",
-                     "stoker up --listen 10.0.0.5:8443 --tls auto", "stoker up --nodes on-prem-nodes.yaml"},
+                     "stoker up --listen 10.0.0.5:8443 --tls auto", "stoker up --nodes on-prem-nodes.yaml",
+                     "stoker up --config server.yaml"},
         .options = {{.name = "folder",
                      .value = "DIR",
                      .help = "what it keeps (STOKER_FOLDER, else ~/.local/state/stoker)",
@@ -210,6 +235,11 @@ CliCommand up_command() {
                      .repeats = true},
                     {.name = "tls-cert", .value = "FILE", .help = "certificate chain, PEM", .completes = "file"},
                     {.name = "tls-key", .value = "FILE", .help = "its key, PEM", .completes = "file"},
+                    {.name = "config",
+                     .value = "FILE",
+                     .help = "what it offers, keeps and charges; each change of it is a version (stoker config). "
+                             "Without it the newest version is in force; the options below go before it",
+                     .completes = "file"},
                     {.name = "nodes",
                      .value = "FILE",
                      .help = "offer these nodes, as examples/on-prem-nodes.yaml, instead of this machine as it is",

@@ -51,6 +51,7 @@ public:
     HttpApi(Engine& engine, ApiOptions options, PriceBook prices)
         : service_(std::make_shared<Service>(engine, std::move(options), std::move(prices))) {}
     ~HttpApi() override { service_->stop(); }
+    void set_prices(PriceBook prices) override { service_->set_prices(std::move(prices)); }
     void stop() override {
         stopping_ = true;
         service_->stop();
@@ -148,7 +149,7 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<Api>> Api::make(Engine& engine, ApiOptions options) {
-    PriceBook prices;
+    PriceBook prices = options.prices;
     if (!options.prices_file.empty()) {
         TRY(const std::string text, read_file(options.prices_file, 4 << 20));
         TRY(prices, PriceBook::read(text, options.prices_file));

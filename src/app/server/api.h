@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "app/server/config_control.h"
 #include "app/server/openapi.h"
+#include "govern/price_book.h"
 #include "io/http.h"
 #include "observe/series.h"
 #include "run/engine.h"
@@ -15,10 +17,12 @@
 namespace stoker {
 
 struct ApiOptions {
-    std::string token;          // Bearer; empty: callers are trusted (this process)
-    std::string actor = "api";  // how the journal names callers: "token/admin"
-    std::string prices_file;    // price book (govern/price_book.h); empty: nothing has a price
-    double max_wait_s = 30;     // of a long poll
+    std::string token;                      // Bearer; empty: callers are trusted (this process)
+    std::string actor = "api";              // how the journal names callers: "token/admin"
+    std::string prices_file;                // price book (govern/price_book.h); empty: nothing has a price
+    PriceBook prices;                       // where there is no file
+    std::shared_ptr<ConfigControl> config;  // of a server; none: its configuration is only looked at
+    double max_wait_s = 30;                 // of a long poll
     // Names a browser may call us by, beside localhost and plain addresses (a guard against DNS rebinding). "*.x" is
     // any one label before ".x".
     std::vector<std::string> host_names;
@@ -36,6 +40,8 @@ public:
     virtual ~Api() = default;
     // Any thread; answers from another one.
     virtual void handle(HttpRequest request, HttpReply reply) = 0;
+    // From here on; what is being counted goes on with the old ones.
+    virtual void set_prices(PriceBook prices) = 0;
     // Ends streams and long polls; what arrives afterwards is answered 503.
     virtual void stop() = 0;
 };

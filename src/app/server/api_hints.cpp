@@ -6,6 +6,11 @@ namespace stoker::api {
 const std::vector<Hint>& hints() {
     static const std::vector<Hint> all = {
         {"RunSpec.name", "What it is called; need not be unique.", 1, 100, "^[^\\x00-\\x1f\\x7f]*$", true},
+        {"ConfigBody.text", "server.yaml; every version is kept.", {}, 262144, "", true},
+        {"ConfigBody.note", "Why, for whoever looks at the history.", {}, 500},
+        {"RollbackBody.version", "Whose text becomes the new version's.", 1, {}, "", true},
+        {"RollbackBody.note", "Why, for whoever looks at the history.", {}, 500},
+        {"ConfigSetting.source", "default, configuration or command_line.", {}, {}},
         {"RunSpec.kind", "train, batch and notebook run a command; graph runs steps.", {}, {}},
         {"RunSpec.command", "argv; the first is looked up in PATH.", {}, {}},
         {"RunSpec.ranks", "Processes of the gang: all start or none.", 1, kMaxRanks},

@@ -99,7 +99,7 @@ void get_explanation(Service& service, const ExchangePtr& exchange) {
     service.ask<Looked>(
         exchange,
         [&service, run = *id](const EngineView& view) -> Result<Looked> {
-            TRY(RunView shown, view_with_cost(view, run, service.prices()));
+            TRY(RunView shown, view_with_cost(view, run, *service.prices()));
             return Looked{.view = std::move(shown), .now_us = view.now_us};
         },
         [&service, exchange](const Looked& looked) {

@@ -190,7 +190,7 @@ Result<std::shared_ptr<Shown>> show(const EngineView& view, RunId id, const Pric
 
 void show_run(Service& service, const ExchangePtr& exchange, RunId id) {
     service.ask<std::shared_ptr<Shown>>(
-        exchange, [&service, id](const EngineView& view) { return show(view, id, service.prices()); },
+        exchange, [&service, id](const EngineView& view) { return show(view, id, *service.prices()); },
         [&service, exchange](const std::shared_ptr<Shown>& shown) {
             if (shown->waits)
                 add_why(service, exchange, shown, 0);

@@ -300,7 +300,7 @@ std::vector<UsageInterval> intervals_of(const State& state, const Run& run, cons
     for (const Attempt& attempt : run.attempts) {
         const std::int64_t to = attempt.ended_us != 0 ? attempt.ended_us : now_us;
         for (const RankPlace& place : attempt.places) {
-            const auto found = state.nodes.find(place.node);
+            const NodeInfo* found = state.find_node(place.node);
             UsageInterval each{.resource = PricedResource::cpu,
                                .node = place.node,
                                .model = "",
@@ -311,8 +311,8 @@ std::vector<UsageInterval> intervals_of(const State& state, const Run& run, cons
             const bool whole = std::any_of(prices.prices.begin(), prices.prices.end(), [&](const BookPrice& price) {
                 return price.resource == PricedResource::node && (price.node.empty() || price.node == place.node);
             });
-            if (whole && found != state.nodes.end()) {
-                const NodeInfo& info = found->second.info;
+            if (whole && found != nullptr) {
+                const NodeInfo& info = *found;
                 std::int64_t share = info.cpu_milli > 0 ? 1000 * needs.cpu_milli / info.cpu_milli : 0;
                 if (!info.devices.empty())
                     share = std::max(share, std::int64_t{needs.gpus} * needs.gpu_milli /
@@ -327,9 +327,7 @@ std::vector<UsageInterval> intervals_of(const State& state, const Run& run, cons
                 if ((place.devices >> i & 1) == 0) continue;
                 each.resource = PricedResource::gpu;
                 each.milli = needs.gpu_milli;
-                each.model = found != state.nodes.end() && i < found->second.info.devices.size()
-                                 ? found->second.info.devices[i].model
-                                 : needs.gpu_model;
+                each.model = found != nullptr && i < found->devices.size() ? found->devices[i].model : needs.gpu_model;
                 out.push_back(each);
             }
         }
@@ -350,7 +348,7 @@ void get_usage(Service& service, const ExchangePtr& exchange) {
     };
     service.ask<std::shared_ptr<Copied>>(
         exchange,
-        [from, to, prices = &service.prices()](const EngineView& view) -> Result<std::shared_ptr<Copied>> {
+        [from, to, prices = service.prices()](const EngineView& view) -> Result<std::shared_ptr<Copied>> {
             auto copied = std::make_shared<Copied>();
             copied->to = to != 0 ? to : view.now_us;
             for (const auto& [id, run] : view.state.runs) {
@@ -365,7 +363,8 @@ void get_usage(Service& service, const ExchangePtr& exchange) {
             return copied;
         },
         [&service, exchange, by, from](const std::shared_ptr<Copied>& copied) {
-            const PriceBook& prices = service.prices();
+            const auto book = service.prices();
+            const PriceBook& prices = *book;
             const UsageWindow window{from, copied->to};
             std::map<std::string, UsageLine> lines;
             std::vector<std::string> order;

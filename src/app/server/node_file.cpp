@@ -142,6 +142,75 @@ void add_nodes(const NodeType& type, const Catalog& catalog, const std::string& 
 
 }  // namespace
 
+std::vector<NodeInfo> read_nodes(const Node& list, Catalog& catalog, Problems& problems) {
+    std::vector<NodeInfo> nodes;
+    Placing placing(problems);
+    std::map<std::string, SourcePos> named;
+    for (const auto& item : list.items) {
+        const auto index = add_on_prem_node(*item, catalog);
+        if (!index) {
+            problems.insert(problems.end(), index.error().problems().begin(), index.error().problems().end());
+            continue;
+        }
+        // Adding one may move the others.
+        const NodeType& type = catalog.node_types()[static_cast<std::size_t>(*index)];
+        const std::string topology = placing.topology(*item);
+        const auto files = placing.devices(*item, type.whole_gpus(), std::max(1, type.available));
+        const std::string doctor = placing.doctor(*item, std::max(1, type.available));
+        std::vector<NodeInfo> fresh;
+        add_nodes(type, catalog, topology, files, doctor, fresh);
+        if (nodes.size() + static_cast<std::size_t>(std::max(1, type.available)) > kMostNodes) {
+            problems.push_back({fmt::format("more than {} nodes", kMostNodes), "", item->pos});
+            break;
+        }
+        for (NodeInfo& node : fresh) {
+            if (const auto [at, is_new] = named.emplace(node.name, item->pos); !is_new) {
+                problems.push_back({fmt::format("the node {} is named twice, first in line {}",
+                                                printable(node.name, 100), at->second.line),
+                                    "give each node a name of its own", item->pos});
+                break;
+            }
+            nodes.push_back(std::move(node));
+        }
+    }
+    return nodes;
+}
+
+std::shared_ptr<const RecordInfo> node_entry_record() {
+    const auto row = [](std::string key, std::string type, std::string description, std::string example,
+                        bool required = false) {
+        FieldInfo info;
+        info.key = std::move(key);
+        info.type = std::move(type);
+        info.description = std::move(description);
+        info.example = std::move(example);
+        info.required = required;
+        return info;
+    };
+    auto record = std::make_shared<RecordInfo>();
+    record->name = "node";
+    record->description = "A machine that the server may give work to, as in the file of stoker up --nodes.";
+    record->fields = {
+        row("name", "text", "What it is called; with count, NAME-1, NAME-2 and so on.", "rack-1", true),
+        row("vcpus", "whole number", "Logical processors.", "96", true),
+        row("memory", "bytes or number of GiB", "Host memory.", "1900GiB", true),
+        row("cores", "whole number", "Physical cores; half of vcpus when nothing is said.", "48"),
+        row("gpu", "text or a mapping", "Model of its GPUs, by a name of the catalogue, or one of your own.",
+            "H100-SXM"),
+        row("gpus", "number", "How many.", "8"),
+        row("nvlink", "yes/no", "Whether they are linked; as the model has it when nothing is said.", "true"),
+        row("rdma", "mapping", "Its network between nodes.", "{gbps_per_gpu: 400, kind: infiniband}"),
+        row("ethernet_gbps", "number", "Of the ordinary network.", "100"),
+        row("count", "whole number", "So many nodes of this sort.", "4"),
+        row("topology", "text or list of text", "Where it hangs, from the outermost level to its switch.",
+            "[row-1, leaf-7]"),
+        row("devices", "text or list of text", "Device files of its GPUs, in order.", "[/dev/nvidia0, /dev/nvidia1]"),
+        row("doctor", "text", "Where stoker doctor serve listens on it.", "10.0.0.5:7411"),
+        row("price_per_hour", "money", "What an hour of it costs, for plans.", "$18.40"),
+        row("capex", "mapping", "Or its price and life, for plans.", "{price: $250k, years: 4}")};
+    return record;
+}
+
 Result<std::vector<NodeInfo>> read_node_file(Session& session, const std::string& path) {
     TRY(const Document document, session.read_document(path));
     const Node* list = document.root().is_mapping() ? document.root().find("nodes") : &document.root();
@@ -149,21 +218,8 @@ Result<std::vector<NodeInfo>> read_node_file(Session& session, const std::string
         return Error(ErrorKind::invalid, "expected `nodes:` with a list", {path, 1, 1},
                      "examples/on-prem-nodes.yaml shows one");
     TRY(Catalog * catalog, session.catalog());
-    std::vector<NodeInfo> nodes;
     Problems problems;
-    Placing placing(problems);
-    for (const auto& item : list->items) {
-        const auto index = add_on_prem_node(*item, *catalog);
-        if (!index) {
-            problems.insert(problems.end(), index.error().problems().begin(), index.error().problems().end());
-            continue;
-        }
-        const NodeType& type = catalog->node_types()[static_cast<std::size_t>(*index)];
-        const std::string topology = placing.topology(*item);
-        const auto files = placing.devices(*item, type.whole_gpus(), std::max(1, type.available));
-        const std::string doctor = placing.doctor(*item, std::max(1, type.available));
-        if (problems.empty()) add_nodes(type, *catalog, topology, files, doctor, nodes);
-    }
+    std::vector<NodeInfo> nodes = read_nodes(*list, *catalog, problems);
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     return nodes;
 }

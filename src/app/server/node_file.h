@@ -9,6 +9,10 @@
 
 namespace stoker {
 
+// The entries of a list. What is wrong is added with its place.
+std::vector<NodeInfo> read_nodes(const Node& list, Catalog& catalog, Problems& problems);
+// What an entry holds, for schemas and reference pages; read by add_on_prem_node() and read_nodes().
+std::shared_ptr<const RecordInfo> node_entry_record();
 // Each entry `count` times, as NAME or NAME-1, NAME-2, ...; `price_per_hour` goes to the price book of the caller;
 // `topology` says where they hang, `devices` which files their GPUs are on this machine.
 Result<std::vector<NodeInfo>> read_node_file(Session& session, const std::string& path);

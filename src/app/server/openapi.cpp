@@ -56,6 +56,12 @@ void add_components(Schemas& s) {
     s.ref<VersionView>();
     s.ref<HealthView>();
     s.ref<BackupView>();
+    s.ref<ConfigView>();
+    s.ref<ConfigText>();
+    s.ref<ConfigVersionList>();
+    s.ref<ConfigSet>();
+    s.ref<ConfigBody>(true);
+    s.ref<RollbackBody>(true);
     s.ref<EvictBody>(true);
     s.ref<LeaseBody>(true);
     s.ref<BackupBody>(true);
@@ -175,13 +181,15 @@ Json parameters_of(const Route& route) {
         if (name.ends_with("...")) name.resize(name.size() - 3);
         Json schema = text_schema();
         if (name == "run") schema.set("pattern", "^r-[1-9][0-9]{0,17}$");
+        if (name == "version") schema.set("pattern", "^[1-9][0-9]{0,17}$");
         list.push(Json::object()
                       .set("name", name)
                       .set("in", "path")
                       .set("required", true)
-                      .set("description", name == "run"    ? "The run, like r-7."
-                                          : name == "node" ? "The node's name."
-                                                           : "Below the folder; may have slashes.")
+                      .set("description", name == "run"       ? "The run, like r-7."
+                                          : name == "node"    ? "The node's name."
+                                          : name == "version" ? "The number of the version, from 1."
+                                                              : "Below the folder; may have slashes.")
                       .set("schema", std::move(schema)));
     }
     for (const Parameter& p : route.query) {
@@ -190,7 +198,7 @@ Json parameters_of(const Route& route) {
         list.push(each.set("schema", parameter_schema(p)));
     }
     if (route.if_match)
-        list.push(header_parameter("If-Match", "Only when the run still has this version, its ETag; else 412.",
+        list.push(header_parameter("If-Match", "Only when it still has this version, its ETag; else 412.",
                                    "^(\\*|\"[0-9]{1,18}\")$"));
     if (route.idempotent)
         list.push(header_parameter("Idempotency-Key", "The same key and body again have the effect of once.",

@@ -165,7 +165,7 @@ Result<std::optional<std::uint64_t>> if_match(const HttpRequest& request) {
         if (code == std::errc() && end == text.data() + text.size()) return std::optional(version);
     }
     return Error(ErrorKind::invalid, "If-Match is " + printable(*header, 60) + ", expected a version like \"7\", or *",
-                 {"header", 0, 0}, "take the ETag of GET /api/v1/runs/{run}");
+                 {"header", 0, 0}, "take the ETag of what it is about");
 }
 
 Result<Document> read_body(const Exchange& exchange, bool required) {

@@ -46,6 +46,7 @@ struct Route {
 };
 
 const std::vector<Route>& routes();
+void add_config_routes(std::vector<Route>& all);  // a part of them
 
 struct Matched {
     const Route* route = nullptr;  // nothing: see `allowed`

@@ -401,6 +401,7 @@ std::vector<Route> make_routes() {
                    .problems = {409},
                    .changes = true,
                    .handler = post_backup});
+    add_config_routes(all);
     return all;
 }
 

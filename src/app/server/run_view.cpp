@@ -54,11 +54,11 @@ bool fits(const Run& run, const ListQuery& query) {
 
 std::vector<std::string> device_names(const State& state, const std::string& node, std::uint32_t devices) {
     std::vector<std::string> names;
-    const auto found = state.nodes.find(node);
+    const NodeInfo* found = state.find_node(node);
     for (unsigned i = 0; i < 32; ++i) {
         if ((devices >> i & 1) == 0) continue;
-        const bool known = found != state.nodes.end() && i < found->second.info.devices.size();
-        names.push_back(known ? found->second.info.devices[i].id : std::to_string(i));
+        const bool known = found != nullptr && i < found->devices.size();
+        names.push_back(known ? found->devices[i].id : std::to_string(i));
     }
     return names;
 }

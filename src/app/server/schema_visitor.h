@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/server/views.h"
+#include "app/server/views_config.h"
 #include "app/server/views_nodes.h"
 #include "app/server/views_observe.h"
 
@@ -206,6 +207,14 @@ STOKER_COMPONENT(UsageView, "Usage")
 STOKER_COMPONENT(VersionView, "Version")
 STOKER_COMPONENT(HealthView, "Health")
 STOKER_COMPONENT(BackupView, "Backup")
+STOKER_COMPONENT(ConfigItem, "ConfigItem")
+STOKER_COMPONENT(ConfigSetting, "ConfigSetting")
+STOKER_COMPONENT(ConfigText, "ConfigText")
+STOKER_COMPONENT(ConfigView, "Config")
+STOKER_COMPONENT(ConfigVersionList, "ConfigVersionList")
+STOKER_COMPONENT(ConfigSet, "ConfigSet")
+STOKER_COMPONENT(ConfigBody, "ConfigBody")
+STOKER_COMPONENT(RollbackBody, "RollbackBody")
 STOKER_COMPONENT(EvictBody, "EvictBody")
 STOKER_COMPONENT(LeaseBody, "LeaseBody")
 STOKER_COMPONENT(BackupBody, "BackupBody")

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -87,27 +88,38 @@ public:
     ~LocalServer() override { stop(0); }
 
     Status open() {
+        if (!options_.prices_file.empty()) {
+            TRY(const std::string text, read_file(options_.prices_file, 4 << 20));
+            TRY(prices_, PriceBook::read(text, options_.prices_file));
+        }
         std::error_code code;
         fs::create_directories(options_.folder, code);
         if (code)
             return Error(ErrorKind::denied,
                          fmt::format("cannot make the folder {}: {}", options_.folder, code.message()));
+        keeper_ = std::make_shared<ConfigKeeper>(usual_settings(), options_.overrides, options_.catalog);
+        const auto offer = std::make_shared<NodeOffer>();
+        ServerSettings settings;
         // Member by member: g++ 12 warns about an initialiser with a map in it.
         EngineOptions engine;
         engine.folder = options_.folder;
-        engine.make_driver = [nodes = options_.nodes, check = options_.node_check](const std::string& folder) {
-            return make_local_driver({.folder = folder, .nodes = nodes, .check = check});
+        engine.make_driver = [offer, check = options_.node_check](const std::string& folder) {
+            return make_local_driver({.folder = folder, .nodes = {}, .offer = offer, .check = check});
         };
-        engine.scheduler.health.level = options_.health_gate;
+        engine.configure = [&](const State& state) -> Result<CoreLimits> {
+            TRY(settings, settings_at_start(state.config));
+            offer->set(settings.nodes);
+            return settings.limits;
+        };
         engine.on_failure = options_.on_failure;
-        engine.max_queued = options_.max_queued;
-        engine.max_ended = options_.max_ended;
-        engine.keep_ended_s = options_.keep_ended_s;
         TRY(engine_, Engine::open(std::move(engine)));
+        TRY_VOID(record_config());
         TRY(observer_, RunObserver::start(*engine_));
         uploads_ = CheckpointUploads::start(*engine_);
         TRY(token_, token_of(options_.folder));
-        ApiOptions api{.token = token_, .actor = "token/admin", .prices_file = options_.prices_file};
+        ApiOptions api{.token = token_, .actor = "token/admin"};
+        api.prices = std::move(settings.prices);
+        api.config = keeper_;
         api.host_names = options_.host_names;
         api.series = observer_->series();
         if (options_.certificate)
@@ -115,12 +127,25 @@ public:
                 api.host_names.push_back(std::move(name));
         api.embedded = options_.embedded;
         // Asked by requests only, so the server is there.
-        api.more_metrics = [this] { return http_metrics(*http_) + (backups_ ? backups_->metrics() : ""); };
-        if (!options_.backup.to.empty()) {
-            options_.backup.folder = options_.folder;
-            backups_ = Backups::start(options_.backup);
-        }
+        api.more_metrics = [this] {
+            const auto backups = this->backups();
+            return http_metrics(*http_) + (backups ? backups->metrics() : "");
+        };
+        set_backups(settings.backup);
         TRY(api_, Api::make(*engine_, std::move(api)));
+        keeper_->use({.newest = [this] { return newest_config(); },
+                      .set_nodes =
+                          [this, offer](std::vector<NodeInfo> nodes) {
+                              offer->set(std::move(nodes));
+                              engine_->discover();
+                          },
+                      .set_prices = [this](PriceBook prices) { api_->set_prices(std::move(prices)); },
+                      .set_limits = [this](const CoreLimits& limits) -> Status {
+                          TRY([[maybe_unused]] const Ack ack,
+                              call(*engine_, {.what = SetLimits{limits}, .actor = "config"}));
+                          return done();
+                      },
+                      .set_backup = [this](BackupOptions backup) { set_backups(std::move(backup)); }});
         TRY(http_,
             HttpServer::start(
                 {.address = options_.address,
@@ -128,14 +153,14 @@ public:
                  .certificate_pem = options_.certificate ? options_.certificate->certificate_pem : "",
                  .key_pem = options_.certificate ? options_.certificate->key_pem : "",
                  .max_body_bytes = 2u << 20,
-                 .requests_per_second = options_.requests_per_second},
+                 .requests_per_second = settings.rate},
                 [this](HttpRequest request, HttpReply reply) { api_->handle(std::move(request), std::move(reply)); }));
         const bool v6 = options_.address.find(':') != std::string::npos;
         const bool any = options_.address == "0.0.0.0" || options_.address == "::";
         url_ = fmt::format("http{}://{}{}{}:{}", options_.certificate ? "s" : "", v6 && !any ? "[" : "",
                            any ? "127.0.0.1" : options_.address, v6 && !any ? "]" : "", http_->port());
-        if (!options_.azure_events.empty()) {
-            TRY(events_, EventPoller::start({.url = options_.azure_events},
+        if (!settings.azure_events.empty()) {
+            TRY(events_, EventPoller::start({.url = settings.azure_events},
                                             [this](const EventMemory::Notice& notice) { tell_nodes(notice); }));
         }
         return advertise();
@@ -145,6 +170,7 @@ public:
     const std::string& token() const override { return token_; }
     Engine& engine() override { return *engine_; }
     Api& api() override { return *api_; }
+    const std::string& config_in_words() const override { return config_in_words_; }
 
     std::size_t finish_uploads(const std::function<bool()>& stop) override {
         if (!uploads_) return 0;
@@ -160,13 +186,84 @@ public:
         if (http_)
             http_->stop(std::chrono::steady_clock::now() +
                         std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));
-        backups_.reset();
+        if (keeper_) keeper_->use({});  // nothing is changed any more
+        set_backups({});
         if (uploads_) uploads_->stop();
         observer_.reset();
         if (engine_) engine_->stop();
     }
 
 private:
+    // As the command line and the defaults have it.
+    ServerSettings usual_settings() {
+        return {.nodes = options_.nodes,
+                .prices = prices_,
+                .limits = {.max_queued = options_.max_queued,
+                           .max_ended = options_.max_ended,
+                           .keep_ended_s = options_.keep_ended_s},
+                .backup = options_.backup,
+                .rate = options_.requests_per_second,
+                .azure_events = options_.azure_events,
+                // Without a check every gang would wait for one.
+                .health_gate = options_.node_check ? options_.health_gate : GateChoice::off};
+    }
+
+    Result<ServerSettings> settings_at_start(const ConfigVersions& versions) {
+        if (options_.config) return keeper_->begin(options_.config->text, options_.config->name);
+        if (versions.empty()) return keeper_->begin("", "");
+        const std::string name = fmt::format("version {} of the configuration", versions.back().version);
+        auto settings = keeper_->begin(versions.back().text, name);
+        if (settings) return settings;
+        Error error = settings.error();
+        return std::move(error).while_doing(
+            "starting with what the journal has; stoker up --config FILE starts with another");
+    }
+
+    Result<std::string> newest_config() {
+        std::string text;
+        TRY_VOID(engine_->read([&](const EngineView& view) {
+            if (!view.state.config.empty()) text = view.state.config.back().text;
+        }));
+        return text;
+    }
+
+    // What was told at this start belongs to the history. A server for one run passes on what it finds.
+    Status record_config() {
+        if (!options_.embedded) {
+            TRY(std::string text, newest_config());
+            const bool other = options_.config && options_.config->text != text;
+            std::string note = other ? "stoker up --config " + printable(options_.config->name, 400)
+                                     : "the options of stoker up are others than before";
+            if (options_.config) text = options_.config->text;
+            TRY([[maybe_unused]] const Ack ack, call(*engine_, {.what = SetConfig{.text = std::move(text),
+                                                                                  .note = std::move(note),
+                                                                                  .overrides = options_.overrides},
+                                                                .actor = "command/up"}));
+        }
+        return engine_->read([&](const EngineView& view) {
+            if (view.state.config.empty()) return;
+            const ConfigVersion& newest = view.state.config.back();
+            config_in_words_ = fmt::format("configuration version {}", newest.version);
+            if (!newest.note.empty()) config_in_words_ += " (" + printable(newest.note, 100) + ")";
+        });
+    }
+
+    std::shared_ptr<Backups> backups() {
+        const std::lock_guard guard(backups_mutex_);
+        return backups_;
+    }
+    void set_backups(BackupOptions backup) {
+        std::shared_ptr<Backups> fresh;
+        if (!backup.to.empty()) {
+            backup.folder = options_.folder;
+            fresh = Backups::start(std::move(backup));
+        }
+        {
+            const std::lock_guard guard(backups_mutex_);
+            fresh.swap(backups_);
+        }
+    }
+
     // The machine will be taken, and so will every node that is a part of it.
     void tell_nodes(const EventMemory::Notice& notice) {
         std::vector<std::string> names;
@@ -201,7 +298,11 @@ private:
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<RunObserver> observer_;
     std::unique_ptr<CheckpointUploads> uploads_;
-    std::unique_ptr<Backups> backups_;
+    std::shared_ptr<ConfigKeeper> keeper_;
+    PriceBook prices_;
+    std::string config_in_words_;
+    std::mutex backups_mutex_;  // guards backups_
+    std::shared_ptr<Backups> backups_;
     std::unique_ptr<Api> api_;
     std::unique_ptr<EventPoller> events_;
     std::unique_ptr<HttpServer> http_;  // goes first: it calls the API

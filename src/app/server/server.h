@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/server/api.h"
+#include "app/server/config_keeper.h"
 #include "deploy/driver.h"
 #include "deploy/local/node_check.h"
 #include "io/tls.h"
@@ -33,9 +34,16 @@ struct ServerOptions {
     // Names that clients may call it by, beside localhost, addresses and those of the certificate.
     std::vector<std::string> host_names;
     BackupOptions backup;
-    // The health gate; none: closed to nobody.
-    std::optional<HealthLevel> health_gate;
+    GateChoice health_gate = GateChoice::by_nodes;
     NodeCheckFunction node_check;  // none: nodes cannot be checked
+    // The newest version of the configuration goes before what stands above, and these before it: what the command line
+    // says, by key of the configuration, in its own words.
+    std::map<std::string, std::string> overrides;
+    struct ConfigFile {
+        std::string text, name;
+    };
+    std::optional<ConfigFile> config;  // becomes a new version, when it is another text
+    CatalogSource catalog;             // empty: the one of this program
     std::function<void(const Error&)> on_failure;
 };
 
@@ -48,6 +56,8 @@ public:
     virtual const std::string& token() const = 0;
     virtual Engine& engine() = 0;
     virtual Api& api() = 0;
+    // The version of the configuration that it started with, in a line; empty: there is none.
+    virtual const std::string& config_in_words() const = 0;
     // Waits until the last checkpoint of every run that has ended is in its store, or `stop` says true. How many were
     // not.
     virtual std::size_t finish_uploads(const std::function<bool()>& stop) = 0;

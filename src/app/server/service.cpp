@@ -109,7 +109,7 @@ ScenePtr make_scene(const EngineView& view) {
 }
 
 Service::Service(Engine& engine, ApiOptions options, PriceBook prices)
-    : engine_(engine), options_(std::move(options)), prices_(std::move(prices)) {
+    : engine_(engine), options_(std::move(options)), prices_(std::make_shared<const PriceBook>(std::move(prices))) {
     streams_ = std::make_unique<Streams>(engine_, options_.max_waiting);
     watch_ = engine_.watch([this](std::span<const Record> records) {
         {

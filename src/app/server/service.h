@@ -62,7 +62,16 @@ public:
 
     Engine& engine() { return engine_; }
     const ApiOptions& options() const { return options_; }
-    const PriceBook& prices() const { return prices_; }
+    // May be replaced meanwhile; whoever counts goes on with the one he has.
+    std::shared_ptr<const PriceBook> prices() const {
+        std::lock_guard lock(mutex_);
+        return prices_;
+    }
+    void set_prices(PriceBook prices) {
+        auto fresh = std::make_shared<const PriceBook>(std::move(prices));
+        std::lock_guard lock(mutex_);
+        prices_ = std::move(fresh);
+    }
     Streams& streams() { return *streams_; }
 
     // Copies, then goes on with it at once. Errors are answered.
@@ -124,11 +133,11 @@ private:
 
     Engine& engine_;
     ApiOptions options_;
-    PriceBook prices_;
     Pool pool_{4, 8192}, long_pool_{4, 1024};
     std::unique_ptr<Streams> streams_;
 
     mutable std::mutex mutex_;  // guards what follows
+    std::shared_ptr<const PriceBook> prices_;
     std::condition_variable changed_;
     bool stopping_ = false;
     std::uint64_t next_id_ = 0;

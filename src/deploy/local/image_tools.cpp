@@ -107,26 +107,6 @@ Result<ToolRun> run_tool(const std::string& tool, std::vector<std::string> argum
     return run;
 }
 
-// A folder for the files of one call.
-class ScratchFolder {
-public:
-    ScratchFolder() {
-        std::error_code code;
-        path_ = (fs::temp_directory_path(code) / "stoker-image-XXXXXX").string();
-        if (::mkdtemp(path_.data()) == nullptr) path_.clear();
-    }
-    ~ScratchFolder() {
-        std::error_code code;
-        if (!path_.empty()) fs::remove_all(path_, code);
-    }
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-    const std::string& path() const { return path_; }
-
-private:
-    std::string path_;
-};
-
 // A registry on this machine speaks plain HTTP, as with docker; for others /etc/containers/registries.conf decides.
 bool is_loopback(const std::string& registry) {
     return registry.starts_with("127.") || registry.starts_with("[::1]") || registry == "localhost" ||
@@ -176,8 +156,7 @@ std::int64_t bytes_of_layers(const std::string& manifest, std::string& own) {
 }
 
 Result<std::string> raw_manifest(const ImageName& name, const std::string& digest, Deadline deadline) {
-    const ScratchFolder scratch;
-    if (scratch.path().empty()) return Error(ErrorKind::unavailable, "cannot make a temporary folder");
+    TRY(const ScratchFolder scratch, ScratchFolder::make("image"));
     std::vector<std::string> arguments = {"inspect", "--raw"};
     if (is_loopback(name.registry())) arguments.emplace_back("--tls-verify=false");
     arguments.push_back(skopeo_name(name, digest));

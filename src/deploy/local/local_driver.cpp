@@ -91,7 +91,7 @@ public:
         return result;
     }
 
-    Result<std::vector<NodeInfo>> discover(Deadline) override { return options_.nodes; }
+    Result<std::vector<NodeInfo>> discover(Deadline) override { return *options_.offer->get(); }
 
     Outcome prepare(const std::string& image, Deadline) override {
         if (const std::string why = why_no_images(tree_); !why.empty()) return rejected(Cause::user_error, why);
@@ -101,7 +101,8 @@ public:
     }
 
     HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
-        for (const NodeInfo& node : options_.nodes)
+        const auto nodes = options_.offer->get();
+        for (const NodeInfo& node : *nodes)
             if (node.name == name) return checks_.check(node, level, deadline);
         return {};
     }
@@ -118,7 +119,8 @@ public:
                            : rejected(Cause::platform, "the image " + asked.image + " is not here: " + state.detail);
             }
         }
-        if (Outcome sound = check_gang(operation, gang, options_.nodes, tree_); sound.certainty == Certainty::rejected)
+        const auto nodes = options_.offer->get();
+        if (Outcome sound = check_gang(operation, gang, *nodes, tree_); sound.certainty == Certainty::rejected)
             return sound;
         {
             const std::lock_guard guard(mutex_);
@@ -136,7 +138,7 @@ public:
                           .isolate_devices = isolates_devices(),
                           .image_digest = digest,
                           .status_retry_s = options_.status_retry_s};
-        for (const RankSpec& rank : gang.ranks) order.device_files.push_back(files_of_devices(options_.nodes, rank));
+        for (const RankSpec& rank : gang.ranks) order.device_files.push_back(files_of_devices(*nodes, rank));
         Outcome outcome = launch_gang(folder_of(operation), std::move(order), options_.keeper, deadline);
         {
             const std::lock_guard guard(mutex_);
@@ -419,9 +421,7 @@ private:
 Result<std::unique_ptr<Driver>> make_local_driver(LocalOptions options) {
     if (options.folder.empty()) return Error(ErrorKind::invalid, "the local engine needs a folder");
     options.folder = absolute_path(options.folder);
-    if (options.nodes.empty()) options.nodes.push_back(discover_local_node());
-    for (NodeInfo& node : options.nodes)
-        if (node.boot_id.empty()) node.boot_id = boot_id();
+    if (!options.offer) options.offer = std::make_shared<NodeOffer>(std::move(options.nodes));
     CgroupHost cgroups;
     const bool any = !options.tree;
     if (any || options.tree == TreeKind::cgroup) cgroups = discover_cgroups();

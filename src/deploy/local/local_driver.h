@@ -12,12 +12,14 @@
 #include "deploy/driver.h"
 #include "deploy/local/gang_files.h"
 #include "deploy/local/node_check.h"
+#include "deploy/local/node_offer.h"
 
 namespace stoker {
 
 struct LocalOptions {
     std::string folder;                  // made when missing
     std::vector<NodeInfo> nodes;         // several virtual ones, or none for what this machine is
+    std::shared_ptr<NodeOffer> offer;    // in place of `nodes`: may change while the driver runs
     std::vector<std::string> keeper;     // program and arguments before the folder; empty: this program, "keeper"
     std::optional<TreeKind> tree;        // how trees are ended; none: the best that works here
     std::int64_t max_processes = 16384;  // of a rank, where that can be limited; 0: any number

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 
+#include "app/server/handlers.h"
 #include "run/run_folder.h"
 
 namespace stoker {
@@ -11,9 +13,40 @@ namespace stoker {
 struct RunObserver::Link {
     std::atomic<bool> changed{true};
     std::mutex mutex;
-    Engine* engine = nullptr;          // guarded by mutex; null: it is going
-    std::weak_ptr<Observer> observer;  // the same
+    Engine* engine = nullptr;             // guarded by mutex; null: it is going
+    std::weak_ptr<Observer> observer;     // the same
+    ExplanationKeeper* keeper = nullptr;  // the same
+    std::set<std::string> live;           // the same: runs with ranks at the last look
 };
+
+namespace {
+
+// Of those that had ranks, the runs that have none now.
+std::vector<RunId> runs_without_ranks(std::set<std::string>& live, const std::vector<WatchedRank>& ranks) {
+    std::set<std::string> now;
+    for (const WatchedRank& rank : ranks) now.insert(rank.run);
+    std::vector<RunId> gone;
+    for (const std::string& run : live)
+        if (!now.contains(run))
+            if (const auto id = RunId::parse(run)) gone.push_back(*id);
+    live = std::move(now);
+    return gone;
+}
+
+Result<std::optional<api::RunView>> ended_run(Engine& engine, const PriceBook& prices, RunId run) {
+    std::optional<api::RunView> ended;
+    bool over = false;
+    TRY_VOID(engine.read([&](const EngineView& view) {
+        const Run* found = view.state.find(run);
+        over = found == nullptr || (!is_terminal(found->state) && found->live_attempt() != nullptr);
+        if (over || !is_terminal(found->state)) return;
+        if (auto shown = api::view_with_cost(view, run, prices)) ended = std::move(*shown);
+    }));
+    if (over) return Error(ErrorKind::not_found, run.text() + " has not ended");
+    return ended;
+}
+
+}  // namespace
 
 std::vector<WatchedRank> live_ranks(const State& state, const std::string& engine_folder) {
     std::vector<WatchedRank> ranks;
@@ -57,24 +90,39 @@ std::vector<WatchedRank> live_ranks(const State& state, const std::string& engin
     return ranks;
 }
 
-Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine) {
+Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine, PriceBook prices) {
     auto self = std::unique_ptr<RunObserver>(new RunObserver());
     TRY(std::unique_ptr<SeriesStore> series, SeriesStore::open(engine.folder() + "/series"));
     self->series_ = std::move(series);
     self->link_ = std::make_shared<Link>();
     const std::shared_ptr<Link> link = self->link_;
     link->engine = &engine;
+    self->keeper_ =
+        ExplanationKeeper::start({.series = self->series_, .look = [&engine, prices = std::move(prices)](RunId run) {
+                                      return ended_run(engine, prices, run);
+                                  }});
+    link->keeper = self->keeper_.get();
+    // What ended while no server was there to see it.
+    std::vector<RunId> unseen;
+    for (const std::string& run : self->series_->recent())
+        if (const auto id = RunId::parse(run)) unseen.push_back(*id);
+    self->keeper_->offer(unseen);
     self->watch_ = engine.watch([link](std::span<const Record>) { link->changed = true; });
     self->observer_ = Observer::start({.series = self->series_, .before_look = [link] {
                                            if (!link->changed.exchange(false)) return;
                                            const std::lock_guard lock(link->mutex);
                                            if (link->engine == nullptr) return;
                                            const auto observer = link->observer;
-                                           const Status asked = link->engine->read([observer](const EngineView& view) {
-                                               if (const auto to = observer.lock())
-                                                   to->watch(live_ranks(view.state, view.folder));
+                                           std::vector<WatchedRank> ranks;
+                                           const Status asked = link->engine->read([&ranks](const EngineView& view) {
+                                               ranks = live_ranks(view.state, view.folder);
                                            });
-                                           if (!asked) link->changed = true;
+                                           if (!asked) {
+                                               link->changed = true;
+                                               return;
+                                           }
+                                           link->keeper->offer(runs_without_ranks(link->live, ranks));
+                                           if (const auto to = observer.lock()) to->watch(std::move(ranks));
                                        }});
     const std::lock_guard lock(link->mutex);
     link->observer = self->observer_;
@@ -84,11 +132,17 @@ Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine) {
 
 RunObserver::~RunObserver() {
     watch_.reset();
+    std::vector<RunId> ended;
     if (link_) {
         const std::lock_guard lock(link_->mutex);
+        // What was seen alive and is not looked at any more: those that ended since are kept, the others not.
+        for (const std::string& run : link_->live)
+            if (const auto id = RunId::parse(run)) ended.push_back(*id);
         link_->engine = nullptr;
     }
-    observer_.reset();
+    observer_.reset();  // writes out what it has
+    if (keeper_) keeper_->offer(ended);
+    keeper_.reset();
 }
 
 }  // namespace stoker

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "app/server/handlers.h"
 #include "app/server/run_observer.h"
 #include "base/document.h"
 #include "base/text.h"
@@ -103,7 +104,8 @@ public:
         engine.max_ended = options_.max_ended;
         engine.keep_ended_s = options_.keep_ended_s;
         TRY(engine_, Engine::open(std::move(engine)));
-        TRY(observer_, RunObserver::start(*engine_));
+        TRY(PriceBook prices, api::read_prices(options_.prices_file));
+        TRY(observer_, RunObserver::start(*engine_, std::move(prices)));
         uploads_ = CheckpointUploads::start(*engine_);
         TRY(token_, token_of(options_.folder));
         ApiOptions api{.token = token_, .actor = "token/admin", .prices_file = options_.prices_file};

@@ -2,10 +2,11 @@
 
     torch_cpu.py [--quick]
 
-A step of a training on cores is matrix products, many small operators, what moves through memory, and all-reduces between the
-ranks. Each is measured as a training does it: the products of a gated transformer layer with their two gradients, by hidden
-size, tokens, precision and threads; an operator on one element; an addition and a normalisation of a tensor that no cache
-holds; gloo's all-reduce by size and number of ranks. One thread is timed in processor seconds, so that other work on the
+A step of a training on cores is matrix products, attention, what a layer does to every element beside them, many small
+operators, the optimizer, and all-reduces between the ranks. Each is measured as a training does it: the products of a gated
+transformer layer with their two gradients, by hidden size, tokens, precision and threads; attention with its backward pass, by
+sequence and size of a head; norms, rotary positions, additions and the gate with theirs, by elements; an operator on one
+element; an addition of tensors that no cache holds; AdamW on as many parameters; gloo's all-reduce by size and number of ranks. One thread is timed in processor seconds, so that other work on the
 machine costs the figure little; several threads, and ranks that wait for each other, by the clock, of which the fastest
 repeat counts. What ranks take from each other when all compute at once is measured by letting them.
 """
@@ -17,9 +18,12 @@ import subprocess
 import sys
 import time
 
-HIDDEN, TOKENS = (128, 256, 512, 1024), (256, 1024, 4096)
+HIDDEN, TOKENS = (64, 128, 256, 512, 1024), (256, 1024, 4096)
 QUICK_HIDDEN, QUICK_TOKENS = (128, 256, 512), (512, 2048)
 ALL_REDUCE_BYTES = (4, 1 << 16, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
+SEQUENCES, HEADS = (64, 128, 256, 512), (16, 32, 64, 128)
+QUICK_SEQUENCES, QUICK_HEADS = (64, 256), (32, 64)
+ELEMENTS, QUICK_ELEMENTS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22), (1 << 16, 1 << 19)  # tokens x hidden
 BUDGET_FLOPS = 3e9  # of one timed loop
 TOGETHER = (256, 1024)  # hidden and tokens of what all ranks compute at once
 
@@ -68,6 +72,85 @@ def matmul(torch, quick, cores):
         threads *= 2
     torch.set_num_threads(1)
     return points
+
+
+def fastest(work, repeats, least_s=0.02):
+    """Processor seconds of one call: the best repeat, each of so many calls that the clock is fine enough."""
+    work()
+    start = time.thread_time()
+    work()
+    loops = max(1, int(least_s / max(1e-6, time.thread_time() - start)))
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.thread_time()
+        for _ in range(loops):
+            work()
+        best = min(best, (time.thread_time() - start) / loops)
+    return best
+
+
+def attention(torch, quick):
+    """Seconds of each score, forward and backward: unfused, masked, fp32."""
+    points = []
+    for sequence in QUICK_SEQUENCES if quick else SEQUENCES:
+        mask = torch.full((sequence, sequence), float("-inf")).triu(1)
+        for head in QUICK_HEADS if quick else HEADS:
+            heads = max(1, (1 << 20) // sequence**2)
+            q, k, v = (torch.randn(heads, sequence, head, requires_grad=True) for _ in range(3))
+            dy = torch.randn(heads, sequence, head)
+
+            def work():
+                weights = (q @ k.transpose(-1, -2) / head**0.5 + mask).softmax(-1)
+                torch.autograd.grad(weights @ v, (q, k, v), dy)
+
+            points.append({"sequence": sequence, "head": head, "seconds": fastest(work, 2 if quick else 3) / (heads * sequence**2)})
+    return points
+
+
+def elementwise(torch, quick):
+    """Seconds of each token and hidden element, forward and backward, of what a gated layer does beside products and
+    attention: two norms, rotary positions of queries and keys, copies of values and outputs, two additions of the residual,
+    five of gradients, and a gate 8/3 as wide."""
+    points = []
+    hidden, heads = 256, 4
+    for elements in QUICK_ELEMENTS if quick else ELEMENTS:
+        tokens = elements // hidden
+        x, other, dy = (torch.randn(tokens, hidden) for _ in range(3))
+        x.requires_grad_()
+        weight = torch.ones(hidden, requires_grad=True)
+        cos, sin = torch.randn(tokens, hidden // heads // 2), torch.randn(tokens, hidden // heads // 2)
+        gate, up, dgate = (torch.randn(tokens, hidden * 8 // 3) for _ in range(3))
+        gate.requires_grad_(), up.requires_grad_()
+
+        def norm():
+            y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * weight
+            torch.autograd.grad(y, (x, weight), dy)
+
+        def rotate():
+            q = x.view(tokens, heads, -1).transpose(0, 1)
+            even, odd = q[..., 0::2], q[..., 1::2]
+            y = torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+            torch.autograd.grad(y, x, dy.view(heads, tokens, -1))
+
+        def copy():
+            torch.autograd.grad(x.view(tokens, heads, -1).transpose(0, 1).contiguous(), x, dy.view(heads, tokens, -1))
+
+        def multiply():
+            torch.autograd.grad(torch.nn.functional.silu(gate) * up, (gate, up), dgate)
+
+        repeats = 2 if quick else 3
+        seconds = sum(count * fastest(work, repeats) for count, work in (
+            (2, norm), (2, rotate), (2, copy), (1, multiply), (7, lambda: torch.add(other, dy))))
+        points.append({"elements": tokens * hidden, "seconds": seconds / (tokens * hidden)})
+    return points
+
+
+def optimizer(torch, quick):
+    """Seconds of each parameter in a step of AdamW, as PyTorch has it on a CPU: operator by operator."""
+    weight = torch.randn((1 if quick else 4) << 20, requires_grad=True)
+    weight.grad = torch.randn_like(weight)
+    adam = torch.optim.AdamW([weight], lr=1e-4)
+    return fastest(adam.step, 2 if quick else 3) / weight.numel()
 
 
 def operators(torch):
@@ -167,7 +250,9 @@ def main():
     cores = len(os.sched_getaffinity(0))
     out = {"framework": "torch " + torch.__version__.split("+")[0], "import_s": imported,
            "matmul": matmul(torch, options.quick, cores), "operator_s": operators(torch),
-           "memory_bytes_per_second": memory(torch, options.quick), "all_reduce": [], "together": []}
+           "memory_bytes_per_second": memory(torch, options.quick), "attention": attention(torch, options.quick),
+           "elementwise": elementwise(torch, options.quick), "optimizer_s": optimizer(torch, options.quick),
+           "all_reduce": [], "together": []}
     alone = layer_rate(torch, *TOGETHER, torch.float32, time.thread_time, 3)
     ranks = 2
     while ranks <= min(cores, 16):

@@ -195,7 +195,9 @@ def _wrap_torch():
     import torch.utils.checkpoint as recompute
     _note(recompute.CheckpointFunction, "backward", _note_recompute, static=True)
     _note(recompute, "_checkpoint_without_reentrant", _note_recompute)
-    _note(recompute, "_checkpoint_without_reentrant_generator", _note_recompute)
+    # Since some 2.x the generator only passes on to its _impl, which checkpoint() calls itself: one of them, or it counts twice.
+    generator = "_checkpoint_without_reentrant_generator"
+    _note(recompute, generator + "_impl" if hasattr(recompute, generator + "_impl") else generator, _note_recompute)
     _wrap(torch, "save", "checkpoint_s")
     if dist.is_available():
         for name in ("all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "broadcast", "reduce",

@@ -47,8 +47,14 @@ Result<Places> read_places(const std::string& path) {
                                    .predicted = {positive_at(*item, "compute_s"), positive_at(*item, "other_s"),
                                                  positive_at(*item, "exchange_s")},
                                    .step_s = positive_at(*item, "step_s"),
-                                   .predicted_bytes = positive_at(*item, "predicted_bytes"),
-                                   .bytes = positive_at(*item, "bytes")};
+                                   .predicted_bytes = {},
+                                   .bytes = positive_at(*item, "bytes"),
+                                   .shape = {positive_at(*item, "hidden"), positive_at(*item, "layers"),
+                                             positive_at(*item, "sequence"), positive_at(*item, "tokens")}};
+            // Of a file of before the two kinds of memory were told apart: all of it held.
+            const double all = positive_at(*item, "predicted_bytes");
+            const double transient = std::min(all, positive_at(*item, "transient_bytes"));
+            point.predicted_bytes = {all - transient, transient};
             if (point.run.empty() || !(point.step_s > 0) || !(point.predicted.sum() > 0))
                 return wrong(*item, "a run with step_s and compute_s");
             places[place.key].push_back(std::move(point));
@@ -68,8 +74,13 @@ Status write_places(const std::string& path, const Places& places) {
                           .set("other_s", p.predicted.other_s)
                           .set("exchange_s", p.predicted.exchange_s)
                           .set("step_s", p.step_s)
-                          .set("predicted_bytes", p.predicted_bytes)
-                          .set("bytes", p.bytes));
+                          .set("predicted_bytes", p.predicted_bytes.sum())
+                          .set("transient_bytes", p.predicted_bytes.transient)
+                          .set("bytes", p.bytes)
+                          .set("hidden", p.shape.hidden)
+                          .set("layers", p.shape.layers)
+                          .set("sequence", p.shape.sequence)
+                          .set("tokens", p.shape.tokens));
         all.set(place, std::move(list));
     }
     return write_user_file(path, all.dump() + "\n");

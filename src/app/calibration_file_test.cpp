@@ -20,8 +20,12 @@ protected:
     }
     void TearDown() override { ::unsetenv("XDG_DATA_HOME"); }
     static CalibrationPoint run(std::string name) {
-        return {
-            .run = std::move(name), .predicted = {1, 0.5, 0.25}, .step_s = 2, .predicted_bytes = 1e9, .bytes = 1.1e9};
+        return {.run = std::move(name),
+                .predicted = {1, 0.5, 0.25},
+                .step_s = 2,
+                .predicted_bytes = {8e8, 2e8},
+                .bytes = 1.1e9,
+                .shape = {256, 4, 128, 2048}};
     }
     std::string folder_;
 };
@@ -38,7 +42,22 @@ TEST_F(CalibrationFile, KeepsRunsByPlaceOnceEach) {
     ASSERT_EQ(here->size(), 1u);
     EXPECT_EQ(here->front().step_s, 3);
     EXPECT_EQ(here->front().predicted.exchange_s, 0.25);
+    EXPECT_EQ(here->front().predicted_bytes.held, 8e8);
+    EXPECT_EQ(here->front().predicted_bytes.transient, 2e8);
+    EXPECT_EQ(here->front().shape.values(), (std::array<double, 4>{256, 4, 128, 2048}));
     EXPECT_EQ(load_calibration("there")->front().step_s, 2);
+}
+
+TEST_F(CalibrationFile, ReadsWhatAnOlderOneWrote) {
+    std::filesystem::create_directories(folder_ + "/stoker");
+    ASSERT_TRUE(write_file_atomic(folder_ + "/stoker/calibration.json",
+                                  R"({"here": [{"run": "r-1", "compute_s": 1, "other_s": 0, "exchange_s": 0,
+                                      "step_s": 2, "predicted_bytes": 1e9, "bytes": 1.1e9}]})"));
+    const auto here = load_calibration("here");
+    ASSERT_TRUE(here);
+    EXPECT_EQ(here->front().predicted_bytes.held, 1e9);
+    EXPECT_EQ(here->front().predicted_bytes.transient, 0);
+    EXPECT_FALSE(here->front().shape.known());
 }
 
 TEST_F(CalibrationFile, ForgetsWhatIsNamedOrAll) {

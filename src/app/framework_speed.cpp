@@ -85,6 +85,51 @@ void each_of(const Node& node, std::string_view key, Each each) {
         if (item->is_mapping()) each(*item);
 }
 
+// A value that was measured at points of a plane.
+struct Measured {
+    double x = 0, y = 0, value = 0;
+};
+
+// The two of the values around `at`, ends repeated: what was not measured is taken as the nearest that was.
+std::pair<double, double> around(std::vector<double> values, double at) {
+    std::sort(values.begin(), values.end());
+    const auto above = std::lower_bound(values.begin(), values.end(), at);
+    if (above == values.end()) return {values.back(), values.back()};
+    if (above == values.begin() || *above == at) return {*above, *above};
+    return {*(above - 1), *above};
+}
+
+// Between the points of a grid in logarithms of all three; without a whole cell around it, by distance.
+double between(const std::vector<Measured>& points, double x, double y) {
+    if (points.empty()) return 0;
+    std::vector<double> xs, ys;
+    for (const Measured& each : points) xs.push_back(each.x), ys.push_back(each.y);
+    const auto [x0, x1] = around(xs, x);
+    const auto [y0, y1] = around(ys, y);
+    const auto share = [](double low, double high, double at) {
+        return high > low ? std::clamp(std::log(at / low) / std::log(high / low), 0.0, 1.0) : 0.0;
+    };
+    const double u = share(x0, x1, x), v = share(y0, y1, y);
+    double sum = 0, found = 0;
+    for (const auto& [cx, wx] : {std::pair(x0, 1 - u), std::pair(x1, u)})
+        for (const auto& [cy, wy] : {std::pair(y0, 1 - v), std::pair(y1, v)}) {
+            if (!(wx * wy > 0)) continue;
+            for (const Measured& each : points)
+                if (each.x == cx && each.y == cy) {
+                    sum += wx * wy * std::log(each.value), found += wx * wy;
+                    break;
+                }
+        }
+    if (found > 0.999) return std::exp(sum);
+    double weight = 0, total = 0;
+    for (const Measured& each : points) {
+        const double dx = std::log2(std::max(1.0, x) / each.x), dy = std::log2(std::max(1.0, y) / each.y);
+        const double w = 1 / std::pow(0.05 + dx * dx + dy * dy, 1.5);
+        weight += w, total += w * std::log(each.value);
+    }
+    return std::exp(total / weight);
+}
+
 }  // namespace
 
 Result<FrameworkSpeed> measure_framework(const std::string& python, bool quick, const std::string& day) {
@@ -129,7 +174,15 @@ Json framework_json(const FrameworkSpeed& speed) {
                           .set("ranks", t.ranks)
                           .set("share_of_alone", t.share_of_alone)
                           .set("resident_bytes", t.resident_bytes));
+    Json attention = Json::array(), elementwise = Json::array();
+    for (const AttentionCost& a : speed.attention)
+        attention.push(Json::object().set("sequence", a.sequence).set("head", a.head).set("seconds", a.seconds));
+    for (const ElementwiseCost& e : speed.elementwise)
+        elementwise.push(Json::object().set("elements", e.elements).set("seconds", e.seconds));
     return Json::object()
+        .set("attention", std::move(attention))
+        .set("elementwise", std::move(elementwise))
+        .set("optimizer_s", speed.optimizer_s)
         .set("framework", speed.framework)
         .set("python", speed.python)
         .set("measured", speed.measured)
@@ -145,6 +198,7 @@ Result<FrameworkSpeed> read_framework(const Node& node) {
     FrameworkSpeed speed{.framework = text_of(node, "framework"),
                          .python = text_of(node, "python"),
                          .measured = text_of(node, "measured"),
+                         .optimizer_s = number_of(node, "optimizer_s"),
                          .operator_s = number_of(node, "operator_s"),
                          .import_s = number_of(node, "import_s"),
                          .memory_bytes_per_second = number_of(node, "memory_bytes_per_second")};
@@ -159,6 +213,15 @@ Result<FrameworkSpeed> read_framework(const Node& node) {
         speed.together.push_back(
             {count_of(t, "ranks"), number_of(t, "share_of_alone"), number_of(t, "resident_bytes")});
     });
+    each_of(node, "attention", [&](const Node& a) {
+        speed.attention.push_back({count_of(a, "sequence"), count_of(a, "head"), number_of(a, "seconds")});
+    });
+    each_of(node, "elementwise", [&](const Node& e) {
+        speed.elementwise.push_back({number_of(e, "elements"), number_of(e, "seconds")});
+    });
+    std::erase_if(speed.attention,
+                  [](const AttentionCost& a) { return a.sequence < 1 || a.head < 1 || !(a.seconds > 0); });
+    std::erase_if(speed.elementwise, [](const ElementwiseCost& e) { return !(e.elements >= 1) || !(e.seconds > 0); });
     std::erase_if(speed.matmul, [](const MatmulRate& m) {
         return !(m.flops_per_second > 0) || m.hidden < 1 || m.tokens < 1 || m.threads < 1;
     });
@@ -171,27 +234,34 @@ Result<FrameworkSpeed> read_framework(const Node& node) {
 }
 
 RankRates rates_of_rank(const FrameworkSpeed& speed, const std::string& precision, int ranks, int threads,
-                        double hidden, double tokens) {
-    RankRates rates{.memory_bytes_per_second = speed.memory_bytes_per_second, .operator_s = speed.operator_s};
+                        const RankShape& shape) {
+    RankRates rates{.memory_bytes_per_second = speed.memory_bytes_per_second,
+                    .operator_s = speed.operator_s,
+                    .optimizer_s = speed.optimizer_s,
+                    .head = shape.head};
     // The most threads that were measured and are not more than there are: more of them are not trusted to be faster.
     int measured = 0;
     for (const MatmulRate& m : speed.matmul)
         if (m.precision == precision && m.threads <= std::max(1, threads)) measured = std::max(measured, m.threads);
-    // Between the shapes by their distance, in doublings.
-    double weight = 0, sum = 0;
-    for (const MatmulRate& m : speed.matmul) {
-        if (m.precision != precision || m.threads != measured) continue;
-        const double dh = std::log2(std::max(1.0, hidden) / m.hidden), dt = std::log2(std::max(1.0, tokens) / m.tokens);
-        const double w = 1 / std::pow(0.05 + dh * dh + dt * dt, 1.5);
-        weight += w, sum += w / m.flops_per_second;  // times are what adds up
-    }
-    if (weight > 0) rates.flops_per_second = weight / sum;
+    std::vector<Measured> points;
+    for (const MatmulRate& m : speed.matmul)
+        if (m.precision == precision && m.threads == measured)
+            points.push_back({static_cast<double>(m.hidden), static_cast<double>(m.tokens), m.flops_per_second});
+    rates.flops_per_second = between(points, std::max(1.0, shape.hidden), std::max(1.0, shape.tokens));
+    points.clear();
+    for (const AttentionCost& a : speed.attention)
+        points.push_back({static_cast<double>(a.sequence), static_cast<double>(a.head), a.seconds});
+    if (shape.sequence >= 1 && shape.head >= 1) rates.attention_s = between(points, shape.sequence, shape.head);
+    points.clear();
+    for (const ElementwiseCost& e : speed.elementwise) points.push_back({e.elements, 1, e.seconds});
+    rates.elementwise_s = between(points, std::max(1.0, shape.hidden * shape.tokens), 1);
     // What others leave is between the two numbers of ranks that were measured around it.
     double share = 1;
     for (const TogetherRate& t : speed.together)
         if (t.ranks <= ranks) share = t.share_of_alone;
     rates.flops_per_second *= share;
     rates.memory_bytes_per_second *= share;
+    for (double* seconds : {&rates.attention_s, &rates.elementwise_s, &rates.optimizer_s}) *seconds /= share;
     if (ranks < 2) return rates;
     double moved = 0, took = 0, smallest = 0;
     int nearest = 0;
@@ -236,6 +306,21 @@ void use_rates(const RankRates& rates, const FrameworkSpeed& speed, Catalog& cat
     if (rates.flops_per_second > 0) set("cpu_measured_matmul_fraction", 1);
     if (rates.memory_bytes_per_second > 0) set("memory_efficiency", 1);
     set("launch_us_cpu", 1e6 * rates.operator_s);
+    // The plan counts reads and writes of memory; what each costs in attention, beside it and in the optimizer was
+    // measured as seconds, so the counts become what gives these back.
+    const double memory = rates.memory_bytes_per_second;
+    if (rates.elementwise_s > 0 && memory > 0) {
+        const auto count = [&](const char* name) { return catalog.constant_or_die(name); };
+        // Of a layer with a gate 8/3 as wide as the probe's, in fp32.
+        const double elements = count("vector_hidden_passes") + count("vector_ffn_passes") * 3 * 8.0 / 3;
+        const double passes = rates.elementwise_s * memory / (4 * elements * (1 + count("vector_backward_factor")));
+        set("vector_pass_constant", passes);
+    }
+    if (rates.attention_s > 0 && memory > 0 && rates.flops_per_second > 0) {
+        const double products = 4 * rates.head / rates.flops_per_second;  // forward, of a score
+        set("attention_unfused_passes", std::max(0.1, (rates.attention_s / 3 - products) * memory / 4));
+    }
+    if (rates.optimizer_s > 0 && memory > 0) set("cpu_optimizer_bytes_adam", rates.optimizer_s * memory);
     set("loopback_gb_s", rates.loopback_bytes_per_second / 1e9);
     set("loopback_latency_us", 1e6 * rates.loopback_latency_s);
 }

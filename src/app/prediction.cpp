@@ -11,6 +11,7 @@
 #include "catalog/this_machine.h"
 #include "govern/usage.h"
 #include "io/machine.h"
+#include "plan/calibrated.h"
 
 namespace stoker {
 namespace {
@@ -73,13 +74,19 @@ PredictionSpec spec_from(const Candidate& candidate, const LocalTraining& local,
     const Prediction& p = candidate.prediction;
     PredictionSpec spec;
     StepParts parts = parts_of(p.seconds);
-    PublishedSpec published{.place = place, .memory_bytes = p.memory_bytes.mid};
+    MemoryParts memory = memory_parts_of(p.bytes, p.memory_bytes.mid);
+    PublishedSpec published{.place = place};
     if (const auto learnt = calibrations.find("this-machine"); learnt != calibrations.end()) {
         const Calibration& c = learnt->second;
-        parts = {parts.compute_s / c.factor[0], parts.other_s / c.factor[1], parts.exchange_s / c.factor[2]};
-        published.memory_bytes /= c.memory_factor;
+        const auto& factor = c.step.factor;
+        parts = {parts.compute_s / factor[0], parts.other_s / factor[1], parts.exchange_s / factor[2]};
+        memory = {memory.held / c.memory.factor[0], memory.transient / c.memory.factor[1]};
         published.calibrated_on = static_cast<std::int64_t>(c.points);
     }
+    published.memory_bytes = memory.sum(), published.transient_bytes = memory.transient;
+    const CaseShape shape = case_shape(workload, candidate.layout);
+    published.hidden = shape.hidden, published.layers = shape.layers;
+    published.sequence = shape.sequence, published.tokens = shape.tokens;
     published.compute_s = parts.compute_s, published.other_s = parts.other_s, published.exchange_s = parts.exchange_s;
     spec.published = std::move(published);
     spec.machine = "this-machine";
@@ -134,9 +141,15 @@ Result<LocalTraining> local_training(Session& session, const Workload& workload,
     if (const auto path = this_machine_path()) {
         if (const auto framework = load_framework(*path, machine)) {
             const LayoutSpec& layout = local.workload.layout;
+            const ModelSpec& model = local.workload.model;
+            const double sequence = local.workload.sequence();
             rates = rates_of_rank(*framework, std::string(to_string(local.workload.precision)), ranks,
-                                  std::max(1, static_cast<int>(needs.cpu_milli / 1000)), local.workload.model.hidden,
-                                  layout.micro_batch.value_or(1) * local.workload.sequence());
+                                  std::max(1, static_cast<int>(needs.cpu_milli / 1000)),
+                                  {.hidden = static_cast<double>(model.hidden),
+                                   .tokens = layout.micro_batch.value_or(1) * sequence,
+                                   .sequence = sequence,
+                                   .head = static_cast<double>(
+                                       model.head_dim > 0 ? model.head_dim : model.hidden / std::max(1, model.heads))});
             use_rates(rates, *framework, local.catalog);
         }
     }

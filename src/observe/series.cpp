@@ -1,3 +1,4 @@
+// Longer than 500 lines because writing, recovery, queries and tidying share the tiers and the names of files.
 #include "observe/series.h"
 
 #include <fcntl.h>
@@ -34,6 +35,7 @@ constexpr std::array<Tier, 3> kTiers{{{"1s", 1, 60, 3600, 300},
                                       {"1m", 60, 60, 86'400, 6 * 3600},
                                       {"1h", 3600, 24, 365 * std::int64_t{86'400}, 30 * std::int64_t{86'400}}}};
 constexpr std::size_t kMostFile = 64u << 20;
+constexpr const char* kKeptText = "/explanation.json";
 
 std::int64_t floor_to(std::int64_t value, std::int64_t step) {
     return value - ((value % step) + step) % step;
@@ -72,6 +74,14 @@ std::vector<SeriesFile> series_files(const std::string& folder) {
         return std::tie(a.tier, a.start_s) < std::tie(b.tier, b.start_s);
     });
     return files;
+}
+
+// The folder of a run of which no series is left, with the text beside them.
+void drop_empty(const std::string& folder) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored) || !series_files(folder).empty()) return;
+    fs::remove(folder + kKeptText, ignored);
+    ::rmdir(folder.c_str());  // refused while anything is in it
 }
 
 std::string content_of(const std::string& path) {
@@ -440,6 +450,30 @@ Result<std::vector<RankSeries>> SeriesStore::query(const SeriesQuery& query) {
     return all;
 }
 
+Status SeriesStore::keep_text(const std::string& run, const std::string& text) {
+    if (!is_run_name(run)) return Error(ErrorKind::invalid, "not the name of a run: " + run);
+    if (text.size() > kMostKeptText)
+        return Error(ErrorKind::invalid, "more than " + std::to_string(kMostKeptText) + " bytes to keep of " + run);
+    const std::string folder = folder_ + "/" + run;
+    if (series_files(folder).empty()) return Error(ErrorKind::not_found, "there are no series of " + run);
+    return write_file_atomic(folder + kKeptText, text);
+}
+
+Result<std::string> SeriesStore::kept_text(const std::string& run) const {
+    if (!is_run_name(run)) return Error(ErrorKind::invalid, "not the name of a run: " + run);
+    return read_file(folder_ + "/" + run + kKeptText, kMostKeptText);
+}
+
+std::vector<std::string> SeriesStore::recent() const {
+    std::vector<std::string> runs;
+    std::error_code code;
+    for (fs::directory_iterator it(folder_, code), end; !code && it != end; it.increment(code)) {
+        const auto files = series_files(it->path().string());
+        if (!files.empty() && files.front().tier == 0) runs.push_back(it->path().filename().string());
+    }
+    return runs;
+}
+
 void SeriesStore::tidy(std::int64_t now_s) {
     struct Old {
         SeriesFile file;
@@ -461,8 +495,7 @@ void SeriesStore::tidy(std::int64_t now_s) {
             total += bytes;
             kept.push_back({std::move(file), bytes});
         }
-        std::error_code ignored;
-        if (it->is_directory(ignored)) ::rmdir(it->path().c_str());  // refused while anything is in it
+        drop_empty(it->path().string());
     }
     if (total <= shared_->options.max_bytes) return;
     std::sort(kept.begin(), kept.end(), [](const Old& a, const Old& b) {
@@ -471,7 +504,9 @@ void SeriesStore::tidy(std::int64_t now_s) {
     for (const Old& old : kept) {
         if (total <= shared_->options.max_bytes) break;
         std::error_code ignored;
-        if (fs::remove(old.file.path, ignored)) total -= old.bytes;
+        if (!fs::remove(old.file.path, ignored)) continue;
+        total -= old.bytes;
+        drop_empty(fs::path(old.file.path).parent_path().string());
     }
 }
 

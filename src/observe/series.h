@@ -4,11 +4,13 @@
 //
 //     FOLDER/r-7/1s-1700000000.blk     blocks of 60 s of all ranks and metrics, a new file every 5 min
 //     FOLDER/r-7/1m-...  1h-...        blocks of 60 min, of 24 h
+//     FOLDER/r-7/explanation.json      what was judged from them when the run ended; goes with the last of them
 //
 // A block is a frame with a length and checksums (series_block.h). Files are only appended to; a block that was cut
 // by a crash is cut off when the run is written again, and passed over by readers. After a crash the coarser points
 // that were not on disk are made again from the finer ones; what is lost is the last minute.
-// Means of minutes and hours are kept to 9 significant bits (0.2 %), seconds and the smallest and largest to 7 (0.8 %).
+// Means of minutes and hours are kept to 9 significant bits (0.2 %), seconds and the smallest and largest to 7 (0.8 %),
+// or to the deviation from point to point of the same block where that is more.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +45,8 @@ struct SeriesQuery {
     std::size_t max_points = 500;       // of each series
 };
 
+inline constexpr std::size_t kMostKeptText = 64 << 10;
+
 struct SeriesOptions {
     std::int64_t max_bytes = std::int64_t{2} << 30;  // of all runs; the finest and oldest goes first
     std::size_t max_columns = 32'768;                // ranks x metrics of a run
@@ -73,6 +77,12 @@ public:
     // The finest points there are for the whole of the time that was asked for; several are put together where there
     // are more than max_points. By rank, then metric. Empty when nothing is known.
     Result<std::vector<RankSeries>> query(const SeriesQuery& query);
+    // A text beside the series of a run, for as long as there are any; over kMostKeptText: invalid. A run without
+    // series on disk: not_found, and nothing is kept.
+    Status keep_text(const std::string& run, const std::string& text);
+    Result<std::string> kept_text(const std::string& run) const;
+    // Runs with seconds on disk, whose end was lately.
+    std::vector<std::string> recent() const;
     // Removes what is older than its resolution is kept, and then whatever is over max_bytes.
     void tidy(std::int64_t now_s);
     SeriesStats stats() const;

@@ -1,15 +1,29 @@
+// Longer than 500 lines because writing and reading of each part of a block stand side by side.
 #include "observe/series_block.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 namespace stoker {
 namespace {
 
-constexpr std::string_view kMagic = "SKB1";
+// SKB1, of before units followed the scatter and ranks shared what is equal, is read as well.
+constexpr std::string_view kMagic = "SKB2", kOlder = "SKB1";
+// Names that take a byte in a block. Only appended to: their places are in the files.
+constexpr std::string_view kKnown[] = {
+    "step_s",       "compute_s",  "wait_s",         "allreduce_s",   "checkpoint_s",  "tokens_per_s", "samples_per_s",
+    "cpu",          "cpu_system", "run_wait",       "switches",      "preempted",     "minor_faults", "major_faults",
+    "rss",          "peak_rss",   "swap",           "memory_used",   "memory_limit",  "limit_hits",   "disk_read",
+    "disk_write",   "read_calls", "call_read",      "throttled",     "cpu_limit",     "net_received", "net_sent",
+    "net_loopback", "processes",  "threads",        "blocked",       "stopped",       "cpus_allowed", "first_cpu",
+    "foreign_cpu",  "steal",      "machine_cpus",   "disk_free",     "tokens",        "param_bits",   "recomputed",
+    "compiled",     "loss",       "loader_workers", "autocast_bits", "torch_threads", "cpu_s",        "peak_rss_bytes"};
 constexpr std::size_t kMostBody = 16u << 20, kMostPoints = 4096, kMostMetric = 200;
+constexpr std::uint64_t kMostRank = 1 << 20;
+constexpr std::size_t kMostCells = 1 << 23;  // of a block that is read: four times what a writer may put into one
 
 template <class Number>
 void put_fixed(std::string& out, Number value) {
@@ -159,29 +173,98 @@ std::uint32_t fnv1a(std::string_view data) {
 }
 
 // What the next value is guessed to be: values of measurements scatter around something that moves slowly, and the
-// distance from that takes fewer bits than the distance from the last one.
+// distance from that takes fewer bits than the distance from the last one. One that is far away is a spike, after which
+// the guess stays where it was; the second in a row is a new level.
+constexpr std::int64_t kSpike = 64;
+
 struct Guess {
+    bool knows_spikes = true;
     std::int64_t scaled = 0;
-    bool any = false;
+    bool any = false, spike = false;
     std::int64_t value() const { return scaled >> 4; }
     void see(std::int64_t code) {
-        scaled = any ? scaled + (code * 16 - scaled) / 4 : code * 16;
+        const bool far = knows_spikes && any && std::abs(code - value()) > kSpike;
+        if (far && !spike) {
+            spike = true;
+            return;
+        }
+        scaled = any && !far ? scaled + (code * 16 - scaled) / 4 : code * 16;
         any = true;
+        spike = false;
     }
 };
 
-// In units of so many codes: the mean of a second, where one measurement is as good as the next, and how far smallest
-// and largest are away.
+// In units of so many codes, at least: the mean of a second, where one measurement is as good as the next, and how far
+// smallest and largest are away. A column that scatters more than that is told in units of its own scatter: what is
+// finer says nothing, and would take most of the room.
 constexpr std::int64_t kSecondUnit = 4, kRangeUnit = 4, kMostCode = 1 << 17;
+constexpr unsigned kMostDoubled = 15;
 
 std::int64_t in_units(std::int64_t code, std::int64_t unit) {
     return (code >= 0 ? code + unit / 2 : code - unit / 2) / unit;
 }
 
+// How often `unit` may be doubled until it is the deviation of the codes from one to the next, half of which is noise
+// of each. By the median, so that a spike is no scatter: it is kept as exactly as the others are.
+unsigned doubled_for(const std::vector<std::int64_t>& codes, std::int64_t unit) {
+    if (codes.size() < 4) return 0;
+    std::vector<std::int64_t> steps;
+    for (std::size_t i = 1; i < codes.size(); ++i) steps.push_back(std::abs(codes[i] - codes[i - 1]));
+    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+    std::nth_element(steps.begin(), middle, steps.end());
+    // 1.48: of a median to a deviation; the root of two: of a difference to one of its sides.
+    const double deviation = 1.48 / std::sqrt(2.0) * static_cast<double>(*middle);
+    unsigned doubled = 0;
+    while (doubled < kMostDoubled && static_cast<double>(unit << (doubled + 1)) <= deviation) ++doubled;
+    return doubled;
+}
+
+// Distances from what is guessed, each a stream in a unit of its own.
+void put_scattered(BitWriter& out, const std::vector<std::int64_t>& codes, std::int64_t unit, bool first_apart) {
+    const unsigned doubled = doubled_for(codes, unit);
+    out.put(doubled, 4);
+    std::vector<std::int64_t> distances;
+    Guess guess;
+    for (const std::int64_t code : codes) {
+        const std::int64_t value = in_units(code, unit << doubled);
+        distances.push_back(value - guess.value());
+        guess.see(value);
+    }
+    if (first_apart) {  // it is far from 0, which is guessed for it
+        const std::int64_t level = distances.empty() ? 0 : distances.front();
+        out.put(level == 0 ? 0 : 1, 1);
+        if (level != 0) out.put(zigzag(level), 20);
+        if (!distances.empty()) distances.erase(distances.begin());
+    }
+    put_stream(out, distances);
+}
+
+std::int64_t bounded_code(std::int64_t code) {
+    return std::clamp(code, -kMostCode, kMostCode);
+}
+
+// Into codes.
+void get_scattered(BitReader& in, std::vector<std::int64_t>& codes, std::int64_t unit, bool first_apart, bool older) {
+    if (!older) unit <<= in.get(4);
+    std::size_t from = 0;
+    if (first_apart) {
+        const std::int64_t level = in.bit() ? unzigzag(in.get(20)) : 0;
+        if (!codes.empty()) codes.front() = level;
+        from = 1;
+    }
+    std::vector<std::int64_t> rest(codes.size() > from ? codes.size() - from : 0);
+    get_stream(in, rest);
+    std::copy(rest.begin(), rest.end(), codes.begin() + static_cast<std::ptrdiff_t>(codes.size() - rest.size()));
+    Guess guess{.knows_spikes = !older};
+    for (std::int64_t& code : codes) {
+        const std::int64_t value = bounded_code(guess.value() + bounded_code(code));
+        guess.see(value);
+        code = value * unit;
+    }
+}
+
 std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t points, bool with_range) {
     std::vector<std::int64_t> counts, means, highs, lows;
-    const std::int64_t unit = with_range ? 1 : kSecondUnit;
-    Guess guess, high, low;
     std::int64_t last = 0, first = 0;
     for (std::size_t i = 0; i < points; ++i) {
         const SeriesCell cell = i < cells.size() ? cells[i] : SeriesCell{};
@@ -189,34 +272,25 @@ std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t point
         counts.push_back(static_cast<std::int64_t>(cell.count) - last);
         last = cell.count;
         if (cell.count == 0) continue;
-        const std::int64_t code = series_code(cell.mean), mean = in_units(code, unit);
-        means.push_back(mean - guess.value());
-        guess.see(mean);
-        const std::int64_t above = in_units(series_code(cell.max) - code, kRangeUnit);
-        const std::int64_t below = in_units(series_code(cell.min) - code, kRangeUnit);
-        highs.push_back(above - high.value());
-        lows.push_back(below - low.value());
-        high.see(above);
-        low.see(below);
+        const std::int64_t code = series_code(cell.mean);
+        means.push_back(code);
+        highs.push_back(series_code(cell.max) - code);
+        lows.push_back(series_code(cell.min) - code);
     }
     BitWriter out;
     out.put(first > 126 ? 127 : static_cast<std::uint64_t>(first), 7);
     if (first > 126) out.put(static_cast<std::uint64_t>(first), 32);
     put_stream(out, counts);
-    // The first mean is far from 0, which is guessed for it.
-    const std::int64_t level = means.empty() ? 0 : means.front();
-    out.put(level == 0 ? 0 : 1, 1);
-    if (level != 0) out.put(zigzag(level), 20);
-    if (!means.empty()) means.erase(means.begin());
-    put_stream(out, means);
+    put_scattered(out, means, with_range ? 1 : kSecondUnit, true);
     if (with_range) {
-        put_stream(out, highs);
-        put_stream(out, lows);
+        put_scattered(out, highs, kRangeUnit, false);
+        put_scattered(out, lows, kRangeUnit, false);
     }
     return out.text();
 }
 
-bool decode_cells(std::string_view bytes, std::size_t points, bool with_range, std::vector<SeriesCell>& cells) {
+bool decode_cells(std::string_view bytes, std::size_t points, bool with_range, bool older,
+                  std::vector<SeriesCell>& cells) {
     cells.assign(points, {});
     BitReader in(bytes);
     auto last = static_cast<std::int64_t>(in.get(7));
@@ -230,35 +304,154 @@ bool decode_cells(std::string_view bytes, std::size_t points, bool with_range, s
         cells[i].count = static_cast<std::uint32_t>(last);
         measured += last != 0 ? 1 : 0;
     }
-    const auto bounded = [](std::int64_t code) { return std::clamp(code, -kMostCode, kMostCode); };
-    const auto value = [&](std::int64_t code) { return series_value(static_cast<std::int32_t>(bounded(code))); };
-    const std::int64_t unit = with_range ? 1 : kSecondUnit;
-    const std::int64_t level = in.bit() ? unzigzag(in.get(20)) : 0;
-    std::vector<std::int64_t> means(measured == 0 ? 0 : measured - 1);
-    get_stream(in, means);
-    if (measured != 0) means.insert(means.begin(), level);
-    Guess guess;
+    const auto value = [](std::int64_t code) { return series_value(static_cast<std::int32_t>(bounded_code(code))); };
+    std::vector<std::int64_t> means(measured);
+    get_scattered(in, means, with_range ? 1 : kSecondUnit, true, older);
     std::size_t at = 0;
-    for (SeriesCell& cell : cells) {
-        if (cell.count == 0) continue;
-        std::int64_t& mean = means[at++];
-        mean = bounded(guess.value() + bounded(mean));
-        guess.see(mean);
-        cell.min = cell.mean = cell.max = value(mean * unit);
-    }
+    for (SeriesCell& cell : cells)
+        if (cell.count != 0) cell.min = cell.mean = cell.max = value(means[at++]);
     if (!with_range) return in.good;
     numbers.resize(measured);
     for (const bool high : {true, false}) {
-        get_stream(in, numbers);
+        get_scattered(in, numbers, kRangeUnit, false, older);
         at = 0;
-        Guess range;
         for (SeriesCell& cell : cells) {
             if (cell.count == 0) continue;
-            const std::int64_t away = bounded(range.value() + bounded(numbers[at]));
-            range.see(away);
-            (high ? cell.max : cell.min) = value(means[at] + away * kRangeUnit);
+            // In coarse units the mean may come out beyond the largest.
+            const float range = value(means[at] + numbers[at]);
+            if (high)
+                cell.max = std::max(cell.mean, range);
+            else
+                cell.min = std::min(cell.mean, range);
             ++at;
         }
+    }
+    return in.good;
+}
+
+// --- columns: each cell of a block once, and of each metric its ranks in runs ---------------------------------------
+
+void put_name(std::string& out, std::string_view name) {
+    const auto known = std::find(std::begin(kKnown), std::end(kKnown), name);
+    if (known != std::end(kKnown)) {
+        put_varint(out, 0);
+        put_varint(out, static_cast<std::uint64_t>(known - std::begin(kKnown)));
+        return;
+    }
+    put_varint(out, name.size());
+    out += name;
+}
+
+std::string_view get_name(ByteReader& in) {
+    const std::uint64_t size = in.varint();
+    if (size != 0) return in.bytes(size);
+    const std::uint64_t known = in.varint();
+    if (known >= std::size(kKnown)) in.good = false;
+    return in.good ? kKnown[known] : std::string_view();
+}
+
+// Ranks that follow each other, with the same cells or with cells that follow each other.
+struct ColumnRun {
+    std::uint64_t first = 0, count = 0, cells = 0;
+    bool same = false;
+};
+
+std::vector<ColumnRun> runs_of_ranks(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& rank_cells) {
+    std::vector<ColumnRun> runs;
+    for (const auto& [rank, cells] : rank_cells) {
+        if (!runs.empty()) {
+            ColumnRun& last = runs.back();
+            const bool next = rank == last.first + last.count;
+            if (next && cells == last.cells && (last.same || last.count == 1)) {
+                last.same = true, ++last.count;
+                continue;
+            }
+            if (next && !last.same && cells == last.cells + last.count) {
+                ++last.count;
+                continue;
+            }
+        }
+        runs.push_back({.first = rank, .count = 1, .cells = cells});
+    }
+    return runs;
+}
+
+std::string encode_columns(const SeriesBlock& block) {
+    std::map<std::string_view, std::vector<std::pair<std::uint64_t, const SeriesColumn*>>> metrics;
+    for (const SeriesColumn& column : block.columns)
+        metrics[column.metric].emplace_back(static_cast<std::uint64_t>(column.rank), &column);
+    std::vector<std::string> cells;
+    std::map<std::string, std::uint64_t> index;
+    std::string runs;
+    for (auto& [name, columns] : metrics) {
+        std::sort(columns.begin(), columns.end());
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> rank_cells;
+        for (const auto& [rank, column] : columns) {
+            std::string encoded = encode_cells(column->cells, block.points, block.seconds > 1);
+            const auto [found, fresh] = index.emplace(encoded, cells.size());
+            if (fresh) cells.push_back(std::move(encoded));
+            rank_cells.emplace_back(rank, found->second);
+        }
+        put_name(runs, name);
+        const auto of_metric = runs_of_ranks(rank_cells);
+        put_varint(runs, of_metric.size());
+        for (const ColumnRun& run : of_metric) {
+            put_varint(runs, run.first);
+            put_varint(runs, run.count << 1 | (run.same ? 1 : 0));
+            put_varint(runs, run.cells);
+        }
+    }
+    std::string plain;
+    put_varint(plain, cells.size());
+    for (const std::string& each : cells) put_varint(plain, each.size());
+    for (const std::string& each : cells) plain += each;
+    put_varint(plain, metrics.size());
+    return plain + runs;
+}
+
+using Wanted = std::function<bool(int rank, std::string_view metric)>;
+
+bool decode_columns(ByteReader in, const Wanted& wanted, SeriesBlock& block) {
+    std::vector<std::uint64_t> sizes;
+    for (std::uint64_t left = in.varint(); left > 0 && in.good; --left) sizes.push_back(in.varint());
+    std::vector<std::string_view> cells;
+    for (const std::uint64_t size : sizes) cells.push_back(in.bytes(size));
+    for (std::uint64_t left = in.varint(); left > 0 && in.good; --left) {
+        const std::string_view metric = get_name(in);
+        if (metric.size() > kMostMetric) return false;
+        for (std::uint64_t runs = in.varint(); runs > 0 && in.good; --runs) {
+            const std::uint64_t first = in.varint(), packed = in.varint(), from = in.varint();
+            const std::uint64_t count = packed >> 1;
+            const bool same = (packed & 1) != 0;
+            if (first > kMostRank || count > kMostRank || from >= cells.size() ||
+                count > (same ? kMostRank : cells.size() - from))
+                return false;
+            for (std::uint64_t i = 0; i < count; ++i) {
+                const int rank = static_cast<int>(first + i);
+                if (wanted && !wanted(rank, metric)) continue;
+                if ((block.columns.size() + 1) * std::max<std::size_t>(1, block.points) > kMostCells) return false;
+                SeriesColumn column{.rank = rank, .metric = std::string(metric), .cells = {}};
+                if (!decode_cells(cells[same ? from : from + i], block.points, block.seconds > 1, false, column.cells))
+                    return false;
+                block.columns.push_back(std::move(column));
+            }
+        }
+    }
+    return in.good;
+}
+
+bool decode_older_columns(ByteReader in, const Wanted& wanted, SeriesBlock& block) {
+    std::vector<std::string_view> metrics;
+    for (std::uint64_t left = in.varint(); left > 0 && in.good; --left) metrics.push_back(in.bytes(in.varint()));
+    for (std::uint64_t left = in.varint(); left > 0 && in.good; --left) {
+        const std::uint64_t rank = in.varint(), metric = in.varint();
+        const std::string_view cells = in.bytes(in.varint());
+        if (!in.good || metric >= metrics.size() || metrics[metric].size() > kMostMetric || rank > INT32_MAX)
+            return false;
+        if (wanted && !wanted(static_cast<int>(rank), metrics[metric])) continue;
+        SeriesColumn column{.rank = static_cast<int>(rank), .metric = std::string(metrics[metric]), .cells = {}};
+        if (!decode_cells(cells, block.points, block.seconds > 1, true, column.cells)) return false;
+        block.columns.push_back(std::move(column));
     }
     return in.good;
 }
@@ -291,24 +484,7 @@ float series_value(std::int32_t code) {
 }
 
 std::string encode_block(const SeriesBlock& block) {
-    std::string plain;
-    std::map<std::string_view, std::size_t> metrics;
-    for (const SeriesColumn& column : block.columns) metrics.emplace(column.metric, 0);
-    put_varint(plain, metrics.size());
-    std::size_t index = 0;
-    for (auto& [name, at] : metrics) {
-        at = index++;
-        put_varint(plain, name.size());
-        plain += name;
-    }
-    put_varint(plain, block.columns.size());
-    for (const SeriesColumn& column : block.columns) {
-        const std::string cells = encode_cells(column.cells, block.points, block.seconds > 1);
-        put_varint(plain, static_cast<std::uint64_t>(column.rank));
-        put_varint(plain, metrics.at(column.metric));
-        put_varint(plain, cells.size());
-        plain += cells;
-    }
+    const std::string plain = encode_columns(block);
     std::string body;
     put_fixed(body, fnv1a(plain));
     body += plain;
@@ -322,7 +498,7 @@ std::string encode_block(const SeriesBlock& block) {
 }
 
 std::optional<BlockHead> read_block_head(std::string_view data) {
-    if (data.size() < BlockHead::kBytes || !data.starts_with(kMagic)) return std::nullopt;
+    if (data.size() < BlockHead::kBytes || !(data.starts_with(kMagic) || data.starts_with(kOlder))) return std::nullopt;
     if (get_fixed(data, 24, 4) != fnv1a(data.substr(0, 24))) return std::nullopt;
     BlockHead head{.start_s = static_cast<std::int64_t>(get_fixed(data, 8, 8)),
                    .seconds = static_cast<std::int64_t>(get_fixed(data, 16, 4)),
@@ -343,20 +519,9 @@ std::optional<SeriesBlock> decode_block(std::string_view data,
     const std::string_view plain = data.substr(BlockHead::kBytes + 4, head->body_bytes - 4);
     if (get_fixed(data, BlockHead::kBytes, 4) != fnv1a(plain)) return std::nullopt;
     SeriesBlock block{.start_s = head->start_s, .seconds = head->seconds, .points = head->points, .columns = {}};
-    ByteReader in{plain};
-    std::vector<std::string_view> metrics;
-    for (std::uint64_t left = in.varint(); left > 0 && in.good; --left) metrics.push_back(in.bytes(in.varint()));
-    for (std::uint64_t left = in.varint(); left > 0 && in.good; --left) {
-        const std::uint64_t rank = in.varint(), metric = in.varint();
-        const std::string_view cells = in.bytes(in.varint());
-        if (!in.good || metric >= metrics.size() || metrics[metric].size() > kMostMetric || rank > INT32_MAX)
-            return std::nullopt;
-        if (wanted && !wanted(static_cast<int>(rank), metrics[metric])) continue;
-        SeriesColumn column{.rank = static_cast<int>(rank), .metric = std::string(metrics[metric]), .cells = {}};
-        if (!decode_cells(cells, head->points, head->seconds > 1, column.cells)) return std::nullopt;
-        block.columns.push_back(std::move(column));
-    }
-    if (!in.good) return std::nullopt;
+    const bool read = data.starts_with(kOlder) ? decode_older_columns({plain}, wanted, block)
+                                               : decode_columns({plain}, wanted, block);
+    if (!read) return std::nullopt;
     return block;
 }
 

@@ -36,7 +36,8 @@ struct BlockHead {
     static constexpr std::size_t kBytes = 28;
 };
 
-// Cells of one second are written with their mean alone.
+// Cells of one second are written with their mean alone. What scatters from point to point is kept to its own scatter,
+// what does not to the precision below.
 std::string encode_block(const SeriesBlock& block);
 // Nothing: these bytes do not begin with a block, or with less than the whole of one.
 std::optional<BlockHead> read_block_head(std::string_view data);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "observe/series_block.h"
 
@@ -77,6 +78,103 @@ TEST(SeriesBlock, ComesBackAsWritten) {
         EXPECT_FALSE(decode_block(bad)) << i;
         EXPECT_FALSE(decode_block(std::string_view(bytes).substr(0, i)));
     }
+}
+
+// What scatters is kept to its scatter, which costs few bits; what does not, and what sticks out, exactly enough to
+// see.
+TEST(SeriesBlock, NoiseIsRoundedToItsScatterAndSpikesAreNot) {
+    std::mt19937 random(5);
+    std::normal_distribution<double> noise(0, 0.05);
+    SeriesBlock block{.start_s = 0, .seconds = 1, .points = 60, .columns = {}};
+    SeriesColumn noisy{.rank = 0, .metric = "step_s", .cells = {}}, still{.rank = 0, .metric = "rss", .cells = {}};
+    for (int i = 0; i < 60; ++i) {
+        const float value = i == 30 ? 3.F : static_cast<float>(std::exp(noise(random)));
+        noisy.cells.push_back({value, value, value, 1});
+        const float slow = i < 40 ? 1000.F : 1010.F;
+        still.cells.push_back({slow, slow, slow, 1});
+    }
+    block.columns = {noisy, still};
+    const auto read = decode_block(encode_block(block));
+    ASSERT_TRUE(read);
+    ASSERT_EQ(read->columns.size(), 2u);
+    double sum = 0, off = 0;
+    for (std::size_t i = 0; i < 60; ++i) {
+        const SeriesCell &was = noisy.cells[i], &is = read->columns[1].cells[i];
+        EXPECT_NEAR(is.mean, was.mean, (i == 30 ? 0.15 : 0.045)) << i;
+        off += is.mean - was.mean, sum += was.mean;
+        EXPECT_NEAR(read->columns[0].cells[i].mean, still.cells[i].mean, 4.1) << i;
+    }
+    EXPECT_LT(std::abs(off / sum), 0.006) << "the mean of a minute stays";
+    EXPECT_LT(encode_block({.start_s = 0, .seconds = 1, .points = 60, .columns = {noisy}}).size(), 100u);
+}
+
+TEST(SeriesBlock, RanksThatAreEqualTakeNextToNothing) {
+    SeriesBlock block{.start_s = 0, .seconds = 60, .points = 60, .columns = {}};
+    const auto add = [&](int rank, std::string metric, float value) {
+        block.columns.push_back({rank, std::move(metric), std::vector<SeriesCell>(60, {value, value, value, 60})});
+    };
+    for (int rank = 0; rank < 8; ++rank)
+        for (const char* metric : {"swap", "threads", "limit_hits", "processes", "a name of one's own"})
+            add(rank, metric, metric[0] == 't' ? 9.F : 0.F);
+    add(11, "swap", 4);
+    const std::string bytes = encode_block(block);
+    EXPECT_LT(bytes.size(), 120u);
+    const auto read = decode_block(bytes);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->columns.size(), 41u);
+    for (const SeriesColumn& column : read->columns) {
+        const float expected = column.rank == 11 ? 4.F : column.metric == "threads" ? 9.F : 0.F;
+        EXPECT_EQ(column.cells.at(59).max, expected) << column.metric << column.rank;
+    }
+    const auto one =
+        decode_block(bytes, [](int rank, std::string_view metric) { return rank == 5 && metric == "threads"; });
+    ASSERT_TRUE(one);
+    ASSERT_EQ(one->columns.size(), 1u);
+    EXPECT_EQ(one->columns[0].rank, 5);
+}
+
+// Written before units followed the scatter.
+TEST(SeriesBlock, WhatAnOlderOneWroteIsRead) {
+    const std::string hex =
+        "534b423130000000000a5465000000003c000000040000008350095ec19e762b02036f776e06737465705f730200010f0701de0cc00fdf"
+        "0c18b0cff403060003000a811f00200e00c003fc0f";
+    std::string bytes;
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+        bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    const auto read = decode_block(bytes);
+    ASSERT_TRUE(read);
+    ASSERT_EQ(read->columns.size(), 2u);
+    EXPECT_EQ(read->columns[0].metric, "step_s");
+    EXPECT_EQ(read->columns[0].cells[1].count, 8u);
+    EXPECT_EQ(read->columns[0].cells[1].mean, 0.5F);
+    EXPECT_EQ(read->columns[0].cells[1].max, 2.F);
+    EXPECT_EQ(read->columns[0].cells[2].count, 0u);
+    EXPECT_EQ(read->columns[1].rank, 3);
+    EXPECT_EQ(read->columns[1].cells[3].mean, 4.F);
+}
+
+// Whatever the bytes say, reading them ends and takes no more than a block may.
+TEST(SeriesBlock, BytesThatLieAreRefused) {
+    SeriesBlock block{.start_s = 0, .seconds = 1, .points = 3, .columns = {}};
+    block.columns.push_back({0, "cpu", {{1, 1, 1, 1}, {2, 2, 2, 1}, {3, 3, 3, 1}}});
+    block.columns.push_back({1, "cpu", {{1, 1, 1, 1}, {2, 2, 2, 1}, {3, 3, 3, 1}}});
+    const std::string good = encode_block(block);
+    ASSERT_TRUE(decode_block(good));
+    const auto sealed = [](std::string bytes) {  // with a checksum that fits
+        std::uint32_t hash = 2166136261u;
+        for (std::size_t i = BlockHead::kBytes + 4; i < bytes.size(); ++i)
+            hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 16777619u;
+        for (std::size_t i = 0; i < 4; ++i) bytes[BlockHead::kBytes + i] = static_cast<char>(hash >> (8 * i) & 0xff);
+        return bytes;
+    };
+    for (std::size_t at = BlockHead::kBytes + 4; at < good.size(); ++at)
+        for (int value = 0; value < 256; ++value) {
+            std::string bytes = good;
+            bytes[at] = static_cast<char>(value);
+            const auto read = decode_block(sealed(bytes));
+            EXPECT_LE(read ? read->columns.size() : 0, std::size_t{1} << 22);
+        }
+    EXPECT_FALSE(decode_block(good.substr(0, good.size() - 1)));
 }
 
 TEST_F(SeriesTest, SpikesStayVisibleHoweverCoarse) {
@@ -175,7 +273,7 @@ TEST_F(SeriesTest, DamageInTheMiddleCostsWhatIsBehindItInThatFile) {
         for (int i = 0; i < 600; ++i) store->add("r-1", 0, "step_s", kDay + i, 2);
     }
     const std::string file = files("1s").front();
-    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(45).write("XXXX", 4);
+    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(36).write("XXXX", 4);
     auto store = open();
     std::size_t most = 0;
     for (const auto& series : get(*store, kDay, kDay + 600, 1000)) most = series.points.size();

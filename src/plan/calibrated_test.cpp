@@ -16,6 +16,7 @@ Point point() {
     p.prediction.step_s = {1.2, 1.5, 2};
     p.prediction.memory_bytes = {1e9, 2e9, 3e9};
     p.prediction.bytes[static_cast<std::size_t>(MemoryTerm::framework)] = 5e8;
+    p.prediction.bytes[static_cast<std::size_t>(MemoryTerm::activations)] = 2e8;
     p.prediction.mfu = 0.6, p.prediction.tokens_per_s = 300;
     return p;
 }
@@ -23,8 +24,9 @@ Point point() {
 TEST(Calibrated, FollowsTheFactorsOfItsOwnPlaceOnly) {
     const Workload workload;
     const Catalog catalog;
-    Calibration learnt{.points = 5, .factor = {2, 1, 3}, .spread = 0.05, .freedom = 5};
-    learnt.memory_factor = 1.1, learnt.memory_spread = 0.05;
+    Calibration learnt{.points = 5};
+    learnt.step = {.factor = {2, 1, 3}, .covariance = {}, .spread = 0.05, .freedom = 5};
+    learnt.memory = {.factor = {1.1, 2}, .covariance = {}, .spread = 0.05, .freedom = 5};
     const PlanOptions options{.calibrations = {{"this-machine", learnt}}};
     const Context context{.workload = workload, .catalog = catalog, .options = options};
 
@@ -46,8 +48,9 @@ TEST(Calibrated, FollowsTheFactorsOfItsOwnPlaceOnly) {
     EXPECT_DOUBLE_EQ(here.work_s, 100 * 3.5 / 1.5);
     EXPECT_NEAR(here.prediction.tokens_per_s, 300 * 1.5 / 3.5, 1e-9);
     EXPECT_LT(here.prediction.step_s.low, here.prediction.step_s.mid);
-    EXPECT_NEAR(here.prediction.memory_bytes.mid, 2.2e9, 1);
-    EXPECT_NEAR(here.prediction.bytes[static_cast<std::size_t>(MemoryTerm::framework)], 7e8, 1);
+    EXPECT_NEAR(here.prediction.memory_bytes.mid, 1.1 * 1.8e9 + 2 * 2e8, 1);
+    EXPECT_NEAR(here.prediction.bytes[static_cast<std::size_t>(MemoryTerm::activations)], 4e8, 1);
+    EXPECT_NEAR(here.prediction.bytes[static_cast<std::size_t>(MemoryTerm::framework)], 5e8 + 1.8e8, 1);
     ASSERT_EQ(here.notes.size(), 1u);
 }
 

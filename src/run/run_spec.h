@@ -119,6 +119,9 @@ struct PublishedSpec {
     std::string place;
     double compute_s = 0, other_s = 0, exchange_s = 0, memory_bytes = 0;
     std::int64_t calibrated_on = 0;  // runs; 0: nothing was put in
+    // Of memory_bytes what a step allocates and frees, and the case among others. Left out where not known, as in older
+    // specs.
+    std::optional<double> transient_bytes, hidden, layers, sequence, tokens;
     friend bool operator==(const PublishedSpec&, const PublishedSpec&) = default;
 };
 struct PredictionSpec {
@@ -248,9 +251,14 @@ void fields(V& visit, PublishedSpec& spec) {
     visit("calibrated_on", spec.calibrated_on);
     visit("compute_s", spec.compute_s);
     visit("exchange_s", spec.exchange_s);
+    visit("hidden", spec.hidden);
+    visit("layers", spec.layers);
     visit("memory_bytes", spec.memory_bytes);
     visit("other_s", spec.other_s);
     visit("place", spec.place);
+    visit("sequence", spec.sequence);
+    visit("tokens", spec.tokens);
+    visit("transient_bytes", spec.transient_bytes);
 }
 template <class V>
 void fields(V& visit, PredictionSpec& spec) {

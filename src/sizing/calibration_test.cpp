@@ -24,8 +24,12 @@ CalibrationPoint run_of(const Truth& truth, std::mt19937_64& random) {
     point.step_s = (truth.factor[0] * point.predicted.compute_s + truth.factor[1] * point.predicted.other_s +
                     truth.factor[2] * point.predicted.exchange_s) *
                    std::exp(noise(random));
-    point.predicted_bytes = 1e9;
-    point.bytes = 1.2e9 * std::exp(0.3 * noise(random));
+    point.predicted_bytes = {3e8, share(random) * 6e8};
+    point.bytes =
+        (1.05 * point.predicted_bytes.held + 1.4 * point.predicted_bytes.transient) * std::exp(0.5 * noise(random));
+    // Sizes of which the truth knows nothing: within what is taught they say nothing either.
+    std::uniform_real_distribution<double> doubling(7, 9);
+    point.shape = {std::exp2(doubling(random)), 4, 128, 2048};
     return point;
 }
 
@@ -55,9 +59,28 @@ TEST(Calibration, ManyRunsGiveTheFactorsBack) {
     const Truth truth;
     const auto fit = fit_calibration(runs_of(truth, random, 60));
     ASSERT_TRUE(fit);
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(fit->factor[i], truth.factor[i], 0.1) << i;
-    EXPECT_NEAR(fit->spread, truth.noise, 0.015);
-    EXPECT_NEAR(fit->memory_factor, 1.2, 0.02);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(fit->step.factor[i], truth.factor[i], 0.1) << i;
+    EXPECT_NEAR(fit->step.spread, truth.noise, 0.015);
+    EXPECT_NEAR(fit->memory.factor[0], 1.05, 0.05);
+    EXPECT_NEAR(fit->memory.factor[1], 1.4, 0.08);
+}
+
+// What others take from a machine only ever adds: a case that was run again while they rested counts as it was then.
+TEST(Calibration, OfRunsOfTheSameCaseTheFastestCounts) {
+    std::mt19937_64 random(17);
+    const auto points = runs_of({.noise = 0.02}, random, 8);
+    auto disturbed = points;
+    for (const CalibrationPoint& point : points) {
+        CalibrationPoint again = point;
+        again.predicted.compute_s *= 1 + 1e-12;  // as it comes back from a prediction that was calibrated
+        again.step_s *= 1.5, again.bytes *= 0.9;
+        disturbed.push_back(again);
+    }
+    const auto calm = fit_calibration(points), again = fit_calibration(disturbed);
+    ASSERT_TRUE(calm && again);
+    EXPECT_EQ(again->points, 16u);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(again->step.factor[i], calm->step.factor[i], 1e-9);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(again->memory.factor[i], calm->memory.factor[i], 1e-9);
 }
 
 TEST(Calibration, AMachineThatIsQuiteAnotherIsLearntAllTheSame) {
@@ -83,8 +106,8 @@ TEST(Calibration, OneRunOfABusyMachineDoesNotSpoilTheOthers) {
 TEST(Calibration, FourOfFiveUnseenRunsLieInside) {
     std::mt19937_64 random(3);
     std::normal_distribution<double> spread(0, 0.3);
-    for (const std::size_t count : {3u, 5u, 10u, 40u}) {
-        int inside = 0, all = 0;
+    for (const std::size_t count : {3u, 5u, 8u, 10u, 40u}) {
+        int inside = 0, memory = 0, all = 0;
         for (int machine = 0; machine < 400; ++machine) {
             const Truth truth{.factor = {std::exp(spread(random)), std::exp(spread(random)), std::exp(spread(random))},
                               .noise = 0.05};
@@ -94,12 +117,76 @@ TEST(Calibration, FourOfFiveUnseenRunsLieInside) {
                 const CalibrationPoint point = run_of(truth, random);
                 const Range range = calibrated_step(*fit, point.predicted);
                 inside += point.step_s >= range.low && point.step_s <= range.high;
+                const auto bytes = calibrated_bytes(*fit, point.predicted_bytes);
+                ASSERT_TRUE(bytes);
+                memory += point.bytes >= bytes->low && point.bytes <= bytes->high;
                 ++all;
             }
         }
-        EXPECT_GE(inside, 0.77 * all) << count << " points";  // 2,000 draws: 0.9 % deviation
-        EXPECT_LE(inside, 0.95 * all) << count << " points: too wide to be of use";
+        EXPECT_GE(inside, 0.75 * all) << count << " points";  // 2,000 draws: 0.9 % deviation
+        // With three points what is believed before them, which is wide, counts most.
+        EXPECT_LE(inside, (count <= 3 ? 0.94 : 0.90) * all) << count << " points: too wide to be of use";
+        EXPECT_GE(memory, 0.75 * all) << count << " points, memory";
     }
+}
+
+// A machine whose steps leave the formulas the further the size is from what they were made for: what was taught around
+// 256 may not be promised for 64 or 1024 as if it had been seen.
+TEST(Calibration, WhatLiesOutsideOfTheTaughtSizesIsPromisedLess) {
+    std::mt19937_64 random(13);
+    std::normal_distribution<double> slope(0, 0.08), spread(0, 0.3);
+    int inside = 0, narrow = 0, all = 0;
+    for (int machine = 0; machine < 800; ++machine) {
+        const Truth truth{.factor = {std::exp(spread(random)), std::exp(spread(random)), std::exp(spread(random))},
+                          .noise = 0.03};
+        const double drift = slope(random);  // of a step, for each doubling of the hidden size
+        const auto with_drift = [&](CalibrationPoint point, double hidden) {
+            point.shape.hidden = hidden;
+            point.step_s *= std::exp(drift * (std::log2(hidden) - 8));
+            return point;
+        };
+        std::vector<CalibrationPoint> points;
+        for (const double hidden : {224, 256, 288, 240, 256, 272, 224, 288})
+            points.push_back(with_drift(run_of(truth, random), hidden));
+        const auto fit = fit_calibration(points);
+        ASSERT_TRUE(fit);
+        for (const double hidden : {64, 1024}) {
+            const CalibrationPoint asked = with_drift(run_of(truth, random), hidden);
+            const Range honest = calibrated_step(*fit, asked.predicted, asked.shape);
+            const Range as_if_seen = calibrated_step(*fit, asked.predicted);
+            EXPECT_GT(honest.high, as_if_seen.high);
+            inside += asked.step_s >= honest.low && asked.step_s <= honest.high;
+            narrow += asked.step_s >= as_if_seen.low && asked.step_s <= as_if_seen.high;
+            ++all;
+        }
+    }
+    EXPECT_GE(inside, 0.75 * all);
+    EXPECT_LE(inside, 0.90 * all);
+    EXPECT_LT(narrow, 0.68 * all) << "the machine does not need what is tested here";
+}
+
+TEST(Calibration, DistanceIsInDoublingsBeyondWhatWasTaught) {
+    std::mt19937_64 random(1);
+    auto points = runs_of({}, random, 4);
+    for (CalibrationPoint& point : points) point.shape = {};
+    const auto unknown = fit_calibration(points);
+    ASSERT_TRUE(unknown);
+    EXPECT_EQ(doublings_outside(*unknown, {1024, 4, 128, 2048}), 0);
+    points[0].shape = {128, 4, 128, 1024};
+    points[1].shape = {512, 8, 128, 1024};
+    const auto fit = fit_calibration(points);
+    ASSERT_TRUE(fit);
+    EXPECT_EQ(doublings_outside(*fit, {256, 6, 128, 1024}), 0);
+    EXPECT_EQ(doublings_outside(*fit, {}), 0);
+    EXPECT_NEAR(doublings_outside(*fit, {1024, 4, 128, 1024}), 1, 1e-9);
+    EXPECT_NEAR(doublings_outside(*fit, {64, 4, 128, 8192}), std::sqrt(1 + 9), 1e-9);
+}
+
+TEST(Calibration, WithoutMemoryNothingIsSaidOfIt) {
+    std::mt19937_64 random(1);
+    auto points = runs_of({}, random, 4);
+    for (CalibrationPoint& point : points) point.bytes = 0;
+    EXPECT_FALSE(calibrated_bytes(*fit_calibration(points), {1e9, 1e8}));
 }
 
 TEST(Calibration, EveryTermBelongsToOnePart) {

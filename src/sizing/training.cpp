@@ -225,8 +225,8 @@ double optimizer_time(const TrainingSetup& setup, const ParallelLayout& layout, 
                       double trained) noexcept {
     const double shards = layout.zero >= 1 ? layout.shard_ranks() : 1;
     const double mine = trained * (params.dense / shards + params.expert / std::max(1.0, shards / layout.expert));
-    const double bytes = 2 * setup.optimizer_bytes + 2 * setup.gradient_bytes + setup.weight_bytes;
-    if (!layout.offload) return mine * bytes / (setup.device.memory_bytes_per_s * setup.device.memory_efficiency);
+    if (!layout.offload)
+        return mine * setup.optimizer_traffic / (setup.device.memory_bytes_per_s * setup.device.memory_efficiency);
     // Gradients down, weights up, and Adam on the host's cores, which all ranks of the node share (arXiv 2101.06840).
     const double wire =
         mine * (setup.gradient_bytes + setup.compute_bytes) / std::max(1.0, setup.device.host_bytes_per_s);

@@ -56,6 +56,8 @@ struct TrainingSetup {
     double embedding_weight_bytes = 2;  // as weight_bytes; of the embeddings, which QLoRA does not quantise
     double gather_bytes = 2;            // of a parameter on the wire when ZeRO-3 gathers it
     double reduce_bytes = 2;            // of a gradient on the wire
+    double optimizer_traffic = 30;      // read and written per trained parameter and update
+    bool stores_each_operator = false;  // no operator is fused with the next: each output that backward needs is kept
     // Framework terms
     double kernels_per_layer = 75, overlap = 0.8, overlap_gather = 0.8, host_step_s = 3e-3, pipeline_host_s = 0.1e-3,
            pipeline_host_nodes = 32;

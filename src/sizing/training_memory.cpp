@@ -24,8 +24,11 @@ double trained(const TrainingSetup& setup) noexcept {
 double dense_layer_bytes(const TrainingSetup& setup, double ffn, double tensor, bool sequence_parallel) noexcept {
     const double kv = setup.kv_heads / setup.heads;
     const double width = setup.heads * setup.head_dim / setup.hidden;
-    const double outside = setup.dropout ? 10 : 8;
-    const double feed_forward = (setup.gate_matrices > 2 ? 6 : 4) * ffn / setup.hidden;
+    // Operator by operator each norm keeps its input, what it has scaled and its output, and the gate its SiLU too
+    // (PyTorch's derivatives.yaml: mul keeps both factors, silu its input, matmul both sides).
+    const double norms = setup.stores_each_operator ? 4 : 0, silu = setup.stores_each_operator ? 2 : 0;
+    const double outside = (setup.dropout ? 10 : 8) + norms;
+    const double feed_forward = (setup.gate_matrices > 2 ? 6 + silu : 4) * ffn / setup.hidden;
     const double inside = (4 + 4 * kv) * width + feed_forward;
     return sequence_parallel ? (outside + inside) / tensor : outside + inside / tensor;
 }
@@ -153,7 +156,9 @@ double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& 
     }
     const bool scores = !setup.flash && layout.recompute == Recompute::none;
     // Unfused attention keeps the s x s scores of each head; a fused one the statistics of the softmax.
-    if (scores) bytes += 5 * setup.heads * setup.sequence * tokens / t;
+    // Of each score the softmax, what dropout leaves of it and its mask; without dropout the softmax alone.
+    const double kept = setup.stores_each_operator && !setup.dropout ? 2 : 5;
+    if (scores) bytes += kept * setup.heads * setup.sequence * tokens / t;
     if (setup.flash) bytes += setup.softmax_statistics * tokens * setup.heads / t / std::max(elements, 1e-9);
     return bytes * elements;
 }

@@ -157,6 +157,14 @@ void set_bytes(const Workload& workload, const Catalog& catalog, const Framework
         setup.gather_bytes = setup.weight_bytes;
         setup.embedding_weight_bytes = setup.compute_bytes;
     }
+    setup.optimizer_traffic = 2 * setup.optimizer_bytes + 2 * setup.gradient_bytes + setup.weight_bytes;
+    if (!setup.device.gpu) {
+        // PyTorch updates operator by operator on a CPU: told against the states read and written once, of fp32 AdamW.
+        constexpr double once = 2 * 8 + 2 * 4 + 4;
+        if (const Constant* adam = catalog.constant("cpu_optimizer_bytes_adam"))
+            setup.optimizer_traffic *= adam->value / once;
+        setup.stores_each_operator = !workload.compiled;
+    }
 }
 
 void set_constants(const Workload& workload, const Catalog& catalog, TrainingSetup& setup) {

@@ -49,6 +49,20 @@ def test_a_starved_loader_is_found(t):
     t.up()
     served = json.loads(t.call("explain", "r-1", "-o", "json").stdout)
     check(served["causes"] == offline["causes"], "a server says something else than the folder")
+    # An hour later its seconds are gone: what was judged when it ended is still told, and said to be that.
+    check(not served.get("kept_at") and served["point_s"] == 1, str(served))
+    series = os.path.join(t.folder, "series", "r-1")
+    check(os.path.getsize(os.path.join(series, "explanation.json")) <= 64 << 10, "what is kept has a bound")
+    for name in os.listdir(series):
+        if name.startswith("1s-"):
+            os.unlink(os.path.join(series, name))
+    later = json.loads(t.call("explain", "r-1", "-o", "json").stdout)
+    check(later["kept_at"] and later["steps"] >= served["steps"] - 2, f"{later}\nwas {served}")
+    check("starved-input" in causes(later), str(causes(later)))
+    text = t.call("explain", "r-1").stdout
+    check("judged when it ended" in text and "--again" in text and max(map(len, text.splitlines())) <= 100, text)
+    again = json.loads(t.call("explain", "r-1", "--again", "-o", "json").stdout)
+    check(not again.get("kept_at") and again["point_s"] == 60, str(again))
 
 
 def test_a_healthy_twin_is_left_alone(t):

@@ -108,6 +108,13 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
         if (view.warm_up_steps > 0) lines.out_ += fmt::format(" after {:.0f} of warm-up", view.warm_up_steps);
     }
     lines.out_ += "\n";
+    if (!view.kept_at.empty())
+        lines.out_ += fmt::format(
+            "judged when it ended, {}Z, from seconds that are gone by now;\nwhat is left: stoker explain {} --again\n",
+            view.kept_at.substr(0, 19), view.run.text());
+    else if (view.point_s >= 60 && view.steps > 0)
+        lines.out_ += fmt::format("judged from points of {}: finer ones are gone\n",
+                                  format_seconds(Seconds(static_cast<double>(view.point_s))));
     if (view.attempt.empty()) {
         lines.out_ +=
             fmt::format("It has not run itself; the steps of a graph are runs of their own (stoker describe {}).\n",

@@ -66,9 +66,19 @@ void add_framework(const FrameworkSpeed& speed, Card& card) {
     card.add("", "an operator", Json(),
              fmt::format("{} us from Python to its kernel", number_text(1e6 * speed.operator_s)));
     card.add("", "memory, one thread", Json(), number_text(speed.memory_bytes_per_second / 1e9) + " GB/s added");
+    const auto span = [&](const char* what, const auto& costs, const char* of) {
+        if (costs.empty()) return;
+        const auto [low, high] = std::minmax_element(
+            costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+        card.add("", what, Json(),
+                 fmt::format("{} to {} ns {}", number_text(1e9 * low->seconds), number_text(1e9 * high->seconds), of));
+    };
+    span("attention", speed.attention, "a score, by sequence and head");
+    span("beside the products", speed.elementwise, "a token and hidden element, by size");
+    if (speed.optimizer_s > 0) card.add("", "AdamW", Json(), number_text(1e9 * speed.optimizer_s) + " ns a parameter");
     for (const TogetherRate& t : speed.together) {
         if (t.ranks < 2) continue;
-        const RankRates rates_here = rates_of_rank(speed, "fp32", t.ranks, 1, 256, 1024);
+        const RankRates rates_here = rates_of_rank(speed, "fp32", t.ranks, 1, {.hidden = 256, .tokens = 1024});
         card.add("", fmt::format("{} ranks at once", t.ranks), Json(),
                  fmt::format("{:.0f} % of a rate alone, all-reduce {} GB/s and {} us", 100 * t.share_of_alone,
                              number_text(rates_here.loopback_bytes_per_second / 1e9),

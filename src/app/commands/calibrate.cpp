@@ -1,6 +1,8 @@
 // stoker calibrate: lets measured runs correct what is predicted for this machine.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/calibration_file.h"
 #include "app/client/client.h"
 #include "app/client/run_text.h"
@@ -14,6 +16,11 @@
 namespace stoker {
 
 namespace {
+
+MemoryParts parts_of_memory(const PublishedSpec& said) {
+    const double transient = std::clamp(said.transient_bytes.value_or(0), 0.0, said.memory_bytes);
+    return {said.memory_bytes - transient, transient};
+}
 
 // What a run teaches; an error says why it teaches nothing.
 Result<CalibrationPoint> point_of_run(Client& client, const api::RunView& view) {
@@ -36,7 +43,9 @@ Result<CalibrationPoint> point_of_run(Client& client, const api::RunView& view) 
     if (view.spec.ranks == 1 && measured.cpu_s > 0 && view.spec.per_rank.cpu_milli < 2000)
         point.step_s = std::min(measured.step_s, measured.cpu_s);
     if (const auto peak = view.metrics.find("peak_rss_bytes"); peak != view.metrics.end() && peak->second > 0)
-        point.bytes = peak->second, point.predicted_bytes = said.memory_bytes;
+        point.bytes = peak->second, point.predicted_bytes = parts_of_memory(said);
+    point.shape = {said.hidden.value_or(0), said.layers.value_or(0), said.sequence.value_or(0),
+                   said.tokens.value_or(0)};
     return point;
 }
 
@@ -52,15 +61,18 @@ Result<CommandOutput> show_calibration(Session& session, const std::string& plac
                               .set("run", p.run)
                               .set("step_s", p.step_s)
                               .set("published_step_s", p.predicted.sum())
-                              .set("calibrated_step_s", fit ? Json(calibrated_step(*fit, p.predicted).mid) : Json()));
+                              .set("calibrated_step_s",
+                                   fit ? Json(calibrated_step(*fit, p.predicted, p.shape).mid) : Json()));
         Json factors;
         if (fit)
             factors = Json::object()
-                          .set("compute", fit->factor[0])
-                          .set("other", fit->factor[1])
-                          .set("exchange", fit->factor[2])
-                          .set("memory", fit->memory_factor)
-                          .set("spread", fit->spread);
+                          .set("compute", fit->step.factor[0])
+                          .set("other", fit->step.factor[1])
+                          .set("exchange", fit->step.factor[2])
+                          .set("spread", fit->step.spread)
+                          .set("memory_held", fit->memory.factor[0])
+                          .set("memory_transient", fit->memory.factor[1])
+                          .set("memory_spread", fit->memory.spread);
         return CommandOutput{
             dump(session,
                  Json::object().set("place", place).set("runs", std::move(runs)).set("factors", std::move(factors)))};
@@ -69,7 +81,7 @@ Result<CommandOutput> show_calibration(Session& session, const std::string& plac
         return CommandOutput{fmt::format("{}: no run has been added; plans use the published constants\n", place)};
     std::vector<std::vector<std::string>> rows;
     for (const CalibrationPoint& p : *points) {
-        const double now = fit ? calibrated_step(*fit, p.predicted).mid : 0;
+        const double now = fit ? calibrated_step(*fit, p.predicted, p.shape).mid : 0;
         rows.push_back({p.run.substr(0, p.run.find(' ')), format_seconds(Seconds(p.step_s)),
                         format_seconds(Seconds(p.predicted.sum())),
                         fmt::format("{:+.0f} %", 100 * (p.predicted.sum() / p.step_s - 1)),
@@ -87,10 +99,10 @@ Result<CommandOutput> show_calibration(Session& session, const std::string& plac
                                   rows, 0);
     if (fit)
         text += fmt::format(
-            "products x{:.2f}, memory and launches x{:.2f}, between ranks x{:.2f}, memory held x{:.2f}; {:.0f} % "
-            "spread "
-            "is left\n",
-            fit->factor[0], fit->factor[1], fit->factor[2], fit->memory_factor, 100 * fit->spread);
+            "steps: products x{:.2f}, memory and launches x{:.2f}, between ranks x{:.2f}; {:.0f} % spread is left\n"
+            "memory: held x{:.2f}, activations x{:.2f}; {:.0f} % spread is left\n",
+            fit->step.factor[0], fit->step.factor[1], fit->step.factor[2], 100 * fit->step.spread,
+            fit->memory.factor[0], fit->memory.factor[1], 100 * fit->memory.spread);
     else
         text += fmt::format("{} of {} runs: plans use the published constants until then\n", points->size(),
                             kLeastCalibration);

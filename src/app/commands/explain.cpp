@@ -43,9 +43,17 @@ Json index_json() {
     return array;
 }
 
+std::vector<OptionSpec> explain_options() {
+    std::vector<OptionSpec> options = client_options();
+    options.push_back(
+        {.name = "again", .help = "of a run that ended: judge what is left of its series, not what was kept"});
+    return options;
+}
+
 Result<CommandOutput> explain_one_run(Session& session, const Args& args, RunId id) {
     TRY(const auto client, connect_to_look(args));
-    TRY(const Document document, client->get(fmt::format("/api/v1/runs/{}/explanation", id.text())));
+    TRY(const Document document,
+        client->get(fmt::format("/api/v1/runs/{}/explanation{}", id.text(), args.has("again") ? "?again=true" : "")));
     if (session.format != Format::text) return CommandOutput{dump(session, json_of(document.root())), 0};
     TRY(const auto view, typed<api::ExplanationView>(document));
     return CommandOutput{explanation_text(view, session.style), 0};
@@ -54,7 +62,7 @@ Result<CommandOutput> explain_one_run(Session& session, const Args& args, RunId 
 Result<CommandOutput> run_explain(Session& session, const Args& args) {
     if (args.positional.size() == 1)
         if (const auto id = RunId::parse(args.positional[0])) return explain_one_run(session, args, *id);
-    for (const OptionSpec& option : client_options())
+    for (const OptionSpec& option : explain_options())
         if (args.has(option.name))
             return Error(ErrorKind::invalid, fmt::format("--{} is for `stoker explain RUN`", option.name), {},
                          "a run is written like r-7");
@@ -102,7 +110,8 @@ CliCommand explain_command() {
                            "Of a run: step, input, collectives, memory, time and cost as measured beside the plan, "
                            "and what explains the difference, each cause with its evidence, its part and a fix; "
                            "else what was ruled out, and what could not be known. With a server, or from what it "
-                           "left in the folder.\n"
+                           "left in the folder. A run is judged when it ends, and an hour later, when its seconds are "
+                           "gone, that is what is shown.\n"
                            "Of a term: what it is, in infrastructure words and in AI words. Every term that a plan "
                            "prints has a page. Without a topic: the list of pages.",
                        .examples = {"stoker explain r-7", "stoker explain r-7 -o json | jq '.causes[].cause'",
@@ -111,7 +120,7 @@ CliCommand explain_command() {
                        .max_positional = 6,
                        .run = run_explain,
                        .completes = "topic"};
-    command.options = client_options();
+    command.options = explain_options();
     return command;
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/server/handlers.h"
 #include "app/server/router.h"
 #include "app/server/service.h"
 #include "base/text.h"
@@ -148,11 +149,16 @@ private:
 
 }  // namespace
 
+Result<PriceBook> api::read_prices(const std::string& file) {
+    if (file.empty()) return PriceBook();
+    TRY(const std::string text, read_file(file, 4 << 20));
+    return PriceBook::read(text, file);
+}
+
 Result<std::unique_ptr<Api>> Api::make(Engine& engine, ApiOptions options) {
     PriceBook prices = options.prices;
     if (!options.prices_file.empty()) {
-        TRY(const std::string text, read_file(options.prices_file, 4 << 20));
-        TRY(prices, PriceBook::read(text, options.prices_file));
+        TRY(prices, api::read_prices(options.prices_file));
     }
     return std::unique_ptr<Api>(std::make_unique<HttpApi>(engine, std::move(options), std::move(prices)));
 }

@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "app/server/api_time.h"
+#include "base/document.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "run/codec.h"
 
 namespace stoker::api {
 namespace {
 
 constexpr double kMostLookedAt = 3600;  // seconds: as long as seconds are kept
+constexpr std::size_t kMostJudgedPoints = 1'000'000;
 
 double seconds_at(const std::string& time, double otherwise) {
     const auto us = parse_rfc3339(time);
@@ -61,6 +66,45 @@ std::optional<double> peak_memory(const RunView& view, const Evidence& evidence)
     return peak > 0 ? std::optional(peak) : std::nullopt;
 }
 
+// What attempts before the last one took, and how much of it the next one went on from.
+struct EarlyEnds {
+    int attempts = 0;
+    double seconds = 0;                      // of them
+    double kept_s = 0;                       // of those, at the pace of the last attempt
+    std::map<std::string, double> by_cause;  // seconds
+    double lost_s() const { return std::max(0.0, seconds - kept_s); }
+};
+
+EarlyEnds early_ends(const RunView& view, std::optional<double> step_s) {
+    EarlyEnds out;
+    for (std::size_t i = 0; i + 1 < view.attempts.size(); ++i) {
+        const AttemptView& attempt = view.attempts[i];
+        const double from = seconds_at(attempt.running_at, seconds_at(attempt.created_at, 0));
+        const double took = std::max(0.0, seconds_at(attempt.ended_at, from) - from);
+        ++out.attempts;
+        out.seconds += took;
+        out.by_cause[std::string(to_string(attempt.cause))] += took;
+        const auto steps = static_cast<double>(view.attempts[i + 1].resume_step - attempt.resume_step);
+        out.kept_s += std::min(took, std::max(0.0, steps) * step_s.value_or(0));
+    }
+    return out;
+}
+
+std::string early_ends_text(const EarlyEnds& ends, std::int64_t resumed_from, bool fits_without) {
+    std::string causes;
+    for (const auto& [cause, seconds] : ends.by_cause)
+        causes += fmt::format("{}{} {:.1f} s", causes.empty() ? "" : ", ", cause, seconds);
+    std::string text = fmt::format("{:.1f} s of it went to {} attempt{} that ended early ({})", ends.seconds,
+                                   ends.attempts, ends.attempts == 1 ? "" : "s", causes);
+    if (resumed_from > 0)
+        text += fmt::format("; the last went on from step {}, so {:.1f} s were done again or lost", resumed_from,
+                            ends.lost_s());
+    else
+        text += "; the last began anew";
+    if (fits_without) text += "; without them it is inside";
+    return text;
+}
+
 void add_terms(const RunView& view, const Evidence& evidence, ExplanationView& out) {
     const PredictionSpec none;
     const PredictionSpec& plan = view.spec.prediction ? *view.spec.prediction : none;
@@ -88,9 +132,14 @@ void add_terms(const RunView& view, const Evidence& evidence, ExplanationView& o
         part("checkpoints", "checkpoint_s", std::nullopt);
     out.terms.push_back(term("memory", "bytes", peak_memory(view, evidence), static_cast<double>(plan.memory_bytes),
                              static_cast<double>(plan.memory_low_bytes), static_cast<double>(plan.memory_high_bytes)));
+    const EarlyEnds ends = early_ends(view, evidence.step_s());
+    bool restarts_explain = false;
     if (view.run.used_s > 0) {
         ExplainedTerm time = term("time", "s", view.run.used_s, plan.run_s, plan.run_low_s, plan.run_high_s);
         if (!whole) time.verdict.clear();
+        // A plan is one of a run that nothing ends early.
+        restarts_explain = time.verdict == "above" && view.run.used_s - ends.lost_s() <= plan.run_high_s;
+        if (ends.attempts > 0) time.note = early_ends_text(ends, view.attempts.back().resume_step, restarts_explain);
         out.terms.push_back(std::move(time));
     }
     // Of a run that was priced only where it ran: its own rate, for the time that was predicted.
@@ -106,8 +155,10 @@ void add_terms(const RunView& view, const Evidence& evidence, ExplanationView& o
         if (!view.cost_microusd) money.note = "nothing is counted without a price book (stoker up --prices)";
         out.terms.push_back(std::move(money));
     }
-    for (const ExplainedTerm& each : out.terms)
+    for (const ExplainedTerm& each : out.terms) {
+        if (restarts_explain && (each.term == "time" || each.term == "cost") && each.verdict == "above") continue;
         out.outside = out.outside || each.verdict == "above" || each.verdict == "below";
+    }
 }
 
 void add_causes(const Evidence& evidence, ExplanationView& out) {
@@ -185,6 +236,7 @@ ExplanationView explain_run(const RunView& view, const ExplainedPart& part, cons
     const bool unfinished = view.run.state != RunState::succeeded && !view.attempts.empty();
     const Evidence evidence = collect_evidence(series, planned_of(view.spec),
                                                {.from_s = part.from_s, .to_s = part.to_s, .expects_steps = unfinished});
+    for (const RankSeries& each : series) out.point_s = std::max(out.point_s, each.seconds);
     if (evidence.steady) {
         out.steps = evidence.steady->steps;
         out.warm_up_steps = evidence.steady->warm_up_steps;
@@ -195,6 +247,48 @@ ExplanationView explain_run(const RunView& view, const ExplainedPart& part, cons
         out.gap_s = *step - *evidence.planned.step_s;
     add_causes(evidence, out);
     return out;
+}
+
+Result<std::vector<RankSeries>> series_of_part(SeriesStore& store, const RunView& view, const ExplainedPart& part) {
+    if (part.to_s <= part.from_s) return std::vector<RankSeries>();
+    SeriesQuery query{.run = view.run.id.text(), .metrics = evidence_measures(), .rank = {}};
+    query.from_s = static_cast<std::int64_t>(part.from_s);
+    // What a rank wrote last is read when it has gone.
+    query.to_s = static_cast<std::int64_t>(part.to_s) + 2;
+    const std::size_t columns = static_cast<std::size_t>(std::max(1, view.run.ranks)) * evidence_measures().size();
+    query.max_points = std::clamp<std::size_t>(kMostJudgedPoints / columns, 60, 3602);
+    return store.query(query);
+}
+
+std::string kept_form(ExplanationView explanation) {
+    const auto text = [&] { return codec::write(explanation).dump() + "\n"; };
+    std::string out = text();
+    if (out.size() > kMostKeptText) {
+        explanation.ruled_out.clear(), explanation.not_known.clear();
+        out = text();
+    }
+    while (out.size() > kMostKeptText && !explanation.causes.empty()) {
+        explanation.causes.pop_back();  // by what they cost, the dearest first
+        out = text();
+    }
+    return out;
+}
+
+Result<ExplanationView> read_kept(const std::string& text) {
+    TRY(const Document document, Document::parse_json(text, "the kept explanation"));
+    Problems problems;
+    ExplanationView view;
+    codec::read(document.root(), "", view, problems);
+    // What a newer version says beyond what is known here is passed over.
+    std::erase_if(problems, [](const Problem& problem) { return problem.message.starts_with("unknown "); });
+    if (!problems.empty()) return Error(ErrorKind::internal, std::move(problems));
+    return view;
+}
+
+ExplanationView kept_or_now(std::optional<ExplanationView> kept, ExplanationView now) {
+    if (!kept || kept->attempt != now.attempt) return now;
+    const bool as_fine = now.point_s > 0 && now.point_s <= std::max<std::int64_t>(1, kept->point_s);
+    return as_fine || kept->point_s == 0 ? now : std::move(*kept);
 }
 
 }  // namespace stoker::api

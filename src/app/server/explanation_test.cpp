@@ -84,6 +84,36 @@ TEST(Explanation, HoldsEachTermAgainstThePlan) {
     EXPECT_FALSE(nothing.not_known.empty());
 }
 
+// A plan is one of a run that nothing ends early: time that went to an eviction is told as that, not as a slow run.
+TEST(Explanation, TellsWhatAttemptsThatEndedEarlyTook) {
+    RunView view = sample();
+    view.attempts.front().cause = Cause::preempted;
+    const ExplainedPart part = explained_part(view, kNow);
+    const auto judged = [&](double step_s) {
+        return explain_run(view, part, {steps(step_s, static_cast<std::int64_t>(part.from_s) + 3)});
+    };
+    const auto note = [](const ExplanationView& out) {
+        for (const ExplainedTerm& term : out.terms)
+            if (term.term == "time") return term.verdict + ": " + term.note;
+        return std::string();
+    };
+    view.attempts.back().ranks.front().peak_memory_bytes = 1000;
+    EXPECT_EQ(
+        note(judged(0.2)),
+        "above: 5.0 s of it went to 1 attempt that ended early (preempted 5.0 s); the last began anew; without them "
+        "it is inside");
+    EXPECT_FALSE(judged(0.2).outside);  // so no cause is missed either
+    view.attempts.back().resume_step = 10;
+    EXPECT_EQ(
+        note(judged(0.2)),
+        "above: 5.0 s of it went to 1 attempt that ended early (preempted 5.0 s); the last went on from step 10, so "
+        "3.0 s were done again or lost; without them it is inside");
+    view.run.used_s = 60;
+    EXPECT_TRUE(judged(0.2).outside);
+    view.attempts.erase(view.attempts.begin());
+    EXPECT_EQ(note(judged(0.2)), "above: ");
+}
+
 TEST(Explanation, TakesFromThePlanWhatItSays) {
     const Planned planned = planned_of(sample().spec);
     EXPECT_NEAR(*planned.wait_s, 0.02, 1e-9);

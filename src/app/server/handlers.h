@@ -48,6 +48,8 @@ void get_config_version(Service&, const ExchangePtr&);
 void put_config(Service&, const ExchangePtr&);
 void roll_config_back(Service&, const ExchangePtr&);
 
+// None: an empty book.
+Result<PriceBook> read_prices(const std::string& file);
 // A run as `get_run` shows it, without why, eta and checkpoints; on the core thread.
 Result<RunView> view_with_cost(const EngineView& view, RunId id, const PriceBook& prices);
 // What a run was given and when: one interval for each rank of each attempt and kind of resource.

@@ -102,24 +102,20 @@ void get_explanation(Service& service, const ExchangePtr& exchange) {
             TRY(RunView shown, view_with_cost(view, run, *service.prices()));
             return Looked{.view = std::move(shown), .now_us = view.now_us};
         },
-        [&service, exchange](const Looked& looked) {
-            service.work_long(exchange, [&service, exchange, looked] {
+        [&service, exchange, again = exchange->parameters.flag("again")](const Looked& looked) {
+            service.work_long(exchange, [&service, exchange, looked, again] {
                 const ExplainedPart part = explained_part(looked.view, looked.now_us);
                 std::vector<RankSeries> series;
-                const auto store = series_of(service);
-                if (store != nullptr && part.to_s > part.from_s) {
-                    SeriesQuery query{.run = looked.view.run.id.text(), .metrics = evidence_measures(), .rank = {}};
-                    query.from_s = static_cast<std::int64_t>(part.from_s);
-                    // What a rank wrote last is read when it has gone.
-                    query.to_s = static_cast<std::int64_t>(part.to_s) + 2;
-                    const std::size_t columns =
-                        static_cast<std::size_t>(std::max(1, looked.view.run.ranks)) * evidence_measures().size();
-                    query.max_points = std::clamp<std::size_t>(kMostPoints / columns, 60, 3602);
-                    auto found = store->query(query);
+                std::optional<ExplanationView> kept;
+                if (const auto store = series_of(service)) {
+                    auto found = series_of_part(*store, looked.view, part);
                     if (!found) return exchange->fail(found.error());
                     series = std::move(*found);
+                    if (part.ended && !again)
+                        if (const auto text = store->kept_text(looked.view.run.id.text()))
+                            if (auto read = read_kept(*text)) kept = std::move(*read);
                 }
-                exchange->send(codec::write(explain_run(looked.view, part, series)));
+                exchange->send(codec::write(kept_or_now(std::move(kept), explain_run(looked.view, part, series))));
             });
         });
 }

@@ -251,9 +251,15 @@ std::vector<Route> make_routes() {
                    .path = "/api/v1/runs/{run}/explanation",
                    .operation = "getExplanation",
                    .summary = "The run against its plan, term by term, and what explains the difference.",
-                   .description = "Of its last attempt, the last hour of it. Each cause has evidence, its part of a "
-                                  "step and a fix; the others are ruled out with a figure, or not known with what is "
-                                  "missing.",
+                   .description =
+                       "Of its last attempt, the last hour of it. Each cause has evidence, its part of a "
+                       "step and a fix; the others are ruled out with a figure, or not known with what is "
+                       "missing. A run is judged when it ends, and that is kept: it is the answer once the seconds "
+                       "that it was judged from are gone.",
+                   .query = {{.name = "again",
+                              .description = "Judge from what is left, whatever was kept.",
+                              .type = Type::flag,
+                              .otherwise = "false"}},
                    .answers = {{.description = "The explanation.", .schema = "Explanation"}},
                    .problems = {404},
                    .handler = get_explanation});

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <deque>
 #include <mutex>
+#include <set>
 
 #include "app/server/blame.h"
 #include "app/server/explanation.h"
+#include "app/server/handlers.h"
 #include "observe/collect.h"
 #include "run/run_folder.h"
 
@@ -26,9 +28,11 @@ constexpr std::size_t kMostToBlame = 256, kMostBlamePoints = 1'000'000;
 struct RunObserver::Link {
     std::atomic<bool> changed{true};
     std::mutex mutex;
-    Engine* engine = nullptr;          // guarded by mutex; null: it is going
-    std::weak_ptr<Observer> observer;  // the same
-    std::mutex ended_mutex;            // guards what follows; the core's thread takes it, so nobody waits under it
+    Engine* engine = nullptr;             // guarded by mutex; null: it is going
+    std::weak_ptr<Observer> observer;     // the same
+    ExplanationKeeper* keeper = nullptr;  // the same
+    std::set<std::string> live;           // the same: runs with ranks at the last look
+    std::mutex ended_mutex;               // guards what follows; the core's thread takes it, so nobody waits under it
     std::deque<std::pair<ObserverClock::time_point, AttemptId>> ended;  // the oldest go first
 
     void note_ended(std::span<const Record> records) {
@@ -79,6 +83,35 @@ struct RunObserver::Link {
     }
 };
 
+namespace {
+
+// Of those that had ranks, the runs that have none now.
+std::vector<RunId> runs_without_ranks(std::set<std::string>& live, const std::vector<WatchedRank>& ranks) {
+    std::set<std::string> now;
+    for (const WatchedRank& rank : ranks) now.insert(rank.run);
+    std::vector<RunId> gone;
+    for (const std::string& run : live)
+        if (!now.contains(run))
+            if (const auto id = RunId::parse(run)) gone.push_back(*id);
+    live = std::move(now);
+    return gone;
+}
+
+Result<std::optional<api::RunView>> ended_run(Engine& engine, const PriceBook& prices, RunId run) {
+    std::optional<api::RunView> ended;
+    bool over = false;
+    TRY_VOID(engine.read([&](const EngineView& view) {
+        const Run* found = view.state.find(run);
+        over = found == nullptr || (!is_terminal(found->state) && found->live_attempt() != nullptr);
+        if (over || !is_terminal(found->state)) return;
+        if (auto shown = api::view_with_cost(view, run, prices)) ended = std::move(*shown);
+    }));
+    if (over) return Error(ErrorKind::not_found, run.text() + " has not ended");
+    return ended;
+}
+
+}  // namespace
+
 std::vector<WatchedRank> live_ranks(const State& state, const std::string& engine_folder) {
     std::vector<WatchedRank> ranks;
     for (const RunId run : state.live) {
@@ -126,13 +159,23 @@ std::vector<WatchedRank> live_ranks(const State& state, const std::string& engin
     return ranks;
 }
 
-Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine) {
+Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine, PriceBook prices) {
     auto self = std::unique_ptr<RunObserver>(new RunObserver());
     TRY(std::unique_ptr<SeriesStore> series, SeriesStore::open(engine.folder() + "/series"));
     self->series_ = std::move(series);
     self->link_ = std::make_shared<Link>();
     const std::shared_ptr<Link> link = self->link_;
     link->engine = &engine;
+    self->keeper_ =
+        ExplanationKeeper::start({.series = self->series_, .look = [&engine, prices = std::move(prices)](RunId run) {
+                                      return ended_run(engine, prices, run);
+                                  }});
+    link->keeper = self->keeper_.get();
+    // What ended while no server was there to see it.
+    std::vector<RunId> unseen;
+    for (const std::string& run : self->series_->recent())
+        if (const auto id = RunId::parse(run)) unseen.push_back(*id);
+    self->keeper_->offer(unseen);
     self->watch_ = engine.watch([link](std::span<const Record> records) {
         link->changed = true;
         link->note_ended(records);
@@ -143,11 +186,16 @@ Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine) {
                                            const std::lock_guard lock(link->mutex);
                                            if (link->engine == nullptr) return;
                                            const auto observer = link->observer;
-                                           const Status asked = link->engine->read([observer](const EngineView& view) {
-                                               if (const auto to = observer.lock())
-                                                   to->watch(live_ranks(view.state, view.folder));
+                                           std::vector<WatchedRank> ranks;
+                                           const Status asked = link->engine->read([&ranks](const EngineView& view) {
+                                               ranks = live_ranks(view.state, view.folder);
                                            });
-                                           if (!asked) link->changed = true;
+                                           if (!asked) {
+                                               link->changed = true;
+                                               return;
+                                           }
+                                           link->keeper->offer(runs_without_ranks(link->live, ranks));
+                                           if (const auto to = observer.lock()) to->watch(std::move(ranks));
                                        }});
     const std::lock_guard lock(link->mutex);
     link->observer = self->observer_;
@@ -157,11 +205,17 @@ Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine) {
 
 RunObserver::~RunObserver() {
     watch_.reset();
+    std::vector<RunId> ended;
     if (link_) {
         const std::lock_guard lock(link_->mutex);
+        // What was seen alive and is not looked at any more: those that ended since are kept, the others not.
+        for (const std::string& run : link_->live)
+            if (const auto id = RunId::parse(run)) ended.push_back(*id);
         link_->engine = nullptr;
     }
-    observer_.reset();
+    observer_.reset();  // writes out what it has
+    if (keeper_) keeper_->offer(ended);
+    keeper_.reset();
 }
 
 }  // namespace stoker

@@ -1,8 +1,11 @@
-// The observer of a server: told by the engine which ranks live, it writes their series to FOLDER/series.
+// The observer of a server: told by the engine which ranks live, it writes their series to FOLDER/series, and beside
+// them how a run that has ended is explained.
 #pragma once
 
 #include <memory>
 
+#include "app/server/explanation_keeper.h"
+#include "govern/price_book.h"
 #include "observe/watch.h"
 #include "run/engine.h"
 
@@ -14,7 +17,7 @@ std::vector<WatchedRank> live_ranks(const State& state, const std::string& engin
 // Goes before the engine does.
 class RunObserver {
 public:
-    static Result<std::unique_ptr<RunObserver>> start(Engine& engine);
+    static Result<std::unique_ptr<RunObserver>> start(Engine& engine, PriceBook prices = {});
     ~RunObserver();
     RunObserver(const RunObserver&) = delete;
     RunObserver& operator=(const RunObserver&) = delete;
@@ -29,6 +32,7 @@ private:
     std::shared_ptr<Link> link_;
     std::shared_ptr<Observer> observer_;
     std::shared_ptr<void> watch_;
+    std::unique_ptr<ExplanationKeeper> keeper_;
 };
 
 }  // namespace stoker

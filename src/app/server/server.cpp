@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "app/server/handlers.h"
 #include "app/server/run_observer.h"
 #include "base/document.h"
 #include "base/text.h"
@@ -114,7 +115,7 @@ public:
         engine.on_failure = options_.on_failure;
         TRY(engine_, Engine::open(std::move(engine)));
         TRY_VOID(record_config());
-        TRY(observer_, RunObserver::start(*engine_));
+        TRY(observer_, RunObserver::start(*engine_, settings.prices));
         uploads_ = CheckpointUploads::start(*engine_);
         TRY(token_, token_of(options_.folder));
         ApiOptions api{.token = token_, .actor = "token/admin"};

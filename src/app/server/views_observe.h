@@ -30,7 +30,7 @@ struct ExplainedTerm {
     std::string unit;  // s, bytes, microusd
     std::optional<double> measured, predicted, low, high;
     std::string verdict;  // inside, above, below; empty: nothing to hold it against
-    std::string note;     // why it is not measured
+    std::string note;     // why it is not measured, or what it went to
 };
 struct CauseView {
     std::string cause, what;
@@ -52,7 +52,9 @@ struct ExplanationView {
     std::string attempt, from, to;
     double steps = 0, warm_up_steps = 0;
     std::optional<double> gap_s;  // step measured less predicted, where it is outside of the interval
-    bool outside = false;         // any term
+    bool outside = false;         // any term, but for a time that earlier attempts explain
+    std::int64_t point_s = 0;     // what was judged from: seconds a point covers; 0: nothing was measured
+    std::string kept_at;          // judged when the run ended, and kept; empty: judged now
     std::vector<ExplainedTerm> terms;
     std::vector<CauseView> causes;
     std::vector<CauseNote> ruled_out, not_known;
@@ -107,8 +109,10 @@ void fields(V& visit, ExplanationView& v) {
     visit("causes", v.causes);
     visit("from", v.from);
     visit("gap_s", v.gap_s);
+    visit("kept_at", v.kept_at);
     visit("not_known", v.not_known);
     visit("outside", v.outside);
+    visit("point_s", v.point_s);
     visit("ruled_out", v.ruled_out);
     visit("run", v.run);
     visit("state", v.state);

@@ -33,9 +33,9 @@ std::string rate_words(double bytes_per_s) {
 }
 
 // Collects the checks of one node.
-class NodeCheck {
+class NodeLook {
 public:
-    NodeCheck(const HealthTarget& target, HealthLevel level, Deadline deadline)
+    NodeLook(const HealthTarget& target, HealthLevel level, Deadline deadline)
         : target_(target), level_(level), quick_(level == HealthLevel::quick), deadline_(deadline) {}
 
     HealthReport run() {
@@ -308,7 +308,7 @@ private:
 }  // namespace
 
 HealthReport check_node(const HealthTarget& target, HealthLevel level, Deadline deadline) {
-    return NodeCheck(target, level, deadline).run();
+    return NodeLook(target, level, deadline).run();
 }
 
 std::string usual_key(HealthLevel level, const HealthCheck& check, const std::string& folder) {

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,10 +14,12 @@
 #include <numeric>
 #include <optional>
 
+#include "app/prepare/prepare_files.h"
 #include "app/prepare/tar_text.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "io/files.h"
+#include "io/process.h"
 #include "io/sha256.h"
 #include "run/codec.h"
 
@@ -32,49 +32,6 @@ constexpr std::size_t kMostExamples = 10;
 constexpr std::size_t kCopyBlock = std::size_t{1} << 20;
 constexpr const char* kManifest = "manifest.json";
 
-Error file_error(const std::string& path, const char* doing) {
-    const int code = errno;
-    return Error(code == ENOENT                    ? ErrorKind::not_found
-                 : code == ENOSPC                  ? ErrorKind::exhausted
-                 : code == EACCES || code == EPERM ? ErrorKind::denied
-                                                   : ErrorKind::unavailable,
-                 fmt::format("{} cannot be {}: {}", path, doing, std::strerror(code)));
-}
-
-class OpenFile {
-public:
-    OpenFile() = default;
-    explicit OpenFile(int fd) : fd_(fd) {}
-    OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    OpenFile& operator=(OpenFile&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~OpenFile() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    int get() const { return fd_; }
-
-private:
-    int fd_ = -1;
-};
-
-Status write_all(const OpenFile& file, std::string_view bytes, const std::string& path) {
-    while (!bytes.empty()) {
-        const ssize_t wrote = ::write(file.get(), bytes.data(), bytes.size());
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0) return file_error(path, "written");
-        bytes.remove_prefix(static_cast<std::size_t>(wrote));
-    }
-    return done();
-}
-
-// One input, and where its bytes are now.
-struct SourceFile {
-    std::string path, name;  // name: in a tar
-    std::int64_t bytes = 0, modified_ns = 0;
-};
-
 // 48 bytes: a hundred million of them fit into memory.
 struct Entry {
     std::uint64_t hash_high = 0, hash_low = 0;
@@ -83,34 +40,6 @@ struct Entry {
     std::uint64_t bytes = 0;               // in a shard
     std::uint64_t rank = 0;                // among its equals in the order that is asked for
 };
-
-Result<std::vector<SourceFile>> list_sources(const PrepareOptions& options) {
-    std::vector<SourceFile> all;
-    const auto add = [&](const std::string& path, const std::string& name) -> Status {
-        struct stat status {};
-        if (::stat(path.c_str(), &status) != 0) return file_error(path, "read");
-        if (!S_ISREG(status.st_mode)) return done();
-        all.push_back({path, name, status.st_size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec});
-        return done();
-    };
-    for (const std::string& source : options.sources) {
-        std::error_code code;
-        if (!fs::is_directory(source, code)) {
-            TRY_VOID(add(source, fs::path(source).filename().string()));
-            continue;
-        }
-        const std::size_t first = all.size();
-        for (fs::recursive_directory_iterator it(source, code), end; !code && it != end; it.increment(code))
-            if (it->is_regular_file(code))
-                TRY_VOID(add(it->path().string(), it->path().lexically_relative(source).string()));
-        if (code) return Error(ErrorKind::unavailable, fmt::format("{} cannot be read: {}", source, code.message()));
-        std::sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
-                  [](const SourceFile& a, const SourceFile& b) { return a.name < b.name; });
-    }
-    if (all.empty())
-        return Error(ErrorKind::not_found, fmt::format("there is no file in {}", join(options.sources, ", ")));
-    return all;
-}
 
 // What makes two runs the same: sources as they are, and all that shapes the shards.
 std::string digest_of(const PrepareOptions& options, const std::vector<SourceFile>& sources) {
@@ -124,39 +53,7 @@ std::string digest_of(const PrepareOptions& options, const std::vector<SourceFil
     return hex(hash.finish());
 }
 
-// The folder while it is made: TO.partial, of one process at a time. What a killed one left is removed.
-class Workplace {
-public:
-    static Result<Workplace> open(const std::string& to) {
-        Workplace place;
-        place.path_ = to + ".partial";
-        std::error_code code;
-        fs::create_directories(fs::path(place.path_).parent_path(), code);
-        place.lock_ = OpenFile(::open((place.path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-        if (place.lock_.get() < 0) return file_error(place.path_ + ".lock", "made");
-        if (::flock(place.lock_.get(), LOCK_EX | LOCK_NB) != 0)
-            return Error(ErrorKind::conflict, fmt::format("another stoker prepare is at work on {}", to), {},
-                         "wait for it, or give another --to");
-        fs::remove_all(place.path_, code);
-        if (::mkdir(place.path_.c_str(), 0777) != 0) return file_error(place.path_, "made");
-        return place;
-    }
-    Workplace(Workplace&&) = default;
-    ~Workplace() {
-        if (lock_.get() < 0) return;
-        std::error_code code;
-        fs::remove_all(path_, code);
-        fs::remove(path_ + ".lock", code);
-    }
-    const std::string& path() const { return path_; }
-
-private:
-    Workplace() = default;
-    std::string path_;
-    OpenFile lock_;
-};
-
-void left_out(const PrepareOptions& options, const OpenFile& rejects, std::string place, std::string reason,
+void left_out(const PrepareOptions& options, const UniqueFd& rejects, std::string place, std::string reason,
               PrepareReport& report) {
     ++report.malformed;
     if (rejects.get() >= 0) (void)write_all(rejects, fmt::format("{}\t{}\n", place, reason), options.rejects).ok();
@@ -202,7 +99,7 @@ public:
     Preparation(const PrepareOptions& options, const Progress& progress) : options_(options), progress_(progress) {}
 
     Result<PrepareReport> run() {
-        TRY(sources_, list_sources(options_));
+        TRY(sources_, list_sources(options_.sources));
         report_.sources = static_cast<std::int64_t>(sources_.size());
         for (const SourceFile& source : sources_) report_.source_bytes += source.bytes;
         const std::string digest = digest_of(options_, sources_);
@@ -210,7 +107,7 @@ public:
         if (same) return std::move(report_);
         TRY(Workplace place, Workplace::open(options_.to));
         if (!options_.rejects.empty()) {
-            rejects_ = OpenFile(::open(options_.rejects.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+            rejects_ = UniqueFd(::open(options_.rejects.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
             if (rejects_.get() < 0) return file_error(options_.rejects, "written");
         }
         TRY_VOID(options_.files ? read_files() : read_records(place.path()));
@@ -229,7 +126,7 @@ public:
         if (options_.replace) fs::remove_all(options_.to, code);
         if (::rename(place.path().c_str(), options_.to.c_str()) != 0) return file_error(options_.to, "made");
         const fs::path parent = fs::absolute(options_.to).parent_path();
-        const OpenFile folder(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        const UniqueFd folder(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (folder.get() >= 0) (void)::fsync(folder.get());
         return std::move(report_);
     }
@@ -260,7 +157,7 @@ private:
     Status read_records(const std::string& folder) {
         std::int64_t passed = 0;
         std::vector<std::string> keys;
-        OpenFile spool;
+        UniqueFd spool;
         std::uint64_t spooled = 0;
         std::string pending;
         const std::string spool_path = folder + "/spool";
@@ -275,7 +172,7 @@ private:
             }
             const bool packed = reader.packed();
             if (packed && spool.get() < 0) {
-                spool = OpenFile(::open(spool_path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+                spool = UniqueFd(::open(spool_path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
                 if (spool.get() < 0) return file_error(spool_path, "made");
             }
             for (std::uint64_t count = 0;; ++count) {
@@ -344,7 +241,7 @@ private:
             std::string fault;
             for (std::uint32_t each = first; each < last && fault.empty(); ++each) {
                 const SourceFile& source = sources_[each];
-                const OpenFile file(::open(source.path.c_str(), O_RDONLY | O_CLOEXEC));
+                const UniqueFd file(::open(source.path.c_str(), O_RDONLY | O_CLOEXEC));
                 std::int64_t bytes = 0;
                 for (ssize_t got = 1; got > 0 && fault.empty();) {
                     got = file.get() < 0 ? -1 : ::read(file.get(), block.data(), block.size());
@@ -430,7 +327,7 @@ private:
     Status copy_record(const Entry& entry, const std::string& spool, std::string& out) {
         if (open_source_ != entry.source || open_.get() < 0) {
             const std::string& path = entry.source == kSpool ? spool : sources_[entry.source].path;
-            open_ = OpenFile(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+            open_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
             if (open_.get() < 0) return file_error(path, "read");
             open_source_ = entry.source;
         }
@@ -466,7 +363,7 @@ private:
         for (std::uint64_t number = 0; number < count; ++number) {
             PreparedShard shard{.name = fmt::format("shard-{:05}-of-{:05}.{}", number, count, ending), .sha256 = {}};
             const std::string path = folder + "/" + shard.name;
-            const OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+            const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
             if (file.get() < 0) return file_error(path, "made");
             std::string out;
             if (options_.rules.format == RecordFormat::csv && !options_.files) out = header_ + "\n";
@@ -506,7 +403,7 @@ private:
     std::vector<SourceFile> sources_;
     std::vector<Entry> entries_;
     PrepareReport report_;
-    OpenFile rejects_, open_;
+    UniqueFd rejects_, open_;
     std::uint32_t open_source_ = 0;
     std::string header_;
     Sha256 hash_;
@@ -534,7 +431,7 @@ Result<std::vector<std::string>> check_prepared(const std::string& folder, const
         progress(static_cast<double>(i) / static_cast<double>(manifest.report.shards.size()), "reading " + shard.name);
         if (shard.name.find('/') != std::string::npos)
             return Error(ErrorKind::invalid, path + " names a shard outside its folder: " + shard.name);
-        const OpenFile file(::open((folder + "/" + shard.name).c_str(), O_RDONLY | O_CLOEXEC));
+        const UniqueFd file(::open((folder + "/" + shard.name).c_str(), O_RDONLY | O_CLOEXEC));
         std::int64_t bytes = 0;
         ssize_t got = file.get() < 0 ? -1 : 1;
         while (got > 0 && (got = ::read(file.get(), block.data(), block.size())) > 0) {

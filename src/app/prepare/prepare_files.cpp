@@ -1,0 +1,88 @@
+#include "app/prepare/prepare_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/text.h"
+
+namespace stoker {
+
+namespace fs = std::filesystem;
+
+Error file_error(const std::string& path, const char* doing) {
+    const int code = errno;
+    return Error(code == ENOENT                    ? ErrorKind::not_found
+                 : code == ENOSPC                  ? ErrorKind::exhausted
+                 : code == EACCES || code == EPERM ? ErrorKind::denied
+                                                   : ErrorKind::unavailable,
+                 fmt::format("{} cannot be {}: {}", path, doing, std::strerror(code)));
+}
+
+Status write_all(const UniqueFd& file, std::string_view bytes, const std::string& path) {
+    while (!bytes.empty()) {
+        const ssize_t wrote = ::write(file.get(), bytes.data(), bytes.size());
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) return file_error(path, "written");
+        bytes.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+    return done();
+}
+
+Result<std::vector<SourceFile>> list_sources(const std::vector<std::string>& paths) {
+    std::vector<SourceFile> all;
+    const auto add = [&](const std::string& path, const std::string& name) -> Status {
+        struct stat status {};
+        if (::stat(path.c_str(), &status) != 0) return file_error(path, "read");
+        if (!S_ISREG(status.st_mode)) return done();
+        all.push_back({path, name, status.st_size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec});
+        return done();
+    };
+    for (const std::string& source : paths) {
+        std::error_code code;
+        if (!fs::is_directory(source, code)) {
+            TRY_VOID(add(source, fs::path(source).filename().string()));
+            continue;
+        }
+        const std::size_t first = all.size();
+        for (fs::recursive_directory_iterator it(source, code), end; !code && it != end; it.increment(code))
+            if (it->is_regular_file(code))
+                TRY_VOID(add(it->path().string(), it->path().lexically_relative(source).string()));
+        if (code) return Error(ErrorKind::unavailable, fmt::format("{} cannot be read: {}", source, code.message()));
+        std::sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
+                  [](const SourceFile& a, const SourceFile& b) { return a.name < b.name; });
+    }
+    if (all.empty()) return Error(ErrorKind::not_found, fmt::format("there is no file in {}", join(paths, ", ")));
+    return all;
+}
+
+Result<Workplace> Workplace::open(const std::string& to) {
+    Workplace place;
+    place.path_ = to + ".partial";
+    std::error_code code;
+    fs::create_directories(fs::path(place.path_).parent_path(), code);
+    place.lock_ = UniqueFd(::open((place.path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (place.lock_.get() < 0) return file_error(place.path_ + ".lock", "made");
+    if (::flock(place.lock_.get(), LOCK_EX | LOCK_NB) != 0)
+        return Error(ErrorKind::conflict, fmt::format("another stoker prepare is at work on {}", to), {},
+                     "wait for it, or give another --to");
+    fs::remove_all(place.path_, code);
+    if (::mkdir(place.path_.c_str(), 0777) != 0) return file_error(place.path_, "made");
+    return place;
+}
+
+Workplace::~Workplace() {
+    if (lock_.get() < 0) return;
+    std::error_code code;
+    fs::remove_all(path_, code);
+    fs::remove(path_ + ".lock", code);
+}
+
+}  // namespace stoker

@@ -113,12 +113,14 @@ void get_config_version(Service& service, const ExchangePtr& exchange) {
 void put_config(Service& service, const ExchangePtr& exchange) {
     auto body = read_body_as<ConfigBody>(*exchange);
     if (!body) return exchange->fail(body.error());
+    if (!body->text)
+        return exchange->fail(Error(ErrorKind::invalid, "text is missing", {}, "send the whole server.yaml as text"));
     const auto version = if_match(exchange->request);
     if (!version) return exchange->fail(version.error());
     if (!can_be_set(service, exchange)) return;
     service.work_long(exchange, [&service, exchange, body = std::move(*body), version = *version]() mutable {
         set_config_version(service, exchange,
-                           {.text = std::move(body.text), .note = std::move(body.note), .if_version = version});
+                           {.text = std::move(*body.text), .note = std::move(body.note), .if_version = version});
     });
 }
 

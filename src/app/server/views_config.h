@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct ConfigSet {
 };
 
 struct ConfigBody {
-    std::string text, note;
+    std::optional<std::string> text;  // has to be there, and may say nothing
+    std::string note;
 };
 struct RollbackBody {
     std::uint64_t version = 0;

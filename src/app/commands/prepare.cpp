@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/listing.h"
 #include "app/prepare/prepare_data.h"
@@ -12,7 +13,6 @@
 #include "base/document.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "app/client/client.h"
 #include "io/terminal.h"
 
 namespace stoker {

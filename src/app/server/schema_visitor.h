@@ -110,7 +110,8 @@ private:
             const Hint* hint = hint_of(name_, key);
             if (hint != nullptr) {
                 if (!hint->description.empty()) field.set("description", hint->description);
-                constexpr bool kText = std::is_same_v<T, std::string>, kList = IsVector<T>::value;
+                constexpr bool kText = std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<std::string>>;
+                constexpr bool kList = IsVector<T>::value;
                 const char* low = kText ? "minLength" : kList ? "minItems" : "minimum";
                 const char* high = kText ? "maxLength" : kList ? "maxItems" : "maximum";
                 if (hint->low && input_) field.set(low, *hint->low);

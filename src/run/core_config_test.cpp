@@ -26,12 +26,10 @@ TEST_F(CoreTest, VersionsOfTheConfigurationSurviveARestart) {
 // A snapshot of a server that knew no configuration has to be read.
 TEST_F(CoreTest, OlderSnapshotsHaveNoConfiguration) {
     machine();
-    std::string text = encode_state(core_->state());
-    for (const std::string_view part : {"\"config\":[],", "\"former_nodes\":[],"}) {
-        const std::size_t at = text.find(part);
-        ASSERT_NE(at, std::string::npos);
-        text.erase(at, part.size());
-    }
+    // And as long as there is none, snapshots are those of before, and so are their digests.
+    const std::string text = encode_state(core_->state());
+    EXPECT_EQ(text.find("config"), std::string::npos);
+    EXPECT_EQ(text.find("former_nodes"), std::string::npos);
     const auto state = decode_state(text);
     ASSERT_TRUE(state.ok()) << state.error().text();
     EXPECT_TRUE(state->config.empty());

@@ -72,7 +72,7 @@ TEST_F(CoreHealthTest, ASlowLinkIsFoundBeforeTheGangAndTheGangStartsWhenItIsGone
     const RunId run = tell(Submit{.spec = wide()})->run;
     EXPECT_EQ(state_of(run), RunState::queued) << "nothing is known of either yet";
     tick(1);
-    EXPECT_EQ(checks_.size(), 2U);
+    EXPECT_EQ(checks_.size(), 1U) << "two at once would measure each other";
     report("a", HealthVerdict::pass);
     report("b", HealthVerdict::fail);
     EXPECT_EQ(node("b"), NodeState::quarantined);
@@ -93,7 +93,7 @@ TEST_F(CoreHealthTest, ACheckThatTheServerDidNotOutliveIsAskedForAgain) {
     open_gate();
     two_nodes();
     tick(1);
-    ASSERT_EQ(checks_.size(), 2U);
+    ASSERT_EQ(checks_.size(), 1U);
     const CheckWanted lost = checks_["a"];
     const std::uint64_t before = core_->state().seq;
     checks_.clear();
@@ -101,7 +101,7 @@ TEST_F(CoreHealthTest, ACheckThatTheServerDidNotOutliveIsAskedForAgain) {
     EXPECT_EQ(core_->state().seq, before + 1) << "only that it started";
     EXPECT_EQ(node("a"), NodeState::checking);
     tick(1);
-    EXPECT_EQ(checks_.size(), 2U);
+    EXPECT_EQ(checks_.size(), 1U);
     report("a", HealthVerdict::pass);
     EXPECT_TRUE(tell(SawHealth{lost, {}})->repeated) << "one that comes late changes nothing";
     EXPECT_EQ(node("a"), NodeState::ready);
@@ -116,6 +116,7 @@ TEST_F(CoreHealthTest, AReportFromBeforeARebootCountsForNothing) {
     open_gate();
     two_nodes();
     tick(1);
+    report("a", HealthVerdict::pass);
     const CheckWanted old = checks_["b"];
     two_nodes("b2");
     EXPECT_EQ(node("b"), NodeState::checking);

@@ -121,6 +121,14 @@ void fields(V& visit, SnapshotOperation& entry) {
     visit("id", entry.id);
     visit("operation", entry.operation);
 }
+// Left out when there is nothing in it: snapshots of versions that knew no such list keep their digests.
+template <class V, class T>
+void late_list(V& visit, std::string_view key, std::vector<T>& list) {
+    std::optional<std::vector<T>> there;
+    if (!list.empty()) there = list;
+    visit(key, there);
+    if (there) list = std::move(*there);
+}
 struct SnapshotBody {
     State& state;
     std::vector<Run> runs{};
@@ -130,12 +138,12 @@ template <class V>
 void fields(V& visit, SnapshotBody& body) {
     State& state = body.state;
     visit("at_us", state.at_us);
-    visit("config", state.config);
+    late_list(visit, "config", state.config);
     visit("core_version", state.core_version);
     visit("cursor", state.cursor);
     visit("durations_us", state.durations_us);
     visit("epoch", state.epoch);
-    visit("former_nodes", state.former_nodes);
+    late_list(visit, "former_nodes", state.former_nodes);
     visit("nodes", state.nodes);
     visit("operations", body.operations);
     visit("runs", body.runs);

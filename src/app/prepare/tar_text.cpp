@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace stoker {
@@ -12,7 +11,7 @@ namespace {
 constexpr std::int64_t kMostOctal = (std::int64_t{1} << 33) - 1;  // 11 digits
 
 void put(std::string& block, std::size_t at, std::string_view text) {
-    std::memcpy(block.data() + at, text.data(), text.size());
+    block.replace(at, text.size(), text);
 }
 
 // Fields by their offsets in the standard; `type` '0' is a file, 'x' the pax records of the next one.
@@ -49,7 +48,7 @@ std::string tar_header(std::string_view name, std::int64_t bytes) {
     std::string_view file = name, prefix;
     if (file.size() > 100) {  // cut at a slash, if that fits
         const std::size_t slash = name.find('/', name.size() - 101);
-        if (slash != std::string_view::npos && slash <= 155 && slash + 1 < name.size()) {
+        if (slash <= 155 && slash + 1 < name.size()) {
             prefix = name.substr(0, slash);
             file = name.substr(slash + 1);
         }

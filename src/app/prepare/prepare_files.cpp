@@ -64,17 +64,20 @@ Result<std::vector<SourceFile>> list_sources(const std::vector<std::string>& pat
 }
 
 Result<Workplace> Workplace::open(const std::string& to) {
-    Workplace place;
-    place.path_ = to + ".partial";
+    const std::string path = to + ".partial";
     std::error_code code;
-    fs::create_directories(fs::path(place.path_).parent_path(), code);
-    place.lock_ = UniqueFd(::open((place.path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (place.lock_.get() < 0) return file_error(place.path_ + ".lock", "made");
-    if (::flock(place.lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    fs::create_directories(fs::path(path).parent_path(), code);
+    UniqueFd lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (!lock) return file_error(path + ".lock", "made");
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
         return Error(ErrorKind::conflict, fmt::format("another stoker prepare is at work on {}", to), {},
                      "wait for it, or give another --to");
-    fs::remove_all(place.path_, code);
-    if (::mkdir(place.path_.c_str(), 0777) != 0) return file_error(place.path_, "made");
+    // From here on it is ours, and goes with us: not before, or the folder of the other one would go.
+    Workplace place;
+    place.path_ = path;
+    place.lock_ = std::move(lock);
+    fs::remove_all(path, code);
+    if (::mkdir(path.c_str(), 0777) != 0) return file_error(path, "made");
     return place;
 }
 

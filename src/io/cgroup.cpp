@@ -186,6 +186,18 @@ CgroupHost discover_cgroups(const std::string& root) {
     return host;
 }
 
+std::vector<std::string> own_groups(const std::string& root) {
+    const Hierarchies here = read_hierarchies(root);
+    std::set<std::string> groups;  // controllers may share a tree
+    const auto add = [&](const std::string& mount, const std::string& controller) {
+        const auto own = here.own.find(controller);
+        groups.insert(own == here.own.end() || own->second == "/" ? mount : mount + own->second);
+    };
+    if (!here.unified.empty()) add(here.unified, "");
+    for (const auto& [controller, mount] : here.v1) add(mount, controller);
+    return {groups.begin(), groups.end()};
+}
+
 std::vector<std::string> Cgroup::folders() const {
     std::set<std::string> folders;  // controllers may share a tree ("cpu,cpuacct")
     if (!host_->unified.empty()) folders.insert(host_->unified + "/" + name_);

@@ -30,6 +30,9 @@ struct CgroupHost {
 };
 // Tries each folder by making a group in it, moving a child there and removing it again.
 CgroupHost discover_cgroups(const std::string& root = "/");
+// Our own group in every tree that is mounted, those of version 1 without a controller we use among them: other
+// programs make groups there as well.
+std::vector<std::string> own_groups(const std::string& root = "/");
 
 struct CgroupLimits {
     std::int64_t memory_bytes = 0, cpu_milli = 0, processes = 0;  // 0: none

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -23,6 +24,27 @@ TEST(Cgroup, NothingIsPossibleWithoutMounts) {
     EXPECT_FALSE(host.kills());
     EXPECT_FALSE(host.limits_memory());
     EXPECT_EQ(host.text(), "");
+}
+
+// What a container runtime leaves in a tree that we make no groups in is still found: named trees, those without a
+// controller of ours, version 2, each once.
+TEST(Cgroup, OwnGroupsAreInEveryTree) {
+    const std::string root = std::filesystem::temp_directory_path() / ("stoker-trees-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(root + "/proc/self");
+    ASSERT_TRUE(write_file_atomic(root + "/proc/self/mountinfo",
+                                  "30 20 0:26 / /cg/unified rw - cgroup2 cgroup2 rw\n"
+                                  "31 20 0:27 / /cg/systemd rw - cgroup cgroup rw,xattr,name=systemd\n"
+                                  "32 20 0:28 / /cg/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"));
+    ASSERT_TRUE(
+        write_file_atomic(root + "/proc/self/cgroup", "4:cpu,cpuacct:/\n3:name=systemd:/user.slice/u-1\n0::/job\n"));
+    const auto groups = own_groups(root + "/");
+    std::filesystem::remove_all(root);
+    const auto has = [&](const std::string& group) {
+        return std::count(groups.begin(), groups.end(), root + "/" + group) == 1;
+    };
+    EXPECT_TRUE(has("cg/unified/job"));
+    EXPECT_TRUE(has("cg/systemd/user.slice/u-1"));
+    EXPECT_TRUE(has("cg/cpu,cpuacct"));
 }
 
 TEST(Cgroup, HostSaysWhatItHas) {

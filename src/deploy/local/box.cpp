@@ -191,21 +191,30 @@ Status start_box(const std::string& run_folder, const LaunchOrder& order, std::s
 
 namespace {
 
-// Where runc makes groups of its own: at the top of each tree.
+// Where runc makes groups of its own: below ours or above, in every tree that is mounted.
 std::vector<std::string> groups_of_box(const CgroupHost& host, const std::string& id) {
-    std::vector<std::string> groups;
-    const auto add = [&](const std::string& folder) {
+    std::vector<std::string> places = own_groups(), groups;
+    if (!host.unified.empty()) places.push_back(host.unified);
+    for (const auto& [controller, folder] : host.v1) places.push_back(folder);
+    for (const std::string& place : places) {
         std::error_code code;
-        for (fs::path at = folder; at.has_relative_path() && fs::exists(at / "cgroup.procs", code);
+        for (fs::path at = place; at.has_relative_path() && fs::exists(at / "cgroup.procs", code);
              at = at.parent_path())
             if (fs::exists(at / id, code)) groups.push_back((at / id).string());
-    };
-    if (!host.unified.empty()) add(host.unified);
-    for (const auto& [controller, folder] : host.v1) add(folder);
+    }
     return groups;
 }
 
 }  // namespace
+
+bool remove_box_groups(const LaunchOrder& order) {
+    if (order.gang.image.empty() || order.tree != TreeKind::cgroup) return true;
+    bool gone = true;
+    for (std::size_t rank = 0; rank < order.gang.ranks.size(); ++rank)
+        for (const std::string& group : groups_of_box(order.cgroups, box_id(order, rank)))
+            if (::rmdir(group.c_str()) != 0 && errno != ENOENT) gone = false;
+    return gone;
+}
 
 void remove_boxes(const std::string& run_folder, const LaunchOrder& order) {
     // Without control groups the pid namespace has taken everything along, and pids in there mean others out here.
@@ -213,13 +222,12 @@ void remove_boxes(const std::string& run_folder, const LaunchOrder& order) {
     std::error_code code;
     for (std::size_t rank = 0; rank < order.gang.ranks.size(); ++rank) {
         const std::string id = box_id(order, rank);
-        if (!fs::exists(run_folder + "/runc/" + id, code)) continue;
-        run_runc(run_folder, {"delete", "--force", id}, true, kRemovalLimit);
-        // runc gives up on a group whose last process is still being taken apart.
-        const auto until = Clock::now() + kGroupRemovalLimit;
-        for (const std::string& group : groups_of_box(order.cgroups, id))
-            while (::rmdir(group.c_str()) != 0 && errno == EBUSY && Clock::now() < until) ::usleep(5000);
+        if (fs::exists(run_folder + "/runc/" + id, code))
+            run_runc(run_folder, {"delete", "--force", id}, true, kRemovalLimit);
     }
+    // runc gives up on a group whose last process is still being taken apart.
+    const auto until = Clock::now() + kGroupRemovalLimit;
+    while (!remove_box_groups(order) && Clock::now() < until) ::usleep(5000);
 }
 
 std::vector<std::string> files_of_devices(const std::vector<NodeInfo>& nodes, const RankSpec& rank) {

@@ -24,6 +24,8 @@ Status start_box(const std::string& run_folder, const LaunchOrder& order, std::s
 // What runc keeps about the boxes of a gang, their control groups, and whatever still runs in them. Fine when there are
 // none.
 void remove_boxes(const std::string& run_folder, const LaunchOrder& order);
+// The control groups alone that runc made, in all trees; false while one of them is in use.
+bool remove_box_groups(const LaunchOrder& order);
 
 // The device files of a rank's devices, with those that every NVIDIA program opens.
 std::vector<std::string> files_of_devices(const std::vector<NodeInfo>& nodes, const RankSpec& rank);

@@ -106,7 +106,8 @@ bool remove_if_never_begun(const std::string& folder) {
 }
 
 bool remove_groups(const LaunchOrder& order) {
-    const bool gone = Cgroup(order.cgroups, order.cgroup_name()).remove();
+    const bool boxes_gone = remove_box_groups(order);
+    const bool gone = Cgroup(order.cgroups, order.cgroup_name()).remove() && boxes_gone;
     // Busy as long as another gang has a keeper.
     (void)Cgroup(order.cgroups, std::string(kKeeperGroup)).remove();
     return gone;

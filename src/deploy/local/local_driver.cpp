@@ -37,6 +37,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kAnswerLimit = std::chrono::seconds(5);
 // For burying a gang on the way, and for the last steps of a keeper; what does not end in this time is looked at again.
 constexpr auto kBurialLimit = std::chrono::seconds(1);
+// A machine that swaps takes its time to take processes apart.
+constexpr auto kReleaseLimit = std::chrono::seconds(5);
 // When the kernel's news are missed (no inotify left), a look at everything finds them.
 constexpr int kLookEveryMs = 1000;
 constexpr std::size_t kMostFacts = 1000;
@@ -193,7 +195,7 @@ public:
             watch(launched);
             if (refresh(launched, deadline) != GangState::ended)
                 return rejected(Cause::platform, launched.text() + " still runs");
-            const auto by = std::min(deadline, Clock::now() + kBurialLimit);
+            const auto by = std::min(deadline, Clock::now() + kReleaseLimit);
             // It writes nothing after its last status, and leaves.
             for (const UniqueFd keeper = find_keeper(folder); !has_ended(keeper) && milliseconds_until(by) > 0;)
                 ::poll(nullptr, 0, 1);

@@ -18,14 +18,9 @@ constexpr std::string_view kLinesFile = "observe/health.tsv", kSizesFile = "cata
 
 const Tsv& embedded_health_table(std::string_view path) {
     const auto read = [](std::string_view wanted) {
-        for (const EmbeddedFile& file : embedded_files())
-            if (file.path == wanted) {
-                auto table = Tsv::read(file.bytes, wanted);
-                CHECK(table.ok());  // our own data
-                return std::move(*table);
-            }
-        CHECK(wanted.empty());
-        return Tsv();
+        auto table = Tsv::read(embedded_bytes(wanted), wanted);
+        CHECK(table.ok());  // our own data
+        return std::move(*table);
     };
     static const Tsv lines = read(kLinesFile), sizes = read(kSizesFile);
     return path == kLinesFile ? lines : sizes;

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -35,6 +36,7 @@ constexpr std::array<Tier, 3> kTiers{{{"1s", 1, 60, 3600, 300},
                                       {"1m", 60, 60, 86'400, 6 * 3600},
                                       {"1h", 3600, 24, 365 * std::int64_t{86'400}, 30 * std::int64_t{86'400}}}};
 constexpr std::size_t kMostFile = 64u << 20;
+constexpr std::size_t kMostJoined = 1024;  // points of a file that becomes one block
 constexpr const char* kKeptText = "/explanation.json";
 
 std::int64_t floor_to(std::int64_t value, std::int64_t step) {
@@ -264,10 +266,13 @@ private:
 
     void append(std::size_t tier, std::int64_t start_s, const std::string& bytes) {
         auto& file = file_start_[tier];
-        if (!file || start_s >= *file + kTiers[tier].file_s || start_s < *file) file = start_s;
+        if (!file || start_s >= *file + kTiers[tier].file_s || start_s < *file) {
+            if (file) join_blocks(path_of(tier, *file));
+            file = start_s;
+        }
         std::error_code code;
         fs::create_directories(folder_, code);
-        const std::string path = folder_ + "/" + std::string(kTiers[tier].name) + "-" + std::to_string(*file) + ".blk";
+        const std::string path = path_of(tier, *file);
         const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
         struct stat before {};
         if (!fd || ::fstat(fd.get(), &before) != 0)
@@ -282,6 +287,40 @@ private:
         }
         ++shared_->blocks;
         shared_->bytes_written += static_cast<std::int64_t>(bytes.size());
+    }
+
+    std::string path_of(std::size_t tier, std::int64_t file) const {
+        return folder_ + "/" + std::string(kTiers[tier].name) + "-" + std::to_string(file) + ".blk";
+    }
+
+    // A file that nothing more is written to, as one block: what each column begins with is a third of a short one.
+    static void join_blocks(const std::string& path) {
+        SeriesBlock whole;
+        std::map<std::pair<int, std::string>, std::size_t> places;
+        std::size_t blocks = 0, before = 0;
+        bool fits = true;
+        each_block(path, [&](std::string_view data, const BlockHead& head) {
+            auto block = fits ? decode_block(data) : std::nullopt;
+            if (blocks++ == 0) whole.start_s = head.start_s, whole.seconds = head.seconds;
+            before += data.size();
+            const std::int64_t from = (head.start_s - whole.start_s) / whole.seconds;
+            // In order, or a clock was set back: then it stays as it is.
+            fits = block && head.seconds == whole.seconds && from >= static_cast<std::int64_t>(whole.points);
+            if (!fits) return;
+            whole.points = static_cast<std::size_t>(from) + head.points;
+            for (SeriesColumn& column : block->columns) {
+                const auto [place, is_new] =
+                    places.try_emplace(std::pair(column.rank, column.metric), whole.columns.size());
+                if (is_new) whole.columns.push_back({column.rank, column.metric, {}});
+                auto& cells = whole.columns[place->second].cells;
+                cells.resize(static_cast<std::size_t>(from));
+                cells.insert(cells.end(), column.cells.begin(), column.cells.end());
+            }
+        });
+        if (!fits || blocks < 2 || whole.points > kMostJoined) return;
+        const std::string bytes = encode_block(whole);
+        // Whoever reads finds the one or the other. When it cannot be written, it stays as it was.
+        if (bytes.size() < before) (void)write_file_atomic(path, bytes).ok();
     }
 
     // Returns where the blocks that are whole end in time.

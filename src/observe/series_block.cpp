@@ -196,37 +196,67 @@ struct Guess {
 
 // In units of so many codes, at least: the mean of a second, where one measurement is as good as the next, and how far
 // smallest and largest are away. A column that scatters more than that is told in units of its own scatter: what is
-// finer says nothing, and would take most of the room.
-constexpr std::int64_t kSecondUnit = 4, kRangeUnit = 4, kMostCode = 1 << 17;
+// finer says nothing, and would take most of the room. Codes are as far apart as logarithms, so that a unit of them is
+// a share of the value: it is never more than a fifth to either side.
+constexpr std::int64_t kSecondUnit = 4, kRangeUnit = 4, kMostCode = 1 << 17, kMostUnit = 128;
 constexpr unsigned kMostDoubled = 15;
 
 std::int64_t in_units(std::int64_t code, std::int64_t unit) {
     return (code >= 0 ? code + unit / 2 : code - unit / 2) / unit;
 }
 
-// How often `unit` may be doubled until it is the deviation of the codes from one to the next, half of which is noise
-// of each. By the median, so that a spike is no scatter: it is kept as exactly as the others are.
-unsigned doubled_for(const std::vector<std::int64_t>& codes, std::int64_t unit) {
-    if (codes.size() < 4) return 0;
-    std::vector<std::int64_t> steps;
-    for (std::size_t i = 1; i < codes.size(); ++i) steps.push_back(std::abs(codes[i] - codes[i - 1]));
+// Of the values from one to the next, half of which is noise of each. By the median, so that a spike is no scatter.
+template <class Number>
+double deviation_of(const std::vector<Number>& values) {
+    if (values.size() < 4) return 0;
+    std::vector<double> steps;
+    for (std::size_t i = 1; i < values.size(); ++i)
+        steps.push_back(std::abs(static_cast<double>(values[i]) - static_cast<double>(values[i - 1])));
     const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
     std::nth_element(steps.begin(), middle, steps.end());
     // 1.48: of a median to a deviation; the root of two: of a difference to one of its sides.
-    const double deviation = 1.48 / std::sqrt(2.0) * static_cast<double>(*middle);
+    return 1.48 / std::sqrt(2.0) * *middle;
+}
+
+// How a stream of codes is rounded: in units of so many, doubled while they are less than `share` of its deviation.
+struct Rounding {
+    std::int64_t unit = 1, most_unit = 1;
+    double share = std::sqrt(0.5);  // so that it ends nearest to the deviation: 0.7 to 1.4, 4 to 16 % more variance
+};
+
+unsigned doubled_for(const std::vector<std::int64_t>& codes, const Rounding& rounding) {
+    const double wanted = rounding.share * deviation_of(codes);
     unsigned doubled = 0;
-    while (doubled < kMostDoubled && static_cast<double>(unit << (doubled + 1)) <= deviation) ++doubled;
+    while (doubled < kMostDoubled && (rounding.unit << (doubled + 1)) <= rounding.most_unit &&
+           static_cast<double>(rounding.unit << doubled) <= wanted)
+        ++doubled;
     return doubled;
 }
 
+// What scatters around 0, or by more than half of itself, has no logarithm to speak of: it is told in steps of two to
+// `exponent`, nearest to its deviation. Nothing: logarithms do.
+constexpr int kLeastExponent = -200, kMostExponent = 200;
+
+std::optional<int> linear_exponent(const std::vector<float>& means, const std::vector<std::int64_t>& codes,
+                                   double most) {
+    if (deviation_of(codes) <= static_cast<double>(kMostUnit)) return std::nullopt;
+    const double deviation = deviation_of(means);
+    if (!(deviation > 0)) return std::nullopt;
+    const int exponent = static_cast<int>(std::lround(std::log2(deviation)));
+    if (exponent < kLeastExponent || exponent > kMostExponent ||
+        std::ldexp(most, -exponent) >= static_cast<double>(kMostCode))
+        return std::nullopt;
+    return exponent;
+}
+
 // Distances from what is guessed, each a stream in a unit of its own.
-void put_scattered(BitWriter& out, const std::vector<std::int64_t>& codes, std::int64_t unit, bool first_apart) {
-    const unsigned doubled = doubled_for(codes, unit);
+void put_scattered(BitWriter& out, const std::vector<std::int64_t>& codes, const Rounding& rounding, bool first_apart) {
+    const unsigned doubled = doubled_for(codes, rounding);
     out.put(doubled, 4);
     std::vector<std::int64_t> distances;
     Guess guess;
     for (const std::int64_t code : codes) {
-        const std::int64_t value = in_units(code, unit << doubled);
+        const std::int64_t value = in_units(code, rounding.unit << doubled);
         distances.push_back(value - guess.value());
         guess.see(value);
     }
@@ -265,6 +295,8 @@ void get_scattered(BitReader& in, std::vector<std::int64_t>& codes, std::int64_t
 
 std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t points, bool with_range) {
     std::vector<std::int64_t> counts, means, highs, lows;
+    std::vector<float> values;
+    double most = 0;  // of all that is written
     std::int64_t last = 0, first = 0;
     for (std::size_t i = 0; i < points; ++i) {
         const SeriesCell cell = i < cells.size() ? cells[i] : SeriesCell{};
@@ -272,19 +304,40 @@ std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t point
         counts.push_back(static_cast<std::int64_t>(cell.count) - last);
         last = cell.count;
         if (cell.count == 0) continue;
-        const std::int64_t code = series_code(cell.mean);
-        means.push_back(code);
-        highs.push_back(series_code(cell.max) - code);
-        lows.push_back(series_code(cell.min) - code);
+        values.push_back(cell.mean);
+        means.push_back(series_code(cell.mean));
+        for (const float value : {cell.min, cell.mean, cell.max}) most = std::max<double>(most, std::abs(value));
+    }
+    const std::optional<int> exponent = linear_exponent(values, means, most);
+    const auto code_of = [&](float value) -> std::int64_t {
+        if (!exponent) return series_code(value);
+        return std::llround(std::clamp(std::ldexp(static_cast<double>(value), -*exponent),
+                                       -static_cast<double>(kMostCode), static_cast<double>(kMostCode)));
+    };
+    if (exponent)
+        for (std::size_t i = 0; i < values.size(); ++i) means[i] = code_of(values[i]);
+    if (with_range) {
+        std::size_t at = 0;
+        for (std::size_t i = 0; i < std::min(points, cells.size()); ++i) {
+            if (cells[i].count == 0) continue;
+            highs.push_back(code_of(cells[i].max) - means[at]);
+            lows.push_back(code_of(cells[i].min) - means[at++]);
+        }
     }
     BitWriter out;
     out.put(first > 126 ? 127 : static_cast<std::uint64_t>(first), 7);
     if (first > 126) out.put(static_cast<std::uint64_t>(first), 32);
     put_stream(out, counts);
-    put_scattered(out, means, with_range ? 1 : kSecondUnit, true);
+    out.put(exponent ? 1 : 0, 1);
+    if (exponent) out.put(static_cast<std::uint64_t>(*exponent - kLeastExponent), 9);
+    // In steps there is nothing finer to leave out of the means; the range may scatter more than they do, and an
+    // extreme is told to one or two of its own deviations, which are less than half of that of what it is the extreme
+    // of.
+    put_scattered(out, means, {exponent || with_range ? 1 : kSecondUnit, exponent ? 1 : kMostUnit}, true);
+    const Rounding range{exponent ? 1 : kRangeUnit, exponent ? kMostCode : kMostUnit, 1};
     if (with_range) {
-        put_scattered(out, highs, kRangeUnit, false);
-        put_scattered(out, lows, kRangeUnit, false);
+        put_scattered(out, highs, range, false);
+        put_scattered(out, lows, range, false);
     }
     return out.text();
 }
@@ -304,16 +357,22 @@ bool decode_cells(std::string_view bytes, std::size_t points, bool with_range, b
         cells[i].count = static_cast<std::uint32_t>(last);
         measured += last != 0 ? 1 : 0;
     }
-    const auto value = [](std::int64_t code) { return series_value(static_cast<std::int32_t>(bounded_code(code))); };
+    const bool linear = !older && in.bit();
+    const int exponent = linear ? static_cast<int>(in.get(9)) + kLeastExponent : 0;
+    if (exponent > kMostExponent) return false;
+    const auto value = [&](std::int64_t code) {
+        code = bounded_code(code);
+        return linear ? std::ldexp(static_cast<float>(code), exponent) : series_value(static_cast<std::int32_t>(code));
+    };
     std::vector<std::int64_t> means(measured);
-    get_scattered(in, means, with_range ? 1 : kSecondUnit, true, older);
+    get_scattered(in, means, linear || with_range ? 1 : kSecondUnit, true, older);
     std::size_t at = 0;
     for (SeriesCell& cell : cells)
         if (cell.count != 0) cell.min = cell.mean = cell.max = value(means[at++]);
     if (!with_range) return in.good;
     numbers.resize(measured);
     for (const bool high : {true, false}) {
-        get_scattered(in, numbers, kRangeUnit, false, older);
+        get_scattered(in, numbers, linear ? 1 : kRangeUnit, false, older);
         at = 0;
         for (SeriesCell& cell : cells) {
             if (cell.count == 0) continue;

@@ -12,16 +12,13 @@ namespace stoker {
 const std::vector<CauseThreshold>& cause_thresholds() {
     static const std::vector<CauseThreshold> list = [] {
         std::vector<CauseThreshold> found;
-        for (const EmbeddedFile& file : embedded_files()) {
-            if (file.path != "observe/causes.tsv") continue;
-            const auto table = Tsv::read(file.bytes, "observe/causes.tsv");
-            CHECK(table.ok() && table->header().size() == 4);  // our own data
-            for (std::size_t row = 0; row < table->rows(); ++row)
-                found.push_back({.name = table->at(row, 0),
-                                 .unit = table->at(row, 2),
-                                 .set_on = table->at(row, 3),
-                                 .value = std::strtod(std::string(table->at(row, 1)).c_str(), nullptr)});
-        }
+        const auto table = Tsv::read(embedded_bytes("observe/causes.tsv"), "observe/causes.tsv");
+        CHECK(table.ok() && table->header().size() == 4);  // our own data
+        for (std::size_t row = 0; row < table->rows(); ++row)
+            found.push_back({.name = table->at(row, 0),
+                             .unit = table->at(row, 2),
+                             .set_on = table->at(row, 3),
+                             .value = std::strtod(std::string(table->at(row, 1)).c_str(), nullptr)});
         return found;
     }();
     return list;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <set>
 
 #include "app/health_text.h"
 #include "base/text.h"
@@ -62,6 +63,38 @@ HealthReport health_of_explanation(const api::ExplanationView& explanation) {
                                  .name = note.cause,
                                  .verdict = HealthVerdict::skipped,
                                  .detail = note.reason});
+    return report;
+}
+
+HealthReport health_of_nodes(const api::RunView& view, const std::vector<api::NodeView>& nodes) {
+    HealthReport report;
+    if (view.attempts.empty()) return report;
+    std::set<std::string_view> used;
+    for (const api::RankView& rank : view.attempts.back().ranks) used.insert(rank.node);
+    for (const api::NodeView& node : nodes) {
+        if (!used.contains(node.name) || (node.doctor.empty() && !node.check)) continue;
+        if (!node.check) {
+            report.checks.push_back({.layer = HealthLayer::network,
+                                     .name = "node-check",
+                                     .node = node.name,
+                                     .detail = node.name + " was never checked",
+                                     .fix = "stoker nodes check " + node.name});
+            continue;
+        }
+        const std::string when = fmt::format("{} checked {}", node.name, node.check->at);
+        for (HealthCheck check : node.check->not_passed) {
+            check.node = node.name;
+            check.detail = check.detail.empty() ? when : fmt::format("{}; {}", check.detail, when);
+            report.checks.push_back(std::move(check));
+        }
+        if (node.check->passed > 0)
+            report.checks.push_back({.layer = HealthLayer::network,
+                                     .name = "node-check",
+                                     .node = node.name,
+                                     .verdict = HealthVerdict::pass,
+                                     .detail = fmt::format("{}: {} part{} passed", when, node.check->passed,
+                                                           node.check->passed == 1 ? "" : "s")});
+    }
     return report;
 }
 

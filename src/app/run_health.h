@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/server/views.h"
+#include "app/server/views_nodes.h"
 #include "app/server/views_observe.h"
 #include "app/style.h"
 #include "base/health.h"
@@ -18,6 +20,10 @@ HealthLayer layer_of_cause(std::string_view cause);
 // One check for each cause: found ones fail (or warn, where they cost little), those that were ruled out pass, and what
 // nobody could know is skipped.
 HealthReport health_of_explanation(const api::ExplanationView& explanation);
+
+// What the server's last checks of the nodes of a run's last attempt say, for nodes that have an address to be checked
+// at; of those that never were that is said, with the command.
+HealthReport health_of_nodes(const api::RunView& view, const std::vector<api::NodeView>& nodes);
 
 // Both, layer by layer; of one layer what the run itself shows comes first, and of that the dearest.
 HealthReport by_layers(HealthReport of_run, HealthReport of_node);

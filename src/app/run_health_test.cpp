@@ -60,6 +60,39 @@ TEST(RunHealth, TheNetworkIsBlamedBeforeTheModel) {
         EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
 }
 
+// Whose run crept over a bad cable is told which node's check had found it, without logging in there; a node that
+// nobody checked is no node that passed.
+TEST(RunHealth, NodesOfTheRunSayWhatTheirLastCheckFound) {
+    api::RunView view;
+    view.attempts.resize(2);
+    view.attempts[0].ranks = {{.rank = 0, .node = "gone"}};
+    view.attempts[1].ranks = {{.rank = 0, .node = "a"}, {.rank = 1, .node = "b"}, {.rank = 2, .node = "c"}};
+    std::vector<api::NodeView> nodes(5);
+    const char* names[] = {"a", "b", "c", "gone", "here"};
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].name = names[i];
+    nodes[0].doctor = nodes[1].doctor = nodes[3].doctor = "10.0.0.1:7411";
+    nodes[0].check = api::NodeCheckView{.at = "2026-11-22T06:00:00Z",
+                                        .verdict = HealthVerdict::fail,
+                                        .passed = 3,
+                                        .not_passed = {{.layer = HealthLayer::network,
+                                                        .name = "link-bandwidth",
+                                                        .peer = "b",
+                                                        .verdict = HealthVerdict::fail,
+                                                        .measured = 6e6,
+                                                        .expected = 1.2e9}}};
+    const HealthReport report = health_of_nodes(view, nodes);
+    ASSERT_EQ(report.checks.size(), 3u) << "c has no address to be checked at, the others are not of this attempt";
+    EXPECT_EQ(report.checks[0].node, "a");
+    EXPECT_EQ(report.checks[0].verdict, HealthVerdict::fail);
+    EXPECT_NE(report.checks[0].detail.find("2026-11-22T06:00:00Z"), std::string::npos);
+    EXPECT_EQ(report.checks[1].verdict, HealthVerdict::pass);
+    EXPECT_EQ(report.checks[2].node, "b");
+    EXPECT_EQ(report.checks[2].verdict, HealthVerdict::skipped);
+    EXPECT_EQ(report.checks[2].fix, "stoker nodes check b");
+    EXPECT_EQ(to_blame(by_layers({}, report))->node, "a");
+    EXPECT_TRUE(health_of_nodes({}, nodes).checks.empty());
+}
+
 // What costs little is a warning; nothing found is said so, and no cost is made up.
 TEST(RunHealth, LittleIsAWarningAndNothingIsNothing) {
     api::ExplanationView explanation;

@@ -133,6 +133,8 @@ def test_a_slow_link_is_quarantined_and_its_gang_waits_goes_elsewhere_and_starts
         ended = t.wait_state(run, "succeeded")
         used = {rank["node"] for attempt in ended["attempts"] for rank in attempt["ranks"]}
         check(used == {"a", "c"}, str(used))
+        said = t.call("doctor", run, exit=None).stdout
+        check("a checked 20" in said and "c checked 20" in said and "b checked" not in said, said)
 
         # Over all three: it waits, and says for what and what to do.
         run = gang(t, "three", 3)

@@ -230,7 +230,10 @@ Result<CommandOutput> check_run(Session& session, const Args& args, RunId id) {
     }
     target.network = !target.peers.empty();
     const LookedAt looked = look(session, args, target);
-    const HealthReport report = by_layers(health_of_explanation(explanation), looked.report);
+    TRY(const auto nodes, get<api::NodeList>(*client, "/api/v1/nodes"));
+    HealthReport of_nodes = health_of_nodes(view, nodes.items);
+    of_nodes.checks.insert(of_nodes.checks.end(), looked.report.checks.begin(), looked.report.checks.end());
+    const HealthReport report = by_layers(health_of_explanation(explanation), std::move(of_nodes));
     const HealthCheck* blamed = to_blame(report);
     const RunCost cost = cost_of_trouble(view, explanation, blamed);
     if (session.format != Format::text) {
@@ -287,7 +290,8 @@ CliCommand doctor_command() {
             "What nobody knows is shown and not judged: it never passes.\n"
             "serve is the far end of the network test. RUN is looked at network first, then device, then model, and "
             "the "
-            "first layer at fault is named with what it costs; while it goes on, nothing here is loaded.\n"
+            "first layer at fault is named with what it costs; while it goes on, nothing here is loaded. Of the nodes "
+            "that it ran on, what the server's last check found is shown.\n"
             "Ends with 0 when nothing failed, 1 when something did, 3 when a peer that was named could not be "
             "measured.",
         .examples = {"stoker doctor", "stoker doctor serve --listen 10.0.0.5:7411 --link-token link.token",

@@ -133,15 +133,11 @@ double between(const std::vector<Measured>& points, double x, double y) {
 }  // namespace
 
 Result<FrameworkSpeed> measure_framework(const std::string& python, bool quick, const std::string& day) {
-    const auto files = embedded_files();
-    const auto probe =
-        std::find_if(files.begin(), files.end(), [](const EmbeddedFile& file) { return file.path == kProbe; });
-    if (probe == files.end()) return Error(ErrorKind::internal, "the probe is not in this binary");
     if (::access(python.c_str(), X_OK) != 0)
         return Error(ErrorKind::unavailable, fmt::format("there is no Python at {}", python), {}, "--python PATH");
     TRY(const ScratchFolder folder, ScratchFolder::make("probe"));
     const std::string script = folder.path() + "/torch_cpu.py";
-    TRY_VOID(write_file_atomic(script, std::string(probe->bytes)));
+    TRY_VOID(write_file_atomic(script, std::string(embedded_bytes(kProbe))));
     DetachedProgram program{.path = python,
                             .arguments = {python, script},
                             // As a rank of a run has it: a thread each unless it says otherwise.

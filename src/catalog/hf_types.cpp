@@ -79,14 +79,9 @@ Result<HfTypes> read_hf_types(std::string_view bytes) {
 
 const HfType* find_hf_type(std::string_view model_type) {
     static const HfTypes types = [] {
-        for (const EmbeddedFile& file : embedded_files()) {
-            if (file.path != kPath) continue;
-            auto read = read_hf_types(file.bytes);
-            CHECK(read.ok());  // hf_types_test reads the same bytes
-            return std::move(read).value();
-        }
-        CHECK(false);
-        return HfTypes();
+        auto read = read_hf_types(embedded_bytes(kPath));
+        CHECK(read.ok());  // hf_types_test reads the same bytes
+        return std::move(read).value();
     }();
     const auto at = types.find(model_type);
     return at == types.end() ? nullptr : &at->second;

@@ -113,16 +113,6 @@ Result<std::string> read_all(int fd, const std::string& path, std::size_t expect
     }
 }
 
-Status write_all(int fd, std::string_view text, const std::string& path) {
-    while (!text.empty()) {
-        const ssize_t put = ::write(fd, text.data(), text.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return failure("cannot write", path, errno);
-        text.remove_prefix(static_cast<std::size_t>(put));
-    }
-    return done();
-}
-
 // What rename() will replace: the file behind a link, or the path itself.
 std::string target_of(const std::string& path) {
     char* const resolved = ::realpath(path.c_str(), nullptr);
@@ -143,6 +133,16 @@ Status fill_and_rename(UniqueFd& file, std::string_view text, const std::string&
 }
 
 }  // namespace
+
+Status write_all(int fd, std::string_view text, const std::string& path) {
+    while (!text.empty()) {
+        const ssize_t put = ::write(fd, text.data(), text.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return failure("cannot write", path, errno);
+        text.remove_prefix(static_cast<std::size_t>(put));
+    }
+    return done();
+}
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     if (path.empty()) return Error(ErrorKind::invalid, "the name of a file is empty");

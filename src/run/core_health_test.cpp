@@ -1,5 +1,6 @@
 // The health gate in the core: checks are asked for and asked again, and what they say holds also after kill -9.
 #include "run/core_testing.h"
+#include "run/testing.h"
 #include "run/why.h"
 
 namespace stoker {
@@ -42,16 +43,7 @@ protected:
         ASSERT_TRUE(checks_.contains(node)) << node;
         const CheckWanted check = checks_[node];
         checks_.erase(node);
-        const HealthReport report{{{.layer = HealthLayer::network,
-                                    .name = "link-bandwidth",
-                                    .node = node,
-                                    .peer = "peer",
-                                    .verdict = verdict,
-                                    .measured = 6e6,
-                                    .expected = 1.2e9,
-                                    .unit = "bytes/s",
-                                    .source = "test"}}};
-        ASSERT_TRUE(tell(SawHealth{check, report}));
+        ASSERT_TRUE(tell(SawHealth{check, run_testing::link_report(node, verdict)}));
     }
     NodeState node(const std::string& name) const { return core_->state().nodes.at(name).state; }
     Cause cause(const std::string& name) const { return core_->state().nodes.at(name).cause; }

@@ -23,22 +23,18 @@ double health_number(const Tsv& table, std::string_view name) {
 }
 
 HealthPolicy read_health_policy() {
-    HealthPolicy policy;
-    for (const EmbeddedFile& file : embedded_files()) {
-        if (file.path != "run/health.tsv") continue;
-        const auto table = Tsv::read(file.bytes, "run/health.tsv");
-        CHECK(table.ok());  // our own data
-        const auto us = [&](std::string_view name) { return std::llround(health_number(*table, name) * 1e6); };
-        const auto count = [&](std::string_view name) { return static_cast<std::size_t>(health_number(*table, name)); };
-        policy = {.at_once = count("check.at_once"),
-                  .again_us = us("check.again_s"),
-                  .again_most_us = us("check.again_most_s"),
-                  .old_us = us("check.old_s"),
-                  .unchecked_busy_us = us("check.unchecked_busy_s"),
-                  .lemon_gangs = count("lemon.gangs"),
-                  .lemon_repairs = count("lemon.repairs"),
-                  .lemon_window_us = us("lemon.window_s")};
-    }
+    const auto table = Tsv::read(embedded_bytes("run/health.tsv"), "run/health.tsv");
+    CHECK(table.ok());  // our own data
+    const auto us = [&](std::string_view name) { return std::llround(health_number(*table, name) * 1e6); };
+    const auto count = [&](std::string_view name) { return static_cast<std::size_t>(health_number(*table, name)); };
+    const HealthPolicy policy{.at_once = count("check.at_once"),
+                              .again_us = us("check.again_s"),
+                              .again_most_us = us("check.again_most_s"),
+                              .old_us = us("check.old_s"),
+                              .unchecked_busy_us = us("check.unchecked_busy_s"),
+                              .lemon_gangs = count("lemon.gangs"),
+                              .lemon_repairs = count("lemon.repairs"),
+                              .lemon_window_us = us("lemon.window_s")};
     CHECK(policy.lemon_window_us > 0);
     return policy;
 }

@@ -2,9 +2,8 @@
 //
 //     not checked since it booted   nothing; while it is busy, runs of one rank for an hour more
 //     pass                          everything
-//     warn, skipped                 no gang over several nodes. A check that could not run is never a pass; a machine
-//     of
-//                                   which nobody knows what to expect is of use all the same
+//     warn, skipped                 no gang over several nodes. A check that could not run is never a pass, and a
+//                                   machine of which nobody knows what to expect is of use all the same
 //     fail                          quarantined: nothing new, what runs goes on
 //     slowest again and again       suspect: no gang over several nodes
 //     repaired again and again      quarantined, until a person vouches for it

@@ -18,16 +18,7 @@ constexpr std::int64_t kMinuteUs = 60 * kSecondUs, kHourUs = 60 * kMinuteUs, kDa
 
 struct HealthWorld : World {
     void check(const std::string& node, HealthVerdict verdict, HealthLevel level = HealthLevel::quick) {
-        HealthReport report;
-        report.checks.push_back({.layer = HealthLayer::network,
-                                 .name = "link-bandwidth",
-                                 .node = node,
-                                 .peer = "peer",
-                                 .verdict = verdict,
-                                 .measured = 6e6,
-                                 .expected = 1.2e9,
-                                 .unit = "bytes/s",
-                                 .source = "test"});
+        const HealthReport report = run_testing::link_report(node, verdict);
         put(checked_record(node, state.nodes.at(node).info.boot_id, level, report));
         settle(node, HealthLevel::quick);
     }

@@ -4,11 +4,25 @@
 #include <string>
 #include <vector>
 
+#include "base/health.h"
 #include "run/rules.h"
 #include "run/schedule.h"
 #include "run/state.h"
 
 namespace stoker::run_testing {
+
+// What a check of a node's links says: a tenth of a bandwidth, or whatever `verdict` makes of it.
+inline HealthReport link_report(const std::string& node, HealthVerdict verdict) {
+    return {{{.layer = HealthLayer::network,
+              .name = "link-bandwidth",
+              .node = node,
+              .peer = "peer",
+              .verdict = verdict,
+              .measured = 6e6,
+              .expected = 1.2e9,
+              .unit = "bytes/s",
+              .source = "test"}}};
+}
 
 // Applies bodies one after another at a time that the test sets.
 struct World {

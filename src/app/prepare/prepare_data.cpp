@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <numeric>
 #include <optional>
 
@@ -56,7 +54,8 @@ std::string digest_of(const PrepareOptions& options, const std::vector<SourceFil
 void left_out(const PrepareOptions& options, const UniqueFd& rejects, std::string place, std::string reason,
               PrepareReport& report) {
     ++report.malformed;
-    if (rejects.get() >= 0) (void)write_all(rejects, fmt::format("{}\t{}\n", place, reason), options.rejects).ok();
+    if (rejects.get() >= 0)
+        (void)write_all(rejects.get(), fmt::format("{}\t{}\n", place, reason), options.rejects).ok();
     if (report.examples.size() < kMostExamples) report.examples.push_back({std::move(place), std::move(reason)});
 }
 
@@ -206,7 +205,7 @@ private:
                     spooled += record->bytes.size();
                     pending += record->bytes;
                     if (pending.size() >= kCopyBlock) {
-                        TRY_VOID(write_all(spool, pending, spool_path));
+                        TRY_VOID(write_all(spool.get(), pending, spool_path));
                         pending.clear();
                     }
                 }
@@ -215,7 +214,7 @@ private:
             }
             passed += source.bytes;
         }
-        TRY_VOID(write_all(spool, pending, spool_path));
+        TRY_VOID(write_all(spool.get(), pending, spool_path));
         if (options_.order == RecordOrder::key) rank_by_key(entries_, keys);
         return done();
     }
@@ -368,7 +367,7 @@ private:
             std::string out;
             if (options_.rules.format == RecordFormat::csv && !options_.files) out = header_ + "\n";
             const auto flush = [&]() -> Status {
-                TRY_VOID(write_all(file, out, path));
+                TRY_VOID(write_all(file.get(), out, path));
                 hash_.add(out);
                 shard.bytes += static_cast<std::int64_t>(out.size());
                 out.clear();

@@ -26,16 +26,6 @@ Error file_error(const std::string& path, const char* doing) {
                  fmt::format("{} cannot be {}: {}", path, doing, std::strerror(code)));
 }
 
-Status write_all(const UniqueFd& file, std::string_view bytes, const std::string& path) {
-    while (!bytes.empty()) {
-        const ssize_t wrote = ::write(file.get(), bytes.data(), bytes.size());
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0) return file_error(path, "written");
-        bytes.remove_prefix(static_cast<std::size_t>(wrote));
-    }
-    return done();
-}
-
 Result<std::vector<SourceFile>> list_sources(const std::vector<std::string>& paths) {
     std::vector<SourceFile> all;
     const auto add = [&](const std::string& path, const std::string& name) -> Status {
@@ -67,11 +57,19 @@ Result<Workplace> Workplace::open(const std::string& to) {
     const std::string path = to + ".partial";
     std::error_code code;
     fs::create_directories(fs::path(path).parent_path(), code);
-    UniqueFd lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (!lock) return file_error(path + ".lock", "made");
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-        return Error(ErrorKind::conflict, fmt::format("another stoker prepare is at work on {}", to), {},
-                     "wait for it, or give another --to");
+    UniqueFd lock;
+    for (bool ours = false; !ours;) {
+        lock = UniqueFd(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+        if (!lock) return file_error(path + ".lock", "made");
+        if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+            return Error(ErrorKind::conflict, fmt::format("another stoker prepare is at work on {}", to), {},
+                         "wait for it, or give another --to");
+        // Its owner may have removed it between the two, and who comes next locks another file.
+        struct stat held {
+        }, named{};
+        ours = ::fstat(lock.get(), &held) == 0 && ::stat((path + ".lock").c_str(), &named) == 0 &&
+               held.st_ino == named.st_ino;
+    }
     // From here on it is ours, and goes with us: not before, or the folder of the other one would go.
     Workplace place;
     place.path_ = path;

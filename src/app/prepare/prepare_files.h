@@ -22,7 +22,6 @@ Result<std::vector<SourceFile>> list_sources(const std::vector<std::string>& pat
 
 // What errno says of a file that could not be read, written or made.
 Error file_error(const std::string& path, const char* doing);
-Status write_all(const UniqueFd& file, std::string_view bytes, const std::string& path);
 
 // The folder while it is made: TO.partial, of one process at a time. What a killed one left is removed.
 class Workplace {

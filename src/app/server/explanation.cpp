@@ -204,14 +204,19 @@ ExplainedPart explained_part(const RunView& view, std::int64_t now_us) {
     return part;
 }
 
+std::string named_interface(const RunSpec& spec) {
+    std::string named;
+    for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"})
+        if (const auto found = spec.environment.find(name); found != spec.environment.end()) named = found->second;
+    return named;
+}
+
 Planned planned_of(const RunSpec& spec) {
     Planned planned;
     planned.processors = static_cast<double>(spec.per_rank.cpu_milli) / 1000;
     planned.threads = number_in(spec.environment, "OMP_NUM_THREADS");
     planned.checkpoints = !spec.checkpoint.folder.empty();
-    for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"})
-        if (const auto found = spec.environment.find(name); found != spec.environment.end())
-            planned.interface = printable(found->second, 60);
+    planned.interface = printable(named_interface(spec), 60);
     if (!spec.prediction) return planned;
     const PredictionSpec& plan = *spec.prediction;
     const auto known = [](double value) { return value > 0 ? std::optional(value) : std::nullopt; };

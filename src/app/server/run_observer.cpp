@@ -121,10 +121,7 @@ std::vector<WatchedRank> live_ranks(const State& state, const std::string& engin
         const RunFolder folder = run_folder(engine_folder, run);
         const std::string metrics = folder.metrics();
         std::vector<std::string> folders{folder.path};
-        std::string interface;
-        for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"})
-            if (const auto named = found->spec.environment.find(name); named != found->spec.environment.end())
-                interface = named->second;
+        const std::string interface = api::named_interface(found->spec);
         if (const std::string checkpoints = folder.checkpoints(found->spec);
             !checkpoints.empty() && !checkpoints.starts_with(folder.path + "/"))
             folders.push_back(checkpoints);

@@ -89,10 +89,7 @@ public:
     ~LocalServer() override { stop(0); }
 
     Status open() {
-        if (!options_.prices_file.empty()) {
-            TRY(const std::string text, read_file(options_.prices_file, 4 << 20));
-            TRY(prices_, PriceBook::read(text, options_.prices_file));
-        }
+        TRY(prices_, api::read_prices(options_.prices_file));
         std::error_code code;
         fs::create_directories(options_.folder, code);
         if (code)

@@ -114,6 +114,47 @@ PartsFit<N> fit_parts(const std::vector<Parts<N>>& rows, const Parts<N>& believe
     return out;
 }
 
+// What models that were not taught are further off than what is left says of those that were: each model in turn is
+// predicted by what the others teach (leave one group out, Hastie et al., The Elements of Statistical Learning, 7.10),
+// and what its error has beyond what those would expect widens the spread. Noise alone gives about nothing to widen it
+// by.
+template <std::size_t N>
+void add_spread_between(const std::vector<Parts<N>>& rows, const std::vector<CaseShape>& shapes,
+                        const Parts<N>& believed, double prior_spread, PartsFit<N>& whole) {
+    const auto same = [](const CaseShape& a, const CaseShape& b) {
+        return a.hidden == b.hidden && a.layers == b.layers && a.sequence == b.sequence;
+    };
+    double excess = 0;
+    std::size_t models = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto first =
+            std::find_if(shapes.begin(), shapes.end(), [&](const auto& s) { return same(s, shapes[i]); });
+        if (!shapes[i].known() || first != shapes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+        std::vector<Parts<N>> others, left_out;
+        for (std::size_t j = 0; j < rows.size(); ++j)
+            (same(shapes[j], shapes[i]) ? left_out : others).push_back(rows[j]);
+        if (others.size() < kLeastCalibration) return;
+        const PartsFit<N> fit = fit_parts<N>(others, believed, prior_spread);
+        double off = 0, expected_variance = 0;
+        for (const Parts<N>& row : left_out) {
+            const double mid = dot<N>(fit.factor, row);
+            double unsure = 0;
+            for (std::size_t k = 0; k < N; ++k) unsure += row[k] * dot<N>(fit.covariance[k], row);
+            const double variance = std::max(0.0, unsure) / (mid * mid) + fit.spread * fit.spread;
+            off += std::min((1 - mid) * (1 - mid), 2 * kFarAway * kFarAway * variance);
+            expected_variance += variance;
+        }
+        excess += (off - expected_variance) / static_cast<double>(left_out.size());
+        ++models;
+    }
+    if (models < 3 || excess <= 0) return;
+    // The freedom of a sum of variances, by Welch and Satterthwaite: of few models little is known.
+    const double within = whole.spread * whole.spread, between = excess / static_cast<double>(models);
+    whole.freedom = std::pow(within + between, 2) /
+                    (within * within / whole.freedom + between * between / static_cast<double>(models - 1));
+    whole.spread = std::sqrt(within + between);
+}
+
 // What the factors expect of such parts, and the reach of the 80 % interval as a share of it.
 template <std::size_t N>
 std::pair<double, double> expected(const PartsFit<N>& fit, const Parts<N>& parts, double doublings) {
@@ -178,6 +219,7 @@ MemoryParts memory_parts_of(const std::array<double, kMemoryTerms>& bytes, doubl
 std::optional<Calibration> fit_calibration(std::span<const CalibrationPoint> points) {
     std::vector<Parts<3>> rows;
     std::vector<Parts<2>> memory;
+    std::vector<CaseShape> shapes, memory_shapes;
     std::array<Range, 4> taught;
     bool any_shape = false;
     std::vector<CalibrationPoint> cases;
@@ -196,8 +238,11 @@ std::optional<Calibration> fit_calibration(std::span<const CalibrationPoint> poi
     }
     for (const CalibrationPoint& point : cases) {
         rows.push_back(vector_of(point.predicted, point.step_s));
-        if (point.predicted_bytes.sum() > 0 && point.bytes > 0)
+        shapes.push_back(point.shape);
+        if (point.predicted_bytes.sum() > 0 && point.bytes > 0) {
             memory.push_back(vector_of(point.predicted_bytes, point.bytes));
+            memory_shapes.push_back(point.shape);
+        }
         if (!point.shape.known()) continue;
         const auto values = point.shape.values();
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -219,11 +264,15 @@ std::optional<Calibration> fit_calibration(std::span<const CalibrationPoint> poi
     for (Parts<3>& row : rows)
         for (double& part : row) part *= common;
     out.step = fit_parts<3>(rows, kStepDeviation, kStepSpread);
+    add_spread_between<3>(rows, shapes, kStepDeviation, kStepSpread, out.step);
     for (std::size_t i = 0; i < 3; ++i) {
         out.step.factor[i] *= common;
         for (std::size_t j = 0; j < 3; ++j) out.step.covariance[i][j] *= common * common;
     }
-    if (!memory.empty()) out.memory = fit_parts<2>(memory, kMemoryDeviation, kMemorySpread);
+    if (!memory.empty()) {
+        out.memory = fit_parts<2>(memory, kMemoryDeviation, kMemorySpread);
+        add_spread_between<2>(memory, memory_shapes, kMemoryDeviation, kMemorySpread, out.memory);
+    }
     return out;
 }
 

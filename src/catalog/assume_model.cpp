@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "catalog/hf_config.h"
 #include "catalog/model_count.h"
@@ -18,23 +21,26 @@ double published_or_counted(const ModelSpec& model) {
     return model.transformer() ? parameters_of(model) : model.published_parameters;
 }
 
-// Dense models only: somebody who names nothing but a size means a dense one.
-const ModelSpec* nearest_model(const Catalog& catalog, double parameters, ModelKind kind) {
-    const ModelSpec* best = nullptr;
-    double best_distance = std::numeric_limits<double>::max();
+// Nearest first. Dense models only: somebody who names nothing but a size means a dense one.
+std::vector<const ModelSpec*> nearest_models(const Catalog& catalog, double parameters, ModelKind kind) {
+    std::vector<std::pair<double, const ModelSpec*>> order;
     for (const ModelSpec& model : catalog.models()) {
         const double known = published_or_counted(model);
         if (model.kind != kind || model.moe() || model.attention == AttentionKind::mla || known <= 0) continue;
         // Whoever says only "7B" means a model of today: gated, with RMSNorm. The older shape stands in when nothing
         // else is near.
         const bool dated = kind == ModelKind::decoder && (!model.gated || model.layer_norm);
-        const double distance = std::abs(std::log(known / parameters)) + (dated ? 1.0 : 0.0);
-        if (distance < best_distance) {
-            best_distance = distance;
-            best = &model;
-        }
+        // And one of the families that are everywhere, not what has two heads of keys because somebody tried.
+        constexpr std::array<std::string_view, 5> kUsual{"llama", "mistral", "qwen", "gemma", "phi"};
+        const bool rare = kind == ModelKind::decoder && !dated &&
+                          std::find(kUsual.begin(), kUsual.end(), model.family) == kUsual.end();
+        const double distance = std::abs(std::log(known / parameters)) + (dated ? 1.0 : rare ? 0.2 : 0.0);
+        order.emplace_back(distance, &model);
     }
-    return best;
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<const ModelSpec*> models;
+    for (const auto& [distance, model] : order) models.push_back(model);
+    return models;
 }
 
 // The FFN width that makes up for what is missing: the count is linear in it. Nothing when it would be negative or past
@@ -120,22 +126,42 @@ ModelSpec scale_by_sample(const ModelSpec& known, double parameters) {
 
 }  // namespace
 
+Result<ModelSpec> assume_model_like(const ModelSpec& known, double parameters) {
+    if (!(parameters >= kFewestParameters && parameters <= kMostParameters) || !known.transformer() ||
+        known.kind == ModelKind::vit || known.moe() || known.attention == AttentionKind::mla)
+        return Error(ErrorKind::unsupported, fmt::format("no shape of {} parameters like {}", parameters, known.name));
+    auto scaled = scale_transformer(known, parameters);
+    if (!scaled)
+        return Error(ErrorKind::unsupported,
+                     fmt::format("no shape like {} comes to {} parameters", known.name, format_count(parameters)));
+    scaled->aliases.clear();
+    scaled->published_parameters = scaled->forward_flops_per_sample = scaled->activation_bytes_per_sample = 0;
+    scaled->assumed = true;
+    scaled->assumption =
+        fmt::format("shape scaled from {}: {} layers, hidden {}", known.name, scaled->layers, scaled->hidden);
+    return std::move(*scaled);
+}
+
 Result<ModelSpec> assume_model(const Catalog& catalog, double parameters, ModelKind kind) {
     if (!(parameters >= kFewestParameters && parameters <= kMostParameters)) {
         return Error(ErrorKind::invalid,
                      fmt::format("a model of {} parameters: 100,000 to 100 trillion are possible", parameters));
     }
-    const ModelSpec* known = nearest_model(catalog, parameters, kind);
-    if (known == nullptr) {
+    const std::vector<const ModelSpec*> nearest = nearest_models(catalog, parameters, kind);
+    if (nearest.empty()) {
         return Error(ErrorKind::not_found,
                      fmt::format("the catalogue has no {} model to take the shape from", to_string(kind)), {},
                      "name a model, or give its config.json");
     }
+    const ModelSpec* known = nearest.front();
     ModelSpec model = *known;
     const bool by_layers = known->transformer() && kind != ModelKind::vit;
     const bool as_it_is = std::abs(published_or_counted(*known) / parameters - 1) < 0.005;
     if (!as_it_is && by_layers) {
-        auto scaled = scale_transformer(*known, parameters);
+        // What some shapes cannot be scaled to (their position tables alone outweigh a tiny model), others can.
+        std::optional<ModelSpec> scaled;
+        for (std::size_t i = 0; i < nearest.size() && !scaled; ++i)
+            if (scaled = scale_transformer(*nearest[i], parameters); scaled) known = nearest[i];
         if (!scaled) {
             return Error(ErrorKind::unsupported,
                          fmt::format("no shape like {} comes to {} parameters", known->name, format_count(parameters)),

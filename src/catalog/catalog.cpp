@@ -90,12 +90,13 @@ Result<int> Catalog::find_node_type(std::string_view name) const {
 }
 
 Result<int> Catalog::find_model(std::string_view name) const {
-    const std::string folded = fold_name(name);
-    if (const auto index = look_up(model_index_, folded)) return *index;
     // Model hubs put the owner in front: meta-llama/Llama-3.1-8B.
     const std::size_t slash = name.rfind('/');
-    if (slash != std::string_view::npos) {
-        if (const auto index = look_up(model_index_, fold_name(name.substr(slash + 1)))) return *index;
+    const std::string_view last = slash == std::string_view::npos ? name : name.substr(slash + 1);
+    for (const std::string_view part : {name, last}) {
+        // As it is written first, then without the points of its numbers.
+        if (const auto index = look_up(model_index_, fold_model(part))) return *index;
+        if (const auto index = look_up(model_index_, fold_name(part))) return *index;
     }
     return not_found("model", name, names_of(models_));
 }

@@ -11,5 +11,7 @@ Result<ModelSpec> read_hf_config(const Document& document, std::string name);
 
 // The known architecture nearest in size, scaled to `parameters`; marked assumed, with the assumption in words.
 Result<ModelSpec> assume_model(const Catalog& catalog, double parameters, ModelKind kind);
+// A dense transformer scaled to so many parameters, proportions kept.
+Result<ModelSpec> assume_model_like(const ModelSpec& known, double parameters);
 
 }  // namespace stoker

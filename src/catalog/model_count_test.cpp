@@ -90,5 +90,26 @@ TEST(AssumeModel, RefusesImpossibleSizes) {
         EXPECT_FALSE(assume_model(shipped(), parameters, ModelKind::decoder).ok());
 }
 
+// The point of a number is part of a name: 13 billion parameters are not 1.3 billion.
+TEST(ModelNames, PointsOfNumbersTellModelsApart) {
+    EXPECT_EQ(model("opt-13b").name, "opt-13b");
+    EXPECT_EQ(model("OPT 1.3B").name, "opt-1.3b");
+    EXPECT_EQ(model("facebook/opt-13b").name, "opt-13b");
+    EXPECT_EQ(model("gpt-3-13b").name, "gpt-3-13b");
+    EXPECT_EQ(model("qwen25-7b").name, "qwen2.5-7b");  // without, where nothing else is called so
+    EXPECT_EQ(model("Llama_3_1-8B").name, "llama-3.1-8b");
+}
+
+// A network of a known family in a size that nobody published keeps the family's proportions.
+TEST(AssumeModelLike, ScalesOneNetworkAndRefusesWhatCannotBeScaled) {
+    const auto scaled = assume_model_like(model("llama-2-13b"), 20e9);
+    ASSERT_TRUE(scaled);
+    EXPECT_NEAR(count_parameters(*scaled).total / 20e9, 1, 0.02);
+    EXPECT_TRUE(scaled->assumed);
+    EXPECT_FALSE(assume_model_like(model("mixtral-8x7b"), 20e9).ok());
+    EXPECT_FALSE(assume_model_like(model("resnet-50"), 20e9).ok());
+    EXPECT_FALSE(assume_model_like(model("llama-2-13b"), -1).ok());
+}
+
 }  // namespace
 }  // namespace stoker

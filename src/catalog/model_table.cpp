@@ -92,12 +92,16 @@ void CatalogReader::read_models() {
         if (m.transformer() && (m.heads <= 0 || m.head_dim <= 0 || m.kv_heads <= 0))
             rows.problem(name, "a transformer has heads, kv_heads and head_dim");
         const int index = static_cast<int>(catalog_.models_.size());
-        if (!catalog_.model_index_.emplace(fold_name(m.name), index).second)
+        if (!catalog_.model_index_.emplace(fold_model(m.name), index).second)
             rows.problem(name, "another model has this name");
-        for (const std::string& alias : m.aliases) all_aliases.emplace_back(fold_name(alias), index);
+        for (const std::string& alias : m.aliases) all_aliases.emplace_back(alias, index);
         catalog_.models_.push_back(std::move(m));
     }
-    for (auto& [alias, index] : all_aliases) catalog_.model_index_.emplace(std::move(alias), index);
+    for (const auto& [alias, index] : all_aliases) catalog_.model_index_.emplace(fold_model(alias), index);
+    // People also write qwen25-7b: what no name has spelt so far is free for the spelling without points.
+    for (std::size_t i = 0; i < catalog_.models_.size(); ++i)
+        catalog_.model_index_.emplace(fold_name(catalog_.models_[i].name), static_cast<int>(i));
+    for (const auto& [alias, index] : all_aliases) catalog_.model_index_.emplace(fold_name(alias), index);
 }
 
 }  // namespace stoker

@@ -43,6 +43,17 @@ std::string fold_name(std::string_view name) {
     return folded;
 }
 
+std::string fold_model(std::string_view name) {
+    const auto digit = [&](std::size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
+    std::string folded;
+    folded.reserve(name.size());
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        const bool point = name[i] == '.' && i > 0 && digit(i - 1) && digit(i + 1);
+        if (point || !separator(name[i])) folded.push_back(lower_letter(name[i]));
+    }
+    return folded;
+}
+
 std::string fold_vm_size(std::string_view name) {
     std::string folded = fold_name(name);
     constexpr std::string_view prefix = "standard";

@@ -11,6 +11,8 @@ namespace stoker {
 
 // Lower case, without '-', '_', '.', '/' and spaces: "Llama-3.1 8B" and "llama_31_8b" are one name.
 std::string fold_name(std::string_view name);
+// The same with the points of decimal numbers kept: opt-1.3b is not opt-13b.
+std::string fold_model(std::string_view name);
 // The same, also without the "Standard_" that Azure puts before most sizes.
 std::string fold_vm_size(std::string_view name);
 // The same, also without the vendor in front: "NVIDIA Tesla T4" is "t4".

@@ -113,6 +113,36 @@ struct PlatformChoice {
     std::string image, image_reason;
 };
 
+// A published measurement beside what the cost model says of it, in the unit of its metric (step_s, out_tokens_per_s,
+// ttft_ms, ...).
+struct PublishedRun {
+    std::string id, title, source, metric;
+    double measured = 0, predicted = 0, low = 0, high = 0;
+    double distance = 0;  // from the plan, in doublings
+};
+
+// What is measured of cases like the chosen one. Filled in by whoever shows the plan; make_plan does not look.
+struct PublishedEvidence {
+    bool asked = false;
+    std::int64_t runs = 0, runs_near = 0, runs_on_device = 0;
+    std::optional<PublishedRun> closest;
+    std::string missing;  // in words, where nothing was measured on this device
+};
+
+// A constant that the chosen candidate hangs on: what its figures change by, as shares, when it is moved to the ends of
+// its spread (stoker plan --because).
+struct ConstantEffect {
+    struct Change {
+        double step = 0, memory = 0, usd = 0, ttft = 0, tpot = 0;
+    };
+    std::string name, unit, source, as_of, note;
+    std::string rows, groups;  // what it was fitted on; empty: it was not
+    std::string spread;        // where low and high are from
+    double value = 0, low = 0, high = 0;
+    Change when_low, when_high;
+    double largest = 0;  // of all of them, without sign
+};
+
 struct Plan {
     Workload workload;
     std::string verdict;
@@ -125,6 +155,8 @@ struct Plan {
     std::vector<std::string> reasons;  // why the winner won; why distributed (R76)
     std::vector<PlanWhatIf> what_if;
     PlatformChoice platform;
+    PublishedEvidence evidence;
+    std::vector<ConstantEffect> because;  // only where it was asked for
     std::string catalog_version, catalog_as_of;
     // When nothing is feasible: candidates is empty, and these say why and what comes nearest.
     bool feasible() const { return !candidates.empty(); }

@@ -2,6 +2,7 @@
 // the file.
 #include <fmt/format.h>
 
+#include "app/because.h"
 #include "app/commands/commands.h"
 #include "app/interview.h"
 #include "app/prediction.h"
@@ -10,6 +11,7 @@
 #include "app/render/plan_text.h"
 #include "app/session.h"
 #include "app/this_machine.h"
+#include "app/validate/nearest.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/terminal.h"
@@ -54,7 +56,9 @@ Result<CommandOutput> run_plan(Session& session, const Args& args) {
         options.calibrations = here->calibrations;
     }
     const double start = monotonic_seconds();
-    TRY(const Plan plan, make_plan(workload, *catalog, options));
+    TRY(Plan plan, make_plan(workload, *catalog, options));
+    plan.evidence = validate::published_evidence(plan, *catalog);
+    if (args.has("because")) plan.because = because(plan, *catalog, options);
     progress.clear();
     const double elapsed = session.interactive ? monotonic_seconds() - start : -1;  // left out where output is compared
     if (const auto html = args.get("html")) TRY_VOID(write_file_atomic(*html, plan_html(plan, *catalog)));
@@ -73,10 +77,11 @@ CliCommand plan_command() {
         .description =
             "Reads a workload file (docs/reference/workload.md) and answers: which machine, how many, how connected,\n"
             "which parallelism and orchestrator; memory, step time, hours and cost with 80 % intervals; why the others "
-            "lost.\n"
+            "lost;\n"
+            "which published run comes closest, measured and predicted.\n"
             "Without a file it asks, and writes the answers to a file. Exit 1 when no plan meets the objective.",
         .examples = {"stoker plan examples/llama-3-8b.yaml", "stoker plan job.yaml --show rejected",
-                     "stoker plan job.yaml --html plan.html",
+                     "stoker plan job.yaml --because", "stoker plan job.yaml --html plan.html",
                      "stoker plan job.yaml --skus skus.json --usage usage.json --usage-region eastus",
                      "stoker plan job.yaml -o json | jq .candidates[0]"},
         .options =
@@ -90,6 +95,8 @@ CliCommand plan_command() {
               .value = "FILE",
               .help = "where the answers go when questions are asked (workload.yaml)",
               .completes = "file"},
+             {.name = "because",
+              .help = "the constants that the figures hang on: their spread, what it changes, where they come from"},
              {.name = "no-what-if", .help = "leave out what would change the choice"}},
         .max_positional = 1,
         .run = run_plan,

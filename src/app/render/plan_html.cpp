@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "app/render/evidence_text.h"
 #include "app/render/pareto_svg.h"
 #include "app/render/plan_text.h"
 #include "app/version.h"
@@ -241,7 +242,8 @@ std::string plan_html(const Plan& plan, const Catalog& catalog) {
         body += "<p><strong class=\"no\">No plan:</strong> " + escape(plan.infeasible_because) + "</p>\n" +
                 table_html("What comes nearest", plan.nearest, plan, catalog, false);
     }
-    body += list_html("Why", plan.reasons);
+    body += list_html("Measured elsewhere", evidence_lines(plan.evidence)) + list_html("Because", because_lines(plan)) +
+            list_html("Why", plan.reasons);
     const PlatformChoice& platform = plan.platform;
     if (!platform.name.empty()) {
         std::vector<std::string> lines = {

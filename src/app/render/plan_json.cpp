@@ -196,6 +196,52 @@ Json plan_json(const Plan& plan, const Catalog& catalog) {
                             .set("paas", p.paas)
                             .set("image", p.image)
                             .set("image_reason", p.image_reason));
+    const PublishedEvidence& evidence = plan.evidence;
+    Json closest = Json();
+    if (evidence.closest) {
+        const PublishedRun& run = *evidence.closest;
+        closest =
+            Json::object()
+                .set("id", run.id)
+                .set("title", run.title)
+                .set("source", run.source)
+                .set("metric", run.metric)
+                .set("measured", run.measured)
+                .set("predicted", Json::object().set("low", run.low).set("mid", run.predicted).set("high", run.high))
+                .set("distance", run.distance);
+    }
+    out.set("published", Json::object()
+                             .set("runs", evidence.runs)
+                             .set("runs_near", evidence.runs_near)
+                             .set("runs_on_device", evidence.runs_on_device)
+                             .set("missing", evidence.missing)
+                             .set("closest", closest));
+    const auto shift = [](const ConstantEffect::Change& c) {
+        return Json::object()
+            .set("step", c.step)
+            .set("memory", c.memory)
+            .set("usd", c.usd)
+            .set("ttft", c.ttft)
+            .set("tpot", c.tpot);
+    };
+    Json because = Json::array();
+    for (const ConstantEffect& e : plan.because) {
+        because.push(Json::object()
+                         .set("name", e.name)
+                         .set("unit", e.unit)
+                         .set("value", e.value)
+                         .set("low", e.low)
+                         .set("high", e.high)
+                         .set("spread", e.spread)
+                         .set("when_low", shift(e.when_low))
+                         .set("when_high", shift(e.when_high))
+                         .set("source", e.source)
+                         .set("as_of", e.as_of)
+                         .set("rows", e.rows)
+                         .set("groups", e.groups)
+                         .set("note", e.note));
+    }
+    out.set("because", because);
     Json rejected = Json::array();
     for (const Rejection& r : plan.rejected) {
         rejected.push(Json::object()
@@ -255,6 +301,14 @@ Json plan_schema() {
                                      {"prediction", ref("prediction")},
                                      {"why_not_first", text},
                                      {"notes", array_of(text)}}));
+    Json closest = object_of({{"id", text},
+                              {"title", text},
+                              {"source", text},
+                              {"metric", text},
+                              {"measured", number},
+                              {"predicted", ref("range")},
+                              {"distance", number}});
+    closest.set("type", Json::array().push("object").push("null"));
     Json schema = object_of(
         {{"schema", Json::object().set("const", "stoker.plan/1")},
          {"stoker", text},
@@ -272,6 +326,24 @@ Json plan_schema() {
           array_of(object_of({{"id", text}, {"severity", text}, {"text", text}, {"remedy", text}, {"source", text}}))},
          {"what_if", array_of(object_of({{"change", text}, {"outcome", text}, {"changes_choice", flag}}))},
          {"platform", type("object")},
+         {"published", object_of({{"runs", whole},
+                                  {"runs_near", whole},
+                                  {"runs_on_device", whole},
+                                  {"missing", text},
+                                  {"closest", closest}})},
+         {"because", array_of(object_of({{"name", text},
+                                         {"unit", text},
+                                         {"value", number},
+                                         {"low", number},
+                                         {"high", number},
+                                         {"spread", text},
+                                         {"when_low", type("object")},
+                                         {"when_high", type("object")},
+                                         {"source", text},
+                                         {"as_of", text},
+                                         {"rows", text},
+                                         {"groups", text},
+                                         {"note", text}}))},
          {"rejected", array_of(object_of({{"region", text},
                                           {"nodes", whole},
                                           {"reason", text},

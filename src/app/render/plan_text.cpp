@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/render/evidence_text.h"
 #include "base/text.h"
 
 namespace stoker {
@@ -214,6 +215,11 @@ std::string advice_block(const Plan& plan, const Style& style, bool all) {
     return text;
 }
 
+std::string measured_block(const Plan& plan, const Style& style) {
+    if (!plan.evidence.asked) return {};
+    return list_block("Measured elsewhere", evidence_lines(plan.evidence), style);
+}
+
 std::string rejected_block(const Plan& plan, const Catalog& catalog, const Style& style) {
     std::vector<std::vector<std::string>> rows;
     for (const Rejection& r : plan.rejected) {
@@ -374,6 +380,9 @@ std::string render_plan(const Plan& plan, const Catalog& catalog, const Style& s
     } else {
         text += chosen_block(plan, catalog, style);
         text += "\n" + candidate_table(plan.candidates, catalog, style, true);
+        text += measured_block(plan, style);
+        text += list_block("Because: what the figures change by at the low and the high end of each spread",
+                           because_lines(plan), style);
         text += list_block("Why", plan.reasons, style);
         text += platform_block(plan, style);
     }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "app/validate/predict.h"
 #include "base/text.h"
 #include "catalog/model_count.h"
 #include "sizing/training_memory.h"
@@ -106,12 +107,10 @@ Precision training_precision(const Row& row, const Device& device, std::vector<s
         return p;
     }
     Precision wanted = Precision::fp32;
-    if (has(text, "fp4")) {
-        refused = fmt::format("unsupported:{} training", printable(row.text("precision"), 40));
-        return wanted;
-    }
-    if (has(text, "fp8")) {
+    if (has(text, "fp8") || has(text, "fp4")) {
         wanted = Precision::fp8;
+        if (has(text, "fp4"))
+            assumed.push_back("precision: fp8, for which alone a training rate is known below 16 bits");
     } else if (has(text, "bf16") || has(text, "bfloat16")) {
         wanted = Precision::bf16;
     } else if (has(text, "fp16") || has(text, "float16") || has(text, "amp") || has(text, "mixed")) {
@@ -229,17 +228,38 @@ Job Jobs::of(const Row& row, bool memory) {
     if (image && divided > 1) return refuse("contradiction:tp*pp*cp>1 on an image network");
 
     // Lengths and batch
-    if (image) {
+    const Script* script = shapes_->script(row, model);
+    const bool by_token = image && model.sample_unit == "token";  // a network whose samples are tokens
+    auto global = row.whole("global_batch"), micro = row.whole("micro_batch");
+    if (image && !by_token) {
         job.sequence = 1;
     } else if (const auto length = row.whole("seq_len")) {
         job.sequence = *length;
     } else if (const auto longest = longest_example(notes, name)) {
         job.sequence = *longest;
+    } else if (const auto most = number_behind(notes, "max_seq_length"); memory && most && *most >= 1) {
+        job.sequence = *most;  // the longest example decides the peak
+        job.assumed.push_back(fmt::format("seq_len: {:g}, the longest", *most));
+    } else if (script != nullptr) {
+        job.sequence = script->tokens;
+        job.assumed.push_back(fmt::format("seq_len: {:g}, as the scripts have it", script->tokens));
+        if (script->batch_in_tokens) {
+            for (auto* batch : {&global, &micro})
+                if (*batch) *batch = std::max(1.0, std::round(**batch / script->tokens));
+        }
     } else {
         return refuse("missing:seq_len");
     }
-    const auto global = row.whole("global_batch"), micro = row.whole("micro_batch");
-    if (!global && !micro) return refuse("missing:global_batch");
+    const double unit = by_token ? job.sequence : 1;  // samples of the network in one of the row
+    if (by_token) {
+        for (auto* batch : {&global, &micro})
+            if (*batch) *batch = **batch * job.sequence;
+        job.sequence = 1;
+    }
+    // A rate hardly depends on the batch once the device is busy: one step without accumulation, as large as fits.
+    const std::string metric = memory ? std::string() : training_metric(row);
+    const bool any_batch = !global && !micro && (metric == "tokens_per_s_per_gpu" || metric == "samples_per_s");
+    if (!global && !micro && !any_batch) return refuse("missing:global_batch");
     if (job.sequence > 1e8) return refuse("invalid:seq_len");
     double dp = layout.data;
     if (free_layout && !image && global && *global < dp) {
@@ -283,7 +303,10 @@ Job Jobs::of(const Row& row, bool memory) {
                  has(framework, "jax") || has(framework, "maxtext");
     const CodeBase base = code_base(framework);
     w.flash_attention = base.fused_attention || says(notes, "Flash-Attention") || w.compiled;
-    if (has(row.text("source"), "DeepLearningExamples")) w.flash_attention = false;  // of 2019 to 2021
+    // NVIDIA's DeepLearningExamples are of 2019 to 2021; relative positions never had a fused kernel.
+    if (has(row.text("source"), "DeepLearningExamples") || has(framework, "dle scripts") ||
+        model.family == "transformer-xl")
+        w.flash_attention = false;
     if (const auto backend = flag_value(notes, "attention-backend"))
         w.flash_attention = *backend == "flash" || *backend == "fused" || *backend == "auto";
     const auto& accelerators = hardware_->catalog().accelerators();
@@ -374,6 +397,10 @@ Job Jobs::of(const Row& row, bool memory) {
     if (tokens) return refuse("unsupported:micro_batch in tokens");
     if (micro) {
         choice.micro_batches = {degree(micro)};
+    } else if (any_batch) {
+        constexpr int kMostImages = 256, kMostSequences = 8;
+        for (int size = image ? kMostImages : kMostSequences; size >= 1; size /= 2)
+            choice.micro_batches.push_back(degree(size * unit));
     } else if (image) {
         choice.micro_batches = {static_cast<int>(std::max(1.0, std::ceil(*global / dp)))};
     } else {
@@ -392,6 +419,7 @@ Job Jobs::of(const Row& row, bool memory) {
             for (const int size : choice.micro_batches) {
                 layout.recompute = r;
                 layout.micro_batch = size;
+                if (any_batch) job.global_batch = layout.data * static_cast<double>(size);
                 layout.micro_batches = static_cast<std::int32_t>(
                     std::max(1.0, std::ceil(job.global_batch / (layout.data * static_cast<double>(size)) - 1e-9)));
                 evaluate(s, layout, job.nodes, job.estimate);

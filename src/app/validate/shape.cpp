@@ -13,9 +13,13 @@ namespace stoker::validate {
 namespace {
 
 // What is written behind the name of a network for a checkpoint or a benchmark of it; the shape is the same.
-constexpr std::array<std::string_view, 23> kEndings{"hf",    "gptq", "awq",  "instruct", "chat", "base", "it",   "fp8",
-                                                    "nvfp4", "fp4",  "bf16", "lora",     "sft",  "99",   "99.9", "v0.1",
-                                                    "v0.2",  "v0.3", "v1",   "v1.5",     "v2",   "0528", "2407"};
+constexpr std::array<std::string_view, 37> kEndings{
+    "hf",   "gptq", "awq",  "instruct", "chat", "base", "it",  "fp8",  "nvfp4",    "fp4",   "bf16", "fp16", "lora",
+    "sft",  "99",   "99.9", "v0.1",     "v0.2", "v0.3", "v1",  "v1.5", "v2",       "0528",  "2407", "gguf", "int4",
+    "int8", "4bit", "8bit", "dpo",      "v0",   "pt",   "qat", "4k",   "pretrain", "qlora", "mxfp4"};
+// Variants that a source names in a heading where its rows have one name for all of them.
+constexpr std::array<std::string_view, 14> kVariants{"base", "large", "small", "big", "b0", "b1", "b2",
+                                                     "b3",   "b4",    "b5",    "b6",  "b7", "s",  "xl"};
 
 int to_int(double value) {
     return static_cast<int>(std::clamp(value, 0.0, 1e9));
@@ -46,10 +50,13 @@ bool names_gated(std::string_view name) {
 }  // namespace
 
 Shapes::Shapes(const Catalog& catalog) : catalog_(&catalog) {
+    auto scripts = Scripts::embedded();
+    CHECK(scripts.ok());
+    scripts_ = std::move(scripts).value();
     for (std::size_t i = 0; i < catalog.models().size(); ++i)
         for (const std::string& alias : catalog.models()[i].aliases)
             if (const std::size_t slash = alias.rfind('/'); slash != std::string::npos)
-                short_names_.emplace(fold_name(alias.substr(slash + 1)), static_cast<int>(i));
+                short_names_.emplace(fold_model(alias.substr(slash + 1)), static_cast<int>(i));
 }
 
 const ModelSpec* Shapes::find(std::string_view printed) {
@@ -58,12 +65,12 @@ const ModelSpec* Shapes::find(std::string_view printed) {
     if (known != names_.end()) {
         index = known->second;
     } else {
-        std::string name(printed);
+        std::string name(trim(printed.substr(0, printed.find('('))));  // "mt0-xxl (12B)"
         const auto look_up = [&] {
             if (name.empty()) return false;
             if (const auto found = catalog_->find_model(name)) {
                 index = *found;
-            } else if (const auto alias = short_names_.find(fold_name(name)); alias != short_names_.end()) {
+            } else if (const auto alias = short_names_.find(fold_model(name)); alias != short_names_.end()) {
                 index = alias->second;
             }
             return index >= 0;
@@ -86,11 +93,50 @@ const ModelSpec* Shapes::find(std::string_view printed) {
     return index < 0 ? nullptr : &catalog_->models()[static_cast<std::size_t>(index)];
 }
 
+Known Shapes::model_of(const Row& row, std::string_view name) {
+    const std::string_view source = row.text("source");
+    // MLPerf calls two detectors ssd: SSD300 to round v1.1, RetinaNet from v2.0 on.
+    if (equals_ignore_case(name, "ssd") && number_behind(source, "training_results_v").value_or(0) >= 2)
+        name = "retinanet";
+    if (const ModelSpec* found = find(name)) return {.model = found, .scaled = {}, .assumed = {}};
+    for (const std::string_view variant : kVariants) {
+        const bool heading = says(source, variant) || says(source, fmt::format("v1-{}", variant));
+        if (!heading || name.empty()) continue;
+        std::string longer(name);
+        if (lower(longer).ends_with("_v1")) longer.resize(longer.size() - 3);
+        if (const ModelSpec* found = find(fmt::format("{}-{}", longer, variant)))
+            return {.model = found, .scaled = {}, .assumed = {}};
+    }
+    const double billions = row.number("params_b").value_or(0);
+    std::string key = fmt::format("{}|{:g}", name, billions);
+    const auto cached = by_size_.find(key);
+    if (cached != by_size_.end()) return cached->second;
+    return by_size_.emplace(std::move(key), named_size(*catalog_, name, billions * 1e9)).first->second;
+}
+
+const Script* Shapes::script(const Row& row, const ModelSpec& model) const {
+    return scripts_.find(
+        model.name, fmt::format("{} | {} | {}", row.text("framework"), row.text("source"), row.text("model_name")));
+}
+
 Shape Shapes::of(const Row& row, std::string_view name, std::string_view settings, double divides) {
     Shape out;
     const std::string arch = lower(row.text("arch"));
-    const ModelSpec* known = find(name);
-    const auto layers = row.whole("layers"), hidden = row.whole("hidden");
+    const Known named = model_of(row, name);
+    const ModelSpec* known = named.get();
+    auto layers = row.whole("layers"), hidden = row.whole("hidden");
+    if (!layers && hidden && (known == nullptr || known->hidden != to_int(*hidden)) &&
+        (arch == "gpt" || arch == "llama")) {
+        // Stated are the width and the parameters, and those say how deep it is: a layer has 12 h^2 of them.
+        const double stated = row.number("params_b").value_or(0) * 1e9;
+        const double parameters = stated > 0 ? stated : printed_size(name).total;
+        const double tables = row.whole("vocab").value_or(51200) * *hidden * (arch == "llama" ? 2 : 1);
+        const double depth = std::round((parameters - tables) / (12 * *hidden * *hidden));
+        if (depth >= 1 && depth <= 1000) {
+            layers = depth;
+            out.assumed.push_back(fmt::format("layers: {:g}, from params_b and hidden", depth));
+        }
+    }
     if (!layers || !hidden) {
         if (known == nullptr) {
             if (layers || hidden) {
@@ -106,6 +152,7 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         }
         out.model = *known;
         out.key = known->name;
+        if (!named.assumed.empty()) out.assumed.push_back(named.assumed);
         return out;
     }
     // Beyond any network that exists: a slip of a unit, and counting on would only take long.
@@ -126,6 +173,8 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         return out;
     }
 
+    // What was only guessed from a family and a size is of no use to a row that states its shape.
+    if (!named.assumed.empty()) known = nullptr;
     // A known name lends what the row leaves blank, if it is the same network, perhaps with fewer layers.
     const bool same = known != nullptr && known->hidden == to_int(*hidden);
     const bool known_whole = same && known->layers == to_int(*layers);
@@ -162,7 +211,7 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         m.kv_heads = to_int(*groups);
     } else if (const auto kv = row.whole("kv_heads")) {
         if (!latent) m.kv_heads = to_int(*kv);
-    } else if (m.kv_heads <= 0 || !same) {
+    } else if (m.kv_heads <= 0 || !same || known->kv_heads == known->heads) {
         m.kv_heads = m.heads;
     }
     if (!latent) {
@@ -212,6 +261,13 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         // Not in the row and the name is not known: the vocabularies that such models are usually trained with.
         m.vocabulary = encoder ? 30522 : m.gated ? 32000 : 51200;
         out.assumed.push_back(fmt::format("vocab: {}", m.vocabulary));
+    }
+    if (!same && m.gated && !flag_value(settings, "untie-embeddings-and-output-weights")) {
+        // Small models with large vocabularies tie their tables (Llama 3.2, Qwen 2.5, Gemma), others do not.
+        const double h = m.hidden, kv = static_cast<double>(m.kv_heads) / std::max(1, m.heads);
+        const double stack = m.layers * (2 * h * h * (1 + kv) + 3 * h * m.ffn), table = h * m.vocabulary;
+        constexpr double kLargeShare = 0.08;
+        m.tied_embeddings = !m.moe() && table > kLargeShare * (stack + 2 * table);
     }
     if (m.kv_heads > m.heads || m.heads > m.hidden || m.active_experts > std::max(1, m.experts)) {
         out.refused = "contradiction:kv_heads, heads, hidden or experts_per_token";

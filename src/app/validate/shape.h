@@ -1,4 +1,6 @@
-// The model of a row: its own cells first, the catalogue by name for what the row leaves blank.
+// The model of a row: its own cells first, the catalogue by name for what the row leaves blank. A name that is not in
+// the catalogue and says a family and a size ("llama-13b-something", "vicuna-33b") is that family's network of that
+// size.
 #pragma once
 
 #include <map>
@@ -6,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "app/validate/named_size.h"
 #include "app/validate/row.h"
+#include "app/validate/scripts.h"
 #include "catalog/catalog.h"
 
 namespace stoker::validate {
@@ -27,9 +31,15 @@ public:
     Shape of(const Row& row, std::string_view name, std::string_view settings, double divides);
     // By its printed name, also without an organisation before it and with the usual endings behind; nullptr: none.
     const ModelSpec* find(std::string_view name);
+    // The same for a row: what its source says beside the name, and failing that its family and its size.
+    Known model_of(const Row& row, std::string_view name);
+    // What the scripts that the row names fix for this network; nullptr: nothing is known.
+    const Script* script(const Row& row, const ModelSpec& model) const;
 
 private:
     const Catalog* catalog_;
+    Scripts scripts_;
+    std::map<std::string, Known, std::less<>> by_size_;
     std::map<std::string, int, std::less<>> names_;
     std::map<std::string, int, std::less<>> short_names_;  // folded, without the organisation
 };

@@ -48,7 +48,41 @@ TEST_F(ShapeTest, AKnownNameIsTheCataloguesModel) {
     EXPECT_EQ(of(with(blank, {{"model_name", "Someone/Llama-2-70B-GPTQ"}})).model.name, "llama-2-70b");
     EXPECT_EQ(of(with(blank, {{"model_name", "llama2-70b-99.9"}})).model.name, "llama-2-70b");
     EXPECT_EQ(of(with(blank, {{"model_name", "nobody-3b"}})).refused, "unknown_model:nobody-3b");
-    EXPECT_EQ(of({{"layers", ""}, {"model_name", "nobody-3b"}}).refused, "missing:layers");
+    EXPECT_EQ(of({{"layers", ""}, {"model_name", "nobody"}}).refused, "missing:layers");
+}
+
+// The depth that width and parameters leave, told as an assumption.
+TEST_F(ShapeTest, WidthAndParametersGiveTheDepth) {
+    const Shape shape = of({{"model_name", "exp-183B"},
+                            {"arch", "gpt"},
+                            {"layers", ""},
+                            {"hidden", "14400"},
+                            {"ffn", ""},
+                            {"vocab", "250880"},
+                            {"params_b", "183"}});
+    ASSERT_TRUE(shape.refused.empty()) << shape.refused;
+    EXPECT_EQ(shape.model.layers, 72);
+    EXPECT_EQ(shape.assumed.front(), "layers: 72, from params_b and hidden");
+}
+
+// Two detectors have one name, and the round tells them apart; a heading tells the variant of a family.
+TEST_F(ShapeTest, TheSourceTellsNamesakesApart) {
+    const Cells blank = {{"layers", ""}, {"hidden", ""}, {"heads", ""}, {"ffn", ""}, {"vocab", ""}, {"arch", ""}};
+    const auto name_of = [&](const char* model, const char* source) {
+        return of(with(blank, {{"model_name", model}, {"source", source}})).model.name;
+    };
+    EXPECT_EQ(name_of("ssd", "x/training_results_v1.1 y"), "ssd300-resnet34");
+    EXPECT_EQ(name_of("ssd", "x/training_results_v2.0 y"), "retinanet-resnext50");
+    EXPECT_EQ(name_of("transformer-xl", "README [8x A100 > Base model]"), "transformer-xl-base");
+    EXPECT_EQ(name_of("transformer-xl", "README [8x A100 > Large model]"), "transformer-xl-large");
+    const Shape tuned = of(with(blank, {{"model_name", "vicuna-13b-v1.5-own"}}));
+    EXPECT_EQ(tuned.model.name, "llama-13b");
+    EXPECT_EQ(tuned.assumed.size(), 1u);
+    // A row that states its shape is not told one by its name: blank kv_heads are heads.
+    const Shape own = of(
+        {{"model_name", "llama-like-1B"}, {"layers", "16"}, {"hidden", "2048"}, {"ffn", "8192"}, {"vocab", "131072"}});
+    EXPECT_EQ(own.model.kv_heads, 32);
+    EXPECT_TRUE(own.assumed.empty());
 }
 
 TEST_F(ShapeTest, FlagsInTheNotesAreSettings) {

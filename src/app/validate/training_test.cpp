@@ -81,9 +81,8 @@ TEST_F(TrainingRowsTest, RefusalsNameWhatStandsInTheWay) {
     EXPECT_EQ(predict({{"framework", "peft VERA"}}).refused, "method:VERA");
     EXPECT_EQ(predict({{"layers", "lots"}}).refused, "invalid:layers");
     EXPECT_EQ(predict({{"hidden", "409600000"}}).refused, "invalid:hidden");
-    EXPECT_EQ(predict({{"precision", "NVFP4"}}).refused, "unsupported:NVFP4 training");
-    EXPECT_EQ(predict({{"layers", ""}, {"hidden", ""}, {"model_name", "maskrcnn"}, {"arch", "detection"}}).refused,
-              "unsupported:detection maskrcnn");
+    EXPECT_EQ(predict({{"layers", ""}, {"hidden", ""}, {"model_name", "seesall"}, {"arch", "detection"}}).refused,
+              "unsupported:detection seesall");
 }
 
 TEST_F(TrainingRowsTest, BlankCellsAreAssumedAloud) {
@@ -105,6 +104,73 @@ TEST_F(TrainingRowsTest, SettingsInTheTextAreInputs) {
     EXPECT_NE(predict({{"framework", "Megatron-LM / peft lora"}, {"notes", "lora r 16"}}).value, plain);
     EXPECT_LT(predict({{"recompute", "none"}}).value, plain);
     EXPECT_GT(predict({{"precision", "fp32"}}).value, plain);
+}
+
+// Networks that are no language models are predicted from their operations, and so are lengths that scripts fix.
+TEST_F(TrainingRowsTest, OtherNetworksAndOtherUnitsOfBatches) {
+    const Cells image = {{"layers", ""},
+                         {"hidden", ""},
+                         {"heads", ""},
+                         {"ffn", ""},
+                         {"vocab", ""},
+                         {"tp", ""},
+                         {"pp", ""},
+                         {"dp", ""},
+                         {"recompute", ""},
+                         {"zero_stage", ""},
+                         {"arch", ""},
+                         {"seq_len", ""},
+                         {"precision", "amp-fp16"},
+                         {"framework", "PyTorch"},
+                         {"measured_step_s", ""}};
+    for (const char* network : {"maskrcnn", "ssd300-resnet50", "unet3d", "resnext101-32x4d", "stable-diffusion-v2"}) {
+        const Line line = predict(with(image, {{"model_name", network}, {"measured_samples_per_s", "100"}}));
+        EXPECT_TRUE(line.predicted) << network << ": " << line.refused;
+    }
+    const Cells dle =
+        with(image, {{"source", "maker/DeepLearningExamples x"}, {"measured_tokens_per_s_per_gpu", "50000"}});
+    const Line gnmt = predict(with(dle, {{"model_name", "gnmt"}, {"global_batch", "2048"}, {"micro_batch", "128"}}));
+    ASSERT_TRUE(gnmt.predicted) << gnmt.refused;
+    EXPECT_EQ(gnmt.metric, "tokens_per_s_per_gpu");
+    EXPECT_GT(gnmt.value, 5000);
+    EXPECT_LT(gnmt.value, 5e6);
+    const Line big =
+        predict(with(dle, {{"model_name", "transformer-big"}, {"global_batch", ""}, {"micro_batch", "10240"}}));
+    ASSERT_TRUE(big.predicted) << big.refused;
+    EXPECT_TRUE(assumes(big, "seq_len: "));
+    EXPECT_EQ(predict(with(image, {{"model_name", "bert-large"}, {"measured_samples_per_s", "9"}})).refused,
+              "missing:seq_len");
+    const Line squad =
+        predict(with(dle, {{"model_name", "bert-large"}, {"source", "DeepLearningExamples > Fine-tuning"}}));
+    EXPECT_TRUE(squad.predicted) << squad.refused;
+}
+
+TEST_F(TrainingRowsTest, ARateWithoutABatchIsThatOfOneStepThatFits) {
+    const Cells blank = {{"layers", ""},
+                         {"hidden", ""},
+                         {"heads", ""},
+                         {"ffn", ""},
+                         {"vocab", ""},
+                         {"tp", ""},
+                         {"dp", ""},
+                         {"recompute", ""},
+                         {"zero_stage", ""},
+                         {"arch", ""},
+                         {"model_name", "resnet50"},
+                         {"global_batch", ""},
+                         {"micro_batch", ""},
+                         {"seq_len", ""}};
+    const Line rate = predict(with(blank, {{"measured_step_s", ""}, {"measured_samples_per_s", "9000"}}));
+    ASSERT_TRUE(rate.predicted) << rate.refused;
+    EXPECT_TRUE(assumes(rate, "micro_batch: 256"));
+    EXPECT_GT(rate.value, 1000);
+    EXPECT_EQ(predict(blank).refused, "missing:global_batch");  // a time does depend on it
+}
+
+TEST_F(TrainingRowsTest, Fp4IsPredictedAtTheRateOfFp8AndSaysSo) {
+    const Line line = predict({{"precision", "NVFP4"}, {"gpu_model", "GB200"}, {"gpu_mem_gb", ""}});
+    ASSERT_TRUE(line.predicted) << line.refused;
+    EXPECT_TRUE(assumes(line, "precision: fp8"));
 }
 
 }  // namespace

@@ -1,0 +1,83 @@
+#include "app/render/evidence_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "app/render/plan_text.h"
+#include "base/text.h"
+
+namespace stoker {
+
+namespace {
+
+// From where to where a figure goes when a constant goes through its spread: "-4 .. +6 %".
+std::string moved_text(double low, double high) {
+    if (std::abs(low) < 5e-4 && std::abs(high) < 5e-4) return "-";
+    const auto percent = [](double share) {
+        const double p = 100 * share;
+        return std::abs(p) >= 9.95 ? fmt::format("{:+.0f}", p) : fmt::format("{:+.1f}", p);
+    };
+    return fmt::format("{} {} %", percent(low), percent(high));
+}
+
+}  // namespace
+
+std::vector<std::string> because_lines(const Plan& plan) {
+    constexpr std::size_t kShown = 15;
+    std::vector<std::string> lines;
+    for (const ConstantEffect& e : plan.because) {
+        if (lines.size() == kShown) {
+            lines.push_back(fmt::format("{} more in -o json", plan.because.size() - kShown));
+            break;
+        }
+        const auto &low = e.when_low, &high = e.when_high;
+        std::vector<std::string> moves;
+        for (const auto& [what, at_low, at_high] :
+             {std::tuple{"step", low.step, high.step}, std::tuple{"TTFT", low.ttft, high.ttft},
+              std::tuple{"TPOT", low.tpot, high.tpot}, std::tuple{"memory", low.memory, high.memory},
+              std::tuple{"cost", low.usd, high.usd}}) {
+            if (const std::string text = moved_text(at_low, at_high); text != "-")
+                moves.push_back(fmt::format("{} {}", what, text));
+        }
+        const bool unknown = e.spread.starts_with("not known");
+        lines.push_back(fmt::format("{} {:.4g} ({:.4g} - {:.4g}{}): {} [{}]", e.name, e.value, e.low, e.high,
+                                    unknown ? ", 10 % taken, spread not known" : "", fmt::join(moves, ", "),
+                                    e.source.substr(0, e.source.find(';'))));
+    }
+    return lines;
+}
+
+std::string metric_text(std::string_view metric, double value) {
+    if (metric == "step_s") return format_seconds(Seconds(value)) + " per step";
+    if (metric == "ttft_ms") return format_seconds(Seconds(value * 1e-3)) + " to the first token";
+    if (metric == "tpot_ms") return format_seconds(Seconds(value * 1e-3)) + " per output token";
+    if (metric == "tokens_per_s_per_gpu") return figure_text(value) + " tokens/s per GPU";
+    if (metric == "out_tokens_per_s") return figure_text(value) + " output tokens/s";
+    if (metric == "tokens_per_s_total") return figure_text(value) + " tokens/s in and out";
+    if (metric == "samples_per_s") return figure_text(value) + " samples/s";
+    return fmt::format("{} {}", figure_text(value), metric);
+}
+
+std::vector<std::string> evidence_lines(const PublishedEvidence& evidence) {
+    std::vector<std::string> lines;
+    if (!evidence.missing.empty()) lines.push_back(evidence.missing);
+    if (evidence.closest) {
+        const PublishedRun& run = *evidence.closest;
+        lines.push_back(
+            fmt::format("{} of {} published runs lie near; closest: {}: measured {}, we predict {} ({:+.0f} %) [{}: "
+                        "{}; {:.1f} doublings "
+                        "away]",
+                        format_thousands(static_cast<double>(evidence.runs_near)),
+                        format_thousands(static_cast<double>(evidence.runs)), run.title,
+                        metric_text(run.metric, run.measured), metric_text(run.metric, run.predicted),
+                        100 * (run.predicted / run.measured - 1), run.id, run.source, run.distance));
+    } else if (evidence.runs > 0) {
+        lines.push_back(fmt::format("none of {} published runs is anything like this",
+                                    format_thousands(static_cast<double>(evidence.runs))));
+    }
+    return lines;
+}
+
+}  // namespace stoker

@@ -1,0 +1,19 @@
+// What stands behind the figures of a plan, as a person reads it: the closest published run, and the constants that
+// matter.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace stoker {
+
+// "1.3 s per step", "412 output tokens/s": a figure of a published run.
+std::string metric_text(std::string_view metric, double value);
+std::vector<std::string> evidence_lines(const PublishedEvidence& evidence);
+// "gemm_k0 350 (300 - 400): step -1.5 +12 % [fitted on ...]", the largest first; empty where nothing was asked for.
+std::vector<std::string> because_lines(const Plan& plan);
+
+}  // namespace stoker

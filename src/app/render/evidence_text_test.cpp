@@ -1,0 +1,48 @@
+// What is said of published runs and constants has to be readable and complete: who measured what, and what we say.
+#include "app/render/evidence_text.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+TEST(EvidenceText, TellsTheClosestRunMeasuredAndPredicted) {
+    PublishedEvidence e;
+    EXPECT_TRUE(evidence_lines(e).empty());
+    e.asked = true, e.runs = 4000, e.runs_near = 12;
+    EXPECT_EQ(evidence_lines(e).front(), "none of 4,000 published runs is anything like this");
+    e.closest = PublishedRun{.id = "T1",
+                             .title = "llama on 8 x H100",
+                             .source = "somebody",
+                             .metric = "step_s",
+                             .measured = 10,
+                             .predicted = 11,
+                             .low = 9,
+                             .high = 13,
+                             .distance = 0.9};
+    EXPECT_EQ(
+        evidence_lines(e).front(),
+        "12 of 4,000 published runs lie near; closest: llama on 8 x H100: measured 10 s per step, we predict 11 s "
+        "per step (+10 %) [T1: somebody; 0.9 doublings away]");
+    e.missing = "no published training run on a T4 is known";
+    EXPECT_EQ(evidence_lines(e).size(), 2u);
+    EXPECT_EQ(metric_text("out_tokens_per_s", 412), "412 output tokens/s");
+    EXPECT_EQ(metric_text("ttft_ms", 250), "250 ms to the first token");
+}
+
+TEST(EvidenceText, ConstantsHaveTheChangeAtBothEndsAndTheirSource) {
+    Plan plan;
+    EXPECT_TRUE(because_lines(plan).empty());
+    ConstantEffect e;
+    e.name = "gemm_k0", e.source = "fitted on 10 rows of a, b; more", e.spread = "over the folds of the fit";
+    e.value = 350, e.low = 300, e.high = 400;
+    e.when_low.step = -0.015, e.when_high.step = 0.12;
+    plan.because.push_back(e);
+    EXPECT_EQ(because_lines(plan).front(), "gemm_k0 350 (300 - 400): step -1.5 +12 % [fitted on 10 rows of a, b]");
+    plan.because.assign(20, e);
+    EXPECT_EQ(because_lines(plan).size(), 16u);
+    EXPECT_EQ(because_lines(plan).back(), "5 more in -o json");
+}
+
+}  // namespace
+}  // namespace stoker

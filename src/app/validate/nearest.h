@@ -1,0 +1,35 @@
+// The published run that a plan is most like, as measured and as the cost model predicts it, and how many lie near.
+// Of data/published, a reduced copy of data/validation (tools/reduce_rows.py). Predictions are made when asked for.
+#pragma once
+
+#include "catalog/catalog.h"
+#include "plan/plan.h"
+
+namespace stoker::validate {
+
+// What decides how much a published run says about a plan. A figure that is 0 is not known and counts nothing.
+struct CaseFeatures {
+    bool serving = false;
+    int accelerator = -1;
+    ModelKind kind = ModelKind::decoder;
+    bool experts = false, adapter = false;
+    double parameters = 0, gpus = 0, sequence = 0, tokens = 0;  // tokens: of a device's step; serving: in flight
+    double tensor = 0, pipeline = 0, output = 0;
+    Precision precision = Precision::bf16;
+    std::string framework;  // lower case; empty: not known
+};
+
+// How far two cases are from each other, in doublings: the root of the sum of squares of
+//   log2 of the ratio of parameters, half of it for devices, sequence, tokens and output tokens, tensor and pipeline
+//   degree; 1 for another size of the same device, 1.5 for another device of one architecture, 2.5 for any other; 1 for
+//   another framework or engine; 1 for another precision; 2 for adapters against full training, experts against dense;
+//   6 for another kind of network.
+double distance(const CaseFeatures& a, const CaseFeatures& b, const Catalog& catalog);
+// Up to here a run is near: one doubling of the model and another framework at the same time, or the like.
+inline constexpr double kNear = 2.0;
+// From here on nothing is called closest.
+inline constexpr double kTooFar = 6.0;
+
+PublishedEvidence published_evidence(const Plan& plan, const Catalog& catalog);
+
+}  // namespace stoker::validate

@@ -270,6 +270,27 @@ TEST(CatalogReader, RefusesDatesKindsAndRepeatedRows) {
         EXPECT_NE(text.find(expected), std::string::npos) << expected << " in\n" << text;
 }
 
+// What was fitted takes the place of the start value and says on what; a name nobody knows is told with its place.
+TEST(CatalogReader, FittedConstantsReplaceStartValues) {
+    std::vector<CatalogFile> files;
+    for (const EmbeddedFile& f : embedded_files())
+        if (f.path != "calibration/training.tsv") files.push_back({std::string(f.path), f.bytes});
+    const std::string fitted =
+        "# fitted\nname\tvalue\tspread\trows\tgroups\tnote\n"
+        "gemm_k0\t777\t0.1\t12\tone,two\t\nnccl_gib\t0.6\t0\t0\t\tthe prior\n";
+    files.push_back({"calibration/training.tsv", fitted});
+    const auto read = Catalog::from_files(files);
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    EXPECT_EQ(read->constant_or_die("gemm_k0"), 777);
+    EXPECT_GE(read->constant("gemm_k0")->high, 777);
+    EXPECT_EQ(read->constant("gemm_k0")->provenance.source, "fitted on 12 rows of one,two");
+    EXPECT_NE(read->constant("nccl_gib")->provenance.source, "fitted on 0 rows of ");
+    files.back().bytes = "name\tvalue\nunheard_of\t1\n";
+    const auto wrong = Catalog::from_files(files);
+    ASSERT_FALSE(wrong.ok());
+    EXPECT_NE(wrong.error().text().find("calibration/training.tsv:2"), std::string::npos) << wrong.error().text();
+}
+
 // A wrong cell is told with its file and line, together with everything else that is wrong.
 TEST(CatalogReader, TellsEveryProblemWithItsPlace) {
     std::vector<CatalogFile> files;

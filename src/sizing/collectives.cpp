@@ -49,7 +49,9 @@ Legs legs_of(const Device& device, Group group) noexcept {
     if (legs.outer > 1) {
         const double users = device.across_shared_by_node ? legs.inner * group.sharing : group.sharing;
         legs.outer_alpha = device.across.latency_s;
-        legs.outer_inverse = inverse(device.across.bytes_per_second) * users;
+        const auto doublings = static_cast<std::size_t>(depth(legs.outer));
+        const double loss = device.across_loss[std::min(doublings, device.across_loss.size() - 1)];
+        legs.outer_inverse = inverse(device.across.bytes_per_second) * users * loss;
         legs.outer_half = device.across.half_bytes;
     }
     return legs;

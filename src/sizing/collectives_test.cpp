@@ -53,6 +53,22 @@ TEST(Collectives, SharedNicsAreDivided) {
     EXPECT_EQ(make_group(device, 16, 1).per_node, 8);
 }
 
+// Where each doubling of the nodes costs a tenth, 64 nodes are slower than 8 by three of them, and one node not at all.
+TEST(Collectives, ManyNodesAreSlower) {
+    Device device = eight_per_node();
+    const double alone = all_reduce_s(device, make_group(device, 8, 1), 1e9);
+    const double few = all_reduce_s(device, make_group(device, 64, 1), 16e9),
+                 many = all_reduce_s(device, make_group(device, 512, 1), 16e9);
+    double loss = 1;
+    for (double& each : device.across_loss) {
+        each = loss;
+        loss *= 1.1;
+    }
+    EXPECT_EQ(all_reduce_s(device, make_group(device, 8, 1), 1e9), alone);
+    EXPECT_NEAR(all_reduce_s(device, make_group(device, 64, 1), 16e9) / few, 1.331, 0.02);
+    EXPECT_NEAR(all_reduce_s(device, make_group(device, 512, 1), 16e9) / many, 1.772, 0.03);
+}
+
 // A bridge is fast inside its pair only: four GPUs use the PCIe tree (12 x slower on the A100 PCIe boxes of Azure).
 TEST(Collectives, BridgedPairsFallToTheTree) {
     Device device = eight_per_node();

@@ -27,7 +27,9 @@ void set_gpu_flops(const Accelerator& gpu, double part, const DeviceConstants& c
         const bool narrow = p == Precision::fp8 || p == Precision::int8 || p == Precision::int4 || p == Precision::fp4;
         // A peak of 0 means no such unit, whatever the list of supported precisions says: the software path is no plan.
         device.peak_flops[at(p)] = gpu.has(p) ? gpu.peak[at(p)].v * part : 0;
-        device.matmul_flops[at(p)] = device.peak_flops[at(p)] * (narrow ? share8 : share16);
+        // Plain FP32 runs on the ordinary cores, which come nearer to their peak than tensor cores do.
+        const double share = narrow ? share8 : p == Precision::fp32 ? constants.fp32_fraction : share16;
+        device.matmul_flops[at(p)] = device.peak_flops[at(p)] * share;
     }
 }
 
@@ -84,6 +86,7 @@ void set_links(const Catalog& catalog, const NodeType& node, const Accelerator* 
 DeviceConstants device_constants(const Catalog& catalog) {
     DeviceConstants c;
     c.measured_fraction = catalog.constant_or_die("gemm_measured_fraction_default");
+    c.fp32_fraction = catalog.constant_or_die("gemm_measured_fraction_fp32");
     c.cpu_efficiency = catalog.constant_or_die("cpu_efficiency");
     if (const Constant* measured = catalog.constant("cpu_measured_matmul_fraction"))
         c.cpu_measured_fraction = measured->value;
@@ -123,6 +126,7 @@ Device make_device(const Catalog& catalog, int node_type, const DeviceConstants&
         // A slice of a GPU has its share of everything but the launch time.
         const double part = std::min(1.0, node.accelerators);
         device.devices_per_node = node.accelerators;
+        device.hopper = gpu->architecture == "Hopper" || gpu->architecture.starts_with("Blackwell");
         set_gpu_flops(*gpu, part, constants, device);
         device.supports = gpu->supports;
         const double whole = gpu->usable_memory.v > 0 ? gpu->usable_memory.v : gpu->memory.v * constants.usable_memory;

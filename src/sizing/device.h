@@ -15,6 +15,7 @@ struct LinkModel {
 
 struct Device {
     bool gpu = true;
+    bool hopper = false;  // tensor cores that only kernels written for them keep busy: Hopper and Blackwell
     std::array<double, kPrecisions>
         matmul_flops{};  // achievable for large tiles, FLOP/s: measured ceiling where published
     std::array<double, kPrecisions> peak_flops{};
@@ -31,6 +32,14 @@ struct Device {
     bool pairs_only = false;         // NVLink bridge: beyond 2 GPUs the slow tree is used
     LinkModel inside, pair, across;  // across: per GPU for RDMA; per node (shared by its GPUs) otherwise
     bool across_shared_by_node = true;
+    // How much slower each doubling of the nodes makes the network for a collective: [d] for up to 2^d nodes. Flows
+    // that share switches, and one slow node that all wait for.
+    std::array<double, 18> across_loss = filled_with_one();
+    static constexpr std::array<double, 18> filled_with_one() {
+        std::array<double, 18> ones{};
+        ones.fill(1);
+        return ones;
+    }
     double rdma = 0;  // 1 with RDMA
     double vcpus_per_node = 0, memory_per_node = 0;
     std::uint32_t supports = 0;
@@ -50,8 +59,8 @@ struct Device {
 
 // What make_device looks up beside the rows themselves (data/catalog/defaults.tsv).
 struct DeviceConstants {
-    double measured_fraction = 0.8, cpu_efficiency = 0.5, memory_efficiency = 0.82, usable_memory = 0.97,
-           cpu_usable_memory = 0.9, cpu_measured_fraction = 0.85;
+    double measured_fraction = 0.8, fp32_fraction = 0.8, cpu_efficiency = 0.5, memory_efficiency = 0.82,
+           usable_memory = 0.97, cpu_usable_memory = 0.9, cpu_measured_fraction = 0.85;
     double launch_s = 5e-6, cpu_launch_s = 2e-6, latency_hops = 6, pcie_tree_share = 0.5;
     double host_power_w = 375, idle_power_fraction = 0.15, sigma = 0.12, sigma_unmeasured = 0.22;
 };

@@ -12,6 +12,7 @@ struct GemmDevice {
     double tile_half = 16;   // a tile's rate is i/(i + tile_half), i = m n/(m + n), relative to the largest tile
     double aligned = 8;      // elements; other sizes leave the fast path of the tensor cores
     double misaligned_rate = 0.5;
+    double partial_rate = 1;  // of sizes that are aligned, but to no 128 bytes: 8 times `aligned`
     double split_k_max = 4;
 };
 

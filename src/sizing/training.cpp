@@ -48,6 +48,15 @@ double score_width(const TrainingSetup& setup) noexcept {
     return setup.heads * (query + setup.head_dim);
 }
 
+// What the host adds to the work of the device where the two run side by side: the longer one decides, and where they
+// are alike each waits for the other now and then. (work^8 + floor^8)^(1/8) - work, told from their ratio.
+double beyond(double work, double floor) noexcept {
+    if (floor <= 0) return 0;
+    const double longer = std::max(work, floor), ratio = std::min(work, floor) / longer;
+    const double two = ratio * ratio, four = two * two;
+    return std::max(0.0, longer * std::sqrt(std::sqrt(std::sqrt(1 + four * four))) - work);
+}
+
 // One layer and one micro-batch on one rank, seconds.
 struct Layer {
     double matmul_forward = 0, matmul_backward = 0;
@@ -93,7 +102,11 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
         const double one = layout.sequence_parallel
                                ? all_gather_s(device, group, area) + reduce_scatter_s(device, group, area)
                                : all_reduce_s(device, group, area);
-        layer.tensor = (full ? 6 : 4) * one;
+        const double all = (full ? 6 : 4) * one;
+        // Pipelined with the products on both sides of it where the code base does so.
+        const double hidden =
+            std::min(setup.overlap_tensor * all, setup.overlap_tensor * (layer.matmul_forward + layer.matmul_backward));
+        layer.tensor = all - hidden + setup.overlap_slowdown * hidden;
     }
     if (layout.context > 1) {
         const bool inside = static_cast<double>(layout.tensor) * layout.context <= device.ranks_joined();
@@ -107,8 +120,20 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
     }
     if (layout.expert > 1) {
         const Group group = make_group(device, layout.expert, static_cast<double>(layout.tensor) * layout.context);
-        const double bytes = area * setup.active_experts * setup.moe_imbalance / layout.tensor;
-        layer.expert = moe_share * (full ? 6 : 4) * all_to_all_s(device, group, bytes);
+        // A token goes once to each node where one of its experts is, and is copied there: of K experts spread over n
+        // nodes it finds n (1 - (1 - 1/n)^K) at most.
+        double copies = setup.active_experts;
+        const double nodes = group.size / group.per_node;
+        if (nodes > 1) {
+            double missed = 1;
+            for (double k = setup.active_experts; k >= 1; k -= 1) missed *= 1 - 1 / nodes;
+            copies = std::min(copies, nodes * (1 - missed));
+        }
+        const double bytes = area * copies * setup.moe_imbalance / layout.tensor;
+        const double all = (full ? 6 : 4) * all_to_all_s(device, group, bytes);
+        const double hidden =
+            std::min(setup.overlap_expert * all, setup.overlap_expert * (layer.matmul_forward + layer.matmul_backward));
+        layer.expert = moe_share * (all - hidden + setup.overlap_slowdown * hidden);
     }
 }
 
@@ -134,8 +159,10 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     }
     add_attention(setup, layout, tokens, layer);
     const double outside = setup.vector_hidden * setup.hidden / (layout.sequence_parallel ? t : 1);
-    layer.vector_forward = setup.vector_passes * setup.compute_bytes * tokens *
-                           (outside + setup.vector_ffn * width / t + dispatch) / memory;
+    // FP8: what goes into a product is read and written in 8 bit, as it is and transposed.
+    const double cast = setup.cast_passes * (3 * setup.hidden + width / setup.gate_matrices) / t;
+    layer.vector_forward = setup.compute_bytes * tokens *
+                           (setup.vector_passes * (outside + setup.vector_ffn * width / t + dispatch) + cast) / memory;
     if (setup.method == Method::qlora) {
         // The weights are expanded before each use: 4 bit read, 16 bit written, forward and backward.
         const double weights =
@@ -149,8 +176,9 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     if (layout.recompute == Recompute::selective && !setup.flash) layer.recompute = layer.attention_forward;
     add_communication(setup, layout, tokens, moe_share, layer);
     const double passes = layout.recompute == Recompute::full ? 4.0 / 3.0 : 1;
-    const double floor = setup.kernels_per_layer * passes * setup.device.launch_s;
-    layer.launch = std::max(0.0, floor - layer.all());
+    const double floor =
+        setup.kernels_per_layer * (1 + moe_share * (setup.moe_kernels - 1)) * passes * setup.device.launch_s;
+    layer.launch = beyond(layer.all(), floor);
     return layer;
 }
 
@@ -346,7 +374,7 @@ StageTimes add_samples(const TrainingSetup& setup, const ParallelLayout& layout,
     // Activation sizes are given for 16 bit.
     const double bytes = setup.sample_activation_bytes * setup.compute_bytes / 2;
     const double vector = setup.vision_passes * bytes * b / (device.memory_bytes_per_s * device.memory_efficiency);
-    const double launch = std::max(0.0, setup.vision_kernels * device.launch_s - matmul - vector);
+    const double launch = beyond(matmul + vector, setup.vision_kernels * device.launch_s);
     out.seconds[at(TimeTerm::matmul)] = m * matmul;
     out.seconds[at(TimeTerm::memory_bound)] = m * vector;
     out.seconds[at(TimeTerm::launch)] = m * launch;

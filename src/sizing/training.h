@@ -61,6 +61,9 @@ struct TrainingSetup {
     // Framework terms
     double kernels_per_layer = 75, overlap = 0.8, overlap_gather = 0.8, host_step_s = 3e-3, pipeline_host_s = 0.1e-3,
            pipeline_host_nodes = 32;
+    double overlap_tensor = 0;  // share of the tensor-parallel communication that runs beside matrix products
+    double overlap_expert = 0;  // the same of the exchange of tokens between experts
+    double moe_kernels = 1;     // launches of a layer with experts over one without
     double framework_bytes = 0, communicator_bytes = 0, reserve_factor = 1.1, workspace_bytes = 32 * kMiB;
     double overlap_slowdown = 0.126;      // of what is hidden, added again: both sides slow while both run
     double overlap_pipeline = 0.5;        // share of the sends that the interleaved schedule hides
@@ -76,9 +79,10 @@ struct TrainingSetup {
     // Constants of the cost model that were looked up once
     double k0 = 350, attention_efficiency = 0.68, vector_passes = 1, logit_bytes = 10, moe_imbalance = 1.2;
     double gemm_efficiency = 0.95, gemm_tile_half = 16, gemm_aligned = 8, gemm_misaligned_rate = 0.5,
-           gemm_split_k_max = 4;
+           gemm_partial_rate = 1, gemm_split_k_max = 4;
     double attention_backward = 2.5, attention_head_64 = 0.7, unfused_passes = 11;
-    double vector_hidden = 14, vector_ffn = 1.5, vector_backward = 2, logit_passes = 3.5, dispatch_passes = 8;
+    double vector_hidden = 14, vector_ffn = 1.5, vector_backward = 2, logit_passes = 3.5, dispatch_passes = 8,
+           cast_passes = 0;
     double softmax_statistics = 4;  // bytes per token and head that flash attention keeps
     double vision_efficiency = 0.6, vision_passes = 6, vision_kernels = 1000, vision_layers = 50;
     double sigma_framework = 0.10, sigma_launch = 0.15, sigma_scale = 0.03, sigma_memory = 0.08,
@@ -87,7 +91,9 @@ struct TrainingSetup {
     GemmTable gemm;
 };
 
-Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalog& catalog, const Device& device);
+// `table`: fill it now; without, each layout's products are computed when it is evaluated, which is quicker for a few.
+Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalog& catalog, const Device& device,
+                                          bool table = true);
 // Fills setup.gemm from the shape, the device and the constants; to be called again when one of them is changed by
 // hand.
 void fill_gemm_table(TrainingSetup& setup);

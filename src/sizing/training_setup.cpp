@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "catalog/model_count.h"
 #include "sizing/disk.h"
+#include "sizing/framework.h"
 
 namespace stoker {
 namespace {
@@ -29,30 +30,11 @@ struct Passes {
              bool frozen) noexcept {
         forward += gemm_s(device, m, n, k, bytes, out_bytes);
         backward += gemm_s(device, m, k, n, bytes, out_bytes);
-        if (!frozen) backward += gemm_s(device, k, n, m, bytes, out_bytes);
+        // Rows are summed over here: how many there are decides nothing about how memory is read.
+        const double line = 8 * device.aligned;
+        if (!frozen) backward += gemm_s(device, k, n, std::ceil(m / line) * line, bytes, out_bytes);
     }
 };
-
-struct Framework {
-    double overlap = 0, overlap_gather = 0, gradient_bytes = 2, pipeline_host_s = 0;
-};
-
-Framework framework_of(const Workload& workload, const Catalog& catalog) {
-    const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
-    const std::string& name = workload.framework;
-    const auto is = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
-    const double two = constant("gradient_bytes_bf16"), four = constant("gradient_bytes_fp32");
-    const double host = constant("pipeline_host_ms_default") * 1e-3;
-    if (is("megatron") || is("nemo"))
-        return {constant("overlap_megatron"), constant("overlap_fsdp"), four,
-                constant("pipeline_host_ms_megatron") * 1e-3};
-    if (is("nanotron"))
-        return {constant("overlap_fsdp"), constant("overlap_fsdp"), four, constant("pipeline_host_seconds_16_nodes")};
-    if (is("deepspeed")) return {constant("overlap_zero3"), constant("overlap_zero3"), two, host};
-    if (is("fsdp")) return {constant("overlap_fsdp"), constant("overlap_fsdp"), two, host};
-    // Not chosen yet: reductions as the mean of the frameworks overlap them, gathers as FSDP does.
-    return {constant("overlap_fsdp"), constant("overlap_fsdp"), four, host};
-}
 
 double optimizer_bytes(const Workload& workload, const Catalog& catalog, bool mixed) {
     const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
@@ -136,14 +118,14 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
     setup.trainable_params = workload.method == Method::full ? setup.total_params : adapter_params(workload);
 }
 
-void set_bytes(const Workload& workload, const Catalog& catalog, const Framework& framework, TrainingSetup& setup) {
+void set_bytes(const Workload& workload, const Catalog& catalog, const FrameworkFamily& family, TrainingSetup& setup) {
     const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
     const bool wide = setup.precision == Precision::fp32 || setup.precision == Precision::tf32;
     setup.compute_bytes = wide ? 4 : 2;
     setup.weight_bytes =
         setup.compute_bytes + (setup.precision == Precision::fp8 ? constant("fp8_weight_copy_bytes") : 0);
     setup.gather_bytes = setup.compute_bytes;
-    setup.gradient_bytes = wide ? 4 : framework.gradient_bytes;
+    setup.gradient_bytes = wide ? 4 : constant(family.fp32_gradients ? "gradient_bytes_fp32" : "gradient_bytes_bf16");
     setup.reduce_bytes = setup.gradient_bytes;
     setup.optimizer_bytes = optimizer_bytes(workload, catalog, !wide);
     if (setup.method != Method::full) {
@@ -167,6 +149,35 @@ void set_bytes(const Workload& workload, const Catalog& catalog, const Framework
     }
 }
 
+// Achieved rate of fused attention over that of a large matrix product, by kernel and device class.
+double attention_rate(const Catalog& catalog, AttentionKernel kernel, const Device& device) {
+    if (kernel == AttentionKernel::first) return catalog.constant_or_die("attention_efficiency_first");
+    if (kernel == AttentionKernel::vendor && device.hopper)
+        return catalog.constant_or_die("attention_efficiency_vendor");
+    return catalog.constant_or_die(device.hopper ? "attention_efficiency_hopper" : "attention_efficiency");
+}
+
+void set_framework(const Workload& workload, const Catalog& catalog, const FrameworkFamily& family,
+                   TrainingSetup& setup) {
+    const auto own = [&](std::string_view what) { return family_constant(catalog, what, family); };
+    // ZeRO-3 prefetches what it gathers; what a code base hides of its reductions says nothing of that.
+    setup.overlap = own("overlap");
+    setup.overlap_gather = family.name == "zero3" ? setup.overlap : catalog.constant_or_die("overlap_fsdp");
+    setup.overlap_tensor = own("overlap_tensor");
+    setup.overlap_expert = own("overlap_expert");
+    setup.pipeline_host_s = own("pipeline_host_ms") * 1e-3;
+    const double vectors = workload.compiled ? 1 : own("vector_factor"), launches = own("launch_factor");
+    setup.vector_passes *= vectors;
+    // Graphs and compilers take the host out of the way, whoever wrote the model.
+    if (!workload.compiled && setup.device.gpu) setup.kernels_per_layer *= launches;
+    setup.moe_kernels = setup.device.gpu ? catalog.constant_or_die("moe_launch_factor") : 1;
+    // Megatron's softmax scales, masks and normalises in one kernel.
+    if (family.name.starts_with("megatron"))
+        setup.unfused_passes = catalog.constant_or_die("attention_unfused_passes_megatron");
+    setup.attention_efficiency =
+        attention_rate(catalog, workload.compiled ? AttentionKernel::vendor : family.attention, setup.device);
+}
+
 void set_constants(const Workload& workload, const Catalog& catalog, TrainingSetup& setup) {
     const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
     setup.k0 = constant("gemm_k0");
@@ -175,18 +186,22 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.gemm_aligned =
         constant(setup.precision == Precision::fp8 ? "tensor_core_multiple_fp8" : "tensor_core_multiple_fp16");
     setup.gemm_misaligned_rate = constant("gemm_misaligned_rate");
+    setup.gemm_partial_rate = constant("gemm_partly_aligned_rate");
     setup.gemm_split_k_max = constant("gemm_split_k_max");
-    setup.attention_efficiency = constant("attention_efficiency");
     setup.attention_backward = constant("attention_backward_factor");
     setup.attention_head_64 = constant("attention_head_dim_64_factor");
     setup.unfused_passes = constant("attention_unfused_passes");
-    setup.vector_passes = constant(workload.compiled ? "vector_pass_constant_compiled" : "vector_pass_constant");
+    setup.vector_passes = constant(workload.compiled  ? "vector_pass_constant_compiled"
+                                   : setup.device.gpu ? "vector_pass_constant"
+                                                      : "vector_pass_constant_cpu");
+    if (setup.device.gpu) setup.device.memory_efficiency = constant("training_memory_efficiency");
     setup.vector_hidden = constant("vector_hidden_passes");
     setup.vector_ffn = constant("vector_ffn_passes");
     setup.vector_backward = constant("vector_backward_factor");
     setup.logit_passes = constant("logits_passes_fp32");
     setup.logit_bytes = constant("logit_bytes");
     setup.dispatch_passes = constant("moe_dispatch_passes");
+    setup.cast_passes = setup.precision == Precision::fp8 ? constant("fp8_cast_passes") : 0;
     setup.softmax_statistics = constant("activation_softmax_statistics");
     setup.moe_imbalance = constant("moe_imbalance");
     setup.predicted_share = workload.model.kind == ModelKind::encoder ? constant("masked_share_encoder") : 1;
@@ -243,13 +258,19 @@ int token_slot(std::int64_t numerator, std::int64_t denominator, int shift, int 
 }
 
 GemmDevice gemm_device(const TrainingSetup& setup) noexcept {
-    return {.flops = setup.device.matmul(setup.precision) * setup.gemm_efficiency,
+    const double flops = setup.device.matmul(setup.precision) * setup.gemm_efficiency;
+    // Filling and draining a tile, and reloading its operands, take their time whatever the arithmetic: next to slower
+    // arithmetic than A100's in 16 bit (2.5 TFLOP/s on each of 108 multiprocessors) they weigh less.
+    constexpr double kReference = 2.5e12;
+    const double slower = setup.device.sm_count > 0 ? std::min(1.0, flops / setup.device.sm_count / kReference) : 1;
+    return {.flops = flops,
             .bytes_per_s = setup.device.memory_bytes_per_s * setup.device.memory_efficiency,
             .sm_count = setup.device.gpu ? setup.device.sm_count : 0,
-            .k0 = setup.k0,
-            .tile_half = setup.gemm_tile_half,
+            .k0 = setup.k0 * slower,
+            .tile_half = setup.gemm_tile_half * slower,
             .aligned = setup.gemm_aligned,
             .misaligned_rate = setup.gemm_misaligned_rate,
+            .partial_rate = setup.gemm_partial_rate,
             .split_k_max = setup.gemm_split_k_max};
 }
 
@@ -325,7 +346,8 @@ void fill_gemm_table(TrainingSetup& setup) {
     setup.gemm.filled = true;
 }
 
-Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalog& catalog, const Device& device) {
+Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalog& catalog, const Device& device,
+                                          bool table) {
     TrainingSetup setup;
     setup.device = device;
     setup.precision = workload.precision;
@@ -338,18 +360,24 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     if (setup.total_params <= 0)
         return Error(ErrorKind::invalid, "the model has no parameters: neither a shape nor a published count");
     if (setup.transformer && setup.sequence <= 0) return Error(ErrorKind::invalid, "the sequence length is not known");
-    const Framework framework = framework_of(workload, catalog);
-    setup.overlap = framework.overlap;
-    setup.overlap_gather = framework.overlap_gather;
-    setup.pipeline_host_s = framework.pipeline_host_s;
-    set_bytes(workload, catalog, framework, setup);
+    const FrameworkFamily& family = framework_family(workload.framework);
+    set_bytes(workload, catalog, family, setup);
     set_constants(workload, catalog, setup);
+    set_framework(workload, catalog, family, setup);
+    // Collectives inside training are slower than in a benchmark of their own: they share memory and multiprocessors
+    // with what runs beside them, and ranks arrive at different times.
+    setup.device.inside.bytes_per_second *= catalog.constant_or_die("collective_share_inside");
+    setup.device.across.bytes_per_second *= catalog.constant_or_die("collective_share_across");
+    const double loss = 1 + catalog.constant_or_die("collective_loss_per_doubling");
+    for (std::size_t d = 1; d < setup.device.across_loss.size(); ++d)
+        setup.device.across_loss[d] = setup.device.across_loss[d - 1] * loss;
+    setup.device.inside.half_bytes *= catalog.constant_or_die("collective_start_share");
     if (workload.data.bytes_per_example) setup.bytes_per_example = workload.data.bytes_per_example->v;
     if (workload.data.storage_bandwidth_per_second)
         setup.storage_bytes_per_s = workload.data.storage_bandwidth_per_second->v;
     if (disk_was_asked_for(workload.disk)) setup.disk_bytes_per_s = disk_of(workload.disk, catalog).bytes_per_s;
     if (workload.data.decode_per_example) setup.decode_s_per_example = workload.data.decode_per_example->v;
-    fill_gemm_table(setup);
+    if (table) fill_gemm_table(setup);
     return setup;
 }
 

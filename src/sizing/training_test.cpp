@@ -319,6 +319,51 @@ TEST(LaunchFloor, DecidesSmallModels) {
     EXPECT_GE(e.step_s, 32 * setup.kernels_per_layer * setup.device.launch_s);
 }
 
+// Host and device work side by side: the longer one decides, and together they take no more than a tenth longer. A
+// layer with experts has more launches.
+TEST(LaunchFloor, IsASmoothMaximum) {
+    TrainingSetup setup = llama();
+    const double alone = [&] {
+        TrainingSetup none = setup;
+        none.kernels_per_layer = 0;
+        return run(none, {.data = 8}).step_s - none.host_step_s;
+    }();
+    double last = 0;
+    for (double kernels = 1; kernels < 1e5; kernels *= 1.5) {
+        setup.kernels_per_layer = kernels;
+        const TrainingEstimate e = run(setup, {.data = 8});
+        const double floor = 32 * kernels * setup.device.launch_s;
+        EXPECT_GE(e.step_s, last);
+        EXPECT_GE(e.step_s, floor);
+        EXPECT_LE(e.step_s - setup.host_step_s, 1.1 * alone + floor * 1.1);
+        last = e.step_s;
+    }
+    TrainingSetup moe = llama(true), many = moe;
+    many.moe_kernels = 50;
+    EXPECT_GT(at(run(many, {.data = 8}), TimeTerm::launch), at(run(moe, {.data = 8}), TimeTerm::launch));
+}
+
+// A code base that pipelines tensor-parallel communication with its products hides a share of it, never all, and never
+// more than there are products to hide it behind.
+TEST(TensorOverlap, HidesAShare) {
+    TrainingSetup setup = llama();
+    setup.kernels_per_layer = 0;
+    const ParallelLayout layout{.tensor = 4, .data = 2, .sequence_parallel = true};
+    const double open = at(run(setup, layout), TimeTerm::tensor_comm);
+    setup.overlap_tensor = 0.7;
+    const TrainingEstimate e = run(setup, layout);
+    const double slow = setup.overlap_slowdown;
+    EXPECT_NEAR(at(e, TimeTerm::tensor_comm), open * (0.3 + 0.7 * slow), 1e-9 * open);
+    setup.device.inside.bytes_per_second /= 1000;
+    const TrainingEstimate slowly = run(setup, layout);
+    EXPECT_GT(at(slowly, TimeTerm::tensor_comm), at(slowly, TimeTerm::matmul) * 10);
+    TrainingSetup moe = llama(true);
+    const ParallelLayout experts{.expert = 8, .data = 8};
+    const double exchanged = at(run(moe, experts), TimeTerm::expert_comm);
+    moe.overlap_expert = 0.5;
+    EXPECT_LT(at(run(moe, experts), TimeTerm::expert_comm), 0.7 * exchanged);
+}
+
 // Storage or decoding slower than the GPUs becomes a stall that fills the step to their pace.
 TEST(DataStall, FillsTheStep) {
     TrainingSetup setup = llama();

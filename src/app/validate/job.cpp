@@ -7,9 +7,11 @@
 #include <cmath>
 #include <optional>
 
+#include "app/validate/fastest_layout.h"
 #include "app/validate/predict.h"
 #include "base/text.h"
 #include "catalog/model_count.h"
+#include "sizing/framework.h"
 #include "sizing/training_memory.h"
 #include "sizing/training_setup.h"
 
@@ -18,27 +20,6 @@ namespace {
 
 bool has(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
-}
-
-// How a code base trains, as far as the cost model tells code bases apart. The first word that the framework's text
-// has decides. Fused attention: whether it had it in its years (FlashAttention is of May 2022, arXiv 2205.14135).
-struct CodeBase {
-    std::string_view word;
-    bool fused_attention, sequence_parallel;
-};
-constexpr std::array<CodeBase, 9> kCodeBases{{{"megatron-deepspeed", false, false},
-                                              {"megatron-bridge", true, true},
-                                              {"nemo", true, true},
-                                              {"megatron-core", true, false},
-                                              {"megatron-lm", false, false},
-                                              {"nanotron", true, true},
-                                              {"tensorflow", false, false},
-                                              {"mxnet", false, false},
-                                              {"paddle", false, false}}};
-CodeBase code_base(std::string_view framework) {
-    for (const CodeBase& base : kCodeBases)
-        if (has(framework, base.word)) return base;
-    return {"", true, false};
 }
 
 // Adapters that the cost model knows; "" for full training. "peft VERA" and "Adapter" are methods of their own.
@@ -81,6 +62,11 @@ std::int32_t degree(std::optional<double> value) {
     return static_cast<std::int32_t>(std::clamp(value.value_or(1), 1.0, 1e6));
 }
 
+// Submissions to a benchmark are tuned by their vendors: fused kernels, graphs, no padding.
+bool is_tuned(const Row& row) {
+    return has(row.text("source"), "training_results_v");
+}
+
 struct Choice {
     std::vector<Recompute> recompute;
     std::vector<int> micro_batches;
@@ -102,7 +88,11 @@ Precision training_precision(const Row& row, const Device& device, std::vector<s
         return Precision::fp32;
     };
     if (text.empty()) {
-        const Precision p = first_of({Precision::bf16, Precision::fp16, Precision::tf32});
+        // What is tuned for a benchmark multiplies its transformer layers in FP8 where the device can.
+        const std::string arch = lower(row.text("arch"));
+        const bool narrow = is_tuned(row) && (arch == "bert" || arch == "gpt" || arch == "llama" || arch == "moe");
+        const Precision p = narrow ? first_of({Precision::fp8, Precision::bf16, Precision::fp16, Precision::tf32})
+                                   : first_of({Precision::bf16, Precision::fp16, Precision::tf32});
         assumed.push_back(fmt::format("precision: {}", to_string(p)));
         return p;
     }
@@ -131,9 +121,9 @@ Precision training_precision(const Row& row, const Device& device, std::vector<s
 }
 
 std::shared_ptr<const TrainingSetup> Jobs::setup(const std::string& key, const Workload& workload, const Device& device,
-                                                 std::string& refused) {
+                                                 bool table, std::string& refused) {
     if (const auto known = setups_.find(key); known != setups_.end()) return known->second;
-    auto made = make_training_setup(workload, hardware_->catalog(), device);
+    auto made = make_training_setup(workload, hardware_->catalog(), device, table);
     if (!made) {
         refused = "unsupported:" + made.error().message();
         return nullptr;
@@ -291,6 +281,12 @@ Job Jobs::of(const Row& row, bool memory) {
     w.model = model;
     w.model_known = true;
     w.data.sequence = job.sequence;
+    const bool tuned = is_tuned(row);
+    if (tuned && model.kind == ModelKind::encoder) {
+        const double share = hardware_->catalog().constant_or_die("unpadded_share_encoder");
+        w.data.sequence = std::max(1.0, std::round(job.sequence * share));
+        job.assumed.push_back(fmt::format("seq_len: {:g} tokens on average without padding", *w.data.sequence));
+    }
     w.method = method;
     w.lora.rank = number_behind(notes, "lora r").value_or(16);
     if (w.lora.rank < 1) w.lora.rank = 16;
@@ -298,11 +294,10 @@ Job Jobs::of(const Row& row, bool memory) {
     std::string why;
     w.precision = training_precision(row, *cluster.device, job.assumed, why);
     if (!why.empty()) return refuse(why);
-    // Submissions to a benchmark are tuned by their vendors: fused kernels and graphs. XLA fuses as well.
-    w.compiled = has(row.text("source"), "training_results_v") || has(notes, "XLA") || says(notes, "compile True") ||
+    w.compiled = tuned || has(notes, "XLA") ||  // which fuses as well says(notes, "compile True") ||
                  has(framework, "jax") || has(framework, "maxtext");
-    const CodeBase base = code_base(framework);
-    w.flash_attention = base.fused_attention || says(notes, "Flash-Attention") || w.compiled;
+    const FrameworkFamily& base = framework_family(framework);
+    w.flash_attention = base.attention != AttentionKernel::unfused || says(notes, "Flash-Attention") || w.compiled;
     // NVIDIA's DeepLearningExamples are of 2019 to 2021; relative positions never had a fused kernel.
     if (has(row.text("source"), "DeepLearningExamples") || has(framework, "dle scripts") ||
         model.family == "transformer-xl")
@@ -324,10 +319,10 @@ Job Jobs::of(const Row& row, bool memory) {
     const bool pure = says(notes, "MP mode PURE"), mixed_reduce = says(notes, "MP mode DEFAULT");
     std::string key =
         fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}|{:g}|{:g}", cluster.key, shape.key, to_string(w.precision),
-                    to_string(method), framework, w.optimizer, job.sequence, w.compiled, w.flash_attention, balanced,
+                    to_string(method), framework, w.optimizer, w.sequence(), w.compiled, w.flash_attention, balanced,
                     pure, mixed_reduce, w.lora.rank, trainable.value_or(0));
     const bool cached = setups_.contains(key);
-    job.setup = setup(key, w, *cluster.device, why);
+    job.setup = setup(key, w, *cluster.device, tuned && free_layout, why);
     if (!job.setup) return refuse(why);
     if (!cached && (balanced || pure || mixed_reduce || (trainable && method != Method::full))) {
         auto changed = std::make_shared<TrainingSetup>(*job.setup);
@@ -335,7 +330,7 @@ Job Jobs::of(const Row& row, bool memory) {
         if (pure) changed->reduce_bytes = 2;          // parameters, gradients and reductions in bf16
         if (mixed_reduce) changed->reduce_bytes = 4;  // reductions in fp32
         if (trainable && method != Method::full) changed->trainable_params = *trainable;
-        fill_gemm_table(*changed);
+        if (changed->gemm.filled) fill_gemm_table(*changed);
         setups_[key] = changed;
         job.setup = changed;
     }
@@ -345,6 +340,10 @@ Job Jobs::of(const Row& row, bool memory) {
     const auto zero = row.number("zero_stage");
     layout.zero = static_cast<std::uint8_t>(zero && *zero <= 3 ? *zero : 0);
     if (!row.given("zero_stage") && flag_set(notes, "use-distributed-optimizer")) layout.zero = 1;
+    if (!row.given("zero_stage") && layout.zero == 0 && base.distributed_optimizer && !image) {
+        layout.zero = 1;
+        job.assumed.push_back("zero_stage: 1, as this code base has it");
+    }
     if (const auto group = number_behind(notes, "zero1"); group && *group >= 1 && fits_whole(dp * cp, *group))
         layout.shard_group = static_cast<std::int32_t>(*group);
     auto ep = row.whole("ep");
@@ -404,8 +403,11 @@ Job Jobs::of(const Row& row, bool memory) {
     } else if (image) {
         choice.micro_batches = {static_cast<int>(std::max(1.0, std::ceil(*global / dp)))};
     } else {
+        // Short sequences are batched until a device is busy: 16,384 tokens.
         const double mine = *global / dp;
-        for (int size = 8; size >= 1; size /= 2)
+        int most = 8;
+        while (pp == 1 && 2 * most * job.sequence <= 16384) most *= 2;
+        for (int size = most; size >= 1; size /= 2)
             if (size == 1 || fits_whole(mine, size)) choice.micro_batches.push_back(size);
     }
     job.global_batch = global.value_or(micro.value_or(1) * dp);
@@ -428,7 +430,16 @@ Job Jobs::of(const Row& row, bool memory) {
             }
         }
     };
-    try_all();
+    if (tuned && free_layout && !image && !memory && !micro && job.gpus > 1) {
+        found = fastest_layout(s, model, {job.nodes, job.global_batch, choice.recompute}, layout, job.estimate);
+        if (found) {
+            job.assumed.push_back(fmt::format("layout: the fastest that fits, {}", describe(layout)));
+        } else {
+            try_all();
+        }
+    } else {
+        try_all();
+    }
     if (!found && free_layout && !image && !memory && job.estimate.refused == Reason::memory) {
         // Nothing is stated of the layout, and undivided it cannot have run: the smallest division that fits, tensor
         // parallel inside the node first.
@@ -449,6 +460,20 @@ Job Jobs::of(const Row& row, bool memory) {
         } else {
             layout = undivided;
             try_all();
+        }
+    }
+    if (found && !memory && base.some_layers && choice.recompute.size() > 1 && layout.recompute == Recompute::full) {
+        // Nothing is stated, and without recompute it does not fit: as many layers as it takes, no more.
+        ParallelLayout kept = layout;
+        kept.recompute = Recompute::none;
+        TrainingEstimate whole;
+        evaluate(s, kept, job.nodes, whole);
+        const double spared = whole.memory_bytes - job.estimate.memory_bytes;
+        if (whole.refused == Reason::memory && spared > 0 && whole.step_s < job.estimate.step_s) {
+            const double share = std::clamp((whole.memory_bytes - s.device.memory_bytes) / spared, 0.0, 1.0);
+            for (std::size_t i = 0; i < job.estimate.seconds.size(); ++i)
+                job.estimate.seconds[i] = share * job.estimate.seconds[i] + (1 - share) * whole.seconds[i];
+            job.estimate.step_s = share * job.estimate.step_s + (1 - share) * whole.step_s;
         }
     }
     if (!micro) job.assumed.push_back(fmt::format("micro_batch: {}", layout.micro_batch));

@@ -34,7 +34,7 @@ public:
 
 private:
     std::shared_ptr<const TrainingSetup> setup(const std::string& key, const Workload& workload, const Device& device,
-                                               std::string& refused);
+                                               bool table, std::string& refused);
     Hardware* hardware_;
     Shapes* shapes_;
     std::map<std::string, std::shared_ptr<const TrainingSetup>, std::less<>> setups_;

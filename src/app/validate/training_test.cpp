@@ -99,6 +99,61 @@ TEST_F(TrainingRowsTest, BlankCellsAreAssumedAloud) {
     EXPECT_GT(line.high / line.low, predict({}).high / predict({}).low);
 }
 
+// Vendors submit to a benchmark without padding, in FP8 where the device has it, and batch short sequences.
+TEST_F(TrainingRowsTest, SubmissionsToABenchmarkAreTuned) {
+    const Cells bert = {{"arch", "bert"},
+                        {"model_name", "bert-large"},
+                        {"layers", "24"},
+                        {"hidden", "1024"},
+                        {"heads", "16"},
+                        {"kv_heads", ""},
+                        {"ffn", ""},
+                        {"vocab", "30522"},
+                        {"seq_len", "512"},
+                        {"precision", ""},
+                        {"micro_batch", ""},
+                        {"global_batch", "4096"},
+                        {"tp", ""},
+                        {"pp", ""},
+                        {"dp", ""},
+                        {"framework", "PyTorch"},
+                        {"recompute", ""},
+                        {"zero_stage", ""},
+                        {"gpu_model", "H100-SXM"}};
+    const Line tuned = predict(with(bert, {{"source", "mlcommons/training_results_v3.0 x"}})), plain = predict(bert);
+    ASSERT_TRUE(tuned.predicted) << tuned.refused;
+    ASSERT_TRUE(plain.predicted) << plain.refused;
+    EXPECT_TRUE(assumes(tuned, "precision: fp8"));
+    EXPECT_TRUE(assumes(tuned, "seq_len: "));
+    EXPECT_TRUE(assumes(plain, "precision: bf16"));
+    EXPECT_TRUE(assumes(plain, "micro_batch: 32")) << "16,384 tokens";
+    EXPECT_LT(tuned.value, 0.6 * plain.value);
+}
+
+// What a code base does unless it is told otherwise stands in for a blank cell, aloud.
+TEST_F(TrainingRowsTest, CodeBasesHaveTheirOwnDefaults) {
+    const Cells blank = {{"zero_stage", ""}, {"recompute", ""}};
+    EXPECT_TRUE(assumes(predict(with(blank, {{"framework", "NeMo 24.09"}})), "zero_stage: 1"));
+    EXPECT_TRUE(assumes(predict(with(blank, {{"framework", "Megatron-LM"}})), "zero_stage: 0"));
+}
+
+// A submission that states no layout ran a fast one: not the first that fits.
+TEST_F(TrainingRowsTest, SubmissionsWithoutALayoutTakeTheFastestThatFits) {
+    const Cells submission = {{"source", "mlcommons/training_results_v4.0 x"},
+                              {"tp", ""},
+                              {"pp", ""},
+                              {"dp", ""},
+                              {"micro_batch", ""},
+                              {"recompute", ""},
+                              {"zero_stage", ""},
+                              {"global_batch", "64"}};
+    const Line line = predict(submission);
+    ASSERT_TRUE(line.predicted) << line.refused;
+    EXPECT_TRUE(assumes(line, "layout: the fastest that fits"));
+    for (const char* tp : {"1", "2", "8"})
+        EXPECT_LE(line.value, predict(with(submission, {{"tp", tp}, {"zero_stage", "1"}})).value * 1.0001) << tp;
+}
+
 TEST_F(TrainingRowsTest, SettingsInTheTextAreInputs) {
     const double plain = predict({}).value;
     EXPECT_NE(predict({{"framework", "Megatron-LM / peft lora"}, {"notes", "lora r 16"}}).value, plain);

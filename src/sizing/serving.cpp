@@ -24,7 +24,11 @@ double weights_of_device(const ServingSetup& s, ReplicaShape shape) {
     const double layers = s.weight_bytes - tables;
     const double stage = s.layers > 0 ? std::ceil(s.layers / p) / s.layers : 1 / p;
     const double end = p > 1 && s.embedding_params > 1.5 * s.head_params ? tables / 2 : tables;
-    return (layers * stage + end) / t;
+    const double d = std::max(shape.data, 1);
+    if (d <= 1) return (layers * stage + end) / t;
+    // Attention and tables are on each of the d groups in whole.
+    const double attention = s.attention_params * s.layers * s.weight_bytes_per_param;
+    return ((attention + (layers - attention) / d) * stage + end) / t;
 }
 
 double activations_of(const ServingSetup& s, double tokens, double tensor) {
@@ -37,6 +41,8 @@ constexpr double kSmallestBudget = 256;
 
 ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingMemory out) {
     const double t = std::max(shape.tensor, 1), p = std::max(shape.pipeline, 1);
+    // The d groups of attention data parallelism hold different sequences.
+    const double groups = std::max(shape.data, 1);
     const double per_token = s.kv_bytes_per_token * kv_share_of_device(s, shape);
     const double block = std::max(s.block_tokens, 1.0);
     const double whole = kv_tokens_held(s, s.prompt_tokens + s.output_tokens);
@@ -51,11 +57,11 @@ ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingM
 
     // A budget that leaves no room for one request is lowered, as people do by hand (max_num_batched_tokens).
     double budget = std::max(s.token_budget, 1.0);
-    double activations = activations_of(s, budget, t);
+    double activations = activations_of(s, budget / groups, t);
     const double share = s.fraction_of_free ? s.memory_fraction : 1;
     while ((out.have - fixed - logits - activations) * share < room_for_one && budget / 2 >= kSmallestBudget) {
         budget /= 2;
-        activations = activations_of(s, budget, t);
+        activations = activations_of(s, budget / groups, t);
     }
     out.token_budget = budget;
     term(out, MemoryTerm::activations) = activations;
@@ -72,8 +78,8 @@ ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingM
         return out;
     }
     const double blocks = std::floor(free / per_token / block);
-    out.kv_tokens = blocks * block;
-    term(out, MemoryTerm::kv_cache) = out.kv_tokens * per_token;
+    out.kv_tokens = blocks * block * groups;
+    term(out, MemoryTerm::kv_cache) = blocks * block * per_token;
     const double held = kv_tokens_held(s, s.prompt_tokens + s.kv_output_share * s.output_tokens) +
                         block / 2;  // the last block is half empty
     out.max_batch = std::clamp(std::floor(out.kv_tokens / held), 1.0, std::max(s.max_sequences, 1.0));
@@ -83,7 +89,9 @@ ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingM
 ServingMemory sample_memory(const ServingSetup& s, ServingMemory out) {
     term(out, MemoryTerm::framework) = s.framework_bytes;
     // Few layers' activations live at once: a tenth of all that is written is generous for feed-forward networks.
-    const double live = std::max(s.layers > 0 ? s.sample_bytes / s.layers * 2 : s.sample_bytes / 10, 1.0);
+    // Of a transformer one layer's: what is written and read again in a layer does not live at once.
+    const double layer = s.prompt_tokens * (s.activation_hidden * s.hidden + s.activation_ffn * s.ffn) * 2;
+    const double live = std::max(s.layers > 0 && s.hidden > 0 ? 2 * layer : s.sample_bytes / 10, 1.0);
     const double fixed = out.bytes[static_cast<std::size_t>(MemoryTerm::weights)] + s.framework_bytes;
     out.need = fixed + live;
     out.token_budget = s.token_budget;
@@ -133,7 +141,7 @@ ServingMemory serving_memory(const ServingSetup& setup, ReplicaShape shape) noex
     return setup.decoder ? decoder_memory(setup, shape, out) : sample_memory(setup, out);
 }
 
-// OSL / (OSL decode(B) / B + prefill(ISL)) tokens/s at the largest batch, prompts grouped up to the token budget.
+// The largest batch that fits, prompts and decodes in the same steps.
 OfflineOutcome offline_throughput(const ServingSetup& setup, ReplicaShape shape) noexcept {
     OfflineOutcome out;
     const ServingMemory memory = serving_memory(setup, shape);
@@ -146,32 +154,28 @@ OfflineOutcome offline_throughput(const ServingSetup& setup, ReplicaShape shape)
     }
     const StepModel model(setup, shape);
     const double isl = std::max(setup.prompt_tokens, 1.0), osl = std::max(setup.output_tokens, 1.0);
-    out.batch = memory.max_batch;
-
-    StepWork prompts;
-    double prefill_s = 0;
-    if (isl <= memory.token_budget) {
-        const double group = std::clamp(std::floor(memory.token_budget / isl), 1.0, out.batch);
-        prompts.prompt = group * isl;
-        prompts.prompt_pairs = group * isl * kv_tokens_held(setup, isl / 2);
-        prompts.prompt_reads = group * isl;
-        prompts.sampled = group;
-        prefill_s = model.seconds(prompts) / group;
-    } else {
-        for (double done = 0; done < isl; done += memory.token_budget) {
-            StepWork chunk;
-            const double n = std::min(memory.token_budget, isl - done);
-            chunk.add_prompt(n, kv_tokens_held(setup, done), done + n >= isl);
-            prefill_s += model.seconds(chunk);
-        }
+    const double budget = std::max(memory.token_budget, 1.0);
+    // In the steady state as many requests begin in a step as end in it: B sequences that decode bring B isl / (osl -
+    // 1) prompt tokens with them. Where that exceeds the budget, fewer run at once.
+    double begin = std::clamp(budget / isl, 1.0, memory.max_batch);  // requests per step; of prompts alone
+    out.batch = begin;
+    if (osl > 1) {
+        out.batch = std::max(1.0, std::min(memory.max_batch, budget * (osl - 1) / (osl - 1 + isl)));
+        begin = out.batch / (osl - 1);
     }
     StepWork decode;
-    decode.decode = out.batch;
-    decode.context = out.batch * kv_tokens_held(setup, isl + osl / 2);
-    const double request_s = (osl - 1) * model.seconds(decode) / out.batch + prefill_s;
-    out.requests_per_s = 1 / request_s;
-    out.output_tokens_per_s = osl / request_s;
-    out.prompt_tokens_per_s = isl / request_s;
+    decode.decode = osl > 1 ? out.batch : 0;
+    decode.context = decode.decode * kv_tokens_held(setup, isl + osl / 2);
+    // Prompts come whole: where less than one begins per step, some steps have one and the others none.
+    const double share = std::min(1.0, begin), together = begin / share;
+    StepWork mixed = decode;
+    mixed.prompt = mixed.prompt_reads = together * isl;
+    mixed.prompt_pairs = together * isl * kv_tokens_held(setup, isl / 2);
+    mixed.sampled = together;
+    const double step_s = share * model.seconds(mixed) + (1 - share) * model.seconds(decode);
+    out.requests_per_s = begin / step_s;
+    out.output_tokens_per_s = osl * out.requests_per_s;
+    out.prompt_tokens_per_s = isl * out.requests_per_s;
     return out;
 }
 
@@ -184,9 +188,14 @@ double batch_seconds(const ServingSetup& setup, double batch) noexcept {
     const double bandwidth = std::max(d.memory_bytes_per_s, 1.0);
     const double weights = setup.weight_bytes - setup.embedding_params * std::max(setup.weight_bytes_per_param, 2.0);
     const double t0 = std::max(weights, 0.0) / (bandwidth * setup.weight_read_efficiency);
-    const double t1 = std::max(setup.sample_forward_flops / std::max(peak * setup.sample_efficiency, 1.0),
-                               setup.sample_bytes / (bandwidth * d.memory_efficiency));
-    return std::max(t0 + batch * t1, setup.sample_kernels * d.launch_s) + setup.host_step_s;
+    // One kernel after the other: those that multiply, and those that only move activations.
+    // The caches of a CPU hold what its kernels move while the units multiply.
+    const double compute = setup.sample_forward_flops / std::max(peak * setup.sample_efficiency, 1.0);
+    const double move = setup.sample_bytes / (bandwidth * d.memory_efficiency);
+    const double t1 = d.gpu ? compute + move : std::max(compute, move);
+    const double launch = setup.sample_launch_s > 0 ? setup.sample_launch_s : d.launch_s;
+    const double host = setup.sample_host_s > 0 ? setup.sample_host_s : setup.host_step_s;
+    return std::max(t0 + setup.sample_kernels * setup.sample_ramp_s + batch * t1, setup.sample_kernels * launch) + host;
 }
 
 // Bisection in ln(rate) on one seed: the same requests in the same order at every rate, only closer together, so that

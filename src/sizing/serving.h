@@ -18,6 +18,9 @@ namespace stoker {
 //   encoders and CNNs
 enum class SchedulerPolicy : std::uint8_t { chunked, prefill_first, in_flight, fixed_batch };
 enum class LengthLaw : std::uint8_t { lognormal, gamma };
+// Releases of one engine differ more than engines do: schedulers in Python, eager kernels and no overlap of the host
+// until 2024.
+enum class EngineEra : std::uint8_t { current, y2024, y2023 };
 
 // Everything that does not depend on the shape of the replica. Copied freely: numbers only.
 struct ServingSetup {
@@ -42,12 +45,16 @@ struct ServingSetup {
     double kv_bytes_per_token = 0;         // whole model
     bool kv_replicated_by_tensor = false;  // MLA
     double sliding_window = 0;
+    double full_attention_share = 1;  // of the layers, where the others see a small window only
     // FLOP of one (query, key) pair over all layers and heads.
     double decode_attention_flops = 0, prompt_attention_flops = 0;
     double sample_forward_flops = 0;  // cnn, vit, diffusion, embedding per example
     double sample_bytes = 0;          // activations of one example, written and read
     double sample_kernels = 0;        // launches of one batch
     double sample_efficiency = 0.3;   // of the peak, whole network
+    double sample_ramp_s = 0;         // what each kernel costs beside its work: filling and draining the device
+    double sample_launch_s = 0;       // of the host per kernel; 0: the device's own
+    double sample_host_s = 0;         // per batch, instead of host_step_s
     bool decoder = true;
     SchedulerPolicy policy = SchedulerPolicy::chunked;
     LengthLaw length_law = LengthLaw::lognormal;
@@ -60,17 +67,40 @@ struct ServingSetup {
     double weight_read_efficiency = 0.8, compute_efficiency = 0.6, kv_read_efficiency = 0.7, prefill_efficiency = 0.55;
     double expert_efficiency = 1;  // of the grouped matmul of routed experts, relative to a dense one
     double layer_launch_s = 5e-6, host_step_s = 3e-4;
+    // Weights read and multiplied overlap: (read^k + compute^k)^(1/k); 0: the longer one alone.
+    double overlap_power = 0;
+    double matmul_half_tokens = 0;  // tokens per step at which the matrix units reach half of their rate
+    // Elements that norms, activations, quantisation and expert permutation move per token, all layers: of the part
+    // that every rank repeats and of the part that they share.
+    double vector_hidden = 0, vector_ffn = 0;
+    double narrow_read_efficiency = 1;       // of streaming 4-bit weights, relative to wider ones
+    double expert_read_efficiency = 1;       // of streaming routed experts, relative to dense weights
+    double prompt_attention_efficiency = 0;  // of the peak; 0: prefill_efficiency
+    double latent_efficiency = 1;            // of reading a latent cache (MLA), relative to plain attention
+    double moe_kernels = 1;                  // launches of a layer with experts over those of a dense one
+    double moe_prompt_kernels = 1;           // the same in a step with prompts
+    double sequence_host_s = 0;              // per running sequence and step: sampling, detokenisation, bookkeeping
+    double prompt_layer_s = 0;               // floor of a step with prompts, per layer: such steps are not in graphs
+    double front_request_s = 0, front_token_s = 0;  // of the tokeniser, one request after the other
+    double first_token_s = 0;                       // front end: tokenisation and HTTP, once per request
+    double all_reduce_s = 0;                        // floor of one all-reduce; then link_efficiency of the link's rate
+    double link_efficiency = 1;
+    double split_s = 0;  // per step and device boundary, where layers run on one device after the other
     // Memory beside weights and cache, per device.
     double activation_hidden = 6, activation_ffn = 2.5;   // elements per token in flight
     double framework_bytes = 0, communication_bytes = 0;  // communication only where ranks talk
 };
 
 // An error only when the model has no shape to count; a precision the device lacks is told by ServingSetup::refused.
-Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog& catalog, const Device& device);
+Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog& catalog, const Device& device,
+                                        EngineEra era = EngineEra::current);
 
 struct ReplicaShape {
     int tensor = 1, pipeline = 1;
-    int gpus() const { return tensor * pipeline; }
+    // Attention data parallelism: so many groups of `tensor` ranks each attend to their own sequences, while experts
+    // and MLP are divided over all of them.
+    int data = 1;
+    int gpus() const { return tensor * pipeline * data; }
 };
 
 struct ServingMemory {
@@ -98,8 +128,10 @@ struct ServingLoad {
     double speed = 1;  // multiplies step times: for the interval; above 1 is slower
     std::uint64_t seed = 1;
     int requests = 2000;  // simulated, the first tenth discarded
-    bool burst = false;   // closed loop: all start with a whole request ahead; else spread over a request's life, so
-                          // that requests of one length do not stay in lockstep as no real clients do
+    // Closed loop, from its first request to its last: so many requests of each client; 0: the steady state.
+    double rounds = 0;
+    bool burst = false;  // closed loop: all start with a whole request ahead; else spread over a request's life, so
+                         // that requests of one length do not stay in lockstep as no real clients do
 };
 
 struct ServingOutcome {
@@ -109,9 +141,11 @@ struct ServingOutcome {
            e2e_p99 = 0;
     double output_tokens_per_s = 0, requests_per_s = 0, mean_batch = 0, busy = 0;  // busy: share of time a step runs
     double preemptions = 0;
-    double ttft_mean = 0, e2e_mean = 0, mean_in_system = 0;  // time average of requests waiting or running
-    double peak_kv_share = 0;                                // of the blocks, at most 1
-    std::int64_t steps = 0;                                  // of the engine
+    double ttft_mean = 0, tpot_mean = 0, e2e_mean = 0;
+    double ttft_first_mean = 0;  // closed loop with rounds: of the burst it starts with; ttft_mean is of the others
+    double mean_in_system = 0;   // time average of requests waiting or running
+    double peak_kv_share = 0;    // of the blocks, at most 1
+    std::int64_t steps = 0;      // of the engine
     std::int64_t decisions = 0;  // of the simulator: a run of decode steps in which nothing else happens is one
     std::int64_t finished = 0, tokens = 0;  // all requests that finished, and their output tokens
     std::int64_t measured = 0;              // requests behind the percentiles

@@ -19,17 +19,56 @@ bool is_float16(Precision p) {
     return p == Precision::fp16 || p == Precision::bf16;
 }
 
-// What the engine is called in the names of constants: max_num_seqs_vllm before max_num_seqs.
-std::string_view suffix_of(std::string_view framework) {
-    if (framework.find("tensorrt") != std::string_view::npos) return "_tensorrt_llm";
-    if (framework == "sglang") return "_sglang";
-    return "_vllm";
-}
+// The same constant under the names of what is known of an engine and a device, the most special first:
+// inference_layer_us_vllm_2024, inference_layer_us_vllm, inference_layer_us.
+class Constants {
+public:
+    Constants(const Catalog& catalog, std::string_view framework, EngineEra era, const Device& device)
+        : catalog_(&catalog), engine_(engine_of(framework)), device_(class_of(device)) {
+        era_ = era == EngineEra::y2023 ? "_2023" : era == EngineEra::y2024 ? "_2024" : "";
+    }
+    double of_engine(std::string_view name) const {
+        if (!era_.empty()) {
+            if (const Constant* c = find(name, engine_, era_)) return c->value;
+            // What holds for an engine of one old year is nearer than what holds today.
+            if (const Constant* c = era_ == "_2023" ? find(name, engine_, "_2024") : nullptr) return c->value;
+        }
+        if (const Constant* c = find(name, engine_, "")) return c->value;
+        return catalog_->constant_or_die(name);
+    }
+    double of_device(std::string_view name) const {
+        if (const Constant* c = find(name, engine_, "")) return c->value;
+        if (const Constant* c = find(name, device_, "")) return c->value;
+        return catalog_->constant_or_die(name);
+    }
+    double operator()(std::string_view name) const { return catalog_->constant_or_die(name); }
+    bool tensorrt() const { return engine_ == "_tensorrt_llm"; }
+    bool engine_is(std::string_view name) const { return engine_ == name; }
 
-double constant(const Catalog& catalog, std::string_view name, std::string_view suffix) {
-    if (const Constant* special = catalog.constant(std::string(name) + std::string(suffix))) return special->value;
-    return catalog.constant_or_die(name);
-}
+private:
+    static std::string_view engine_of(std::string_view framework) {
+        if (framework.find("tensorrt") != std::string_view::npos) return "_tensorrt_llm";
+        if (framework == "sglang") return "_sglang";
+        if (framework == "llama.cpp") return "_llama_cpp";
+        if (framework == "deepspeed-mii") return "_deepspeed_mii";
+        return "_vllm";
+    }
+    // Generations by the formats that their matrix units have: what they share is how matmuls are fed.
+    static std::string_view class_of(const Device& d) {
+        const bool stacked = d.memory_bytes_per_s > 1.2e12;  // HBM
+        if (d.peak(Precision::fp4) > 0) return "_blackwell";
+        if (d.peak(Precision::fp8) > 0) return stacked ? "_hopper" : "_ada";
+        if (d.peak(Precision::bf16) > 0) return stacked ? "_ampere" : "_ampere_gddr";
+        return "_older";
+    }
+    const Constant* find(std::string_view name, std::string_view what, std::string_view era) const {
+        std::string key(name);
+        key.append(what).append(era);
+        return catalog_->constant(key);
+    }
+    const Catalog* catalog_;
+    std::string_view engine_, era_, device_;
+};
 
 void count_shape(ServingSetup& s, const ModelSpec& m) {
     const ParameterCount count = count_parameters(m);
@@ -61,6 +100,11 @@ void count_shape(ServingSetup& s, const ModelSpec& m) {
         s.attention_params += count.per_layer_cross_attention;
     }
     s.sliding_window = m.sliding_window;
+    // No model has so small a window on all of its layers: every second one sees everything (gpt-oss, Gemma 2), and
+    // beside those the others cost nothing.
+    constexpr double kSmallestWholeWindow = 1024;
+    s.full_attention_share = s.sliding_window > 0 && s.sliding_window < kSmallestWholeWindow ? 0.5 : 1;
+    if (s.full_attention_share < 1) s.sliding_window = 0;
     s.kv_replicated_by_tensor = m.attention == AttentionKind::mla;
     if (m.attention == AttentionKind::mla) {
         // Decoding multiplies with the latent cache itself (weight absorption, arXiv 2405.04434); prompts expand it to
@@ -68,8 +112,15 @@ void count_shape(ServingSetup& s, const ModelSpec& m) {
         s.decode_attention_flops = 2 * s.layers * s.heads * (2.0 * m.kv_lora_rank + m.rope_head_dim);
         s.prompt_attention_flops = 2 * s.layers * s.heads * (m.nope_head_dim + m.rope_head_dim + m.v_head_dim);
     } else {
-        s.decode_attention_flops = s.prompt_attention_flops = 4 * s.layers * s.heads * s.head_dim;
+        s.decode_attention_flops = s.prompt_attention_flops =
+            4 * s.layers * s.heads * s.head_dim * s.full_attention_share;
     }
+    // Norms, residuals, rotary embedding and the output of attention; gate, activation and quantisation of the MLP;
+    // copies of a token to its experts and back.
+    const double expert = m.moe() ? std::max(m.expert_ffn, 1) : 0;
+    s.vector_hidden = s.layers * 10 * s.hidden + s.moe_layers * 4 * s.active_experts * s.hidden;
+    s.vector_ffn = 3 * (s.dense_layers * m.ffn + s.moe_layers * (s.active_experts * expert + m.shared_expert_ffn)) +
+                   s.layers * 2 * s.heads * s.head_dim;
 }
 
 // Encoders, embedding, CNN, ViT, diffusion: one pass per example.
@@ -81,49 +132,88 @@ void count_sample(ServingSetup& s, const Workload& w, const Catalog& catalog) {
         const double layer_params = s.active_params - s.embedding_params;
         s.sample_forward_flops = 2 * layer_params * n + 4.0 * m.layers * m.heads * m.head_dim * n * n;
         s.sample_bytes = n * m.layers * (s.activation_hidden * m.hidden + s.activation_ffn * m.ffn) * 2;
-        s.sample_kernels = m.layers * catalog.constant_or_die("kernels_per_layer_compiled");
+        // Outside of an inference compiler attention writes its scores: products, masks, softmax, each to memory and
+        // back.
+        if (!tuned && s.device.gpu)
+            s.sample_bytes += catalog.constant_or_die("encoder_score_bytes") * m.layers * m.heads * n * n;
+        else if (tuned)
+            s.sample_bytes *= catalog.constant_or_die("encoder_bytes_tuned");
+        s.sample_kernels =
+            m.layers * catalog.constant_or_die(tuned ? "encoder_layer_kernels_tuned" : "kernels_per_layer_compiled");
         s.sample_efficiency = catalog.constant_or_die(tuned ? "encoder_efficiency_tuned" : "encoder_efficiency");
     } else {
         s.sample_forward_flops = m.forward_flops_per_sample;
         s.sample_bytes = m.activation_bytes_per_sample;
-        s.sample_kernels = catalog.constant_or_die("vision_kernels");
+        s.sample_kernels = catalog.constant_or_die(tuned ? "vision_kernels_tuned" : "vision_kernels");
         s.sample_efficiency = catalog.constant_or_die(tuned ? "vision_efficiency_tuned" : "vision_efficiency");
+        // A compiler fuses normalisation, activation and sums into the convolutions, and keeps images in the format
+        // that it multiplies in.
+        if (tuned) s.sample_bytes *= catalog.constant_or_die("vision_bytes_tuned");
+        s.sample_bytes *= kv_bytes_per_element(s.compute_precision) / 2;
     }
+    s.sample_ramp_s = catalog.constant_or_die("kernel_ramp_us") * 1e-6;
+    s.sample_launch_s = catalog.constant_or_die(tuned ? "launch_us_graph" : "launch_us_eager") * 1e-6;
+    s.sample_host_s = catalog.constant_or_die(tuned ? "sample_host_us_tuned" : "sample_host_us") * 1e-6;
+    // Matrix units run at the rate of the data sheet in their narrowest formats only for large matrices.
+    const bool wide = s.compute_precision == Precision::fp32 || s.compute_precision == Precision::tf32;
+    const bool narrow = s.compute_precision == Precision::int8 || s.compute_precision == Precision::fp8;
+    if (wide) s.sample_efficiency = std::min(1.0, s.sample_efficiency * catalog.constant_or_die("sample_wide_factor"));
+    if (narrow) s.sample_efficiency *= catalog.constant_or_die("sample_narrow_factor");
     if (!s.device.gpu) {
         s.sample_efficiency = catalog.constant_or_die("cpu_efficiency");
-        s.sample_kernels = 0;
+        s.sample_kernels = s.sample_ramp_s = s.sample_host_s = 0;
     }
 }
 
-void take_constants(ServingSetup& s, const Catalog& catalog, std::string_view framework) {
-    const std::string_view engine = suffix_of(framework);
-    s.token_budget = constant(catalog, "max_batched_tokens", engine);
-    s.max_sequences = constant(catalog, "max_num_seqs", engine);
-    s.block_tokens =
-        catalog.constant_or_die(engine == "_tensorrt_llm" ? "kv_block_tokens_tensorrt_llm" : "kv_block_tokens_vllm");
-    s.fraction_of_free = engine == "_tensorrt_llm";
-    s.memory_fraction =
-        constant(catalog, s.fraction_of_free ? "gpu_memory_fraction_tensorrt_llm" : "gpu_memory_fraction_vllm", "");
-    s.kv_output_share = s.policy == SchedulerPolicy::in_flight || s.policy == SchedulerPolicy::fixed_batch
-                            ? 1
-                            : catalog.constant_or_die("kv_output_share");
-    s.weight_read_efficiency = constant(catalog, "decode_weight_bandwidth_efficiency", engine);
-    s.compute_efficiency = constant(catalog, "decode_compute_efficiency", engine);
-    s.kv_read_efficiency = constant(catalog, "decode_attention_efficiency", engine);
-    s.prefill_efficiency = constant(catalog, "prefill_compute_efficiency", engine);
-    s.expert_efficiency = constant(catalog, "inference_expert_efficiency", engine);
-    s.layer_launch_s = constant(catalog, "inference_layer_us", engine) * 1e-6;
-    s.host_step_s = constant(catalog, "inference_host_step_us", engine) * 1e-6;
-    s.activation_hidden = catalog.constant_or_die("prefill_activation_hidden");
-    s.activation_ffn = catalog.constant_or_die("prefill_activation_ffn");
-    s.framework_bytes =
-        (catalog.constant_or_die("cuda_context_bare_gib") + catalog.constant_or_die("inference_graphs_gib")) * kGiB;
-    s.communication_bytes = catalog.constant_or_die("inference_nccl_gib") * kGiB;
+void take_constants(ServingSetup& s, const Constants& c) {
+    constexpr double kMicro = 1e-6;
+    s.token_budget = c.of_engine("max_batched_tokens");
+    s.max_sequences = c.of_engine("max_num_seqs");
+    s.block_tokens = c(c.tensorrt() ? "kv_block_tokens_tensorrt_llm" : "kv_block_tokens_vllm");
+    s.fraction_of_free = c.tensorrt();
+    s.memory_fraction = c(s.fraction_of_free ? "gpu_memory_fraction_tensorrt_llm" : "gpu_memory_fraction_vllm");
+    s.kv_output_share =
+        s.policy == SchedulerPolicy::in_flight || s.policy == SchedulerPolicy::fixed_batch ? 1 : c("kv_output_share");
+    s.weight_read_efficiency = c.of_device("decode_weight_bandwidth_efficiency");
+    s.compute_efficiency = s.prefill_efficiency = c.of_device("inference_matmul_efficiency");
+    s.prompt_attention_efficiency = c.of_device("inference_prompt_attention_efficiency");
+    s.kv_read_efficiency = c.of_engine("decode_attention_efficiency");
+    s.latent_efficiency = c("inference_latent_efficiency");
+    s.expert_efficiency = c("inference_expert_efficiency");
+    s.expert_read_efficiency = c("inference_expert_read_efficiency");
+    s.moe_kernels = c("inference_moe_kernels");
+    s.moe_prompt_kernels = c("inference_moe_prompt_kernels");
+    s.overlap_power = c("inference_overlap_power");
+    s.matmul_half_tokens = c("inference_matmul_half_tokens");
+    s.layer_launch_s = c.of_engine("inference_layer_us") * kMicro;
+    s.prompt_layer_s = c.of_engine("inference_prompt_layer_us") * kMicro;
+    s.host_step_s = c.of_engine("inference_host_step_us") * kMicro;
+    s.sequence_host_s = c.of_engine("inference_sequence_us") * kMicro;
+    s.first_token_s = c.of_engine("inference_first_token_ms") * 1e-3;
+    s.front_request_s = c.of_engine("inference_front_ms") * 1e-3;
+    s.front_token_s = c("inference_front_token_us") * kMicro;
+    s.narrow_read_efficiency = c("inference_narrow_read_efficiency");
+    // Formats that the device does not multiply are widened on the way, which costs more than it saves for a cache.
+    if (s.weight_only) s.narrow_read_efficiency *= c("inference_widening_efficiency");
+    if (s.device.gpu && s.kv_precision == Precision::fp8 && !computes(s.device, Precision::fp8))
+        s.kv_read_efficiency *= c("inference_emulated_cache_efficiency");
+    if (s.compute_precision == Precision::fp4) {
+        s.prefill_efficiency *= c("inference_fp4_matmul_factor");
+        s.compute_efficiency = s.prefill_efficiency;
+    }
+    s.all_reduce_s = c.of_engine("inference_allreduce_alpha_us") * kMicro;
+    s.link_efficiency = c.of_device("inference_link_efficiency");
+    if (c.engine_is("_llama_cpp")) s.split_s = c("inference_split_us_llama_cpp") * kMicro;
+    s.activation_hidden = c("prefill_activation_hidden");
+    s.activation_ffn = c("prefill_activation_ffn");
+    s.framework_bytes = (c("cuda_context_bare_gib") + c("inference_graphs_gib")) * kGiB;
+    s.communication_bytes = c("inference_nccl_gib") * kGiB;
     if (s.device.gpu) return;
-    s.weight_read_efficiency = s.kv_read_efficiency = catalog.constant_or_die("cpu_decode_stream_fraction");
-    s.compute_efficiency = s.prefill_efficiency = catalog.constant_or_die("cpu_efficiency");
-    s.layer_launch_s = catalog.constant_or_die("cpu_layer_us") * 1e-6;
-    s.framework_bytes = catalog.constant_or_die("cpu_process_gib") * kGiB;
+    s.weight_read_efficiency = s.kv_read_efficiency = c("cpu_decode_stream_fraction");
+    s.compute_efficiency = s.prefill_efficiency = s.prompt_attention_efficiency = c("cpu_efficiency");
+    s.layer_launch_s = c("cpu_layer_us") * kMicro;
+    s.prompt_layer_s = s.sequence_host_s = s.matmul_half_tokens = 0;
+    s.framework_bytes = c("cpu_process_gib") * kGiB;
 }
 
 }  // namespace
@@ -148,7 +238,8 @@ SchedulerPolicy policy_of(std::string_view framework) {
     return SchedulerPolicy::chunked;
 }
 
-Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog& catalog, const Device& device) {
+Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog& catalog, const Device& device,
+                                        EngineEra era) {
     const ModelSpec& m = workload.model;
     ServingSetup s;
     s.device = device;
@@ -162,7 +253,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     const bool generates = m.kind == ModelKind::decoder || m.kind == ModelKind::encoder_decoder;
     s.decoder = generates && m.transformer() && workload.kind != WorkloadKind::embedding;
     s.policy = s.decoder ? policy_of(workload.framework) : SchedulerPolicy::fixed_batch;
-    take_constants(s, catalog, workload.framework);
+    take_constants(s, Constants(catalog, workload.framework, era, device));
 
     if (!m.transformer() && (m.published_parameters <= 0 || m.forward_flops_per_sample <= 0)) {
         return Error(ErrorKind::invalid, "the model '" + m.name + "' has no shape to predict inference from",
@@ -170,6 +261,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     }
     s.prompt_tokens = workload.traffic.prompt_tokens.value_or(
         workload.data.sequence.value_or(m.transformer() && !s.decoder ? m.max_sequence : 0));
+    if (!s.decoder) s.first_token_s = s.front_request_s = s.front_token_s = 0;
     s.output_tokens = s.decoder ? workload.traffic.output_tokens.value_or(0) : 1;
     if (s.decoder && (s.prompt_tokens < 1 || s.output_tokens < 1)) {
         return Error(ErrorKind::invalid, "how long are the requests? prompt_tokens and output_tokens are at least 1",
@@ -183,7 +275,10 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     s.weight_bytes_per_param = bytes_per_weight(s.precision);
     if (m.transformer() && m.kind != ModelKind::vit) {
         count_shape(s, m);
-        s.kv_bytes_per_token = kv_bytes_per_token(m, s.kv_precision);
+        s.kv_bytes_per_token = kv_bytes_per_token(m, s.kv_precision) * s.full_attention_share;
+        const double passes = device.gpu ? catalog.constant_or_die("inference_vector_passes") : 0;
+        s.vector_hidden *= passes;
+        s.vector_ffn *= passes;
     } else {
         s.total_params = s.active_params = parameters_of(m);
         s.layers = m.layers;

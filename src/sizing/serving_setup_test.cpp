@@ -59,5 +59,39 @@ TEST(PolicyOf, KnowsTheEngines) {
     EXPECT_EQ(policy_of("transformers"), SchedulerPolicy::fixed_batch);
 }
 
+ServingSetup setup_of(const Device& device, std::string framework, Precision cache, EngineEra era) {
+    static const Catalog catalog = *Catalog::embedded();
+    Workload w;
+    w.kind = WorkloadKind::inference;
+    w.model = catalog.models()[static_cast<std::size_t>(*catalog.find_model("llama-3-8b"))];
+    w.framework = std::move(framework);
+    w.kv_precision = cache;
+    w.traffic.prompt_tokens = 1000;
+    w.traffic.output_tokens = 100;
+    return *make_serving_setup(w, catalog, device, era);
+}
+
+// Engines of 2024 spent milliseconds per step on the host; what is not known of an old release is taken from the
+// engine.
+TEST(ServingSetup, KnowsTheEraOfAnEngine) {
+    const ServingSetup now = setup_of(kH100, "vllm", Precision::fp16, EngineEra::current);
+    const ServingSetup then = setup_of(kH100, "vllm", Precision::fp16, EngineEra::y2024);
+    EXPECT_GT(then.host_step_s + 64 * then.sequence_host_s, 2 * (now.host_step_s + 64 * now.sequence_host_s));
+    const ServingSetup older = setup_of(kH100, "tensorrt-llm", Precision::fp16, EngineEra::y2023);
+    EXPECT_EQ(older.host_step_s, setup_of(kH100, "tensorrt-llm", Precision::fp16, EngineEra::y2024).host_step_s);
+    // Compiled engines ran their prompts as they ran their decodes; today's launch them kernel by kernel.
+    EXPECT_LT(older.prompt_layer_s,
+              setup_of(kH100, "tensorrt-llm", Precision::fp16, EngineEra::current).prompt_layer_s);
+}
+
+// An FP8 cache on a device without FP8 is widened by every kernel that reads it: half the bytes, and no faster.
+TEST(ServingSetup, AnEmulatedCacheIsNoFaster) {
+    const ServingSetup fp16 = setup_of(kA100, "vllm", Precision::fp16, EngineEra::current);
+    const ServingSetup fp8 = setup_of(kA100, "vllm", Precision::fp8, EngineEra::current);
+    EXPECT_LT(fp8.kv_bytes_per_token, fp16.kv_bytes_per_token);
+    EXPECT_GE(fp8.kv_bytes_per_token / fp8.kv_read_efficiency, fp16.kv_bytes_per_token / fp16.kv_read_efficiency);
+    EXPECT_EQ(setup_of(kH100, "vllm", Precision::fp8, EngineEra::current).kv_read_efficiency, fp16.kv_read_efficiency);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -55,6 +55,7 @@ private:
     enum class State : std::uint8_t { waiting, prompt, decoding, finished };
     struct Request {
         double first_token = -1;
+        double ready = 0;          // past the tokeniser
         std::int64_t entered = 0;  // epoch at which it began to decode
         int prompt = 1, output = 1, generated = 0;
         int prefilled = 0, to_prefill = 0;  // tokens of this pass over the prompt
@@ -78,13 +79,21 @@ private:
             std::clamp(draw.output, 1.0, std::max(1.0, std::min(room - 1, static_cast<double>(longest_)))));
         r.prompt = static_cast<int>(std::clamp(draw.prompt, 1.0, std::max(1.0, std::min(room - r.output, 1e9))));
         r.to_prefill = r.prompt;
+        // One front end tokenises a burst one prompt after the other, so that its sequences do not march in step.
+        const double front_s = setup_.front_request_s + draw.prompt * setup_.front_token_s;
+        if (front_s > 0) r.ready = front_free_ = std::max(front_free_, traffic_.arrival(id)) + front_s;
         requests_.push_back(r);
         traffic_.sample_queue(id, id - next_waiting_ + static_cast<int>(returned_.size()));
     }
 
+    // When the next request is past the front end; they come in order.
+    double next_ready() const {
+        const auto next = static_cast<std::size_t>(next_waiting_);
+        return next < requests_.size() ? requests_[next].ready : kNever;
+    }
     int head_of_queue() const {
         if (!returned_.empty()) return returned_.back();
-        return next_waiting_ < static_cast<int>(requests_.size()) ? next_waiting_ : kNone;
+        return next_ready() <= clock_ + 1e-12 ? next_waiting_ : kNone;
     }
 
     // Cache of what is prefilled now, or of the whole life where nothing may be preempted.
@@ -335,7 +344,7 @@ private:
         const bool door_open =
             setup_.policy != SchedulerPolicy::fixed_batch && head_of_queue() == kNone && running_ < max_running_;
         if (!door_open || k <= 1) return k;
-        const double until = traffic_.next_arrival() - clock_;
+        const double until = std::min(traffic_.next_arrival(), next_ready()) - clock_;
         if (span(k, first_s, growth_s) <= until) return k;
         // The first step that ends at or after the arrival.
         const double b = first_s - growth_s / 2;
@@ -446,7 +455,7 @@ private:
     }
 
     bool idle() {
-        const double next = traffic_.next_arrival();
+        const double next = std::min(traffic_.next_arrival(), next_ready());
         if (next == kNever) return false;
         traffic_.pass(std::max(next - clock_, 0.0), false);
         clock_ = std::max(clock_, next);
@@ -456,7 +465,7 @@ private:
     const ServingSetup& setup_;
     StepModel model_;
     Traffic traffic_;
-    double speed_ = 1, clock_ = 0;
+    double speed_ = 1, clock_ = 0, front_free_ = 0;
     std::vector<Request> requests_;
     std::vector<int> heads_, completing_, returned_, phases_;  // returned_: preempted, the one to go first at the back
     std::vector<std::uint64_t> occupied_;

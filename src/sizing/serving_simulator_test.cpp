@@ -241,6 +241,34 @@ TEST(Simulator, AlwaysEnds) {
 }
 
 // The generators have the mean and the spread they are asked for; a request does not depend on the rate or the policy.
+// A run of a benchmark client: its burst waits for all prompts before it, what follows hardly waits, and both are told.
+TEST(Simulator, ABurstIsToldApartFromWhatFollows) {
+    ServingSetup s = engine();
+    s.prompt_cv = s.output_cv = 0.1;
+    const ServingOutcome o = simulate_serving(s, {1, 1}, {.concurrency = 32, .rounds = 4, .burst = true});
+    EXPECT_EQ(o.measured, 128);
+    EXPECT_EQ(o.finished, 128);
+    EXPECT_GT(o.ttft_first_mean, 2 * o.ttft_mean);
+    EXPECT_GT(o.ttft_mean, 0);
+    EXPECT_GT(o.tpot_mean, 0);
+}
+
+// One front end tokenises a burst prompt by prompt: the last request of eight enters after eight of its times.
+TEST(Simulator, AFrontEndWorksOnOneRequestAfterTheOther) {
+    ServingSetup s = engine();
+    s.prompt_cv = s.output_cv = 0;
+    const ServingLoad load{.concurrency = 8, .rounds = 1, .burst = true};
+    const double free = simulate_serving(s, {1, 1}, load).ttft_p99;
+    s.front_request_s = 1;
+    const ServingOutcome slow = simulate_serving(s, {1, 1}, load);
+    EXPECT_NEAR(slow.ttft_p99, 8 + step_seconds(s, {1, 1}, 0, 0, 1000, 0), 0.05);
+    EXPECT_NEAR(slow.ttft_p50, 4 + step_seconds(s, {1, 1}, 0, 0, 1000, 0), 0.05);
+    EXPECT_LT(free, 1);
+    s.front_request_s = 0;
+    s.first_token_s = 0.5;
+    EXPECT_NEAR(simulate_serving(s, {1, 1}, load).ttft_p99, free + 0.5, 1e-9);
+}
+
 TEST(Draws, HaveTheMomentsAsked) {
     for (const LengthLaw law : {LengthLaw::lognormal, LengthLaw::gamma}) {
         ServingSetup s = engine();

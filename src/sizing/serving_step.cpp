@@ -12,13 +12,17 @@ std::size_t index_of(Precision p) {
     return static_cast<std::size_t>(p);
 }
 
-// FLOP/s of the matrix units: an efficiency is of the data sheet's peak, and never beats the best matmul anyone
+// FLOP/s of the matrix units. Of a GPU an efficiency is of the best matmul anyone measured on it, since power and
+// clocks limit boards with the same data sheet differently; of a CPU it is of the peak, and never beats what was
 // measured.
 double flops_of(const Device& device, Precision precision, double efficiency) {
     const double peak = device.peak_flops[index_of(precision)], measured = device.matmul_flops[index_of(precision)];
-    double rate = (peak > 0 ? peak : measured) * efficiency;
-    if (measured > 0) rate = std::min(rate, measured);
-    return std::max(rate, 1.0);
+    if (!device.gpu) {
+        double rate = (peak > 0 ? peak : measured) * efficiency;
+        if (measured > 0) rate = std::min(rate, measured);
+        return std::max(rate, 1.0);
+    }
+    return std::max((measured > 0 ? measured : peak) * std::min(efficiency, 1.0), 1.0);
 }
 
 // Attention runs in 16 bits (or 32) whatever the weights are stored in.
@@ -38,36 +42,64 @@ double head_bytes_per_param(const ServingSetup& s) {
 
 StepModel::StepModel(const ServingSetup& setup, ReplicaShape shape) noexcept : setup_(&setup), shape_(shape) {
     const ServingSetup& s = setup;
-    const double t = std::max(shape.tensor, 1);
+    const double t = std::max(shape.tensor, 1), d = std::max(shape.data, 1);
+    ranks_ = t * d;
     group_ = make_group(s.device, t, 1);
-    stages_inside_ = t * std::max(shape.pipeline, 1) <= s.device.ranks_joined();
+    all_group_ = make_group(s.device, ranks_, 1);
+    stages_inside_ = ranks_ * std::max(shape.pipeline, 1) <= s.device.ranks_joined();
 
-    const double bandwidth = std::max(s.device.memory_bytes_per_s, 1.0) * t;
-    const double read = 1 / (bandwidth * s.weight_read_efficiency);
-    const double dense = s.attention_params * s.layers + s.mlp_params * s.dense_layers + s.shared_params * s.moe_layers;
-    read_dense_s_ = dense * s.weight_bytes_per_param * read;
-    read_head_s_ = s.head_params * head_bytes_per_param(s) * read;
-    read_encoder_s_ = s.encoder_params * s.weight_bytes_per_param * read;
-    read_expert_s_ = s.expert_params * s.moe_layers * s.weight_bytes_per_param * read;
+    // Attention and head are on each of the d groups in whole, the rest is divided over all ranks.
+    const double bandwidth = std::max(s.device.memory_bytes_per_s, 1.0);
+    const double narrow = s.weight_bytes_per_param < 0.75 ? std::max(s.narrow_read_efficiency, 0.01) : 1;
+    const double read = 1 / (bandwidth * s.weight_read_efficiency * narrow);
+    const double attention_dense = s.attention_params * s.layers;
+    const double shared_dense = s.mlp_params * s.dense_layers + s.shared_params * s.moe_layers;
+    const double dense = attention_dense + shared_dense;
+    read_dense_s_ = (attention_dense / t + shared_dense / ranks_) * s.weight_bytes_per_param * read;
+    read_head_s_ = s.head_params * head_bytes_per_param(s) * read * narrow / t;
+    read_encoder_s_ = s.encoder_params * s.weight_bytes_per_param * read / t;
+    read_expert_s_ = s.expert_params * s.moe_layers * s.weight_bytes_per_param * read /
+                     (ranks_ * std::max(s.expert_read_efficiency, 0.01));
 
-    const double decode_flops = t * flops_of(s.device, s.compute_precision, s.compute_efficiency);
-    const double prompt_flops = t * flops_of(s.device, s.compute_precision, s.prefill_efficiency);
+    const double decode_flops = ranks_ * flops_of(s.device, s.compute_precision, s.compute_efficiency);
+    const double prompt_flops = ranks_ * flops_of(s.device, s.compute_precision, s.prefill_efficiency);
     const double experts = s.active_experts * s.expert_params * s.moe_layers / std::max(s.expert_efficiency, 0.01);
     decode_token_s_ = 2 * (dense + experts) / decode_flops;
     prompt_token_s_ = 2 * (s.encoder_params > 0 ? s.encoder_params : dense + experts) / prompt_flops;
-    sample_s_ = 2 * s.head_params / decode_flops;
+    // Logits are written, read by the sampler and sorted in part: four passes over 4 bytes.
+    sample_s_ = 2 * s.head_params / decode_flops +
+                (s.vector_hidden > 0 ? 16 * s.vocabulary / (ranks_ * bandwidth * s.device.memory_efficiency) : 0);
+    ramp_s_ = s.matmul_half_tokens * prompt_token_s_;
 
     const Precision attention = attention_precision(s);
-    decode_pair_s_ = s.decode_attention_flops / (t * flops_of(s.device, attention, s.compute_efficiency));
-    prompt_pair_s_ = s.prompt_attention_flops / (t * flops_of(s.device, attention, s.prefill_efficiency));
+    const double prompt_efficiency =
+        s.prompt_attention_efficiency > 0 ? s.prompt_attention_efficiency : s.prefill_efficiency;
+    decode_pair_s_ = s.decode_attention_flops / (ranks_ * flops_of(s.device, attention, s.compute_efficiency));
+    prompt_pair_s_ = s.prompt_attention_flops / (ranks_ * flops_of(s.device, attention, prompt_efficiency));
     // All stages one after the other: the layers of one pass are the whole model's.
+    const double latent = s.kv_replicated_by_tensor ? std::max(s.latent_efficiency, 0.01) : 1;
     kv_read_s_ = s.kv_bytes_per_token * kv_share_of_device(s, {shape.tensor, 1}) /
-                 (std::max(s.device.memory_bytes_per_s, 1.0) * s.kv_read_efficiency);
+                 (bandwidth * s.kv_read_efficiency * latent * d);
 
     if (s.experts > 1) touched_log_ = std::log1p(-std::min(s.active_experts / s.experts, 1 - 1e-12));
     const bool wide = s.compute_precision == Precision::fp32 || s.compute_precision == Precision::tf32;
     activation_bytes_ = s.hidden * (wide ? 4 : 2);
-    launch_s_ = s.layers * s.layer_launch_s;
+    const double kernels = std::max(s.layers - s.moe_layers, 0.0) + s.moe_layers * s.moe_kernels;
+    launch_s_ = kernels * s.layer_launch_s;
+    prompt_floor_s_ = (std::max(s.layers - s.moe_layers, 0.0) + s.moe_layers * s.moe_prompt_kernels) * s.prompt_layer_s;
+    vector_s_ = (s.vector_hidden / d + s.vector_ffn / ranks_) * (wide ? 4 : 2) /
+                (bandwidth * std::max(s.device.memory_efficiency, 0.01));
+}
+
+// Engines reduce inside a node with kernels of their own: a floor, then the ring's bytes on the link.
+double StepModel::reduce_s(double ranks, const Group& group, double bytes) const noexcept {
+    const Device& d = setup_->device;
+    if (setup_->all_reduce_s <= 0 || ranks > d.ranks_joined()) return all_reduce_s(d, group, bytes);
+    const LinkModel& link = d.pairs_only && ranks <= 2 && d.pair.known() ? d.pair : d.inside;
+    const double rate = std::max(link.bytes_per_second, 1.0) * std::max(setup_->link_efficiency, 0.01);
+    // Two ranks exchange once, eight in three rounds.
+    const double rounds = std::log2(std::max(ranks, 2.0));
+    return std::max(setup_->all_reduce_s * rounds, link.latency_s) + 2 * (ranks - 1) / ranks * bytes / rate;
 }
 
 double StepModel::balance_batch() const noexcept {
@@ -92,7 +124,14 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
         out.weight_read += read_expert_s_ * setup_->experts * -std::expm1(tokens * touched_log_);
     }
     out.compute =
-        (work.decode * decode_token_s_ + work.prompt * prompt_token_s_ + (work.decode + work.sampled) * sample_s_) / m;
+        (work.decode * decode_token_s_ + work.prompt * prompt_token_s_ + (work.decode + work.sampled) * sample_s_) / m +
+        ramp_s_;
+    out.matmul = std::max(out.weight_read, out.compute);
+    if (setup_->overlap_power > 0 && out.matmul > 0) {
+        const double ratio = std::min(out.weight_read, out.compute) / out.matmul;
+        out.matmul *= std::pow(1 + std::pow(ratio, setup_->overlap_power), 1 / setup_->overlap_power);
+    }
+    out.vector = tokens * vector_s_;
 
     const double decode_read = work.context * kv_read_s_ / m, decode_compute = work.context * decode_pair_s_ / m;
     const double prompt_read = work.prompt_reads * kv_read_s_ / m,
@@ -102,11 +141,15 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
     out.attention = std::max(decode_read, decode_compute) + std::max(prompt_read, prompt_compute);
 
     // Megatron tensor parallelism: two all-reduces of the activations per layer (arXiv 1909.08053, section 3).
+    // With attention data parallelism a group reduces its own tokens; experts then see all of them.
+    const double bytes = tokens * activation_bytes_;
     if (group_.size > 1)
-        out.communication = 2 * setup_->layers * all_reduce_s(setup_->device, group_, tokens * activation_bytes_);
+        out.communication += setup_->layers * reduce_s(group_.size, group_, bytes / std::max(shape_.data, 1));
+    if (ranks_ > 1) out.communication += setup_->layers * reduce_s(ranks_, all_group_, bytes);
     if (stages > 1) out.communication += stages * send_s(setup_->device, stages_inside_, tokens * activation_bytes_);
     out.launch = launch_s_;
-    out.host = setup_->host_step_s;
+    if (work.prompt > 0) out.floor = prompt_floor_s_;
+    out.host = setup_->host_step_s + (work.decode + work.sampled) * setup_->sequence_host_s;
     return out;
 }
 
@@ -129,19 +172,21 @@ double step_seconds(const ServingSetup& setup, ReplicaShape shape, double decode
 namespace {
 
 Bottleneck longest(const StepTerms& t, bool gpu) {
-    const double matmul = std::max(t.weight_read, t.compute);
-    const double read =
-        (t.weight_read >= t.compute ? matmul : 0) + (t.attention_read >= t.attention_compute ? t.attention : 0);
+    const double matmul = t.matmul;
+    const double read = (t.weight_read >= t.compute ? matmul : 0) +
+                        (t.attention_read >= t.attention_compute ? t.attention : 0) + t.vector;
     const double compute =
         (t.weight_read >= t.compute ? 0 : matmul) + (t.attention_read >= t.attention_compute ? 0 : t.attention);
     struct {
         double seconds;
         Bottleneck what;
-    } const parts[] = {{read, Bottleneck::memory_bandwidth},
-                       {compute, Bottleneck::compute},
-                       {t.communication, Bottleneck::network},
-                       {t.launch, gpu ? Bottleneck::launch : Bottleneck::cpu},
-                       {t.host, Bottleneck::cpu}};
+    } const parts[] = {
+        {read, Bottleneck::memory_bandwidth},
+        {compute, Bottleneck::compute},
+        {t.communication, Bottleneck::network},
+        {t.launch + std::max(t.floor - t.matmul - t.attention - t.vector - t.communication - t.launch, 0.0),
+         gpu ? Bottleneck::launch : Bottleneck::cpu},
+        {t.host, Bottleneck::cpu}};
     auto best = parts[0];
     for (const auto& part : parts) {
         if (part.seconds > best.seconds) best = part;

@@ -28,9 +28,12 @@ struct StepTerms {
     double weight_read = 0, compute = 0;  // of the matmuls: the longer one counts
     double attention_read = 0, attention_compute = 0;
     double attention = 0;  // decode and prompts, each the longer of its two
-    double communication = 0, launch = 0, host = 0;
+    double matmul = 0;     // reading and computing, overlapped
+    double vector = 0, communication = 0, launch = 0, host = 0;
+    double floor = 0;  // of everything but the host
     double total() const noexcept {
-        return (weight_read > compute ? weight_read : compute) + attention + communication + launch + host;
+        const double work = matmul + attention + vector + communication + launch;
+        return (work > floor ? work : floor) + host;
     }
 };
 
@@ -46,14 +49,17 @@ public:
 private:
     const ServingSetup* setup_;
     ReplicaShape shape_;
-    Group group_;
+    double reduce_s(double ranks, const Group& group, double bytes) const noexcept;
+
+    Group group_, all_group_;
     bool stages_inside_ = true;
+    double ranks_ = 1;  // that share experts and MLP
     double read_dense_s_ = 0, read_head_s_ = 0, read_encoder_s_ = 0,
            read_expert_s_ = 0;                                       // per pass; of one routed expert in all layers
     double decode_token_s_ = 0, prompt_token_s_ = 0, sample_s_ = 0;  // compute of one token
     double decode_pair_s_ = 0, prompt_pair_s_ = 0, kv_read_s_ = 0;   // per pair, per cached token
     double touched_log_ = 0;                                         // ln(1 - K/E)
-    double activation_bytes_ = 0, launch_s_ = 0;
+    double activation_bytes_ = 0, launch_s_ = 0, prompt_floor_s_ = 0, ramp_s_ = 0, vector_s_ = 0;
 };
 
 }  // namespace stoker

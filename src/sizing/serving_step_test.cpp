@@ -120,6 +120,73 @@ TEST(StepSeconds, AWindowCapsTheContext) {
     EXPECT_EQ(step_seconds(s, {1, 1}, 4, 4 * 1000, 0, 0), step_seconds(s, {1, 1}, 4, 4 * 50000, 0, 0));
 }
 
+// Near the balance both units are busy and neither hides all of the other; far from it only the longer one counts.
+TEST(StepSeconds, ReadingAndMultiplyingOverlapInPart) {
+    ServingSetup s = plain();
+    const double balanced = StepModel(s, {1, 1}).balance_batch();
+    const double apart = step_seconds(s, {1, 1}, balanced, 0, 0, 0), few = step_seconds(s, {1, 1}, 1, 0, 0, 0);
+    s.overlap_power = 2;
+    EXPECT_GT(step_seconds(s, {1, 1}, balanced, 0, 0, 0), 1.3 * apart);
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 1, 0, 0, 0), few, 0.001 * few);
+}
+
+// What every token and every sequence costs beside matmuls: passes over its activations, and the host's bookkeeping.
+TEST(StepSeconds, TokensAndSequencesHaveTheirOwnCost) {
+    ServingSetup s = plain();
+    const double before = step_seconds(s, {1, 1}, 100, 0, 0, 0);
+    s.sequence_host_s = 1e-5;
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 100, 0, 0, 0), before + 1e-3, 1e-9);
+    s.device.memory_efficiency = 1;
+    s.vector_hidden =
+        1e6;  // elements of 2 bytes at 1 TB/s, and the sampler's four passes over 32,000 logits of 4 bytes
+    const double sampled = 100 * 16 * 32000 / 1e12;
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 100, 0, 0, 0), before + 1e-3 + 100 * 2e6 / 1e12, sampled + 1e-9);
+}
+
+// A step with prompts is launched kernel by kernel: short prompts cost the launches, long ones only their work.
+TEST(StepSeconds, ShortPromptsCostTheirLaunches) {
+    ServingSetup s = plain();
+    const double decode = step_seconds(s, {1, 1}, 4, 4000, 0, 0), lengthy = step_seconds(s, {1, 1}, 0, 0, 4000, 0);
+    s.prompt_layer_s = 1e-3;
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 0, 0, 16, 0), 10e-3 + 1e-4, 1e-6);
+    EXPECT_EQ(step_seconds(s, {1, 1}, 4, 4000, 0, 0), decode);
+    EXPECT_EQ(step_seconds(s, {1, 1}, 0, 0, 4000, 0), lengthy);
+}
+
+// An engine's own all-reduce has a floor that grows with the rounds of the exchange; large messages cost the link.
+TEST(StepSeconds, AReductionHasAFloor) {
+    ServingSetup s = plain();
+    s.all_reduce_s = 1e-5;
+    s.host_step_s = s.layer_launch_s = 0;
+    const double two = step_seconds(s, {2, 1}, 1, 0, 0, 0), eight = step_seconds(s, {8, 1}, 1, 0, 0, 0);
+    EXPECT_NEAR(two, 1e-3 + 20 * 1e-5, 2e-6);
+    EXPECT_NEAR(eight, 0.25e-3 + 20 * 3e-5, 2e-6);
+    ServingSetup slow = s;
+    slow.link_efficiency = 0.5;
+    EXPECT_GT(step_seconds(slow, {8, 1}, 0, 0, 4000, 0), step_seconds(s, {8, 1}, 0, 0, 4000, 0));
+}
+
+// Attention data parallelism: every group reads its own attention weights, but a cache that all ranks of a tensor
+// group would hold in full (MLA) is divided.
+TEST(StepSeconds, AttentionDataParallelismDividesALatentCache) {
+    ServingSetup s = plain();
+    s.kv_replicated_by_tensor = true;
+    s.host_step_s = s.layer_launch_s = 0;
+    const ReplicaShape tensor{8, 1}, data{1, 1, 8};
+    EXPECT_EQ(data.gpus(), 8);
+    EXPECT_LT(step_seconds(s, data, 512, 512 * 4000.0, 0, 0), 0.3 * step_seconds(s, tensor, 512, 512 * 4000.0, 0, 0));
+    EXPECT_GT(serving_memory(s, data).kv_tokens, 6 * serving_memory(s, tensor).kv_tokens);
+}
+
+// Weights of 4 bits come with scales and are unpacked on the way.
+TEST(StepSeconds, NarrowWeightsStreamSlower) {
+    ServingSetup s = plain();
+    s.weight_bytes_per_param = 0.5625;
+    const double free = step_seconds(s, {1, 1}, 1, 0, 0, 0);
+    s.narrow_read_efficiency = 0.5;
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 1, 0, 0, 0) - 11e-5, 2 * (free - 11e-5), 1e-9);
+}
+
 TEST(Bounds, AreWhatEveryoneKnows) {
     const ServingSetup s = plain();
     EXPECT_EQ(decode_bound(s, {1, 1}, 1, 500), Bottleneck::memory_bandwidth);

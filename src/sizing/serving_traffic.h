@@ -44,11 +44,16 @@ public:
             // A closed loop starts with a burst, which is no steady state: it is discarded too, and a few rounds
             // follow.
             const auto round = static_cast<int>(in_flight_);
+            whole_ = load.rounds > 0;
             first_ = std::max(wanted / 10, round);
             last_ = first_ + std::max(wanted - wanted / 10, 3 * round);
+            if (whole_) {
+                first_ = 0;
+                last_ = static_cast<int>(std::clamp(std::round(load.rounds * in_flight_), 1.0, 1e6));
+            }
         }
         // Behind the measured ones come as many again, so that the last measured ones run under the same load.
-        capacity_ = 2 * last_;
+        capacity_ = whole_ ? last_ : 2 * last_;
         ttft_.reserve(static_cast<std::size_t>(last_));
         tpot_.reserve(static_cast<std::size_t>(last_));
         e2e_.reserve(static_cast<std::size_t>(last_));
@@ -115,9 +120,14 @@ public:
         ++outcome.finished;
         outcome.tokens += static_cast<std::int64_t>(output);
         if (request >= first_ && request < last_) {
-            const double arrived = arrival(request);
-            ttft_.push_back(first_token - arrived);
-            e2e_.push_back(now - arrived);
+            const double arrived = arrival(request), front = setup_.first_token_s;
+            // The burst is kept apart: its share in a run depends on how many requests follow.
+            if (whole_ && request < static_cast<int>(in_flight_)) {
+                burst_sum_ += first_token - arrived + front;
+                ++burst_;
+            }
+            ttft_.push_back(first_token - arrived + front);
+            e2e_.push_back(now - arrived + front);
             if (output > 1) tpot_.push_back((now - first_token) / (output - 1));
             ++measured_;
         }
@@ -133,7 +143,12 @@ public:
         ServingOutcome& o = outcome;
         o.measured = static_cast<std::int64_t>(e2e_.size());
         percentiles(ttft_, o.ttft_p50, o.ttft_p95, o.ttft_p99, &o.ttft_mean);
-        percentiles(tpot_, o.tpot_p50, o.tpot_p95, o.tpot_p99, nullptr);
+        percentiles(tpot_, o.tpot_p50, o.tpot_p95, o.tpot_p99, &o.tpot_mean);
+        if (burst_ > 0) {
+            const auto all = static_cast<double>(ttft_.size());
+            o.ttft_first_mean = burst_sum_ / burst_;
+            if (all > burst_) o.ttft_mean = (o.ttft_mean * all - burst_sum_) / (all - burst_);
+        }
         percentiles(e2e_, o.e2e_p50, o.e2e_p95, o.e2e_p99, &o.e2e_mean);
         const double span = now - window_start_;
         if (window_open_ && span > 0) {
@@ -191,7 +206,8 @@ private:
 
     const ServingSetup& setup_;
     const ServingLoad& load_;
-    bool open_ = false, overloaded_ = false, window_open_ = false;
+    bool open_ = false, overloaded_ = false, window_open_ = false, whole_ = false;
+    double burst_sum_ = 0, burst_ = 0;
     double in_flight_ = 1;
     int first_ = 0, last_ = 0, capacity_ = 0, issued_ = 0, measured_ = 0;
     RequestDraw upcoming_;

@@ -2,12 +2,14 @@
 #include <array>
 
 #include "app/validate/fit.h"
+#include "app/validate/fit_serving.h"
 #include "app/validate/fit_training.h"
 
 namespace stoker::validate {
 
 std::span<const FitCase> fit_cases() {
-    static constexpr std::array<FitCase, 1> kCases{{{"training", "training.csv", training_fit}}};
+    static constexpr std::array<FitCase, 2> kCases{
+        {{"training", "training.csv", training_fit}, {"serving", "inference.csv", serving_fit}}};
     return kCases;
 }
 

@@ -1,3 +1,5 @@
+// Longer than 500 lines because what a scenario wants, which cells it needs and how its figures follow stay in one
+// place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +8,7 @@
 #include <memory>
 
 #include "app/validate/benchmarks.h"
+#include "app/validate/inference.h"
 #include "app/validate/predict.h"
 #include "base/text.h"
 #include "plan/parallel.h"
@@ -18,20 +21,6 @@ namespace {
 bool holds(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
-
-enum class Scenario : std::uint8_t {
-    offline,          // all requests offered at once
-    batch,            // one batch, generated to its end: output tokens/s
-    batch_total,      // the same, input and output tokens/s
-    batch_ttft,       // the prefill of one batch
-    closed_loop,      // so many requests in flight
-    open_loop,        // so many requests per second, whatever is in flight
-    sequence,         // one sequence, prompt in pieces (llama-bench)
-    stream,           // one request at a time: its latency
-    server,           // the highest rate within the limits of a benchmark
-    examples,         // examples/s of batches of one size
-    offline_examples  // the same at the largest batch
-};
 
 // Checkpoints that are published in fewer bits than 16 and say so in no column: DeepSeek-V3 and R1 in FP8 (arXiv
 // 2412.19437), gpt-oss in MXFP4 (its model card).
@@ -69,19 +58,48 @@ std::string_view word_behind(std::string_view text, std::string_view key) {
     return rest.substr(0, rest.find_first_of("; ,"));
 }
 
-// One row, ready to run on any thread.
-struct Request {
-    std::vector<Line> lines;
-    std::shared_ptr<const ServingSetup> setup;
-    ReplicaShape shape;
-    Scenario scenario = Scenario::offline;
-    double batch = 1, prompt = 1, output = 1, replicas = 1, chunk = 0, rate = 0;
-    LatencySpec limits;
-    bool unfit = false;
-};
+// "0.17" in "TensorRT-LLM 0.17 in-flight batching", "0.5" in "v0.5.1.post1"; the first number with a point in it.
+std::optional<double> release_of(std::string_view printed) {
+    for (std::size_t i = 0; i < printed.size(); ++i) {
+        if (printed[i] < '0' || printed[i] > '9') continue;
+        std::size_t end = i;
+        while (end < printed.size() && printed[end] >= '0' && printed[end] <= '9') ++end;
+        const std::string_view major = printed.substr(i, end - i);
+        if (end + 1 >= printed.size() || printed[end] != '.' || printed[end + 1] < '0' || printed[end + 1] > '9') {
+            i = end;
+            continue;
+        }
+        std::size_t last = end + 1;
+        while (last < printed.size() && printed[last] >= '0' && printed[last] <= '9') ++last;
+        // Releases count, they are no decimals: 0.9 is older than 0.10.
+        return parse_number(major).value_or(0) +
+               parse_number(printed.substr(end + 1, last - end - 1)).value_or(0) / 1000;
+    }
+    return std::nullopt;
+}
+
+// By release, else by the date of the measurement; a batch that is run to its end without a server is how engines were
+// measured before they had schedulers worth measuring.
+EngineEra era_of(std::string_view engine, std::string_view printed, std::string_view notes, bool fixed_batch) {
+    if (const auto release = release_of(printed)) {
+        if (engine == "tensorrt-llm") {
+            if (!holds(lower(printed), "llm") && !holds(lower(printed), "trtllm")) return EngineEra::y2024;
+            return *release >= 1 ? EngineEra::current : *release >= 0.010 ? EngineEra::y2024 : EngineEra::y2023;
+        }
+        if (engine == "vllm") return *release >= 0.009 ? EngineEra::current : EngineEra::y2024;
+        return EngineEra::current;
+    }
+    const std::string date = [&] {
+        const std::size_t at = notes.find("measured 20");
+        return at == std::string_view::npos ? std::string() : std::string(notes.substr(at + 9, 4));
+    }();
+    if (!date.empty())
+        return date >= "2025" ? EngineEra::current : date == "2024" ? EngineEra::y2024 : EngineEra::y2023;
+    return fixed_batch ? EngineEra::y2024 : EngineEra::current;
+}
 
 // Prompts of a batch in one pass, then one token of each after the other.
-double batch_seconds_of(const Request& r, const StepModel& model, double outputs) {
+double batch_seconds_of(const InferenceRequest& r, const StepModel& model, double outputs) {
     double seconds = 0;
     if (r.chunk > 0) {
         for (double done = 0; done < r.prompt; done += r.chunk) {
@@ -106,50 +124,88 @@ double batch_seconds_of(const Request& r, const StepModel& model, double outputs
     return seconds;
 }
 
-// Figures in the order of the lines.
-std::vector<double> figures_of(const Request& r) {
+}  // namespace
+
+std::vector<double> figures_of(const InferenceRequest& r) {
     const ServingSetup& s = *r.setup;
     const StepModel model(s, r.shape);
     switch (r.scenario) {
-        case Scenario::offline: return {offline_throughput(s, r.shape).output_tokens_per_s * r.replicas};
-        case Scenario::batch: return {r.replicas * r.batch * r.output / batch_seconds_of(r, model, r.output)};
-        case Scenario::batch_total:
+        case InferenceScenario::offline:
+            return {offline_throughput(s, r.shape).output_tokens_per_s * r.replicas / r.beams};
+        case InferenceScenario::batch: return {r.replicas * r.batch * r.output / batch_seconds_of(r, model, r.output)};
+        case InferenceScenario::batch_total:
             return {r.replicas * r.batch * (r.prompt + r.output) / batch_seconds_of(r, model, r.output)};
-        case Scenario::batch_ttft: return {1e3 * batch_seconds_of(r, model, 1)};
-        case Scenario::sequence:
+        case InferenceScenario::batch_ttft: return {1e3 * batch_seconds_of(r, model, 1)};
+        case InferenceScenario::sequence:
             return {(r.prompt + r.output) / batch_seconds_of(r, model, r.prompt > 0 ? r.output : r.output + 1)};
-        case Scenario::stream: return {1e3 * (s.decoder ? batch_seconds_of(r, model, r.output) : batch_seconds(s, 1))};
-        case Scenario::examples: return {r.replicas * r.batch / batch_seconds(s, r.batch)};
-        case Scenario::offline_examples: return {r.replicas * offline_throughput(s, r.shape).requests_per_s};
-        case Scenario::server: {
+        case InferenceScenario::stream:
+            return {1e3 * (s.decoder ? batch_seconds_of(r, model, r.output) : batch_seconds(s, 1))};
+        case InferenceScenario::examples: return {r.replicas * r.batch / batch_seconds(s, r.batch)};
+        case InferenceScenario::offline_examples: return {r.replicas * offline_throughput(s, r.shape).requests_per_s};
+        case InferenceScenario::server: {
             const double rate = sustained_rate(s, r.shape, r.limits) * r.replicas;
             return {s.decoder && r.lines.front().metric == "out_tokens_per_s" ? rate * r.output : rate};
         }
-        case Scenario::open_loop: {
+        case InferenceScenario::open_loop: {
             ServingLoad load;
             load.requests_per_second = r.rate / r.replicas;
             const ServingOutcome o = simulate_serving(s, r.shape, load);
             return {1e3 * o.ttft_p50, 1e3 * o.tpot_p50, o.output_tokens_per_s * r.replicas};
         }
-        case Scenario::closed_loop: {
+        case InferenceScenario::closed_loop: {
+            // Benchmark clients send their requests all at once, then each answer is followed by the next request; the
+            // mean that they print has the burst in it, with the share that it has in the run.
             ServingLoad load;
             load.concurrency = r.batch;
-            load.requests = 200;
-            load.burst = true;  // benchmark clients send their requests all at once
+            load.rounds = 4;
+            load.burst = true;
             const ServingOutcome o = simulate_serving(s, r.shape, load);
-            return {1e3 * o.tpot_p50, 1e3 * o.ttft_mean};
+            const double ttft = r.burst_share * o.ttft_first_mean + (1 - r.burst_share) * o.ttft_mean;
+            return {1e3 * o.tpot_mean, 1e3 * ttft};
         }
     }
     return {};
 }
+
+bool take_setup(InferenceRequest& r, const Catalog& catalog) {
+    auto made = make_serving_setup(r.workload, catalog, *r.device, r.era);
+    if (!made) return false;
+    auto setup = std::make_shared<ServingSetup>(std::move(made).value());
+    if (r.most_sequences > 0) setup->max_sequences = r.most_sequences;
+    if (setup->decoder) setup->max_sequences = std::max(setup->max_sequences, r.batch);
+    // Engines pad the heads where the tensor degree does not divide them.
+    const double tensor = r.shape.tensor;
+    if (std::fmod(setup->heads, tensor) != 0) setup->heads = std::ceil(setup->heads / tensor) * tensor;
+    setup->token_budget *= r.shape.data;  // every group of attention data parallelism has its own
+    setup->host_step_s += (r.split - 1) * setup->split_s;
+    setup->device.memory_bytes *= r.split;
+    // Clients draw lengths from a narrow range or stop early, which is enough for sequences that share steps to drift
+    // apart; where prompts stop everybody else, all stay in step.
+    if (r.scenario == InferenceScenario::closed_loop && setup->policy != SchedulerPolicy::prefill_first)
+        setup->prompt_cv = setup->output_cv = catalog.constant_or_die("inference_client_cv");
+    r.burst_share = catalog.constant_or_die("inference_burst_share");
+    r.unfit = false;
+    // Every row ran: what is said not to fit still gets a figure, as if the device were just large enough.
+    if (serving_memory(*setup, r.shape).refused == Reason::memory && r.make_room) {
+        r.unfit = true;
+        for (int i = 0; i < 40; ++i) {
+            setup->device.memory_bytes *= 1.25;
+            if (serving_memory(*setup, r.shape).refused != Reason::memory) break;
+        }
+    }
+    r.setup = std::move(setup);
+    return true;
+}
+
+namespace {
 
 class Preparer {
 public:
     Preparer(Hardware& hardware, Shapes& shapes, const Benchmarks& benchmarks)
         : hardware_(&hardware), shapes_(&shapes), benchmarks_(&benchmarks) {}
 
-    Request prepare(const Row& row) {
-        Request r;
+    InferenceRequest prepare(const Row& row) {
+        InferenceRequest r;
         std::vector<std::string> assumed;
         std::string refused;
         const std::vector<std::string> metrics = scenario_of(row, r, refused);
@@ -170,35 +226,35 @@ public:
     }
 
 private:
-    static std::vector<std::string> scenario_of(const Row& row, Request& r, std::string& refused) {
+    static std::vector<std::string> scenario_of(const Row& row, InferenceRequest& r, std::string& refused) {
         const std::string text = lower(row.text("scenario"));
         const auto is = [&text](std::string_view name) { return text == name; };
         const bool tokens = row.given("measured_out_tokens_per_s");
         if (is("offline_max_throughput")) return {"out_tokens_per_s"};
-        r.scenario = Scenario::batch;
+        r.scenario = InferenceScenario::batch;
         if (is("max_throughput_static") || is("static")) return {"out_tokens_per_s"};
-        r.scenario = Scenario::batch_ttft;
+        r.scenario = InferenceScenario::batch_ttft;
         if (is("low_latency_first_token") || is("static_batch_ttft")) return {"ttft_ms"};
-        r.scenario = Scenario::closed_loop;
+        r.scenario = InferenceScenario::closed_loop;
         if (holds(text, "closed_loop")) return {"tpot_ms", "ttft_ms"};
-        r.scenario = Scenario::open_loop;
+        r.scenario = InferenceScenario::open_loop;
         if (holds(text, "open_loop") || holds(text, "open-loop") || holds(text, "poisson") || holds(text, "rate")) {
             std::vector<std::string> metrics{"ttft_ms", "tpot_ms"};
             if (tokens) metrics.emplace_back("out_tokens_per_s");
             return metrics;
         }
-        r.scenario = Scenario::batch_total;
+        r.scenario = InferenceScenario::batch_total;
         if (is("static_batch")) return {"tokens_per_s_total"};
-        r.scenario = Scenario::sequence;
+        r.scenario = InferenceScenario::sequence;
         if (text.starts_with("llama-bench")) return {"tokens_per_s_total"};
-        r.scenario = Scenario::stream;
+        r.scenario = InferenceScenario::stream;
         if (is("single_stream")) return {"tpot_ms"};
         if (is("mlperf singlestream")) return {"latency_ms_p50"};
-        r.scenario = Scenario::examples;
+        r.scenario = InferenceScenario::examples;
         if (is("offline_batch")) return {"samples_per_s"};
-        r.scenario = Scenario::offline;
+        r.scenario = InferenceScenario::offline;
         if (is("mlperf offline")) return {tokens ? "out_tokens_per_s" : "samples_per_s"};
-        r.scenario = Scenario::server;
+        r.scenario = InferenceScenario::server;
         if (is("mlperf server")) return {tokens ? "out_tokens_per_s" : "samples_per_s"};
         refused = text.empty() ? "missing:scenario" : fmt::format("unsupported:scenario {}", printable(text, 40));
         if (row.given("ttft_ms") && row.given("tpot_ms")) return {"ttft_ms", "tpot_ms"};
@@ -210,7 +266,7 @@ private:
         return {"out_tokens_per_s"};
     }
 
-    void fill(const Row& row, Request& r, std::vector<std::string>& assumed, std::string& refused) {
+    void fill(const Row& row, InferenceRequest& r, std::vector<std::string>& assumed, std::string& refused) {
         const std::string_view notes = row.text("notes");
         const bool mlperf = starts_with_ignore_case(row.text("scenario"), "mlperf");
         const Benchmark* benchmark = mlperf ? benchmarks_->find(row.text("model")) : nullptr;
@@ -237,10 +293,11 @@ private:
         r.prompt = image ? 1 : row.number("input_len").value_or(benchmark != nullptr ? benchmark->prompt_tokens : -1);
         r.output =
             !decoder ? 1 : row.number("output_len").value_or(benchmark != nullptr ? benchmark->output_tokens : 1);
-        if (r.prompt < 0 || (r.prompt < 1 && r.scenario != Scenario::sequence)) {
+        if (r.prompt < 0 || (r.prompt < 1 && r.scenario != InferenceScenario::sequence)) {
             refused = "missing:input_len";
             return;
         }
+        if (benchmark != nullptr && decoder) r.beams = benchmark->beams;
         if (benchmark != nullptr && !image)
             assumed.push_back(fmt::format("input_len, output_len: {:g}, {:g}", r.prompt, r.output));
         for (const auto& [column, figure] :
@@ -251,16 +308,17 @@ private:
             refused = fmt::format("invalid:{}", column);
             return;
         }
-        const bool needs_output = r.scenario == Scenario::offline || r.scenario == Scenario::batch ||
-                                  r.scenario == Scenario::batch_total || r.scenario == Scenario::closed_loop ||
-                                  r.scenario == Scenario::open_loop;
+        const bool needs_output = r.scenario == InferenceScenario::offline || r.scenario == InferenceScenario::batch ||
+                                  r.scenario == InferenceScenario::batch_total ||
+                                  r.scenario == InferenceScenario::closed_loop ||
+                                  r.scenario == InferenceScenario::open_loop;
         if (decoder && needs_output && benchmark == nullptr && !row.given("output_len")) {
             refused = "missing:output_len";
             return;
         }
         const std::string batch(row.text("batch_or_concurrency"));
         const bool unlimited = batch.empty() || batch == "inf_rate";
-        const bool open = r.scenario == Scenario::open_loop;
+        const bool open = r.scenario == InferenceScenario::open_loop;
         if (open) {
             for (const char* key : {"request_rate", "request rate", "requests_per_s", "requests/s", "rps", "qps"})
                 if (const auto stated = number_behind(notes, key); stated && r.rate <= 0) r.rate = *stated;
@@ -271,8 +329,8 @@ private:
             }
         }
         r.batch = unlimited || open ? 1 : row.whole("batch_or_concurrency").value_or(1);
-        const bool batched = r.scenario == Scenario::batch || r.scenario == Scenario::batch_total ||
-                             r.scenario == Scenario::closed_loop || r.scenario == Scenario::examples;
+        const bool batched = r.scenario == InferenceScenario::batch || r.scenario == InferenceScenario::batch_total ||
+                             r.scenario == InferenceScenario::closed_loop || r.scenario == InferenceScenario::examples;
         if (batched && unlimited) {
             refused = "missing:batch_or_concurrency";
             return;
@@ -290,18 +348,38 @@ private:
             return;
         }
         double tensor = row.whole("tp").value_or(0), pipeline = row.whole("pp").value_or(1);
-        if (const auto ranks = number_behind(notes, "attn_dp"); ranks && *ranks > 1 && tensor > 0)
-            assumed.push_back("attention data parallelism: taken for tensor parallelism");
-        if (r.scenario == Scenario::sequence && engine == "llama.cpp") {
+        // Experts are divided over all devices of a replica, so their degrees say how many it has, whatever attention
+        // does; some sources multiply the others with each other.
+        double data = std::max(1.0, number_behind(notes, "attn_dp").value_or(1));
+        if (const double world =
+                number_behind(notes, "moe_tp").value_or(0) * number_behind(notes, "moe_ep").value_or(0);
+            world >= 1 && model.moe() && tensor > 0 && world < gpus && std::fmod(gpus, world) == 0) {
+            assumed.push_back(fmt::format("gpus: {:g}, of the experts", world));
+            gpus = world;
+            data = data > 1 ? std::max(1.0, std::floor(world / std::min(tensor, world))) : 1;
+            tensor = std::max(1.0, std::floor(world / data));
+        }
+        // No engine divides the heads of a latent cache by a degree that does not divide them: such a degree counts all
+        // devices of a deployment whose attention is data parallel.
+        if (tensor > 1 && model.attention == AttentionKind::mla && std::fmod(model.heads, tensor) != 0) {
+            assumed.push_back(fmt::format("attn_dp: {:g}", tensor));
+            data = tensor;
+            tensor = 1;
+        }
+        data = std::min(data, std::max(1.0, gpus));
+        if (r.scenario == InferenceScenario::sequence && engine == "llama.cpp") {
             tensor = pipeline = 1;
+            r.split = gpus;
             r.chunk = number_behind(notes, "llama-bench -b").value_or(0);
         } else if (tensor > 0) {
             if (tensor * pipeline > gpus) {
                 refused = "contradiction:tp*pp>gpus";
                 return;
             }
-            if (r.scenario == Scenario::closed_loop) tensor = std::max(tensor, std::floor(gpus / pipeline));
-            r.replicas = std::max(1.0, std::floor(gpus / (tensor * pipeline)));
+            if (r.scenario == InferenceScenario::closed_loop && data <= 1)
+                tensor = std::max(tensor, std::floor(gpus / (pipeline * data)));
+            data = std::max(1.0, std::min(data, std::floor(gpus / (tensor * pipeline))));
+            r.replicas = std::max(1.0, std::floor(gpus / (tensor * pipeline * data)));
         }
         const bool chosen = tensor <= 0;
         if (chosen) tensor = 1;
@@ -309,41 +387,51 @@ private:
             return hardware_->cluster(
                 {.gpu_model = row.text("gpu_model"), .intra_link = {}, .inter_link = {}, .gpus = devices});
         };
-        Cluster cluster = cluster_of(tensor * pipeline);
+        Cluster cluster = cluster_of(tensor * pipeline * data);
         if (!cluster.refused.empty()) {
             refused = cluster.refused;
             return;
         }
         assumed.insert(assumed.end(), cluster.assumed.begin(), cluster.assumed.end());
 
-        Workload w;
+        Workload& w = r.workload;
         w.kind = decoder ? WorkloadKind::inference : WorkloadKind::embedding;
         w.model = model;
         w.model_known = true;
         w.framework = engine == "tensorrt-llm" && !decoder ? "tensorrt" : engine;
         w.traffic.prompt_tokens = std::max(1.0, r.prompt);
-        w.traffic.output_tokens = std::max(1.0, r.output);
+        // Every beam is a sequence that decodes: so many times the tokens of a request, of which one beam is the
+        // answer.
+        w.traffic.output_tokens = std::max(1.0, r.output * r.beams);
         w.precision = precision_for(row, *cluster.device, decoder, mlperf, assumed);
         const auto kv = precision_of(row.text("precision_kv"));
         w.kv_precision = kv.value_or(w.precision == Precision::fp32 ? Precision::fp32 : Precision::fp16);
+        // TensorRT-LLM takes the format of the cache from the checkpoint, and its FP8 and FP4 checkpoints have FP8.
+        const bool narrow = w.precision == Precision::fp8 || w.precision == Precision::fp4;
+        if (!kv && engine == "tensorrt-llm" && narrow && decoder && model.attention != AttentionKind::mla) {
+            w.kv_precision = Precision::fp8;
+            assumed.push_back("precision_kv: fp8");
+        }
+        r.era = era_of(engine, row.text("engine"), notes,
+                       r.scenario == InferenceScenario::batch_total || r.scenario == InferenceScenario::batch_ttft);
+        r.most_sequences = number_behind(notes, "max runtime batch").value_or(0);
 
         // Where the source leaves the division to the engine: the fewest devices that hold the model.
         for (;;) {
-            r.setup = setup_of(row, w, cluster, tensor, r.batch);
-            if (!r.setup) {
+            r.device = cluster.device;
+            r.shape = {static_cast<int>(tensor), static_cast<int>(pipeline), static_cast<int>(data)};
+            r.make_room = !(chosen && decoder && tensor * 2 <= gpus);
+            if (!take_setup(r, hardware_->catalog())) {
                 refused = "unsupported:no shape to predict inference from";
                 return;
             }
-            r.shape = {static_cast<int>(tensor), static_cast<int>(pipeline)};
             const ServingMemory memory = serving_memory(*r.setup, r.shape);
-            if (memory.refused == Reason::memory && chosen && decoder && tensor * 2 <= gpus) {
+            if (memory.refused == Reason::memory && !r.make_room) {
                 tensor *= 2;
                 cluster = cluster_of(tensor * pipeline);
                 continue;
             }
-            if (memory.refused == Reason::memory) {
-                make_room(r);
-            } else if (memory.refused != Reason::none) {
+            if (memory.refused != Reason::none && memory.refused != Reason::memory) {
                 refused = fmt::format("unsupported:{} (has {:g}, wants {:g})", code(memory.refused), memory.have,
                                       memory.need);
                 return;
@@ -354,8 +442,8 @@ private:
             r.replicas = std::max(1.0, std::floor(gpus / tensor));
             if (decoder) assumed.push_back(fmt::format("tp: {:g}", tensor));
         }
-        if (!decoder && r.scenario == Scenario::offline) r.scenario = Scenario::offline_examples;
-        if (decoder && r.scenario == Scenario::offline && !row.given("measured_out_tokens_per_s"))
+        if (!decoder && r.scenario == InferenceScenario::offline) r.scenario = InferenceScenario::offline_examples;
+        if (decoder && r.scenario == InferenceScenario::offline && !row.given("measured_out_tokens_per_s"))
             r.replicas /= std::max(1.0, r.output);  // requests, not tokens
         if (benchmark != nullptr) {
             const auto seconds = [](const std::optional<double>& s) {
@@ -365,17 +453,6 @@ private:
             r.limits.tpot_p99 = seconds(benchmark->limit_tpot_s);
             r.limits.p95 = seconds(benchmark->limit_latency_s);
         }
-    }
-
-    // Every row ran: what is said not to fit still gets a figure, as if the device were just large enough.
-    static void make_room(Request& r) {
-        r.unfit = true;
-        auto larger = std::make_shared<ServingSetup>(*r.setup);
-        for (int i = 0; i < 40; ++i) {
-            larger->device.memory_bytes *= 1.25;
-            if (serving_memory(*larger, r.shape).refused != Reason::memory) break;
-        }
-        r.setup = larger;
     }
 
     static Precision precision_for(const Row& row, const Device& device, bool decoder, bool mlperf,
@@ -404,19 +481,6 @@ private:
         return *wanted;
     }
 
-    // `batch`: sequences that the row has at once.
-    std::shared_ptr<const ServingSetup> setup_of(const Row& row, const Workload& w, const Cluster& cluster,
-                                                 double tensor, double batch) {
-        auto made = make_serving_setup(w, hardware_->catalog(), *cluster.device);
-        if (!made) return nullptr;
-        auto setup = std::make_shared<ServingSetup>(std::move(made).value());
-        if (const auto most = number_behind(row.text("notes"), "max runtime batch")) setup->max_sequences = *most;
-        if (setup->decoder) setup->max_sequences = std::max(setup->max_sequences, batch);
-        // Engines pad the heads where the tensor degree does not divide them.
-        if (std::fmod(setup->heads, tensor) != 0) setup->heads = std::ceil(setup->heads / tensor) * tensor;
-        return setup;
-    }
-
     Hardware* hardware_;
     Shapes* shapes_;
     const Benchmarks* benchmarks_;
@@ -424,15 +488,20 @@ private:
 
 }  // namespace
 
-std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& shapes, const Intervals& intervals) {
+std::vector<InferenceRequest> inference_requests(const Csv& csv, Hardware& hardware, Shapes& shapes) {
     const auto benchmarks = Benchmarks::embedded();
     CHECK(benchmarks.ok());
     Preparer preparer(hardware, shapes, *benchmarks);
-    std::vector<Request> requests;
+    std::vector<InferenceRequest> requests;
     requests.reserve(csv.rows());
     for (std::size_t i = 0; i < csv.rows(); ++i) requests.push_back(preparer.prepare(Row(csv, i)));
+    return requests;
+}
+
+std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& shapes, const Intervals& intervals) {
+    std::vector<InferenceRequest> requests = inference_requests(csv, hardware, shapes);
     for_each_index(requests.size(), 0, [&](std::size_t i) {
-        Request& r = requests[i];
+        InferenceRequest& r = requests[i];
         if (!r.setup || !r.lines.front().refused.empty()) return;
         const std::vector<double> figures = figures_of(r);
         for (std::size_t k = 0; k < r.lines.size() && k < figures.size(); ++k) {
@@ -445,7 +514,7 @@ std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& 
         }
     });
     std::vector<Line> lines;
-    for (Request& r : requests)
+    for (InferenceRequest& r : requests)
         for (Line& line : r.lines) lines.push_back(std::move(line));
     return lines;
 }

@@ -76,6 +76,19 @@ TEST_F(InferenceRowsTest, WhatDoesNotFitStillGetsAFigure) {
     EXPECT_TRUE(lines.front().predicted);
 }
 
+// The same engine by its releases: what is older is slower, and a release is no decimal number.
+TEST_F(InferenceRowsTest, TheReleaseOfAnEngineCounts) {
+    const Cells batch = {{"scenario", "static_batch"}, {"batch_or_concurrency", "64"}};
+    const auto rate = [&](const char* engine, const char* notes) {
+        return predict(with(batch, {{"engine", engine}, {"notes", notes}})).front().value;
+    };
+    EXPECT_LT(rate("vllm 0.4.2", ""), rate("vllm 0.10.1", ""));
+    EXPECT_EQ(rate("vllm 0.8.5", ""), rate("vllm 0.4.2", ""));
+    EXPECT_EQ(rate("vLLM", ""), rate("vllm 0.4.2", "")) << "a batch without a server is how engines were measured then";
+    EXPECT_EQ(rate("vLLM", "measured 2026-03-27"), rate("vllm 0.10.1", ""));
+    EXPECT_NE(rate("TensorRT-LLM v0.8.0", ""), rate("TensorRT-LLM 1.1.0rc2", ""));
+}
+
 TEST_F(InferenceRowsTest, RefusalsNameWhatStandsInTheWay) {
     EXPECT_EQ(predict({{"input_len", ""}}).front().refused, "missing:input_len");
     EXPECT_EQ(predict({{"batch_or_concurrency", ""}}).front().refused, "missing:batch_or_concurrency");

@@ -210,6 +210,8 @@ std::string short_size(std::string_view name);  // a size without Standard_
 class Catalog {
 public:
     static Result<Catalog> embedded();
+    // Without the fitted constants of data/calibration/NAME.tsv: what they are fitted from.
+    static Result<Catalog> embedded_unfitted(std::string_view name);
     static Result<Catalog> from_files(std::span<const CatalogFile> files);
 
     std::string version;  // 2026-11

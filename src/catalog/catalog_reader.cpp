@@ -119,6 +119,36 @@ void CatalogReader::read_constants() {
     }
     std::sort(catalog_.constants_.begin(), catalog_.constants_.end(),
               [](const Constant& a, const Constant& b) { return a.name < b.name; });
+    for (const std::string_view fitted : {"training", "memory", "serving"})
+        read_fitted(fmt::format("calibration/{}.tsv", fitted));
+}
+
+// Constants that were fitted on published runs take the place of the start values (./dev fit writes the files).
+void CatalogReader::read_fitted(std::string_view path) {
+    const auto bytes = file(path, false);
+    if (!bytes) return;
+    TsvRows rows(path, *bytes, problems_);
+    const int name = rows.required_column("name"), value = rows.required_column("value"),
+              spread = rows.column("spread"), groups = rows.column("groups"), count = rows.column("rows"),
+              note = rows.column("note");
+    while (rows.next()) {
+        rows.check_unique(name);
+        const auto at = std::find_if(catalog_.constants_.begin(), catalog_.constants_.end(),
+                                     [&](const Constant& c) { return c.name == rows.cell(name); });
+        if (at == catalog_.constants_.end()) {
+            rows.problem(name, "is no constant of catalog/defaults.tsv");
+            continue;
+        }
+        if (rows.empty(value)) rows.problem(value, "a constant needs a value");
+        at->value = rows.number(value);
+        // The start value's range was a guess beforehand; a fit may know better.
+        at->low = std::min(at->low, at->value);
+        at->high = std::max(at->high, at->value);
+        if (rows.number(count) <= 0) continue;  // its prior, as it stands in defaults.tsv
+        at->note = fmt::format("{}{}fitted, spread {} over the folds{}{}", at->note, at->note.empty() ? "" : "; ",
+                               rows.cell(spread), rows.empty(note) ? "" : "; ", rows.cell(note));
+        at->provenance.source = fmt::format("fitted on {} rows of {}", rows.cell(count), rows.cell(groups));
+    }
 }
 
 void CatalogReader::read_spot_ratios() {
@@ -293,6 +323,15 @@ Result<Catalog> Catalog::from_files(std::span<const CatalogFile> files) {
 Result<Catalog> Catalog::embedded() {
     std::vector<CatalogFile> files;
     for (const EmbeddedFile& file : embedded_files()) files.push_back({std::string(file.path), file.bytes});
+    TRY(Catalog catalog, from_files(files));
+    catalog.origin = "embedded";
+    return catalog;
+}
+
+Result<Catalog> Catalog::embedded_unfitted(std::string_view name) {
+    std::vector<CatalogFile> files;
+    for (const EmbeddedFile& file : embedded_files())
+        if (file.path != fmt::format("calibration/{}.tsv", name)) files.push_back({std::string(file.path), file.bytes});
     TRY(Catalog catalog, from_files(files));
     catalog.origin = "embedded";
     return catalog;

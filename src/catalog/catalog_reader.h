@@ -24,6 +24,7 @@ private:
 
     void read_version();
     void read_constants();
+    void read_fitted(std::string_view path);
     void read_links();
     void read_cpus();
     void read_accelerators();

@@ -213,6 +213,13 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         m.vocabulary = encoder ? 30522 : m.gated ? 32000 : 51200;
         out.assumed.push_back(fmt::format("vocab: {}", m.vocabulary));
     }
+    if (!same && m.gated && !flag_value(settings, "untie-embeddings-and-output-weights")) {
+        // Small models with large vocabularies tie their tables (Llama 3.2, Qwen 2.5, Gemma), others do not.
+        const double h = m.hidden, kv = static_cast<double>(m.kv_heads) / std::max(1, m.heads);
+        const double stack = m.layers * (2 * h * h * (1 + kv) + 3 * h * m.ffn), table = h * m.vocabulary;
+        constexpr double kLargeShare = 0.08;
+        m.tied_embeddings = !m.moe() && table > kLargeShare * (stack + 2 * table);
+    }
     if (m.kv_heads > m.heads || m.heads > m.hidden || m.active_experts > std::max(1, m.experts)) {
         out.refused = "contradiction:kv_heads, heads, hidden or experts_per_token";
         return out;

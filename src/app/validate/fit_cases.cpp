@@ -1,0 +1,16 @@
+// The constants that are fitted, and on which rows. One line for each file of data/calibration that ./dev fit writes.
+#include <array>
+
+#include "app/validate/fit.h"
+#include "app/validate/fit_memory.h"
+#include "app/validate/fit_training.h"
+
+namespace stoker::validate {
+
+std::span<const FitCase> fit_cases() {
+    static constexpr std::array<FitCase, 2> kCases{
+        {{"training", "training.csv", training_fit}, {"memory", "memory.csv", memory_fit}}};
+    return kCases;
+}
+
+}  // namespace stoker::validate

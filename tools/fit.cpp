@@ -1,0 +1,84 @@
+// ./dev fit: the constants of the cost model from the published rows of data/validation, written to data/calibration.
+// usage: fit [NAME...] [--rows FOLDER] [--out FOLDER] [--no-folds] [--dry-run]
+#include <fmt/core.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "app/validate/fit.h"
+#include "io/files.h"
+
+namespace {
+
+using namespace stoker;
+
+constexpr std::size_t kMostRowBytes = 256u << 20;
+
+int fail(const Error& error) {
+    fmt::print(stderr, "error: {}\n", error.message());
+    return exit_code(error.kind());
+}
+
+int usage(const std::string& why) {
+    fmt::print(stderr, "error: {}\n  usage: fit [NAME...] [--rows FOLDER] [--out FOLDER] [--no-folds] [--dry-run]\n",
+               why);
+    return 2;
+}
+
+Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, const std::string& out,
+                     const validate::FitOptions& options, bool dry) {
+    // The constants as they stand before any fit: what was fitted last time must not decide what is fitted now.
+    TRY(const Catalog catalog, Catalog::embedded_unfitted(one.name));
+    const std::string path = rows + "/" + std::string(one.rows);
+    TRY(const std::string text, read_file(path, kMostRowBytes));
+    TRY(const validate::FitProblem problem, one.problem(catalog, text, path));
+    const auto begin = std::chrono::steady_clock::now();
+    const validate::Fit fitted = validate::fit(problem, options);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    fmt::print("{}: {} rows in {} groups, {} constants, {} iterations, {:.0f} s\n{}\n", one.name,
+               problem.group_of.size(), problem.groups.size(), problem.knobs.size(), fitted.iterations, seconds,
+               validate::fit_text(problem, fitted));
+    if (!dry) {
+        const std::string file = fmt::format("{}/{}.tsv", out, one.name);
+        TRY_VOID(write_file_atomic(file, validate::calibration_tsv(one.name, problem, fitted)));
+        fmt::print("written: {}; it is in effect after the next build\n", file);
+    }
+    return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string rows = "data/validation", out = "data/calibration";
+    std::vector<std::string> names;
+    validate::FitOptions options;
+    options.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    bool dry = false;
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        if ((word == "--rows" || word == "--out") && i + 1 < argc) {
+            (word == "--rows" ? rows : out) = argv[++i];
+        } else if (word == "--no-folds") {
+            options.folds = false;
+        } else if (word == "--dry-run") {
+            dry = true;
+        } else if (word.starts_with("-")) {
+            return usage("unknown or incomplete option " + word);
+        } else {
+            names.push_back(word);
+        }
+    }
+    for (const std::string& name : names) {
+        bool known = false;
+        for (const validate::FitCase& one : validate::fit_cases()) known = known || one.name == name;
+        if (!known) return usage("nothing called " + name + " is fitted");
+    }
+    for (const validate::FitCase& one : validate::fit_cases()) {
+        bool wanted = names.empty();
+        for (const std::string& name : names) wanted = wanted || one.name == name;
+        if (!wanted) continue;
+        if (auto done = fit_one(one, rows, out, options, dry); !done) return fail(done.error());
+    }
+    return 0;
+}

@@ -6,6 +6,7 @@
 
 #include "sizing/device.h"
 #include "sizing/layout.h"
+#include "sizing/memory_habits.h"
 #include "sizing/terms.h"
 #include "sizing/workload.h"
 
@@ -58,13 +59,17 @@ struct TrainingSetup {
     double reduce_bytes = 2;            // of a gradient on the wire
     double optimizer_traffic = 30;      // read and written per trained parameter and update
     bool stores_each_operator = false;  // no operator is fused with the next: each output that backward needs is kept
+    MemoryHabits habits;
     // Framework terms
     double kernels_per_layer = 75, overlap = 0.8, overlap_gather = 0.8, host_step_s = 3e-3, pipeline_host_s = 0.1e-3,
            pipeline_host_nodes = 32;
     double overlap_tensor = 0;  // share of the tensor-parallel communication that runs beside matrix products
     double overlap_expert = 0;  // the same of the exchange of tokens between experts
     double moe_kernels = 1;     // launches of a layer with experts over one without
-    double framework_bytes = 0, communicator_bytes = 0, reserve_factor = 1.1, workspace_bytes = 32 * kMiB;
+    double framework_bytes = 0, communicator_bytes = 0, workspace_bytes = 32 * kMiB;
+    // Of what comes and goes: what the allocator holds beyond it while there is room, of logits more, and what it
+    // cannot give back when there is none.
+    double reserve_factor = 1.1, reserve_logits = 1.5, reserve_least = 1.02;
     double overlap_slowdown = 0.126;      // of what is hidden, added again: both sides slow while both run
     double overlap_pipeline = 0.5;        // share of the sends that the interleaved schedule hides
     double bucket_bytes = 100e6;          // gradients reduced in one call
@@ -87,6 +92,7 @@ struct TrainingSetup {
     double vision_efficiency = 0.6, vision_passes = 6, vision_kernels = 1000, vision_layers = 50;
     double sigma_framework = 0.10, sigma_launch = 0.15, sigma_scale = 0.03, sigma_memory = 0.08,
            sigma_memory_bytes = 0.5e9;
+    double fit_verdict_probability = 0.5;  // less likely to fit than this is called out of memory
     double sigma_scale_from = 64, skew_low = 0.8, skew_high = 1.3;
     GemmTable gemm;
 };
@@ -104,8 +110,9 @@ struct TrainingEstimate {
     std::array<double, kTimeTerms> seconds{};  // exposed time per step by term
     std::array<double, kMemoryTerms> bytes{};  // on the fullest device
     double step_s = 0;
-    double memory_bytes = 0;     // reserved + context: what must be below the capacity
+    double memory_bytes = 0;     // what must be below the capacity: with the least that the allocator can reserve
     double allocated_bytes = 0;  // without fragmentation, framework and communicators
+    double reserved_bytes = 0;   // what the allocator holds where there is room, without framework and communicators
     double host_bytes = 0;       // per node, for offload
     double model_flops = 0;      // of one step, all devices, forward + backward, causal attention counted once
     double mfu = 0, hfu = 0;     // against the dense peak of the precision used

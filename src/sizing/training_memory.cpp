@@ -24,22 +24,25 @@ double trained(const TrainingSetup& setup) noexcept {
 double dense_layer_bytes(const TrainingSetup& setup, double ffn, double tensor, bool sequence_parallel) noexcept {
     const double kv = setup.kv_heads / setup.heads;
     const double width = setup.heads * setup.head_dim / setup.hidden;
+    const bool gated = setup.gate_matrices > 2;
     // Operator by operator each norm keeps its input, what it has scaled and its output, and the gate its SiLU too
-    // (PyTorch's derivatives.yaml: mul keeps both factors, silu its input, matmul both sides).
-    const double norms = setup.stores_each_operator ? 4 : 0, silu = setup.stores_each_operator ? 2 : 0;
+    // (PyTorch's derivatives.yaml: mul keeps both factors, silu its input, matmul both sides). LayerNorm and GELU are
+    // one operator each.
+    const bool parts = setup.stores_each_operator || (setup.habits.norms_in_parts && gated);
+    const double norms = parts ? 4 : 0, silu = parts ? 2 : 0;
     const double outside = (setup.dropout ? 10 : 8) + norms;
-    const double feed_forward = (setup.gate_matrices > 2 ? 6 + silu : 4) * ffn / setup.hidden;
+    const double feed_forward = (gated ? 6 + silu : 4) * ffn / setup.hidden;
     const double inside = (4 + 4 * kv) * width + feed_forward;
     return sequence_parallel ? (outside + inside) / tensor : outside + inside / tensor;
 }
 
-// Microbatches x layers in flight, over the layers of the stage: 1F1B keeps min(p - i, m); interleaving adds (p-1)/(p
-// v) of a full set.
+// Micro-batches in flight on a stage, in sets of its layers: 1F1B keeps min(p - i, m). Interleaved, a stage warms up
+// with 2 (p - i - 1) + (v - 1) p chunks and has one more in work (arXiv 2104.04473): (p v + p - 1 - 2 i)/v sets.
 double in_flight(const ParallelLayout& layout, int stage) noexcept {
     const double p = layout.pipeline, v = layout.virtual_stages, m = layout.micro_batches;
     if (v > 1) {
         const double first = p * (1 + (p - 1) / (p * v));
-        return std::min(first - stage, m);
+        return std::min(first - 2 * stage / v, m);
     }
     return std::min(p - stage, m);
 }
@@ -47,10 +50,14 @@ double in_flight(const ParallelLayout& layout, int stage) noexcept {
 struct StageBytes {
     std::array<double, kMemoryTerms> bytes{};
     double allocated = 0;
+    double logits = 0;  // also where the peak is at another moment
 };
 
+// The allocator is full at one of three moments: when the loss is computed or the first layer runs backward, when the
+// last gradient is done, or while the optimizer updates. Each term is what it holds at the fullest of them.
 StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept {
     StageBytes out;
+    const MemoryHabits& habits = setup.habits;
     const StageParams params = stage_params(setup, layout, stage);
     const double shards = layout.shard_ranks();
     const double expert_shards = std::max(1.0, shards / layout.expert);
@@ -60,43 +67,104 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
     const double share = trained(setup);
     const double embedding_extra =
         (setup.embedding_weight_bytes - setup.weight_bytes) * params.embedding / (layout.zero >= 3 ? shards : 1);
+    const double gradients = setup.gradient_bytes * share * sharded(2);
     out.bytes[at(MemoryTerm::weights)] = setup.weight_bytes * sharded(3) + embedding_extra;
-    out.bytes[at(MemoryTerm::gradients)] = setup.gradient_bytes * share * sharded(2);
     out.bytes[at(MemoryTerm::optimizer)] = layout.offload ? 0 : setup.optimizer_bytes * share * sharded(1);
-
-    const double tokens = tokens_per_rank(setup, layout);
-    if (setup.transformer) {
-        const double layer = layer_activation_bytes(setup, layout);
-        const double live = in_flight(layout, stage) * params.layers;
-        if (layout.recompute == Recompute::full) {
-            const double kept =
-                setup.compute_bytes * tokens * setup.hidden / (layout.sequence_parallel ? layout.tensor : 1);
-            out.bytes[at(MemoryTerm::activations)] = kept * live + layer;
-        } else {
-            out.bytes[at(MemoryTerm::activations)] = layer * live;
-        }
-        if (stage == layout.pipeline - 1) {
-            out.bytes[at(MemoryTerm::logits)] =
-                setup.logit_bytes * tokens * setup.predicted_share * setup.vocabulary / layout.tensor;
-        }
-    } else {
-        out.bytes[at(MemoryTerm::activations)] = setup.sample_activation_bytes * layout.micro_batch;
-    }
+    out.bytes[at(MemoryTerm::workspace)] = setup.workspace_bytes + habits.held_bytes * share * sharded(2);
 
     const double one_layer = setup.transformer && params.layers > 0 ? (params.all() - params.embedding) / params.layers
                                                                     : params.all() / std::max(1.0, setup.vision_layers);
     double gathered = 0;
     if (layout.zero >= 3 && shards > 1) {
         // The root (embedding and head) stays gathered, since it is used at both ends of a pass.
-        gathered = setup.compute_bytes * (setup.live_layers * one_layer + params.embedding) +
+        const double element = setup.method == Method::qlora ? setup.weight_bytes : setup.compute_bytes;
+        gathered = element * setup.live_layers * one_layer + setup.compute_bytes * params.embedding +
                    setup.compute_bytes * one_layer * share;
     }
-    if (setup.method == Method::qlora) gathered += setup.compute_bytes * one_layer;
-    out.bytes[at(MemoryTerm::gathered)] = gathered;
-    out.bytes[at(MemoryTerm::workspace)] = setup.workspace_bytes;
+    // 4-bit weights are expanded one matrix at a time.
+    if (setup.method == Method::qlora)
+        gathered += setup.compute_bytes * setup.hidden * std::max({setup.hidden, setup.ffn, setup.expert_ffn});
 
+    const double tokens = tokens_per_rank(setup, layout);
+    double activations = setup.sample_activation_bytes * layout.micro_batch;
+    if (setup.transformer) {
+        const double layer = layer_activation_bytes(setup, layout);
+        const double flying = in_flight(layout, stage);
+        const double area = tokens * setup.hidden * setup.compute_bytes / 2;
+        if (params.head) {
+            const bool again = layout.micro_batches > 1;
+            out.logits = (setup.logit_bytes + (again ? habits.logit_bytes_again : 0)) * tokens * setup.predicted_share *
+                         setup.vocabulary / layout.tensor;
+        }
+        if (layout.recompute == Recompute::full) {
+            const bool gathers = layout.zero >= 3 && shards > 1;
+            const double elements = gathers ? habits.checkpoint_elements_sharded : habits.checkpoint_elements;
+            const double kept =
+                setup.compute_bytes * elements * tokens * setup.hidden / (layout.sequence_parallel ? layout.tensor : 1);
+            // One layer is computed again while its gradients are made; the logits are gone by then.
+            const double inside = setup.compute_bytes / 2 * habits.live_gradient_bytes * setup.gate_matrices * tokens *
+                                  setup.ffn / layout.tensor;
+            activations = kept * flying * params.layers;
+            const double live = layer + inside;
+            if (live > out.logits) {
+                activations += live;
+            } else {
+                out.bytes[at(MemoryTerm::logits)] = out.logits;
+            }
+        } else {
+            const bool whole = layout.tensor > 1 && layout.pipeline == 1;
+            activations = (layer + (whole ? habits.undivided * area : 0)) * flying * params.layers;
+            out.bytes[at(MemoryTerm::logits)] = out.logits;
+        }
+        if (layout.pipeline > 1) activations += habits.stage_bytes * area * flying;
+    }
+
+    const bool absent = habits.gradients_released && layout.micro_batches <= 1;
+    const double moving = activations + out.bytes[at(MemoryTerm::logits)] + gathered;
+    const double forward = (absent ? 0 : gradients) + moving;
+    const double update = gradients + habits.update_bytes * share * sharded(1);
+    if (forward >= std::max(update, gradients + gathered)) {
+        out.bytes[at(MemoryTerm::gradients)] = absent ? 0 : gradients;
+        out.bytes[at(MemoryTerm::activations)] = activations;
+        out.bytes[at(MemoryTerm::gathered)] = gathered;
+    } else {
+        out.bytes[at(MemoryTerm::logits)] = 0;
+        out.bytes[at(MemoryTerm::gradients)] = gradients;
+        if (update >= gradients + gathered) {
+            out.bytes[at(MemoryTerm::workspace)] += update - gradients;
+        } else {
+            out.bytes[at(MemoryTerm::gathered)] = gathered;
+        }
+    }
     for (const double bytes : out.bytes) out.allocated += bytes;
     return out;
+}
+
+// A pipeline that is cut by cost: every block goes to the stage at hand, which ends once the cost so far is above its
+// share. The head costs what its matrix has, and what follows it (two blocks) nothing; so the last stages get less, or
+// nothing.
+struct Cut {
+    double layers = 0;
+    bool head = false, any = false;
+};
+Cut cut_by_cost(const TrainingSetup& setup, int stages, int stage) noexcept {
+    const double layer = setup.attention_params + setup.mlp_params;
+    const double head = setup.vocabulary * setup.hidden;
+    const auto layers = static_cast<int>(setup.layers);
+    const double total = layer * layers + head;
+    Cut cut;
+    int at = 0;
+    double cost = 0;
+    for (int block = 0; block < layers + 3; ++block) {
+        if (at == stage) {
+            cut.any = true;
+            if (block < layers) ++cut.layers;
+            if (block == layers) cut.head = true;
+        }
+        cost += block < layers ? layer : block == layers ? head : 0;
+        if (cost > total * (at + 1) / stages * (1 + 1e-9) && at + 1 < stages) ++at;
+    }
+    return cut;
 }
 
 }  // namespace
@@ -112,6 +180,12 @@ double layers_of_stage(double layers, int stages, int stage) noexcept {
     return stage == 0 && rest > middle ? even + 1 : even;
 }
 
+bool leaves_stage_empty(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    if (!setup.transformer || layout.pipeline <= 1) return false;
+    if (setup.layers < layout.pipeline) return true;
+    return setup.habits.stages_by_cost && !cut_by_cost(setup, layout.pipeline, layout.pipeline - 1).any;
+}
+
 StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept {
     StageParams params;
     if (!setup.transformer) {
@@ -119,7 +193,14 @@ StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layou
         return params;
     }
     const double t = layout.tensor;
+    const bool first = stage == 0;
     params.layers = layers_of_stage(setup.layers, layout.pipeline, stage);
+    params.head = stage == layout.pipeline - 1;
+    if (setup.habits.stages_by_cost && layout.pipeline > 1) {
+        const Cut cut = cut_by_cost(setup, layout.pipeline, stage);
+        params.layers = cut.layers;
+        params.head = cut.head;
+    }
     const double moe_layers = setup.experts > 1 ? setup.layers - setup.dense_layers : 0;
     // With a pipeline, the dense layers are on the first stages, and the fullest stage has none of them.
     const double moe = layout.pipeline > 1 ? std::min(params.layers, moe_layers) : moe_layers;
@@ -127,15 +208,18 @@ StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layou
     params.dense = params.layers * (setup.attention_params / t + setup.norm_params) + dense * setup.mlp_params / t +
                    moe * setup.shared_params / t;
     params.expert = moe * setup.expert_params * setup.experts / layout.expert / t;
-    const bool first = stage == 0, last = stage == layout.pipeline - 1;
     const double table = setup.embedding_params / t;
     double tables = 0;
     if (first) tables += 1;
-    if (last && !(setup.tied && first)) tables += 1;
+    if (params.head && !(setup.tied && first)) tables += 1;
     // An encoder's head reuses the table of its only stage; tied weights of a pipeline live on both ends.
     params.embedding = table * tables;
     params.dense += params.embedding;
     return params;
+}
+
+double stage_allocated_bytes(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept {
+    return stage_bytes(setup, layout, stage).allocated;
 }
 
 double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
@@ -157,7 +241,7 @@ double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& 
     const bool scores = !setup.flash && layout.recompute == Recompute::none;
     // Unfused attention keeps the s x s scores of each head; a fused one the statistics of the softmax.
     // Of each score the softmax, what dropout leaves of it and its mask; without dropout the softmax alone.
-    const double kept = setup.stores_each_operator && !setup.dropout ? 2 : 5;
+    const double kept = setup.dropout ? 5 : setup.stores_each_operator ? 2 : setup.habits.score_bytes;
     if (scores) bytes += kept * setup.heads * setup.sequence * tokens / t;
     if (setup.flash) bytes += setup.softmax_statistics * tokens * setup.heads / t / std::max(elements, 1e-9);
     return bytes * elements;
@@ -224,25 +308,32 @@ void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, i
     if (out.refused != Reason::none) return;
 
     StageBytes fullest = stage_bytes(setup, layout, 0);
-    if (layout.pipeline > 1) {
-        const StageBytes last = stage_bytes(setup, layout, layout.pipeline - 1);
-        if (last.allocated > fullest.allocated) fullest = last;
-        if (layout.pipeline > 2) {
-            const StageBytes second = stage_bytes(setup, layout, 1);
-            if (second.allocated > fullest.allocated) fullest = second;
-        }
+    const auto compare = [&](int stage) {
+        const StageBytes other = stage_bytes(setup, layout, stage);
+        if (other.allocated > fullest.allocated) fullest = other;
+    };
+    if (setup.habits.stages_by_cost) {
+        for (int stage = 1; stage < layout.pipeline; ++stage) compare(stage);
+    } else if (layout.pipeline > 1) {
+        compare(layout.pipeline - 1);
+        if (layout.pipeline > 2) compare(1);
     }
     out.bytes = fullest.bytes;
     out.allocated_bytes = fullest.allocated;
-    // States are allocated once and stay; what comes and goes leaves holes.
+    // States are allocated once and stay; what comes and goes leaves holes. Where room is scarce the allocator gives
+    // back what it can, so the verdict rests on the least it keeps (PyTorch, CUDA semantics: memory management).
     const double dynamic = fullest.bytes[at(MemoryTerm::activations)] + fullest.bytes[at(MemoryTerm::logits)] +
                            fullest.bytes[at(MemoryTerm::gathered)] + fullest.bytes[at(MemoryTerm::gradients)];
-    out.bytes[at(MemoryTerm::fragmentation)] = setup.device.gpu ? (setup.reserve_factor - 1) * dynamic : 0;
+    out.bytes[at(MemoryTerm::fragmentation)] = setup.device.gpu ? (setup.reserve_least - 1) * dynamic : 0;
     out.bytes[at(MemoryTerm::framework)] = setup.framework_bytes;
     const bool talks = layout.gpus() > 1;
     out.bytes[at(MemoryTerm::communication)] = talks ? setup.communicator_bytes : 0;
-    out.memory_bytes = out.allocated_bytes + out.bytes[at(MemoryTerm::fragmentation)] +
-                       out.bytes[at(MemoryTerm::framework)] + out.bytes[at(MemoryTerm::communication)];
+    const double outside = setup.framework_bytes + out.bytes[at(MemoryTerm::communication)];
+    out.memory_bytes = out.allocated_bytes + out.bytes[at(MemoryTerm::fragmentation)] + outside;
+    const double holes =
+        setup.device.gpu ? (setup.reserve_factor - 1) * dynamic + (setup.reserve_logits - 1) * fullest.logits : 0;
+    const double least = out.allocated_bytes + out.bytes[at(MemoryTerm::fragmentation)];
+    out.reserved_bytes = std::max(least, std::min(out.allocated_bytes + holes, setup.device.memory_bytes - outside));
     if (layout.offload) {
         const double ranks = setup.device.ranks_per_node();
         const StageParams params = stage_params(setup, layout, 0);

@@ -16,11 +16,17 @@ struct StageParams {
     double layers = 0;             // how many
     double dense = 0, expert = 0;  // in the layers and the embeddings; expert: of the experts this rank keeps
     double embedding = 0;          // part of `dense`
+    bool head = false;             // computes the logits
     double all() const { return dense + expert; }
 };
 StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept;
 // Layers of the stages that have the most; a pipeline that does not divide the layers gives fewer to the two ends.
 double layers_of_stage(double layers, int stages, int stage) noexcept;
+
+// A pipeline with a stage that has nothing to compute: more stages than layers, or a cut by cost that ends early.
+bool leaves_stage_empty(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;
+// What the allocator hands out on one stage at most; evaluate_memory() has the fullest.
+double stage_allocated_bytes(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept;
 
 // What the shape forbids, whatever the memory; numbers in out.have and out.need.
 Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes,

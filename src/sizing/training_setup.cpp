@@ -225,6 +225,8 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.host_adam_params_per_s = constant("host_adam_params_per_s");
     setup.host_memory_share = constant("cpu_usable_memory_fraction");
     setup.reserve_factor = constant("allocator_reserve");
+    setup.reserve_logits = constant("allocator_reserve_logits");
+    setup.reserve_least = constant("allocator_reserve_least");
     if (setup.device.gpu) {
         setup.framework_bytes = constant("cuda_context_gib") * kGiB;
         setup.communicator_bytes = constant("nccl_gib") * kGiB;
@@ -239,6 +241,7 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.sigma_scale = constant("sigma_scale");
     setup.sigma_scale_from = constant("sigma_scale_from_gpus");
     setup.sigma_memory = constant("sigma_memory");
+    setup.fit_verdict_probability = constant("fit_verdict_probability");
     setup.sigma_memory_bytes = constant("sigma_memory_gib") * kGiB;
     setup.skew_low = constant("interval_skew_low");
     setup.skew_high = constant("interval_skew_high");
@@ -372,6 +375,7 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     for (std::size_t d = 1; d < setup.device.across_loss.size(); ++d)
         setup.device.across_loss[d] = setup.device.across_loss[d - 1] * loss;
     setup.device.inside.half_bytes *= catalog.constant_or_die("collective_start_share");
+    set_memory_habits(workload.framework, catalog, setup);
     if (workload.data.bytes_per_example) setup.bytes_per_example = workload.data.bytes_per_example->v;
     if (workload.data.storage_bandwidth_per_second)
         setup.storage_bytes_per_s = workload.data.storage_bandwidth_per_second->v;

@@ -2,14 +2,17 @@
 #include <array>
 
 #include "app/validate/fit.h"
+#include "app/validate/fit_memory.h"
 #include "app/validate/fit_serving.h"
 #include "app/validate/fit_training.h"
 
 namespace stoker::validate {
 
 std::span<const FitCase> fit_cases() {
-    static constexpr std::array<FitCase, 2> kCases{
-        {{"training", "training.csv", training_fit}, {"serving", "inference.csv", serving_fit}}};
+    static constexpr std::array<FitCase, 3> kCases{
+        {{"training", "training.csv", training_fit},
+         {"memory", "memory.csv", memory_fit},
+         {"serving", "inference.csv", serving_fit}}};
     return kCases;
 }
 

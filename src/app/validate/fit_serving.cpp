@@ -159,7 +159,7 @@ Result<FitProblem> serving_fit(const Catalog& catalog, const std::string& csv_te
     }
     const auto names = std::make_shared<std::vector<std::string>>();
     for (const Knob& knob : problem.knobs) names->push_back(knob.name);
-    problem.residuals = [=](std::span<const double> values, std::span<double> out) {
+    problem.residuals = [=](std::span<const double> values, std::span<const char> wanted, std::span<double> out) {
         Catalog changed = *base;
         for (std::size_t k = 0; k < values.size(); ++k) {
             Constant constant = *changed.constant((*names)[k]);
@@ -170,6 +170,7 @@ Result<FitProblem> serving_fit(const Catalog& catalog, const std::string& csv_te
         std::vector<double> figures;
         for (std::size_t i = 0; i < points->size(); ++i) {
             const Point& point = (*points)[i];
+            if (!wanted.empty() && wanted[i] == 0) continue;
             if (point.request != done) {
                 InferenceRequest request = (*requests)[point.request];
                 figures = take_setup(request, changed) ? figures_of(request) : std::vector<double>{};

@@ -40,8 +40,9 @@ TEST_F(MemoryRowsTest, KindsSeeDifferentPartsInTheirOwnUnits) {
 TEST_F(MemoryRowsTest, TheVerdictFollowsFromThePeak) {
     EXPECT_EQ(predict({}).outcome, "fit");
     EXPECT_EQ(predict({{"zero_stage", "0"}}).outcome, "oom");
-    EXPECT_EQ(predict({{"gpu_model", ""}, {"gpu_mem_gb", ""}}).outcome, "") << "no device, no verdict";
-    EXPECT_TRUE(predict({{"gpu_model", ""}, {"gpu_mem_gb", ""}}).predicted);
+    const Line nameless = predict({{"gpu_model", ""}, {"gpu_mem_gb", ""}});
+    EXPECT_TRUE(nameless.predicted);
+    EXPECT_EQ(nameless.outcome, "fit") << "on the device that `assumed` names";
     EXPECT_EQ(predict({{"mem_kind", "activation memory as percent of TP baseline"}}).refused, "ratio row");
 }
 
@@ -50,6 +51,50 @@ TEST_F(MemoryRowsTest, OnlyPeaksThatWereReachedCount) {
     EXPECT_TRUE(predict({{"outcome", "would-OOM (exceeds 80 GB)"}}).counted);
     EXPECT_FALSE(predict({{"outcome", "no-result (possible OOM or failure)"}}).counted);
     EXPECT_FALSE(predict({{"outcome", "crashed-or-OOM"}, {"peak_mem_gb", ""}}).measured);
+}
+
+TEST_F(MemoryRowsTest, ALayoutThatLeavesStagesEmptyDoesNotRun) {
+    const Line line = predict({{"gpus", "64"}, {"pp", "64"}, {"dp", "1"}, {"zero_stage", "0"}});
+    EXPECT_EQ(line.outcome, "oom");
+    EXPECT_TRUE(line.predicted) << line.refused;
+}
+
+TEST_F(MemoryRowsTest, WhatIsMissingForAFigureMayDoForAVerdict) {
+    const Line line = predict({{"seq_len", ""}, {"zero_stage", "0"}, {"recompute", "none"}});
+    EXPECT_FALSE(line.predicted);
+    EXPECT_EQ(line.refused, "missing:seq_len");
+    EXPECT_EQ(line.outcome, "oom");
+    const Line unknown = predict({{"layers", ""}, {"hidden", ""}, {"model_name", "nobody-3B"}, {"recompute", "full"}});
+    EXPECT_TRUE(unknown.refused.starts_with("unknown_model")) << unknown.refused;
+    EXPECT_EQ(unknown.outcome, "fit");
+    EXPECT_EQ(predict({{"layers", ""}, {"hidden", ""}, {"model_name", "nobody"}}).outcome, "");
+}
+
+TEST_F(MemoryRowsTest, AnAdapterOfUnknownKindIsItsBaseAndWhatItTrains) {
+    const Cells cells = {{"gpus", "1"}, {"dp", "1"}, {"zero_stage", "0"}, {"micro_batch", "4"}, {"global_batch", "4"}};
+    Cells lora = with(cells, {{"framework", "peft LORA"}, {"notes", "trainable 9175040"}});
+    Cells other = with(cells, {{"framework", "peft VERA"}, {"notes", "trainable 9175040"}});
+    ASSERT_TRUE(predict(other).predicted) << predict(other).refused;
+    EXPECT_NEAR(predict(other).value, predict(lora).value, 1e-6);
+    EXPECT_EQ(predict(with(other, {{"notes", ""}})).refused, "method:VERA");
+}
+
+TEST_F(MemoryRowsTest, AModelLoadedIn16BitsIsTrainedInThem) {
+    const Cells cells = {{"gpus", "1"}, {"dp", "1"}, {"zero_stage", "0"}, {"micro_batch", "1"}, {"global_batch", "1"}};
+    const double pure = predict(with(cells, {{"framework", "HF Trainer; none / peft full"}})).value;
+    EXPECT_NEAR(pure, 10 * 6.74, 0.02 * 67.4) << "weights, gradients, moments and the update: 10 bytes";
+    EXPECT_GT(predict(with(cells, {{"framework", "HF Trainer"}, {"precision", "amp-bf16"}})).value, 1.5 * pure);
+}
+
+// The last rank writes Megatron's log: its stage has one micro-batch in flight, the first as many as there are stages.
+TEST_F(MemoryRowsTest, MegatronsLogSeesTheLastStage) {
+    const Cells cells = {
+        {"framework", "Megatron-LM"}, {"pp", "4"}, {"dp", "2"}, {"zero_stage", "1"}, {"recompute", "none"}};
+    const double fullest = predict(cells).value;
+    EXPECT_LT(
+        predict(with(cells, {{"mem_kind", "max torch mem-max-allocated-bytes over logged iterations (1e9 bytes)"}}))
+            .value,
+        fullest);
 }
 
 TEST_F(MemoryRowsTest, TheLongestExampleIsTheOneOfTheFamily) {

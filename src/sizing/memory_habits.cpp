@@ -1,0 +1,120 @@
+#include "sizing/memory_habits.h"
+
+#include <array>
+#include <utility>
+
+#include "catalog/catalog.h"
+#include "sizing/training.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, CodeBaseKind>, 21> kWords{{
+    {"nanotron", CodeBaseKind::nanotron},
+    {"megatron", CodeBaseKind::megatron},
+    {"nemo", CodeBaseKind::megatron},
+    {"litgpt", CodeBaseKind::litgpt},
+    {"lit-gpt", CodeBaseKind::litgpt},
+    {"torchtune", CodeBaseKind::torchtune},
+    {"hf trainer", CodeBaseKind::hugging_face},
+    {"transformers", CodeBaseKind::hugging_face},
+    {"hugging", CodeBaseKind::hugging_face},
+    {"peft", CodeBaseKind::hugging_face},
+    {"trl", CodeBaseKind::hugging_face},
+    {"accelerate", CodeBaseKind::hugging_face},
+    {"axolotl", CodeBaseKind::hugging_face},
+    {"llama-factory", CodeBaseKind::hugging_face},
+    {"llamafactory", CodeBaseKind::hugging_face},
+    {"unsloth", CodeBaseKind::hugging_face},
+    {"composer", CodeBaseKind::fsdp},
+    {"llm-foundry", CodeBaseKind::fsdp},
+    {"torchtitan", CodeBaseKind::fsdp},
+    {"fsdp", CodeBaseKind::fsdp},
+    {"deepspeed", CodeBaseKind::deepspeed},
+}};
+
+bool has_word(std::string_view text, std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+}
+
+}  // namespace
+
+CodeBaseKind code_base_kind(std::string_view framework) noexcept {
+    for (const auto& [word, kind] : kWords)
+        if (has_word(framework, word)) return kind;
+    return CodeBaseKind::other;
+}
+
+void set_memory_habits(std::string_view framework, const Catalog& catalog, TrainingSetup& setup) {
+    const auto constant = [&](std::string_view name) { return catalog.constant_or_die(name); };
+    MemoryHabits& habits = setup.habits;
+    habits = MemoryHabits{};
+    if (setup.device.gpu && setup.device.matmul(Precision::fp8) > 0)
+        setup.workspace_bytes = constant("cublas_workspace_hopper_mib") * kMiB;
+    switch (code_base_kind(framework)) {
+        case CodeBaseKind::megatron:
+            setup.logit_bytes = constant("logit_bytes_megatron");
+            habits.score_bytes = 2;  // mask, scale and softmax are one kernel
+            break;
+        case CodeBaseKind::nanotron:
+            setup.logit_bytes = constant("logit_bytes_nanotron");
+            habits.logit_bytes_again = constant("logit_bytes_again_nanotron");
+            habits.held_bytes = constant("held_bytes_nanotron");
+            habits.undivided = constant("activation_undivided_nanotron");
+            habits.stage_bytes = constant("activation_stage_nanotron");
+            habits.norms_in_parts = true;
+            habits.stages_by_cost = true;
+            break;
+        case CodeBaseKind::hugging_face: {
+            // Kernels that fuse the loss keep fewer copies of the logits; those that fuse it with the head, none.
+            const bool fused_head = has_word(framework, "liger") || has_word(framework, "chunk");
+            const bool fused_loss = has_word(framework, "foak") || has_word(framework, "fast-kernels") ||
+                                    has_word(framework, "unsloth") || has_word(framework, "fused");
+            setup.logit_bytes = constant(fused_head   ? "logit_bytes_chunked"
+                                         : fused_loss ? "logit_bytes_fused"
+                                                      : "logit_bytes_eager");
+            habits.norms_in_parts = true;
+            habits.gradients_released = true;
+            if (setup.method == Method::qlora) setup.weight_bytes = setup.gather_bytes = kDoubleQuantisedBytes;
+            // PEFT's preparation for 4-bit training casts norms and head to FP32, and the residual stream follows.
+            if (setup.method == Method::qlora && !has_word(framework, "accelerated")) habits.checkpoint_elements = 2;
+            if (setup.method != Method::full)
+                habits.checkpoint_elements_sharded = constant("checkpoint_copies_sharded_adapter");
+            break;
+        }
+        case CodeBaseKind::fsdp:
+            if (has_word(framework, "composer") || has_word(framework, "llm-foundry"))
+                setup.logit_bytes = constant("logit_bytes_composer");
+            habits.gradients_released = true;
+            break;
+        case CodeBaseKind::litgpt:
+            setup.logit_bytes = constant("logit_bytes_fused");
+            habits.norms_in_parts = true;
+            habits.gradients_released = true;
+            break;
+        case CodeBaseKind::torchtune:
+            setup.logit_bytes = constant("logit_bytes_chunked");
+            habits.norms_in_parts = true;
+            habits.gradients_released = true;
+            break;
+        case CodeBaseKind::deepspeed:
+        case CodeBaseKind::other: break;
+    }
+    if (setup.compiled) habits.norms_in_parts = false;
+}
+
+void store_states(StateStorage storage, TrainingSetup& setup) noexcept {
+    // Of a setup as it was made, in mixed precision: two moments, whatever they are stored in; a mixed-precision
+    // optimizer has a master copy of 4 bytes as well.
+    const double moments = setup.optimizer_bytes > 4 ? (setup.optimizer_bytes - 4) / 4 : 1;
+    const double element = storage == StateStorage::sixteen_bit ? 2 : 4;
+    if (setup.method == Method::full) {
+        setup.weight_bytes = setup.embedding_weight_bytes = element;
+        setup.gradient_bytes = element;
+        setup.optimizer_bytes = moments * element;
+    }
+    // torch.optim updates all parameters in one call and holds the denominators of all of them (its foreach default).
+    setup.habits.update_bytes = setup.method == Method::full ? element : 0;
+}
+
+}  // namespace stoker

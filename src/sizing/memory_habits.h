@@ -1,0 +1,52 @@
+// What code bases do with memory beyond the arithmetic of tensors: in which precision they keep states, which buffers
+// they hold beside them, what they keep of logits, and when gradients exist. Told by words that a framework's text has.
+#pragma once
+
+#include <string_view>
+
+namespace stoker {
+
+class Catalog;
+struct TrainingSetup;
+
+struct MemoryHabits {
+    // Per trained parameter
+    double held_bytes = 0;    // beside weights, gradients and optimizer, all the time: reduction buckets
+    double update_bytes = 0;  // while the optimizer updates: temporaries of all parameters at once
+    // Per logit, beside TrainingSetup::logit_bytes, once a step has several micro-batches: the last one's, not yet
+    // released
+    double logit_bytes_again = 0;
+    // Per token and hidden element
+    double undivided = 0;    // of each layer: what tensor parallelism leaves whole where there is no pipeline
+    double stage_bytes = 0;  // of each micro-batch in flight: what a stage keeps of its input and output
+    // Of what full recompute keeps: 2 where the residual stream is FP32. Under ZeRO-3 the other, which counts the copy
+    // that a cast of the input makes.
+    double checkpoint_elements = 1, checkpoint_elements_sharded = 1;
+    // Per token and feed-forward element: gradients inside a layer while its backward pass runs
+    double live_gradient_bytes = 2;
+    // Per score of attention that is not fused, without dropout: of the softmax in 16 bits alone, 2
+    double score_bytes = 5;
+    bool gradients_released = false;  // set to none after each step: absent until the backward pass makes them
+    bool norms_in_parts = false;      // RMSNorm and the gate run operator by operator and keep each result
+    bool stages_by_cost = false;      // a pipeline is cut by parameters, and the head counts as layers
+};
+
+// The kinds of code bases that differ.
+enum class CodeBaseKind { other, megatron, nanotron, hugging_face, fsdp, deepspeed, litgpt, torchtune };
+CodeBaseKind code_base_kind(std::string_view framework) noexcept;  // the text in lower case
+
+// Sets setup.habits, and what follows from it for logits; called once for each setup.
+void set_memory_habits(std::string_view framework, const Catalog& catalog, TrainingSetup& setup);
+
+// NF4 with double quantisation: 4 bits, one 8-bit scale for 64 of them and one FP32 scale for 256 of those (arXiv
+// 2305.14314).
+inline constexpr double kDoubleQuantisedBytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+
+// How the states of the trained parameters are stored.
+enum class StateStorage {
+    sixteen_bit,  // weights, gradients and both moments in 16 bits, no master copy
+    full,         // all in FP32; a 16-bit copy exists only while layers compute
+};
+void store_states(StateStorage storage, TrainingSetup& setup) noexcept;
+
+}  // namespace stoker

@@ -1,0 +1,138 @@
+// A code base that holds more than the arithmetic says ends in "out of memory" on the user's machine, after the queue.
+#include "sizing/memory_habits.h"
+
+#include <gtest/gtest.h>
+
+#include "catalog/catalog.h"
+#include "sizing/training_memory.h"
+
+namespace stoker {
+namespace {
+
+TrainingSetup llama(double layers, double hidden, double vocabulary) {
+    TrainingSetup setup;
+    setup.device.matmul_flops.fill(250e12);
+    setup.device.peak_flops.fill(312e12);
+    setup.device.memory_bytes = 85e9;
+    setup.device.memory_bytes_per_s = 2e12;
+    setup.layers = layers;
+    setup.hidden = hidden;
+    setup.heads = setup.kv_heads = hidden / 128;
+    setup.head_dim = 128;
+    setup.ffn = 4 * hidden;
+    setup.vocabulary = vocabulary;
+    setup.sequence = 2048;
+    setup.tied = true;
+    setup.attention_params = 4 * hidden * hidden;
+    setup.mlp_params = 12 * hidden * hidden;
+    setup.embedding_params = vocabulary * hidden;
+    setup.total_params = layers * 16 * hidden * hidden + setup.embedding_params;
+    setup.active_params = setup.trainable_params = setup.total_params;
+    return setup;
+}
+
+double term(const TrainingEstimate& e, MemoryTerm which) {
+    return e.bytes[static_cast<std::size_t>(which)];
+}
+
+TEST(MemoryHabits, AreToldByWordsOfTheFramework) {
+    EXPECT_EQ(code_base_kind("nanotron"), CodeBaseKind::nanotron);
+    EXPECT_EQ(code_base_kind("megatron-core ci"), CodeBaseKind::megatron);
+    EXPECT_EQ(code_base_kind("hf trainer; none / peft lora"), CodeBaseKind::hugging_face);
+    EXPECT_EQ(code_base_kind("llm-foundry/composer fsdp"), CodeBaseKind::fsdp);
+    EXPECT_EQ(code_base_kind("deepspeed"), CodeBaseKind::deepspeed);
+    EXPECT_EQ(code_base_kind("a loop of our own"), CodeBaseKind::other);
+}
+
+TEST(MemoryHabits, FusingTheLossKeepsFewerCopiesOfTheLogits) {
+    const Catalog catalog = *Catalog::embedded();
+    const auto logits = [&](std::string_view framework) {
+        TrainingSetup setup = llama(32, 4096, 128256);
+        set_memory_habits(framework, catalog, setup);
+        return setup.logit_bytes;
+    };
+    EXPECT_GT(logits("hf trainer"), logits("hf trainer; foak-fast-kernels"));
+    EXPECT_GT(logits("hf trainer; foak-fast-kernels"), logits("hf trainer; foak-fast-kernels-liger"));
+}
+
+// 16-bit weights, gradients and moments are 8 bytes; the update holds two more of all parameters at once.
+TEST(MemoryHabits, TheUpdateIsThePeakOfASmallBatch) {
+    TrainingSetup setup = llama(32, 4096, 32000);
+    store_states(StateStorage::sixteen_bit, setup);
+    setup.habits.gradients_released = true;
+    setup.workspace_bytes = 0;
+    TrainingEstimate small, large;
+    evaluate_memory(setup, {.recompute = Recompute::full}, 1, small);
+    EXPECT_NEAR(small.allocated_bytes, 10 * setup.total_params, 1);
+    evaluate_memory(setup, {.micro_batch = 64, .recompute = Recompute::full}, 1, large);
+    EXPECT_GT(large.allocated_bytes, small.allocated_bytes);
+    EXPECT_EQ(term(large, MemoryTerm::gradients), 0) << "gradients are made after the peak";
+    EXPECT_GT(term(large, MemoryTerm::activations), 0);
+    setup.optimizer_bytes = 12;  // as mixed precision has it
+    store_states(StateStorage::full, setup);
+    setup.device.devices_per_node = 4;
+    evaluate_memory(setup, {.data = 4, .zero = 3, .recompute = Recompute::full}, 1, small);
+    EXPECT_NEAR(small.allocated_bytes, 20 * setup.total_params / 4, 1);
+}
+
+// A second micro-batch finds the gradients of the first in place.
+TEST(MemoryHabits, AccumulationKeepsTheGradients) {
+    TrainingSetup setup = llama(16, 2048, 32000);
+    setup.habits.gradients_released = true;
+    TrainingEstimate once, twice;
+    evaluate_memory(setup, {.micro_batch = 16}, 1, once);
+    evaluate_memory(setup, {.micro_batch = 16, .micro_batches = 2}, 1, twice);
+    EXPECT_NEAR(twice.allocated_bytes - once.allocated_bytes, setup.gradient_bytes * setup.total_params, 1);
+}
+
+// The loss is done before a layer is computed again: the larger of the two counts, not both.
+TEST(MemoryHabits, LogitsAndARecomputedLayerDoNotMeet) {
+    TrainingSetup setup = llama(16, 2048, 400000);
+    TrainingEstimate wide, narrow;
+    evaluate_memory(setup, {.recompute = Recompute::full}, 1, wide);
+    EXPECT_EQ(term(wide, MemoryTerm::activations), 2.0 * 2048 * 2048 * 16);
+    EXPECT_GT(term(wide, MemoryTerm::logits), 0);
+    setup.vocabulary = 1000;
+    evaluate_memory(setup, {.recompute = Recompute::full}, 1, narrow);
+    EXPECT_GT(term(narrow, MemoryTerm::activations), 2.0 * 2048 * 2048 * 16);
+    EXPECT_EQ(term(narrow, MemoryTerm::logits), 0);
+}
+
+// nanotron cuts by parameters: a head of four layers' weight moves layers to the front, and with as many stages as
+// layers the last one gets nothing and the run does not start.
+TEST(MemoryHabits, APipelineCutByCostGivesTheFirstStageMore) {
+    TrainingSetup setup = llama(16, 2048, 131072);
+    EXPECT_EQ(stage_params(setup, {.pipeline = 2}, 0).layers, 8);
+    setup.habits.stages_by_cost = true;
+    double layers = 0;
+    int heads = 0;
+    for (int stage = 0; stage < 4; ++stage) {
+        const StageParams params = stage_params(setup, {.pipeline = 4}, stage);
+        layers += params.layers;
+        heads += params.head ? 1 : 0;
+    }
+    EXPECT_EQ(layers, 16);
+    EXPECT_EQ(heads, 1);
+    EXPECT_GT(stage_params(setup, {.pipeline = 2}, 0).layers, 8);
+    EXPECT_FALSE(leaves_stage_empty(setup, {.pipeline = 8}));
+    EXPECT_TRUE(leaves_stage_empty(setup, {.pipeline = 16}));
+    setup.habits.stages_by_cost = false;
+    EXPECT_FALSE(leaves_stage_empty(setup, {.pipeline = 16}));
+    EXPECT_TRUE(leaves_stage_empty(setup, {.pipeline = 32}));
+}
+
+// Reserved beyond allocated is room that the allocator gives back when it must: the verdict rests on the least.
+TEST(MemoryHabits, TheVerdictRestsOnWhatTheAllocatorMustKeep) {
+    TrainingSetup setup = llama(16, 2048, 131072);
+    TrainingEstimate e;
+    evaluate_memory(setup, {.micro_batch = 4}, 1, e);
+    EXPECT_GT(e.reserved_bytes, e.allocated_bytes);
+    EXPECT_LT(e.memory_bytes, e.reserved_bytes + setup.framework_bytes);
+    setup.device.memory_bytes = e.memory_bytes;
+    evaluate_memory(setup, {.micro_batch = 4}, 1, e);
+    EXPECT_EQ(e.refused, Reason::none);
+    EXPECT_LE(e.reserved_bytes + setup.framework_bytes, setup.device.memory_bytes + 1);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -9,10 +9,9 @@
 namespace stoker::validate {
 
 std::span<const FitCase> fit_cases() {
-    static constexpr std::array<FitCase, 3> kCases{
-        {{"training", "training.csv", training_fit},
-         {"memory", "memory.csv", memory_fit},
-         {"serving", "inference.csv", serving_fit}}};
+    static constexpr std::array<FitCase, 3> kCases{{{"training", "training.csv", training_fit},
+                                                    {"memory", "memory.csv", memory_fit},
+                                                    {"serving", "inference.csv", serving_fit}}};
     return kCases;
 }
 

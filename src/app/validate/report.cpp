@@ -126,7 +126,7 @@ Json report_json(RowKind kind, const std::string& file, const Score& s, const st
         .set("lines_refused", s.all.refused)
         .set("lines_refused_although_able", s.all.refused_able);
     Json out = Json::object();
-    out.set("kind", to_string(kind)).set("file", file).set("constants", "zero-shot");
+    out.set("kind", to_string(kind)).set("file", file).set("constants", "fitted");
     out.set("headline", std::move(headline)).set("groups", std::move(groups));
     if (kind == RowKind::memory) {
         const Confusion& c = s.confusion;
@@ -155,7 +155,7 @@ Json report_json(RowKind kind, const std::string& file, const Score& s, const st
 }
 
 std::string report_text(RowKind kind, const std::string& file, const Score& s, const Style& style) {
-    std::string out = fmt::format("{}: {}, {}, zero-shot constants\n\n", printable(file, 60),
+    std::string out = fmt::format("{}: {}, {}, constants of data/calibration\n\n", printable(file, 60),
                                   word_count(s.rows, "row", "rows"), to_string(kind));
     std::vector<std::vector<std::string>> rows, worst;
     for (const GroupScore& g : s.groups) {

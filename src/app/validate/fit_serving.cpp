@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "app/validate/fit_rows.h"
 #include "app/validate/inference.h"
 #include "app/validate/predict.h"
 
@@ -157,15 +158,9 @@ Result<FitProblem> serving_fit(const Catalog& catalog, const std::string& csv_te
             if (used) requests->push_back(std::move(r));
         }
     }
-    const auto names = std::make_shared<std::vector<std::string>>();
-    for (const Knob& knob : problem.knobs) names->push_back(knob.name);
+    const auto knobs = std::make_shared<const std::vector<Knob>>(problem.knobs);
     problem.residuals = [=](std::span<const double> values, std::span<const char> wanted, std::span<double> out) {
-        Catalog changed = *base;
-        for (std::size_t k = 0; k < values.size(); ++k) {
-            Constant constant = *changed.constant((*names)[k]);
-            constant.value = values[k];
-            changed.replace_constant(std::move(constant));
-        }
+        const Catalog changed = with_knobs(*base, *knobs, values);
         std::size_t done = requests->size();
         std::vector<double> figures;
         for (std::size_t i = 0; i < points->size(); ++i) {

@@ -20,7 +20,7 @@ FitProblem problem_of(const std::vector<Cells>& rows) {
 std::vector<double> residuals_of(const FitProblem& problem) {
     std::vector<double> values, out(problem.group_of.size());
     for (const Knob& knob : problem.knobs) values.push_back(knob.prior);
-    problem.residuals(values, out);
+    problem.residuals(values, {}, out);
     return out;
 }
 

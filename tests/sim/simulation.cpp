@@ -399,7 +399,7 @@ void Simulation::check_replay(const char* when) {
     const std::uint64_t cut = random_.below(live.seq + 1);
     State from_snapshot;
     bool in_snapshot = false;
-    const auto status = journal_->read(0, [&](const JournalRecord& entry) -> Result<bool> {
+    const auto read = journal_->read(0, [&](const JournalRecord& entry) -> Result<bool> {
         TRY(RecordBody body, decode_body(entry.kind, entry.format, entry.body, entry.seq));
         const Record record{.seq = entry.seq, .at_us = entry.at_us, .epoch = entry.epoch, .body = std::move(body)};
         if (in_snapshot) TRY_VOID(from_snapshot.apply(record));
@@ -410,7 +410,7 @@ void Simulation::check_replay(const char* when) {
         }
         return true;
     });
-    if (!status) return broken(std::string("replay ") + when + ": " + status.error().text());
+    if (!read) return broken(std::string("replay ") + when + ": " + read.error().text());
     if (digest(replayed) != digest(live)) broken(std::string("the journal gives another state, ") + when);
     if (in_snapshot && digest(from_snapshot) != digest(live))
         broken(fmt::format("a snapshot at record {} and the rest give another state, {}", cut, when));

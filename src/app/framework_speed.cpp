@@ -310,7 +310,7 @@ void use_rates(const RankRates& rates, const FrameworkSpeed& speed, Catalog& cat
         // Of a layer with a gate 8/3 as wide as the probe's, in fp32.
         const double elements = count("vector_hidden_passes") + count("vector_ffn_passes") * 3 * 8.0 / 3;
         const double passes = rates.elementwise_s * memory / (4 * elements * (1 + count("vector_backward_factor")));
-        set("vector_pass_constant", passes);
+        set("vector_pass_constant_cpu", passes);
     }
     if (rates.attention_s > 0 && memory > 0 && rates.flops_per_second > 0) {
         const double products = 4 * rates.head / rates.flops_per_second;  // forward, of a score

@@ -167,7 +167,7 @@ void set_framework(const Workload& workload, const Catalog& catalog, const Frame
     setup.overlap_expert = own("overlap_expert");
     setup.pipeline_host_s = own("pipeline_host_ms") * 1e-3;
     const double vectors = workload.compiled ? 1 : own("vector_factor"), launches = own("launch_factor");
-    setup.vector_passes *= vectors;
+    if (setup.device.gpu) setup.vector_passes *= vectors;
     // Graphs and compilers take the host out of the way, whoever wrote the model.
     if (!workload.compiled && setup.device.gpu) setup.kernels_per_layer *= launches;
     setup.moe_kernels = setup.device.gpu ? catalog.constant_or_die("moe_launch_factor") : 1;
@@ -368,13 +368,16 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     set_constants(workload, catalog, setup);
     set_framework(workload, catalog, family, setup);
     // Collectives inside training are slower than in a benchmark of their own: they share memory and multiprocessors
-    // with what runs beside them, and ranks arrive at different times.
-    setup.device.inside.bytes_per_second *= catalog.constant_or_die("collective_share_inside");
-    setup.device.across.bytes_per_second *= catalog.constant_or_die("collective_share_across");
-    const double loss = 1 + catalog.constant_or_die("collective_loss_per_doubling");
-    for (std::size_t d = 1; d < setup.device.across_loss.size(); ++d)
-        setup.device.across_loss[d] = setup.device.across_loss[d - 1] * loss;
-    setup.device.inside.half_bytes *= catalog.constant_or_die("collective_start_share");
+    // with what runs beside them, and ranks arrive at different times. Seen on GPUs; between processes of a host what
+    // is measured there counts as it is.
+    if (setup.device.gpu) {
+        setup.device.inside.bytes_per_second *= catalog.constant_or_die("collective_share_inside");
+        setup.device.across.bytes_per_second *= catalog.constant_or_die("collective_share_across");
+        const double loss = 1 + catalog.constant_or_die("collective_loss_per_doubling");
+        for (std::size_t d = 1; d < setup.device.across_loss.size(); ++d)
+            setup.device.across_loss[d] = setup.device.across_loss[d - 1] * loss;
+        setup.device.inside.half_bytes *= catalog.constant_or_die("collective_start_share");
+    }
     set_memory_habits(workload.framework, catalog, setup);
     if (workload.data.bytes_per_example) setup.bytes_per_example = workload.data.bytes_per_example->v;
     if (workload.data.storage_bandwidth_per_second)

@@ -29,10 +29,12 @@ double gemm_quantisation(const GemmDevice& device, double m, double n, double k)
     // Tensor cores take multiples of 16 bytes; what is a multiple of 128 bytes is read in whole lines (Matrix
     // Multiplication Background, section 2.2: on A100 the most efficient).
     const double line = 8 * device.aligned;
-    const double aligned = !multiple(n, device.aligned) || !multiple(k, device.aligned) ? device.misaligned_rate
-                           : !multiple(n, line) || !multiple(k, line)                   ? device.partial_rate
-                                                                                        : 1;
-    if (device.sm_count <= 0) return aligned;
+    const bool whole = multiple(n, device.aligned) && multiple(k, device.aligned);
+    // A processor without tiles was measured by shape.
+    if (device.sm_count <= 0) return whole ? 1 : device.misaligned_rate;
+    const double aligned = !whole                                     ? device.misaligned_rate
+                           : !multiple(n, line) || !multiple(k, line) ? device.partial_rate
+                                                                      : 1;
     const double largest = intensity(kTiles[0]) / (intensity(kTiles[0]) + device.tile_half);
     double best = 0;
     for (const Tile tile : kTiles) {

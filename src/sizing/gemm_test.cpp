@@ -55,6 +55,15 @@ TEST(Gemm, PartlyAlignedSizesLieBetween) {
     EXPECT_GT(odd, 1.2 * part);
 }
 
+// Lines of 128 bytes are those of a GPU: a local training of hidden size 352 is not told to be slower for them.
+TEST(Gemm, ACpuKnowsNoPartlyAlignedSizes) {
+    GemmDevice cpu = device();
+    cpu.sm_count = 0;
+    cpu.partial_rate = 0.75;
+    EXPECT_EQ(gemm_quantisation(cpu, 512, 352, 352), 1);
+    EXPECT_EQ(gemm_quantisation(cpu, 512, 353, 352), cpu.misaligned_rate);
+}
+
 // Nothing is known of the waves of a CPU: only alignment counts.
 TEST(Gemm, CpusHaveNoWaves) {
     GemmDevice cpu = device();

@@ -88,15 +88,22 @@ TEST(EngineLimitsTest, TheQueueIsBoundedAndEveryoneTakenIsAnswered) {
     Rig rig;
     std::promise<void> gate;
     const std::shared_future<void> open_gate = gate.get_future().share();
-    std::atomic<bool> closed = false;
+    std::atomic<bool> closed = false, held = false;
     rig.options.max_waiting = 4;
     rig.options.before_turn = [&] {
-        if (closed) open_gate.wait();
+        if (!closed) return;
+        held = true;
+        open_gate.wait();
     };
     rig.open();
     closed = true;
     int taken = 0, refused = 0;
     std::atomic<int> answered = 0;
+    // Something to do, so that the engine comes to the gate; from then on nothing is taken out of the queue.
+    ASSERT_TRUE(
+        rig.engine->post({.what = Submit{.spec = rig.script("true")}}, [&](const Result<Ack>&) { ++answered; }).ok());
+    ++taken;
+    ASSERT_TRUE(eventually([&] { return held.load(); }));
     for (int i = 0; i < 100; ++i) {
         const Status status =
             rig.engine->post({.what = Submit{.spec = rig.script("true")}}, [&](const Result<Ack>& ack) {

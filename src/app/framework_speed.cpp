@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "catalog/embedded.h"
+#include "deploy/local/rank_environment.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -144,6 +145,7 @@ Result<FrameworkSpeed> measure_framework(const std::string& python, bool quick, 
                             .environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS=1",
                                             "PYTHONDONTWRITEBYTECODE=1", "TMPDIR=" + folder.path()},
                             .error_file = folder.path() + "/errors"};
+    for (const auto& [key, value] : kKeepMemory) program.environment.push_back(std::string(key) + "=" + value);
     if (quick) program.arguments.push_back("--quick");
     TRY(const std::string answer, output_of(program, "the measurement of PyTorch by " + python));
     TRY(const Document document, Document::parse_json(answer, "the answer of " + python));

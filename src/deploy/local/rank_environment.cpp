@@ -73,6 +73,8 @@ std::map<std::string, std::string> rank_environment(const LaunchOrder& order, st
         {"PYTHONUNBUFFERED", "1"},  // or a log stays empty for minutes, and its end is lost with a kill
     };
     for (const auto& [key, value] : given) result[key] = value;
+    if (spec.devices.empty())
+        for (const auto& [key, value] : kKeepMemory) result[key] = value;
     for (const auto& [key, value] : spec.environment) result[key] = value;
     // All nodes are this machine, and this port is free here: the order can only have guessed.
     result["MASTER_ADDR"] = "127.0.0.1";

@@ -5,11 +5,19 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "deploy/local/gang_files.h"
 
 namespace stoker {
+
+// For processes without devices: what a step of a training frees is kept for the next one. Left alone, glibc gives
+// blocks over 32 MiB back to the kernel, which hands them out zeroed, page by page: a step of PyTorch over 12 million
+// parameters took 28,000 page faults, a tenth of its time (docs/measurements/reality.md). One arena, since those of
+// further threads can not grow beyond 64 MiB.
+inline constexpr std::pair<const char*, const char*> kKeepMemory[] = {
+    {"MALLOC_ARENA_MAX", "1"}, {"MALLOC_MMAP_THRESHOLD_", "1073741824"}, {"MALLOC_TRIM_THRESHOLD_", "1099511627776"}};
 
 // `own`: the keeper's environment, of which only PATH, HOME and the like are handed on. Keys of the order win over all
 // but STOKER_*, MASTER_ADDR and MASTER_PORT.

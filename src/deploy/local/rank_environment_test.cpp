@@ -31,6 +31,20 @@ TEST(RankEnvironment, LocalRanksCountOnTheirNode) {
     EXPECT_EQ(hostfile_text(order), "localhost slots=3\nlocalhost slots=2\n");
 }
 
+// A training on processors does not fault its memory in again at every step; who asks for other limits gets them, and a
+// rank with a GPU, whose host memory is not where its time goes, is left alone.
+TEST(RankEnvironment, MemoryIsKeptBetweenStepsWithoutDevices) {
+    LaunchOrder order{.operation = {"aaaaa", 1}};
+    order.gang.attempt = {{1}, 1};
+    for (int i = 0; i < 3; ++i) order.gang.ranks.push_back({.node = "a", .arguments = {"x"}});
+    order.gang.ranks[1].devices = {"0"};
+    order.gang.ranks[2].environment = {{"MALLOC_ARENA_MAX", "4"}};
+    EXPECT_EQ(rank_environment(order, 0, 1, "/h", {}).at("MALLOC_TRIM_THRESHOLD_"), "1099511627776");
+    EXPECT_EQ(rank_environment(order, 0, 1, "/h", {}).at("MALLOC_ARENA_MAX"), "1");
+    EXPECT_FALSE(rank_environment(order, 1, 1, "/h", {}).contains("MALLOC_ARENA_MAX"));
+    EXPECT_EQ(rank_environment(order, 2, 1, "/h", {}).at("MALLOC_ARENA_MAX"), "4");
+}
+
 // A wrong name of a program is answered with what there is.
 TEST(FindProgram, SaysWhatIsWrong) {
     std::string folder = std::filesystem::temp_directory_path() / "stoker-path-XXXXXX";

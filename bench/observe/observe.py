@@ -68,9 +68,10 @@ def steps_of(path, ranks):
 
 def environment(**more):
     # What Stoker hands on to a rank and no more, so that both sides have the same: a variable that chooses the kernels of
-    # a BLAS is worth twenty times what is weighed here.
+    # a BLAS is worth twenty times what is weighed here, and an allocator that keeps its memory ten times.
     kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ")}
-    return dict(kept, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", **more)
+    return dict(kept, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1",
+                MALLOC_ARENA_MAX="1", MALLOC_MMAP_THRESHOLD_=str(1 << 30), MALLOC_TRIM_THRESHOLD_=str(1 << 40), **more)
 
 
 def bare(base, ranks, steps):

@@ -1,0 +1,37 @@
+// Runs the rules over what was read.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lint/rule.h"
+
+namespace stoker::lint {
+
+// Of one bundle: sorted by path, place and rule, severities as options say; suppressions are not applied yet
+// (suppress.h). SYN rules about the input come from File::problems.
+std::vector<Finding> check_bundle(const Bundle& bundle, const CheckOptions& options, const Knowledge& knowledge);
+// The rules that see one file, for an editor.
+std::vector<Finding> check_file(const File& file, const CheckOptions& options, const Knowledge& knowledge);
+
+// ---- Evidence: why a file or a bundle counts as GPU work. Rules stay silent without it. ---------------------------
+struct Evidence {
+    const Source* source = nullptr;
+    Span span;
+    std::string what;  // "size Standard_ND96asr_v4", "nvidia.com/gpu", "torchrun"
+};
+struct Work {
+    std::optional<Evidence> gpu;         // any accelerator: resource key, size, image family, launcher, DeepSpeed key
+    std::optional<Evidence> training;    // a training launcher, DeepSpeed, a training job
+    std::optional<Evidence> multi_node;  // of a training: more than one node by literal
+    std::optional<Evidence> inference;   // a model server
+};
+Work work_of(const File& file, const Knowledge& knowledge);  // with its guests
+Work work_of(const Bundle& bundle, const Knowledge& knowledge);
+// True for images that are of no use without a GPU: nvidia/cuda, nvcr.io/nvidia/*, vllm, tgi, tritonserver ...
+bool is_gpu_image(std::string_view image);
+bool is_server_image(std::string_view image);
+// Programs that look after nodes: device plugins, DCGM, drivers, node feature discovery; by image or object.
+bool is_node_agent(const Workload& workload);
+
+}  // namespace stoker::lint

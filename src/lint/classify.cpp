@@ -1,0 +1,127 @@
+// What a file is: by what it says, and by its name where that leaves it open.
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "lint/read.h"
+
+namespace stoker::lint {
+
+namespace {
+
+constexpr std::size_t kLooked = 64u << 10;
+
+bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+// `word` at the beginning of a line (blanks before it allowed when `indented`).
+bool line_starts(std::string_view text, std::string_view word, bool indented = false) {
+    for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        std::size_t begin = at;
+        while (indented && begin > 0 && (text[begin - 1] == ' ' || text[begin - 1] == '\t')) --begin;
+        if (begin == 0 || text[begin - 1] == '\n') return true;
+    }
+    return false;
+}
+
+std::string_view base_name(std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+Kinds of_json(std::string_view text) {
+    Kinds kinds;
+    if (has_any(text, {"\"zero_optimization\"", "\"train_micro_batch_size_per_gpu\"", "\"train_batch_size\""}) &&
+        !has_any(text, {"\"deepspeed_config\"", "\"$schema\""}))
+        kinds.add(Kind::deepspeed);
+    else if (has_any(text, {"\"resources\"", "\"parameters\""}) &&
+             has_any(text, {"\"Microsoft.", "deploymentTemplate.json", "deploymentParameters.json"}))
+        kinds.add(Kind::arm);
+    else if (has_any(text, {"\"panels\""}) && has_any(text, {"\"expr\""}))
+        kinds.add(Kind::grafana);
+    else if (has_any(text, {"\"apiVersion\""}) && has_any(text, {"\"kind\""}))
+        kinds.add(Kind::k8s);
+    else if (has_any(text, {"\"fp16\"", "\"bf16\""}) && has_any(text, {"\"optimizer\"", "\"scheduler\"", "gradient_"}))
+        kinds.add(Kind::deepspeed);
+    return kinds;
+}
+
+Kinds of_yaml(std::string_view path, std::string_view text) {
+    Kinds kinds;
+    if (text.starts_with("#cloud-config") || has_any(text.substr(0, 512), {"\n#cloud-config"}))
+        return {Kind::cloud_init};
+    const bool template_text = has_any(text, {"{{"}) && !has_any(text, {"${{"});
+    if (template_text && (has_any(path, {"templates/"}) || has_any(text, {"{{-", "{{ .", "{{.", ".Values"}))) {
+        kinds.add(Kind::helm);
+        return kinds;
+    }
+    if (has_any(text, {"azuremlschemas"}) ||
+        ((line_starts(text, "type: command") || line_starts(text, "type: pipeline") ||
+          line_starts(text, "type: sweep") || line_starts(text, "type: amlcompute") ||
+          line_starts(text, "type: computeinstance")) &&
+         has_any(text, {"compute", "size:", "jobs:"})))
+        return {Kind::azureml};
+    if (line_starts(text, "apiVersion:") && line_starts(text, "kind:")) return {Kind::k8s};
+    if (has_any(text, {"apiVersion:"}) && has_any(text, {"kind:"}) && !line_starts(text, "services:"))
+        return {Kind::k8s};
+    if (line_starts(text, "services:") && has_any(text, {"image:", "build:", "extends:"})) return {Kind::compose};
+    if (line_starts(text, "groups:") && has_any(text, {"alert:", "record:"})) return {Kind::prometheus};
+    return kinds;
+}
+
+Kinds of_shell(std::string_view text) {
+    Kinds kinds;
+    if (line_starts(text, "#SBATCH") || line_starts(text, "# SBATCH") || line_starts(text, "#PBS") ||
+        line_starts(text, "#$ -"))
+        kinds.add(Kind::slurm);
+    if (line_starts(text, "az ", true) || has_any(text, {"$(az ", "&& az ", "`az "})) kinds.add(Kind::az);
+    kinds.add(Kind::launch);
+    return kinds;
+}
+
+}  // namespace
+
+Kinds classify(std::string_view path, std::string_view whole) {
+    const std::string_view text = whole.substr(0, kLooked);
+    const std::string_view name = base_name(path);
+    const auto ends = [&](std::string_view end) { return name.size() > end.size() && name.ends_with(end); };
+
+    if (ends(".tf") || ends(".tfvars") || ends(".hcl")) return {Kind::terraform};
+    if (ends(".bicep") || ends(".bicepparam")) return {Kind::bicep};
+    if (name == "Dockerfile" || name.starts_with("Dockerfile.") || ends(".dockerfile") || ends(".Dockerfile") ||
+        name == "Containerfile")
+        return {Kind::dockerfile};
+    if (ends(".sh") || ends(".bash") || ends(".sbatch") || ends(".slurm") || ends(".pbs") || ends(".qsub"))
+        return of_shell(text);
+    if (ends(".json") || ends(".jsonc") || ends(".json5")) return of_json(text);
+    if (ends(".yaml") || ends(".yml")) return of_yaml(path, text);
+    if (ends(".tpl")) return {Kind::helm};
+    if (ends(".md") || ends(".markdown")) return {Kind::markdown};
+    if (name.starts_with("requirements") && ends(".txt")) return {Kind::requirements};
+
+    // By content alone: standard input, guests, files without a telling name.
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos) return {};
+    if (text.starts_with("#!")) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        if (has_any(line, {"sh"}) || line_starts(text, "#SBATCH")) return of_shell(text);
+        return {};
+    }
+    if (line_starts(text, "#SBATCH")) return of_shell(text);
+    if (text[first] == '{') return of_json(text);
+    if (const Kinds yaml = of_yaml(path, text); !yaml.empty()) return yaml;
+    if (line_starts(text, "FROM ") && has_any(text, {"RUN ", "COPY ", "CMD ", "ENTRYPOINT "}))
+        return {Kind::dockerfile};
+    if (line_starts(text, "resource \"") || line_starts(text, "provider \"")) return {Kind::terraform};
+    if (has_any(text, {"'Microsoft."}) && (line_starts(text, "resource ") || line_starts(text, "module ")))
+        return {Kind::bicep};
+    if (path.empty() || path == "-")
+        if (has_any(text,
+                    {"torchrun", "deepspeed ", "accelerate launch", "mpirun", "srun ", "python", "export ", "az "}))
+            return of_shell(text);
+    return {};
+}
+
+}  // namespace stoker::lint

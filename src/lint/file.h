@@ -1,0 +1,112 @@
+// One input and all that was read from it; and the inputs that belong together.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lint/facts.h"
+
+namespace stoker::lint {
+
+// What a file is. A shell script can be az, slurm and launch at once; a Helm template is helm and, rendered, k8s too.
+enum class Kind : std::uint8_t {
+    k8s,
+    helm,
+    terraform,
+    bicep,
+    arm,
+    az,
+    slurm,
+    launch,
+    deepspeed,
+    compose,
+    cloud_init,
+    azureml,
+    dockerfile,
+    prometheus,
+    grafana,
+    markdown,
+    requirements  // a pip requirements file
+};
+inline constexpr int kKinds = static_cast<int>(Kind::requirements) + 1;
+std::string_view to_string(Kind kind);  // "k8s", "az", "cloud-init"
+std::optional<Kind> kind_from(std::string_view text);
+
+class Kinds {
+public:
+    Kinds() = default;
+    Kinds(std::initializer_list<Kind> kinds) {
+        for (const Kind kind : kinds) add(kind);
+    }
+    void add(Kind kind) { bits_ |= 1u << static_cast<int>(kind); }
+    bool has(Kind kind) const { return (bits_ >> static_cast<int>(kind)) & 1u; }
+    bool any(Kinds other) const { return (bits_ & other.bits_) != 0; }
+    bool empty() const { return bits_ == 0; }
+
+private:
+    std::uint32_t bits_ = 0;
+};
+
+// For suppressions, and for rules that ask what a comment says ("sbatch --gres=gpu:8 this.sh").
+struct Comment {
+    Span span;  // the mark through its last byte
+    bool own_line = false;
+};
+
+// Why a file, or a part of it, could not be read. Told as SYN001 (error), SYN002, SYN003 or SYN005.
+struct ReadProblem {
+    std::string_view rule;  // "SYN001"
+    Span span;
+    std::string message;
+    const Source* source = nullptr;
+};
+
+class File {
+public:
+    explicit File(std::string path, std::string text);
+    File(const File& host, std::string text, std::vector<Piece> pieces);  // a guest
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+
+    const Source& source() const { return source_; }
+    const std::string& path() const { return source_.path(); }
+
+    Kinds kinds;
+    Tree tree;      // YAML, JSON, HCL, Bicep
+    Script script;  // shell, Slurm; the RUN lines of a Dockerfile are guests
+    std::vector<Comment> comments;
+    std::vector<ReadProblem> problems;
+
+    std::vector<Resource> resources;
+    std::vector<Workload> workloads;  // Kubernetes objects, in order
+    std::vector<Container> services;  // of a compose file; the command of an Azure ML job
+    std::vector<Launch> launches;     // of this file itself
+    std::vector<EnvVar> environment;  // set in this file itself: exports, env of containers, ENV of a Dockerfile
+    std::vector<std::unique_ptr<File>> guests;
+    const File* host = nullptr;
+    const Container* host_container = nullptr;  // of a guest that is a container's command; made when all of its
+                                                // Workload's containers are there, so that it stays where it is
+
+    const File& outermost() const { return host ? host->outermost() : *this; }
+    std::size_t depth() const { return host ? host->depth() + 1 : 0; }
+
+private:
+    Source source_;
+};
+
+// This file and its guests, each before its own guests.
+template <typename F>
+void for_each_part(const File& file, F&& visit) {
+    visit(file);
+    for (const auto& guest : file.guests) for_each_part(*guest, visit);
+}
+
+// Files that are joined: a chart, a Terraform root, a folder.
+struct Bundle {
+    std::string folder;
+    std::vector<const File*> files;  // outermost ones, sorted by path
+};
+
+}  // namespace stoker::lint

@@ -1,0 +1,7 @@
+#include "lint/read.h"
+
+namespace stoker::lint {
+
+void read_hcl(File&, const ReadOptions&) {}
+
+}  // namespace stoker::lint

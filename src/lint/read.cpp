@@ -1,0 +1,85 @@
+#include "lint/read.h"
+
+#include <fmt/format.h>
+
+#include "base/utf16.h"
+
+namespace stoker::lint {
+
+namespace {
+
+// SYN005 and SYN001 for what no front end should see. False: leave it.
+bool readable(File& file) {
+    const std::string_view text = file.source().text();
+    const auto refuse = [&](std::string_view rule, Span span, std::string message) {
+        file.problems.push_back({rule, span, std::move(message), &file.source()});
+        return false;
+    };
+    if (text.size() > kMostBytes) return refuse("SYN005", {0, 0}, "the file is larger than 16 MiB: it is not read");
+    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+        return refuse("SYN001", {0, 2}, "the file is UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+        const auto at = static_cast<std::uint32_t>(nul);
+        return refuse("SYN001", {at, at + 1}, "a NUL byte: this is not a text file");
+    }
+    return true;
+}
+
+void read_into(File& file, const ReadOptions& options) {
+    if (!readable(file)) return;
+    const Kinds kinds = file.kinds;
+    if (kinds.has(Kind::terraform)) {
+        read_hcl(file, options);
+    } else if (kinds.has(Kind::bicep)) {
+        read_bicep(file, options);
+    } else if (kinds.any({Kind::arm, Kind::deepspeed, Kind::grafana})) {
+        read_json(file);
+    } else if (kinds.has(Kind::dockerfile)) {
+        read_dockerfile(file, options);
+    } else if (kinds.any({Kind::slurm, Kind::launch, Kind::az})) {
+        read_shell(file);
+    } else if (kinds.any({Kind::k8s, Kind::compose, Kind::azureml, Kind::cloud_init, Kind::prometheus})) {
+        const std::string_view text = file.source().text();
+        const std::size_t first = text.find_first_not_of(" \t\r\n");
+        if (first != std::string_view::npos && text[first] == '{' && file.path().ends_with(".json") && !file.host)
+            read_json(file);
+        else
+            read_yaml(file);
+    }
+    find_kubernetes(file, options);
+    find_compose(file, options);
+    find_azureml(file, options);
+    find_terraform(file, options);
+    find_bicep(file, options);
+    find_arm(file, options);
+    find_az(file, options);
+    find_launches(file, options);
+    find_cloud_init(file, options);
+}
+
+}  // namespace
+
+std::unique_ptr<File> read_file(std::string path, std::string text, const ReadOptions& options) {
+    auto file = std::make_unique<File>(std::move(path), std::move(text));
+    if (options.kind)
+        file->kinds.add(*options.kind);
+    else
+        file->kinds = classify(file->path(), file->source().text());
+    if (file->kinds.empty()) return nullptr;
+    read_into(*file, options);
+    return file;
+}
+
+File* read_guest(File& host, std::string text, std::vector<Piece> pieces, Kinds kinds, const ReadOptions& options,
+                 const Container* container) {
+    if (host.depth() >= kMostGuestDepth || text.empty() || pieces.empty()) return nullptr;
+    auto guest = std::make_unique<File>(host, std::move(text), std::move(pieces));
+    guest->kinds = kinds.empty() ? classify("", guest->source().text()) : kinds;
+    if (guest->kinds.empty()) return nullptr;
+    guest->host_container = container;
+    read_into(*guest, options);
+    host.guests.push_back(std::move(guest));
+    return host.guests.back().get();
+}
+
+}  // namespace stoker::lint

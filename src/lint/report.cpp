@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "lint/rule.h"
+
+namespace stoker::lint {
+
+Finding* Report::add(const Source& source, Span span, std::string address, std::string message) {
+    if (options_.off.contains(page_->id)) return nullptr;
+    const auto key = std::make_pair(page_->id, source.path() + '\0' + address);
+    const Span outside = source.in_outermost(span);
+    const Source& file = source.outermost();
+    if (const auto it = by_address_.find(key); it != by_address_.end()) {
+        Finding& first = findings_[it->second];
+        if (first.span != outside)
+            first.related.push_back(
+                {source.path(), outside, file.place(outside.begin, Columns::code_points), "also here"});
+        return nullptr;
+    }
+    by_address_.emplace(key, findings_.size());
+    Finding& finding = findings_.emplace_back();
+    finding.rule = page_->id;
+    finding.slug = page_->slug;
+    const auto wanted = options_.severity.find(page_->id);
+    finding.severity = wanted == options_.severity.end() ? page_->severity : wanted->second;
+    finding.path = source.path();
+    finding.span = outside;
+    finding.place = file.place(outside.begin, Columns::code_points);
+    finding.end = file.place(outside.end, Columns::code_points);
+    finding.address = std::move(address);
+    finding.message = std::move(message);
+    for (const char c : source.text(span)) {  // runs of blanks count as one
+        const bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+        if (!blank)
+            finding.value += c;
+        else if (!finding.value.empty() && finding.value.back() != ' ')
+            finding.value += ' ';
+        if (finding.value.size() > 200) break;
+    }
+    return &finding;
+}
+
+Finding* Report::add(const Value& at, std::string address, std::string message) {
+    Finding* finding = add(*at.source, at.span, std::move(address), std::move(message));
+    if (!finding) return nullptr;
+    if (at.known()) finding->value = at.text.substr(0, 200);
+    if (at.use_source) relate(finding, *at.use_source, at.use, "used here");
+    return finding;
+}
+
+void Report::relate(Finding* finding, const Source& source, Span span, std::string message) {
+    if (!finding) return;
+    const Span outside = source.in_outermost(span);
+    finding->related.push_back(
+        {source.path(), outside, source.outermost().place(outside.begin, Columns::code_points), std::move(message)});
+}
+
+void Report::fix(Finding* finding, const Source& source, FixClass safety, std::string title, std::vector<Edit> edits) {
+    if (!finding || edits.empty()) return;
+    for (Edit& edit : edits) {
+        if (!source.editable(edit.span)) return;
+        edit.span = source.in_outermost(edit.span);
+    }
+    std::sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
+    finding->fix = Fix{safety, std::move(title), std::move(edits)};
+}
+
+}  // namespace stoker::lint

@@ -1,0 +1,109 @@
+// Every page of data/lint: its bad examples are found where it says, its good ones are not, and each rule has one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "catalog/embedded.h"
+#include "lint/check.h"
+#include "lint/read.h"
+#include "lint/rule.h"
+
+namespace stoker::lint {
+namespace {
+
+std::vector<std::string> page_ids() {
+    std::vector<std::string> ids;
+    for (const EmbeddedFile& file : embedded_files())
+        if (file.path.starts_with("lint/") && file.path.ends_with(".md"))
+            ids.emplace_back(file.path.substr(5, file.path.size() - 8));
+    return ids;
+}
+
+struct Checked {
+    std::vector<std::unique_ptr<File>> files;
+    std::vector<Finding> findings;
+};
+
+Checked check_example(const RuleExample& example, const std::string& as_of) {
+    Checked result;
+    ReadOptions read;
+    read.neighbour = [&](const std::string& path) -> std::optional<std::string> {
+        for (const auto& [name, text] : example.files)
+            if (name == path) return text;
+        return std::nullopt;
+    };
+    Bundle bundle;
+    for (const auto& [path, text] : example.files) {
+        auto file = read_file(path, text, read);
+        if (file) bundle.files.push_back(file.get());
+        if (file) result.files.push_back(std::move(file));
+    }
+    std::sort(bundle.files.begin(), bundle.files.end(),
+              [](const File* a, const File* b) { return a->path() < b->path(); });
+    CheckOptions options;
+    options.as_of = as_of;
+    result.findings = check_bundle(bundle, options, Knowledge::embedded());
+    return result;
+}
+
+std::string listed(const std::vector<Finding>& findings) {
+    std::string text;
+    for (const Finding& f : findings)
+        text +=
+            fmt::format("  {}:{}:{} {} [{}] {}\n", f.path, f.place.line, f.place.column, f.rule, f.address, f.message);
+    return text;
+}
+
+class RulePages : public testing::TestWithParam<std::string> {};
+
+// A user who copies a bad example gets the finding, at its line; one who copies the good one gets none of it.
+TEST_P(RulePages, ExamplesAreWhatTheySay) {
+    const std::string path = "lint/" + GetParam() + ".md";
+    const auto page = parse_rule_page(embedded_bytes(path), path);
+    ASSERT_TRUE(page) << page.error().text();
+    EXPECT_EQ(page->id, GetParam());
+    EXPECT_FALSE(page->title.empty() || page->source.empty() || page->as_of.empty() || page->text.empty() ||
+                 page->cost.empty() || page->kinds.empty());
+    bool bad = false, good = false;
+    for (const RuleExample& example : page->examples) {
+        (example.bad ? bad : good) = true;
+        const Checked checked = check_example(example, "2026-11-20");
+        std::vector<const Finding*> ours;
+        for (const Finding& finding : checked.findings)
+            if (finding.rule == page->id) ours.push_back(&finding);
+        if (!example.bad) {
+            EXPECT_TRUE(ours.empty()) << "good: " << example.title << "\n" << listed(checked.findings);
+            continue;
+        }
+        const std::string where = example.path.empty() ? example.files.front().first : example.path;
+        const bool found = std::any_of(ours.begin(), ours.end(), [&](const Finding* finding) {
+            return finding->path == where && (example.line == 0 || finding->place.line == example.line);
+        });
+        EXPECT_TRUE(found) << "bad: " << example.title << ": expected " << where << ":" << example.line << ", found\n"
+                           << listed(checked.findings);
+        EXPECT_EQ(ours.size(), 1u) << "bad: " << example.title << "\n" << listed(checked.findings);
+    }
+    EXPECT_TRUE(bad && good) << "a page has at least one bad and one good example";
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, RulePages, testing::ValuesIn(page_ids()), [](const auto& page) { return page.param; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RulePages);
+
+// A rule without a page would never run, and one that is listed twice would report twice.
+TEST(RuleList, HasAPageForEach) {
+    std::string before;
+    for (const Rule& rule : all_rules()) {
+        EXPECT_TRUE(find_rule_page(rule.id)) << rule.id;
+        EXPECT_NE(before, rule.id);
+        before = rule.id;
+    }
+    for (const RulePage& page : rule_pages()) {
+        if (page.id.starts_with("SYN")) continue;  // told by the readers and by suppressions
+        EXPECT_TRUE(std::any_of(all_rules().begin(), all_rules().end(), [&](const Rule& r) { return r.id == page.id; }))
+            << page.id;
+    }
+}
+
+}  // namespace
+}  // namespace stoker::lint

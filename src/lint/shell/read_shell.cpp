@@ -1,0 +1,7 @@
+#include "lint/read.h"
+
+namespace stoker::lint {
+
+void read_shell(File&) {}
+
+}  // namespace stoker::lint

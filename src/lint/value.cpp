@@ -1,0 +1,76 @@
+#include "lint/value.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace stoker::lint {
+
+namespace {
+
+char lower_ascii(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+bool same_letter(char a, char b) {
+    return lower_ascii(a) == lower_ascii(b);
+}
+
+}  // namespace
+
+bool equal_nocase(std::string_view a, std::string_view b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same_letter);
+}
+bool starts_nocase(std::string_view text, std::string_view start) {
+    return text.size() >= start.size() && equal_nocase(text.substr(0, start.size()), start);
+}
+bool contains_nocase(std::string_view text, std::string_view part) {
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), same_letter) != text.end();
+}
+
+bool Value::is_nocase(std::string_view wanted) const {
+    return known() && equal_nocase(text, wanted);
+}
+
+std::optional<bool> Value::as_bool() const {
+    if (!known()) return std::nullopt;
+    for (const std::string_view yes : {"true", "yes", "on", "1", "enabled"})
+        if (equal_nocase(text, yes)) return true;
+    for (const std::string_view no : {"false", "no", "off", "0", "disabled"})
+        if (equal_nocase(text, no)) return false;
+    return std::nullopt;
+}
+
+std::optional<std::int64_t> Value::as_int() const {
+    if (!known() || text.empty()) return std::nullopt;
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+Value Value::of(const Node* node) {
+    if (!node) return {};
+    Value value;
+    value.state = node->known && node->is_scalar() ? State::known : State::unknown;
+    value.text = node->text;
+    value.node = node;
+    value.span = node->span;
+    value.source = node->source;
+    if (node->origin) {
+        value.use = node->span;
+        value.use_source = node->source;
+        value.span = node->origin->span;
+        value.source = node->origin->source;
+    }
+    return value;
+}
+
+Value Value::known_text(std::string_view text, Span span, const Source& source) {
+    Value value;
+    value.state = State::known;
+    value.text = text;
+    value.span = span;
+    value.source = &source;
+    return value;
+}
+
+}  // namespace stoker::lint

@@ -23,6 +23,7 @@ constexpr double kMatters = 1e-3;
 // What a fit says of a constant (data/calibration/*.tsv).
 struct Fitted {
     double value = 0, spread = 0;
+    bool linear = false;  // the spread is of the value, not of its logarithm
     std::string rows, groups;
 };
 
@@ -37,10 +38,12 @@ std::map<std::string, Fitted, std::less<>> fitted_constants() {
         const std::size_t name = *table->column("name"), value = *table->column("value"),
                           spread = *table->column("spread");
         const std::size_t rows = *table->column("rows"), groups = *table->column("groups");
+        const auto scale = table->column("scale");
         for (std::size_t row = 0; row < table->rows(); ++row) {
             Fitted fit;
             if (const auto number = table->number(row, value)) fit.value = *number;
             if (const auto number = table->number(row, spread)) fit.spread = *number;
+            fit.linear = scale && table->at(row, *scale) == "linear";
             fit.rows = table->at(row, rows);
             fit.groups = table->at(row, groups);
             if (fit.rows != "0" && !fit.rows.empty()) out.emplace(std::string(table->at(row, name)), std::move(fit));
@@ -117,8 +120,9 @@ Lever lever_of(const Constant& constant, const std::map<std::string, Fitted, std
         e.source = fmt::format("fitted on {} rows of {}", e.rows, e.groups);
     }
     if (fitted && fit->second.spread > 0) {
-        e.low = constant.value * std::exp(-fit->second.spread);
-        e.high = constant.value * std::exp(fit->second.spread);
+        const double spread = fit->second.spread;
+        e.low = fit->second.linear ? constant.value - spread : constant.value * std::exp(-spread);
+        e.high = fit->second.linear ? constant.value + spread : constant.value * std::exp(spread);
         e.spread = "over the folds of the fit";
     } else if (constant.low < constant.value || constant.high > constant.value) {
         e.low = constant.low > 0 ? std::min(constant.low, constant.value) : constant.value;

@@ -27,12 +27,12 @@ TEST(LiveRanks, AreThoseThatStartedAndHaveNotEnded) {
     EXPECT_EQ(ranks[1].sources.at(0).path, "/f/runs/r-7/metrics.rank-3.jsonl");
     EXPECT_EQ(ranks[1].sources.size(), 1u);
     EXPECT_EQ(ranks[1].folders, (std::vector<std::string>{"/f/runs/r-7"}));
-    state.runs[id].spec.folder = "/work";
+    state.runs[id].spec.folder = "/run-folder";
     state.runs[id].spec.observe = ObserveSpec{.heartbeat = "beat", .step_pattern = "step {step}/{}"};
     state.runs[id].spec.checkpoint.folder = "/elsewhere";
     const auto observed = live_ranks(state, "/f");
     ASSERT_EQ(observed[1].sources.size(), 3u);
-    EXPECT_EQ(observed[1].sources[1].path, "/work/beat.rank-3");
+    EXPECT_EQ(observed[1].sources[1].path, "/run-folder/beat.rank-3");
     EXPECT_EQ(observed[1].sources[2].path, "/f/runs/r-7/a-7.2/rank-3.out");
     EXPECT_EQ(observed[1].folders.size(), 2u);
 }

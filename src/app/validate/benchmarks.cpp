@@ -36,9 +36,7 @@ Result<Benchmarks> Benchmarks::read(std::string_view text, FileName file) {
 }
 
 Result<Benchmarks> Benchmarks::embedded() {
-    for (const EmbeddedFile& file : embedded_files())
-        if (file.path == "calibration/benchmarks.tsv") return read(file.bytes, "data/calibration/benchmarks.tsv");
-    return Error(ErrorKind::internal, "calibration/benchmarks.tsv is not in the binary");
+    return read(embedded_bytes("calibration/benchmarks.tsv"), "data/calibration/benchmarks.tsv");
 }
 
 const Benchmark* Benchmarks::find(std::string_view model) const {

@@ -365,7 +365,7 @@ std::string calibration_tsv(std::string_view name, const FitProblem& problem, co
         "# Constants of the cost model fitted on data/validation by ./dev fit {}; they take the place of those of the\n"
         "# same name in data/catalog/defaults.tsv. spread: standard deviation over the folds, of the logarithm, or of\n"
         "# the value for shares. rows, groups: what moves with it. Written by the program; do not edit.\n"
-        "name\tvalue\tspread\trows\tgroups\tnote\n",
+        "name\tvalue\tspread\tscale\trows\tgroups\tnote\n",
         name);
     std::vector<std::size_t> order(fit.knobs.size());
     std::iota(order.begin(), order.end(), 0u);
@@ -374,8 +374,8 @@ std::string calibration_tsv(std::string_view name, const FitProblem& problem, co
     for (const std::size_t k : order) {
         const FittedKnob& f = fit.knobs[k];
         std::string note = f.rows == 0 ? "no row moves with it: the prior" : f.at_bound ? "at its bound" : "";
-        text += fmt::format("{}\t{:.4g}\t{:.3g}\t{}\t{}\t{}\n", problem.knobs[k].name, f.value, f.spread, f.rows,
-                            fmt::join(f.groups, ","), note);
+        text += fmt::format("{}\t{:.4g}\t{:.3g}\t{}\t{}\t{}\t{}\n", problem.knobs[k].name, f.value, f.spread,
+                            problem.knobs[k].logarithmic ? "log" : "linear", f.rows, fmt::join(f.groups, ","), note);
     }
     return text;
 }

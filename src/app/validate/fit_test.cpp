@@ -97,8 +97,8 @@ TEST(Fit, BoundsAndPriorsHold) {
     EXPECT_DOUBLE_EQ(bounded.knobs[2].value, 0.25);
     EXPECT_EQ(bounded.knobs[2].rows, 0u);
     const std::string tsv = calibration_tsv("test", problem, bounded);
-    EXPECT_NE(tsv.find("name\tvalue\tspread\trows\tgroups\tnote\n"), std::string::npos);
-    EXPECT_NE(tsv.find("unused\t0.25\t0\t0\t\tno row moves with it"), std::string::npos) << tsv;
+    EXPECT_NE(tsv.find("name\tvalue\tspread\tscale\trows\tgroups\tnote\n"), std::string::npos);
+    EXPECT_NE(tsv.find("unused\t0.25\t0\tlinear\t0\t\tno row moves with it"), std::string::npos) << tsv;
     EXPECT_NE(tsv.find("rate\t50\t"), std::string::npos) << tsv;
 }
 

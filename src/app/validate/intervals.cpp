@@ -31,9 +31,7 @@ Result<Intervals> Intervals::read(std::string_view text, FileName file) {
 }
 
 Result<Intervals> Intervals::embedded() {
-    for (const EmbeddedFile& file : embedded_files())
-        if (file.path == "calibration/intervals.tsv") return read(file.bytes, "data/calibration/intervals.tsv");
-    return Error(ErrorKind::internal, "calibration/intervals.tsv is not in the binary");
+    return read(embedded_bytes("calibration/intervals.tsv"), "data/calibration/intervals.tsv");
 }
 
 Range Intervals::factors(std::string_view metric, const Range& own, std::size_t assumptions) const {

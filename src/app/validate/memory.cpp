@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
-#include <map>
 #include <optional>
 
 #include "app/validate/predict.h"
@@ -44,51 +42,6 @@ Kind kind_of_memory(std::string_view printed) {
     return kind;
 }
 
-// A row with some cells written anew. Nothing that was measured is in it.
-Result<Csv> rewritten(const Row& row, const std::map<std::string, std::string>& changes) {
-    constexpr std::array<std::string_view, 33> kColumns{"id",
-                                                        "source",
-                                                        "source_group",
-                                                        "gpu_model",
-                                                        "gpu_mem_gb",
-                                                        "gpus",
-                                                        "gpus_per_node",
-                                                        "intra_node_link",
-                                                        "inter_node_link",
-                                                        "model_name",
-                                                        "arch",
-                                                        "params_b",
-                                                        "layers",
-                                                        "hidden",
-                                                        "heads",
-                                                        "kv_heads",
-                                                        "ffn",
-                                                        "vocab",
-                                                        "seq_len",
-                                                        "global_batch",
-                                                        "micro_batch",
-                                                        "tp",
-                                                        "pp",
-                                                        "vpp",
-                                                        "cp",
-                                                        "ep",
-                                                        "dp",
-                                                        "zero_stage",
-                                                        "recompute",
-                                                        "precision",
-                                                        "framework",
-                                                        "notes",
-                                                        "optimizer"};
-    std::string head, cells;
-    for (const std::string_view column : kColumns) {
-        const auto changed = changes.find(std::string(column));
-        const std::string_view text = changed != changes.end() ? std::string_view(changed->second) : row.text(column);
-        head += fmt::format("{}{}", head.empty() ? "" : ",", column);
-        cells += fmt::format("{}\"{}\"", cells.empty() ? "" : ",", replace_all(std::string(text), "\"", "\"\""));
-    }
-    return Csv::read(head + "\n" + cells + "\n", "row");
-}
-
 // Billions of parameters: of the cell, or of a name like "T0_3B" and "bloomz-7b1".
 double billions(const Row& row) {
     if (const auto stated = row.number("params_b")) return *stated;
@@ -105,7 +58,7 @@ double billions(const Row& row) {
 
 // What stands in the way of a figure, answered by what is usual where a figure or at least a verdict follows from it.
 struct Rescue {
-    std::map<std::string, std::string> changes;
+    Row::Changes changes;
     std::vector<std::string> told;
     bool figure = true;       // false: a verdict only
     bool cannot_run = false;  // a layout that nothing can be made of, whatever the memory
@@ -236,14 +189,10 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
     Job job = jobs.of(row, true);
     line.refused = !row.invalid().empty() ? fmt::format("invalid:{}", row.invalid()) : job.refused;
     Rescue usual;
-    std::optional<Csv> changed;
     constexpr int kTries = 6;  // each answers one refusal
     for (int i = 0; i < kTries && !job.refused.empty() && row.invalid().empty(); ++i) {
         if (!rescue(row, job.refused, usual)) break;
-        auto csv = rewritten(row, usual.changes);
-        if (!csv) break;
-        changed = std::move(csv).value();
-        job = jobs.of(Row(*changed, 0), true);
+        job = jobs.of(Row(row, usual.changes), true);
     }
     line.assumed = job.assumed;
     if (!job.refused.empty() || !row.invalid().empty()) return line;
@@ -251,7 +200,7 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
 
     TrainingSetup setup = *job.setup;
     ParallelLayout layout = job.layout;
-    apply_text(changed ? Row(*changed, 0) : row, setup, layout, line.assumed);
+    apply_text(Row(row, usual.changes), setup, layout, line.assumed);
     TrainingEstimate estimate;
     evaluate_memory(setup, layout, job.nodes, estimate);
     if (!row.given("gpus") && !row.given("dp") && layout.zero >= 1) {

@@ -65,6 +65,8 @@ bool is_measured(std::string_view column) {
 }
 
 std::string_view Row::cell(std::string_view column) const {
+    if (changes_)
+        if (const auto changed = changes_->find(column); changed != changes_->end()) return changed->second;
     const auto index = csv_->column(column);
     return index ? csv_->at(index_, *index) : std::string_view();
 }

@@ -3,6 +3,7 @@
 // Settings inside `notes` and `framework` are inputs, one by one, by the names that the functions below ask for.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,7 +23,12 @@ bool is_measured(std::string_view column);
 
 class Row {
 public:
+    // Cells that are read in the place of what the row has. No measured column is among them.
+    using Changes = std::map<std::string, std::string, std::less<>>;
+
     Row(const Csv& csv, std::size_t index) : csv_(&csv), index_(index) {}
+    // The same row with some cells written anew; both outlive this.
+    Row(const Row& row, const Changes& changes) : csv_(row.csv_), index_(row.index_), changes_(&changes) {}
 
     std::size_t index() const { return index_; }
     bool given(std::string_view column) const { return !cell(column).empty(); }
@@ -42,6 +48,7 @@ private:
     std::string_view cell(std::string_view column) const;
     const Csv* csv_;
     std::size_t index_;
+    const Changes* changes_ = nullptr;
     mutable std::string invalid_;
 };
 

@@ -29,9 +29,7 @@ Result<Scripts> Scripts::read(std::string_view text, FileName file) {
 }
 
 Result<Scripts> Scripts::embedded() {
-    for (const EmbeddedFile& file : embedded_files())
-        if (file.path == "calibration/scripts.tsv") return read(file.bytes, "data/calibration/scripts.tsv");
-    return Error(ErrorKind::internal, "calibration/scripts.tsv is not in the binary");
+    return read(embedded_bytes("calibration/scripts.tsv"), "data/calibration/scripts.tsv");
 }
 
 const Script* Scripts::find(std::string_view model, std::string_view text) const {

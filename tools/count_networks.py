@@ -17,6 +17,12 @@ class Net:
     params: int = 0
     macs: int = 0
     outputs: int = 0
+    frozen_macs: int = 0  # of what has been trained before and is left as it is: forward only, nothing is kept
+    frozen_outputs: int = 0
+
+    def freeze(self):
+        """All layers so far."""
+        self.frozen_macs, self.frozen_outputs = self.macs, self.outputs
 
     def conv(self, cin, cout, kernel, out, groups=1, bias=False, norm=True, kept=True):
         """kernel: its number of elements (9 for 3 x 3); out: positions of the output."""
@@ -58,8 +64,8 @@ def bottlenecks(net, cin, width, cout, blocks, height, breadth, stride, groups=1
     return cin, height, breadth
 
 
-def resnet(net, height, breadth, blocks=(3, 4, 6, 3), width=64, groups=1, se=False, last_stride=2, stages=4):
-    """Stem and stages; the maps of every stage as (channels, height, breadth)."""
+def resnet(net, height, breadth, blocks=(3, 4, 6, 3), width=64, groups=1, se=False, last_stride=2, stages=4, frozen_stages=0):
+    """Stem and stages; the maps of every stage as (channels, height, breadth). The stem is frozen with the first stages."""
     height, breadth = side(height), side(breadth)
     net.conv(3, 64, 49, height * breadth)
     height, breadth = side(height), side(breadth)
@@ -72,6 +78,8 @@ def resnet(net, height, breadth, blocks=(3, 4, 6, 3), width=64, groups=1, se=Fal
         cin, height, breadth = bottlenecks(net, cin, width << stage, out, blocks[stage], height, breadth, stride,
                                            groups, se)
         maps.append((cin, height, breadth))
+        if stage + 1 == frozen_stages:
+            net.freeze()
     return maps
 
 
@@ -175,9 +183,10 @@ def pyramid(net, maps, out=256):
 
 
 def retinanet():
-    """MLPerf Training from v2.0: ResNeXt-50 32x4d, FPN, 800 x 800, 264 classes of OpenImages, 9 anchors."""
+    """MLPerf Training from v2.0: ResNeXt-50 32x4d, FPN, 800 x 800, 264 classes of OpenImages, 9 anchors.
+    Stem and first stage stay as they were trained for images: three layers are trainable (torchvision's default)."""
     net = Net()
-    maps = resnet(net, 800, 800, width=128, groups=32)
+    maps = resnet(net, 800, 800, width=128, groups=32, frozen_stages=1)
     levels = pyramid(net, maps[1:])
     for cin in (2048, 256):  # P6 and P7
         size = side(levels[-1][1])
@@ -201,9 +210,10 @@ def retinanet():
 
 
 def mask_rcnn():
-    """ResNet-50 FPN at 800 x 1,344 (short side 800, padded to 32); training with 512 boxes, 128 of them with masks."""
+    """ResNet-50 FPN at 800 x 1,344 (short side 800, padded to 32); training with 512 boxes, 128 of them with masks.
+    Stem and first stage are frozen: FREEZE_CONV_BODY_AT 2 of maskrcnn-benchmark, which the MLPerf reference takes over."""
     net = Net()
-    maps = resnet(net, 800, 1344)
+    maps = resnet(net, 800, 1344, frozen_stages=1)
     levels = pyramid(net, maps)
     levels.append((256, side(levels[-1][1]), side(levels[-1][2])))
     head = Net()
@@ -254,6 +264,64 @@ def unet3d():
     return net
 
 
+def diffusion_unet(text_width, side_of_latents=64):
+    """The UNet of Stable Diffusion 1 and 2 (arXiv 2112.10752; block_out_channels 320, 640, 1280, 1280, two residual blocks
+    a level, transformers on the upper three, 77 tokens of text): one pass over latents of an image of eight times that side."""
+    net = Net()
+    text = 77
+
+    def residual(cin, cout, at):
+        net.conv(cin, cout, 9, at, bias=True)
+        net.linear(1280, cout)
+        net.conv(cout, cout, 9, at, bias=True)
+        if cin != cout:
+            net.conv(cin, cout, 1, at, bias=True, norm=False)
+
+    def transformer(c, at):
+        for _ in range(6):  # in and out of the block, q, k, v and output of attention to itself
+            net.linear(c, c, at)
+        net.macs += 2 * at * at * c
+        for _ in range(2):  # q and output of attention to the text
+            net.linear(c, c, at)
+        for _ in range(2):
+            net.linear(text_width, c, text)
+        net.macs += 2 * at * text * c
+        net.linear(c, 8 * c, at)  # gated
+        net.outputs += 4 * c * at
+        net.linear(4 * c, c, at)
+
+    widths, position = (320, 640, 1280, 1280), side_of_latents**2
+    net.conv(4, 320, 9, position, bias=True, norm=False)
+    net.linear(320, 1280)
+    net.linear(1280, 1280)
+    cin, skips = 320, [320]
+    for level, width in enumerate(widths):
+        for _ in range(2):
+            residual(cin, width, position)
+            if level < 3:
+                transformer(width, position)
+            cin = width
+            skips.append(width)
+        if level < 3:
+            position //= 4
+            net.conv(width, width, 9, position, bias=True, norm=False)
+            skips.append(width)
+    residual(1280, 1280, position)
+    transformer(1280, position)
+    residual(1280, 1280, position)
+    for level, width in reversed(list(enumerate(widths))):
+        for _ in range(3):
+            residual(cin + skips.pop(), width, position)
+            if level < 3:
+                transformer(width, position)
+            cin = width
+        if level > 0:
+            position *= 4
+            net.conv(width, width, 9, position, bias=True, norm=False)
+    net.conv(320, 4, 9, position, bias=True, norm=False)
+    return net
+
+
 def gnmt():
     """Per token, half of them of the source: 4 encoder layers (the first in both directions) and 4 decoder layers of
     1,024 with attention fed to each, vocabulary 32,320 (NVIDIA DeepLearningExamples GNMT v2; arXiv 1609.08144)."""
@@ -282,15 +350,19 @@ NETWORKS = {
     "retinanet-resnext50": retinanet,
     "mask-rcnn-r50-fpn": mask_rcnn,
     "unet-3d": unet3d,
+    "stable-diffusion-1.5": lambda: diffusion_unet(768),
+    "stable-diffusion-2": lambda: diffusion_unet(1024),
     "gnmt": gnmt,
 }
 
 
 def main():
-    print("network\tparameters\tmultiply-adds\toutputs\tforward_flops_per_sample\tactivation_bytes_per_sample_fp16")
+    print("network\tparameters\tmultiply-adds\toutputs\tforward_flops_per_sample\tactivation_bytes_per_sample_fp16"
+          "\tfrozen_flops\tfrozen_activation_bytes")
     for name, count in NETWORKS.items():
         net = count()
-        print(name, net.params, net.macs, net.outputs, 2 * net.macs, 4 * net.outputs, sep="\t")
+        print(name, net.params, net.macs, net.outputs, 2 * net.macs, 4 * net.outputs, 2 * net.frozen_macs,
+              4 * net.frozen_outputs, sep="\t")
 
 
 if __name__ == "__main__":

@@ -177,6 +177,9 @@ struct ModelSpec {
     int embedding_width = 0;      // of the token table, where a projection widens it to `hidden`; 0: hidden
     double extra_parameters = 0;  // pooler, token types, convolutional front end: what the shape above does not have
     double forward_flops_per_sample = 0, activation_bytes_per_sample = 0;  // cnn, vit, diffusion
+    // Of both, the share of layers that are left as they were trained before: forward only, and nothing is kept.
+    double frozen_flops_per_sample = 0, frozen_activation_bytes = 0;
+    bool separate_norm = false;  // normalisation passes over the maps by itself: of instances, in three dimensions
     std::string sample_unit = "token";
     Provenance provenance;
     bool assumed = false;    // shape scaled from the nearest known architecture

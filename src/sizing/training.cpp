@@ -370,9 +370,9 @@ StageTimes add_samples(const TrainingSetup& setup, const ParallelLayout& layout,
     const Device& device = setup.device;
     const double b = layout.micro_batch, m = layout.micro_batches;
     const double rate = device.matmul(setup.precision) * setup.gemm_efficiency * setup.vision_efficiency;
-    const double matmul = 3 * setup.sample_forward_flops * b / rate;
-    // Activation sizes are given for 16 bit.
-    const double bytes = setup.sample_activation_bytes * setup.compute_bytes / 2;
+    const double matmul = (3 * setup.sample_forward_flops - 2 * setup.sample_frozen_flops) * b / rate;
+    // Activation sizes are given for 16 bit. Forward is a third of all passes.
+    const double bytes = (setup.sample_activation_bytes + setup.sample_frozen_bytes / 3) * setup.compute_bytes / 2;
     const double vector = setup.vision_passes * bytes * b / (device.memory_bytes_per_s * device.memory_efficiency);
     const double launch = beyond(matmul + vector, setup.vision_kernels * device.launch_s);
     out.seconds[at(TimeTerm::matmul)] = m * matmul;
@@ -388,7 +388,8 @@ double model_flops(const TrainingSetup& setup, double global_batch) noexcept {
     const ExampleFlops flops = example_flops(setup);
     const bool frozen = setup.method != Method::full;
     // Forward 1, input gradient 1, weight gradient 1: frozen weights skip the last.
-    return global_batch * ((frozen ? 2 : 3) * (flops.weights + flops.logits) + 3 * flops.attention);
+    return global_batch *
+           ((frozen ? 2 : 3) * (flops.weights + flops.logits) + 3 * flops.attention - 2 * setup.sample_frozen_flops);
 }
 
 double step_lower_bound(const TrainingSetup& setup, double global_batch, double gpus) noexcept {

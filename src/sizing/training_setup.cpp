@@ -75,7 +75,9 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
     if (!setup.transformer) {
         setup.sample_forward_flops =
             m.forward_flops_per_sample > 0 ? m.forward_flops_per_sample : 2 * setup.total_params;
-        setup.sample_activation_bytes = m.activation_bytes_per_sample;
+        setup.sample_frozen_flops = m.frozen_flops_per_sample;
+        setup.sample_frozen_bytes = m.frozen_activation_bytes;
+        setup.sample_activation_bytes = m.activation_bytes_per_sample - m.frozen_activation_bytes;
         setup.trainable_params = setup.total_params;
         setup.sequence = 1;
         return;
@@ -214,6 +216,7 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     }
     setup.vision_efficiency = constant("vision_matmul_efficiency");
     setup.vision_passes = constant(workload.compiled ? "vision_passes_compiled" : "vision_passes");
+    if (workload.model.separate_norm) setup.vision_passes *= constant("vision_passes_separate_norm");
     setup.vision_kernels = constant("vision_kernels_per_step");
     setup.vision_layers = constant("vision_layers");
     setup.overlap_slowdown = constant("overlap_slowdown") - 1;

@@ -70,6 +70,7 @@ constexpr KnobChoice kTimeKnobs[] = {
     {"vision_matmul_efficiency", true, 0.2},
     {"vision_passes", true, 0.5},
     {"vision_passes_compiled", true, 0.4},
+    {"vision_passes_separate_norm", true, 0.3},
     {"vision_kernels_per_step", true, 0.5},
     {"unpadded_share_encoder", true, 0.15},
 };

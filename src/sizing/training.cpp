@@ -68,6 +68,11 @@ struct Layer {
     double all() const { return forward() + backward() + recompute + tensor + context + expert + launch; }
 };
 
+bool softmax_fused(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    const int together = layout.micro_batch * static_cast<int>(setup.heads) / layout.tensor;
+    return setup.fused_softmax_multiple == 0 || together % setup.fused_softmax_multiple == 0;
+}
+
 void add_attention(const TrainingSetup& setup, const ParallelLayout& layout, double tokens, Layer& layer) noexcept {
     const double part = tokens / layout.tensor;
     const double memory = setup.device.memory_bytes_per_s * setup.device.memory_efficiency;
@@ -86,8 +91,10 @@ void add_attention(const TrainingSetup& setup, const ParallelLayout& layout, dou
     } else {
         // Every score is computed and passes through memory; the mask saves nothing.
         const double scores = part * setup.heads * setup.sequence;
-        layer.attention_forward = 2 * part * setup.sequence * score_width(setup) / flops +
-                                  setup.unfused_passes * scores * setup.compute_bytes / memory;
+        const bool fused = softmax_fused(setup, layout);
+        layer.attention_forward =
+            2 * part * setup.sequence * score_width(setup) / flops +
+            (fused ? setup.unfused_passes : setup.fallback_passes) * scores * setup.compute_bytes / memory;
         layer.attention_backward = 2 * layer.attention_forward;
     }
 }
@@ -176,8 +183,9 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     if (layout.recompute == Recompute::selective && !setup.flash) layer.recompute = layer.attention_forward;
     add_communication(setup, layout, tokens, moe_share, layer);
     const double passes = layout.recompute == Recompute::full ? 4.0 / 3.0 : 1;
+    const double more = setup.flash || softmax_fused(setup, layout) ? 0 : setup.fallback_kernels;
     const double floor =
-        setup.kernels_per_layer * (1 + moe_share * (setup.moe_kernels - 1)) * passes * setup.device.launch_s;
+        (setup.kernels_per_layer * (1 + moe_share * (setup.moe_kernels - 1)) + more) * passes * setup.device.launch_s;
     layer.launch = beyond(layer.all(), floor);
     return layer;
 }

@@ -87,6 +87,10 @@ struct TrainingSetup {
     double gemm_efficiency = 0.95, gemm_tile_half = 16, gemm_aligned = 8, gemm_misaligned_rate = 0.5,
            gemm_partial_rate = 1, gemm_split_k_max = 4;
     double attention_backward = 2.5, attention_head_64 = 0.7, unfused_passes = 11;
+    // The fused softmax of Megatron-LM takes only a multiple of so many sequence-heads at a time (fused_softmax.py,
+    // is_kernel_available); otherwise scores go through separate kernels, in 32 bits. 0: no such kernel.
+    int fused_softmax_multiple = 0;
+    double fallback_passes = 0, fallback_kernels = 0;  // of both passes, more than kernels_per_layer has
     double vector_hidden = 14, vector_ffn = 1.5, vector_backward = 2, logit_passes = 3.5, dispatch_passes = 8,
            cast_passes = 0;
     double softmax_statistics = 4;  // bytes per token and head that flash attention keeps

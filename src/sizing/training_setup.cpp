@@ -172,10 +172,14 @@ void set_framework(const Workload& workload, const Catalog& catalog, const Frame
     if (setup.device.gpu) setup.vector_passes *= vectors;
     // Graphs and compilers take the host out of the way, whoever wrote the model.
     if (!workload.compiled && setup.device.gpu) setup.kernels_per_layer *= launches;
+    setup.fallback_kernels = launches * catalog.constant_or_die("attention_fallback_kernels");
     setup.moe_kernels = setup.device.gpu ? catalog.constant_or_die("moe_launch_factor") : 1;
     // Megatron's softmax scales, masks and normalises in one kernel.
-    if (family.name.starts_with("megatron"))
+    if (family.name.starts_with("megatron")) {
         setup.unfused_passes = catalog.constant_or_die("attention_unfused_passes_megatron");
+        setup.fused_softmax_multiple = 4;
+        setup.fallback_passes = catalog.constant_or_die("attention_fallback_passes_megatron");
+    }
     setup.attention_efficiency =
         attention_rate(catalog, workload.compiled ? AttentionKernel::vendor : family.attention, setup.device);
 }

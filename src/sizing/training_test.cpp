@@ -394,6 +394,37 @@ TEST(SampleModels, UseFlopsAndActivations) {
     EXPECT_EQ(run(setup, {.tensor = 2, .data = 4}).refused, Reason::shape_indivisible);
 }
 
+// A detector whose stem is frozen is not told to take as long as one that trains all of it: of the frozen layers only
+// the forward products and passes count.
+TEST(SampleModels, FrozenLayersGoForwardOnly) {
+    TrainingSetup setup;
+    setup.device = a100_node();
+    setup.transformer = false;
+    setup.total_params = setup.trainable_params = 44e6;
+    setup.sample_forward_flops = 550e9;
+    setup.sample_activation_bytes = 1.4e9;
+    const ParallelLayout layout{.data = 8, .micro_batch = 4};
+    const TrainingEstimate all = run(setup, layout);
+    setup.sample_frozen_flops = 300e9;
+    EXPECT_NEAR(at(run(setup, layout), TimeTerm::matmul) / at(all, TimeTerm::matmul), (3 * 550.0 - 2 * 300) / (3 * 550),
+                1e-9);
+    setup.sample_activation_bytes = 0.8e9;
+    setup.sample_frozen_bytes = 0.6e9;
+    EXPECT_NEAR(at(run(setup, layout), TimeTerm::memory_bound) / at(all, TimeTerm::memory_bound), 1.0 / 1.4, 1e-9);
+}
+
+// Two heads of one sequence on a rank are no multiple of four: Megatron's fused softmax does not take them.
+TEST(Attention, FallsBackWhereTheFusedSoftmaxDoesNotFit) {
+    TrainingSetup setup = llama();
+    setup.flash = false;
+    setup.heads = setup.kv_heads = 16;
+    const ParallelLayout fits{.tensor = 8, .micro_batch = 2}, odd{.tensor = 8, .micro_batch = 1, .micro_batches = 2};
+    const double before = at(run(setup, odd), TimeTerm::attention) / at(run(setup, fits), TimeTerm::attention);
+    setup.fused_softmax_multiple = 4;
+    setup.fallback_passes = 3 * setup.unfused_passes;
+    EXPECT_GT(at(run(setup, odd), TimeTerm::attention) / at(run(setup, fits), TimeTerm::attention), 1.5 * before);
+}
+
 // A CPU node is the same engine with other numbers: no libraries, no waves, one rank.
 TEST(CpuTraining, IsTheSameEngine) {
     TrainingSetup setup = llama();

@@ -20,6 +20,8 @@ constexpr KnobChoice kTimeKnobs[] = {
     {"attention_head_dim_64_factor", true, 0.15},
     {"attention_unfused_passes", true, 0.4},
     {"attention_unfused_passes_megatron", true, 0.3},
+    {"attention_fallback_kernels", true, 0.5},
+    {"attention_fallback_passes_megatron", true, 0.4},
     // What passes through memory
     {"training_memory_efficiency", true, 0.1},
     {"vector_pass_constant", true, 0.3},

@@ -180,7 +180,10 @@ struct Launch {
     std::vector<LaunchOption> launcher_options;  // those of the launcher alone
     std::vector<EnvVar> environment;             // set for this command only (X=1 torchrun ..., mpirun -x)
     int command = -1;                            // index into script.commands
+    int host_command = -1;  // of a launch inside bash -c, eval: index into the commands of the script outside
     bool under_srun = false;
+    // Some of its words cannot be followed ("$@", an array that is filled elsewhere): what is not seen may be there.
+    bool open = false;
     Value srun_tasks_per_node, srun_nodes;  // of that srun's own line
 
     const LaunchOption* option(std::string_view name) const;  // the last of that name

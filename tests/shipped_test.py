@@ -84,7 +84,7 @@ def formats(stoker, source):
                   ["cost", "Standard_NC4as_T4_v3", "--hours", "48"], ["cost", "Standard_NC4as_T4_v3", "--os", "windows"],
                   ["catalog", "gpus"], ["catalog", "gpus", "T4"], ["catalog", "sizes"], ["catalog", "sizes", "Standard_NC4as_T4_v3"],
                   ["catalog", "prices"], ["catalog", "retirements"], ["catalog", "models"], ["catalog", "images"],
-                  ["explain"], ["explain", "quota"], ["template", "list"], ["template", "show", "chatbot"]):
+                  ["explain"], ["explain", "quota"], ["explain", "SYN004"], ["check", "--list"], ["check", "examples"], ["template", "list"], ["template", "show", "chatbot"]):
         as_json, as_yaml = (run([stoker, *words, "-o", form], source) for form in ("json", "yaml"))
         try:
             value = json.loads(as_json.stdout)
@@ -167,11 +167,23 @@ def commands_of(block):
             yield line.split(" #")[0].strip(), None
 
 
+# Whoever searches for a rule finds its page in the repository: it must be the one that the binary prints.
+def rule_pages(stoker, source):
+    with tempfile.TemporaryDirectory() as folder:
+        run([stoker, "schema", "rules-reference", folder])
+        fresh, kept = pathlib.Path(folder), pathlib.Path(source) / "docs/reference"
+        names = {str(path.relative_to(fresh)) for path in fresh.rglob("*.md")}
+        names |= {str(path.relative_to(kept)) for path in kept.glob("rules/*.md")}
+        stale = [name for name in sorted(names) if not (fresh / name).exists() or not (kept / name).exists()
+                 or (fresh / name).read_text() != (kept / name).read_text()]
+    return [f"docs/reference/{name} is not what the rules say: stoker schema rules-reference docs/reference" for name in stale]
+
+
 def main():
     stoker, source = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     failures, printed = plans(stoker, source)
     unknown, words = explained(stoker, printed)
-    failures += unknown + formats(stoker, source) + completions(stoker)
+    failures += unknown + formats(stoker, source) + completions(stoker) + rule_pages(stoker, source)
     wrong, commands = documents(stoker, source, "--update" in sys.argv)
     failures += wrong
     print("\n".join(failures[:40]))

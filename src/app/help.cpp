@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "catalog/catalog.h"
 #include "catalog/embedded.h"
+#include "lint/rule.h"
 #include "sizing/workload.h"
 
 namespace stoker {
@@ -64,6 +65,7 @@ std::string words_for(std::string_view what) {
         for (const Accelerator& gpu : catalog->accelerators()) words.push_back(gpu.name);
     if (what == "topic") {
         for (const ExplainPage& page : explain_pages()) words.push_back(page.name);
+        for (const lint::RulePage& page : lint::rule_pages()) words.push_back(page.id);
     }
     if (what == "template") {
         for (const EmbeddedFile& file : embedded_files()) {

@@ -20,7 +20,17 @@ void report_problems(const File& file, Report& report) {
 }
 
 bool wanted(const Rule& rule, const CheckOptions& options) {
-    return !options.off.contains(std::string(rule.id));
+    return !options.off.contains(rule.id);
+}
+
+// The page of each of all_rules(), found once: a run asks for them file by file.
+const std::vector<const RulePage*>& pages_of_rules() {
+    static const std::vector<const RulePage*> pages = [] {
+        std::vector<const RulePage*> list;
+        for (const Rule& rule : all_rules()) list.push_back(find_rule_page(rule.id));
+        return list;
+    }();
+    return pages;
 }
 
 std::vector<Finding> sorted(std::vector<Finding> findings) {
@@ -41,11 +51,22 @@ Kinds kinds_of(const File& file) {
 
 void run_file_rules(const File& file, Report& report) {
     const Kinds kinds = kinds_of(file);
-    for (const Rule& rule : all_rules()) {
-        const RulePage* page = find_rule_page(rule.id);
-        if (!rule.file || !page || !wanted(rule, report.options()) || !page->kinds.any(kinds)) continue;
-        report.begin_rule(*page);
-        rule.file(file, report);
+    const std::span<const Rule> rules = all_rules();
+    const std::vector<const RulePage*>& pages = pages_of_rules();
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        if (!rules[i].file || !pages[i] || !pages[i]->kinds.any(kinds) || !wanted(rules[i], report.options())) continue;
+        report.begin_rule(*pages[i]);
+        rules[i].file(file, report);
+    }
+}
+
+void run_bundle_rules(const Bundle& bundle, Report& report) {
+    const std::span<const Rule> rules = all_rules();
+    const std::vector<const RulePage*>& pages = pages_of_rules();
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        if (!rules[i].bundle || !pages[i] || !wanted(rules[i], report.options())) continue;
+        report.begin_rule(*pages[i]);
+        rules[i].bundle(bundle, report);
     }
 }
 
@@ -64,12 +85,13 @@ std::vector<Finding> check_bundle(const Bundle& bundle, const CheckOptions& opti
         report_problems(*file, report);
         run_file_rules(*file, report);
     }
-    for (const Rule& rule : all_rules()) {
-        const RulePage* page = find_rule_page(rule.id);
-        if (!rule.bundle || !page || !wanted(rule, options)) continue;
-        report.begin_rule(*page);
-        rule.bundle(bundle, report);
-    }
+    run_bundle_rules(bundle, report);
+    return sorted(report.take());
+}
+
+std::vector<Finding> check_joins(const Bundle& bundle, const CheckOptions& options, const Knowledge& knowledge) {
+    Report report(options, knowledge);
+    run_bundle_rules(bundle, report);
     return sorted(report.take());
 }
 

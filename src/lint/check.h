@@ -13,6 +13,8 @@ namespace stoker::lint {
 std::vector<Finding> check_bundle(const Bundle& bundle, const CheckOptions& options, const Knowledge& knowledge);
 // The rules that see one file, for an editor.
 std::vector<Finding> check_file(const File& file, const CheckOptions& options, const Knowledge& knowledge);
+// The rules that see all files at once; with check_file() of each file what check_bundle() finds.
+std::vector<Finding> check_joins(const Bundle& bundle, const CheckOptions& options, const Knowledge& knowledge);
 
 // ---- Evidence: why a file or a bundle counts as GPU work. Rules stay silent without it. ---------------------------
 struct Evidence {

@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "catalog/embedded.h"
+#include "lint/apply_fixes.h"
 #include "lint/check.h"
 #include "lint/read.h"
 #include "lint/rule.h"
+#include "lint/suppress.h"
 
 namespace stoker::lint {
 namespace {
@@ -43,8 +45,25 @@ Checked check_example(const RuleExample& example, const std::string& as_of) {
               [](const File* a, const File* b) { return a->path() < b->path(); });
     CheckOptions options;
     options.as_of = as_of;
-    result.findings = check_bundle(bundle, options, Knowledge::embedded());
+    result.findings =
+        apply_suppressions(bundle.files, check_bundle(bundle, options, Knowledge::embedded()), options, {}).findings;
     return result;
+}
+
+// What `--fix --unsafe-fixes` would do to an example.
+Texts texts_of(const RuleExample& example) {
+    Texts texts;
+    for (const auto& [path, text] : example.files) texts[path] = text;
+    return texts;
+}
+std::vector<Finding> check_texts(const Texts& texts, const std::string& as_of, const std::string& only) {
+    RuleExample example;
+    for (const auto& [path, text] : texts) example.files.emplace_back(path, text);
+    std::vector<Finding> findings = check_example(example, as_of).findings;
+    // Fixes of other rules are tested on their own pages.
+    for (Finding& finding : findings)
+        if (finding.rule != only) finding.fix.reset();
+    return findings;
 }
 
 std::string listed(const std::vector<Finding>& findings) {
@@ -85,6 +104,41 @@ TEST_P(RulePages, ExamplesAreWhatTheySay) {
         EXPECT_EQ(ours.size(), 1u) << "bad: " << example.title << "\n" << listed(checked.findings);
     }
     EXPECT_TRUE(bad && good) << "a page has at least one bad and one good example";
+}
+
+// A fix that is offered on a page mends what the page shows: the text still parses, the finding is gone, nothing else
+// has changed, and a second run has nothing left to do.
+TEST_P(RulePages, FixesDoWhatTheyPromise) {
+    const std::string path = "lint/" + GetParam() + ".md";
+    const auto page = parse_rule_page(embedded_bytes(path), path);
+    ASSERT_TRUE(page) << page.error().text();
+    const std::string as_of = "2026-11-20";
+    for (const RuleExample& example : page->examples) {
+        if (!example.bad) continue;
+        const Texts before = texts_of(example);
+        const CheckTexts check = [&](const Texts& texts) { return check_texts(texts, as_of, page->id); };
+        std::vector<Finding> fixable = check(before);
+        std::erase_if(fixable, [](const Finding& finding) { return !finding.fix; });
+        if (fixable.empty()) continue;
+        for (const Finding& finding : fixable)
+            EXPECT_TRUE(page->fix != FixClass::none) << finding.fix->title << ": the page says that there is no fix";
+        FixPolicy policy;
+        policy.unsafe = true;
+        const auto run = apply_fixes(before, check, policy);
+        ASSERT_TRUE(run) << run.error().text();
+        for (const DroppedFix& dropped : run->dropped)
+            ADD_FAILURE() << example.title << ": the fix at line " << dropped.line << " was dropped: " << dropped.why;
+        EXPECT_TRUE(std::none_of(run->left.begin(), run->left.end(), [&](const Finding& finding) {
+            return finding.rule == page->id && finding.fix;
+        })) << example.title;
+        const auto again = apply_fixes(run->texts, check, policy);
+        ASSERT_TRUE(again);
+        EXPECT_EQ(again->texts, run->texts) << example.title << ": a second run changes the text again";
+        if (fixable.size() == 1 && run->rounds == 1) {
+            const std::string& file = fixable[0].path;
+            EXPECT_EQ(with_edits(before.at(file), fixable[0].fix->edits), run->texts.at(file));
+        }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Pages, RulePages, testing::ValuesIn(page_ids()), [](const auto& page) { return page.param; });

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLabel = 13;
 
-std::string seconds_text(double seconds) {
+std::string explained_seconds_text(double seconds) {
     if (seconds < 0.0005) return seconds > 0 ? fmt::format("{:.2f} ms", seconds * 1e3) : "0 ms";
     return format_seconds(Seconds(seconds));
 }
@@ -23,7 +23,7 @@ std::string value_text(double value, std::string_view unit) {
     if (unit == "bytes")
         return value >= 0.1 * kGiB ? format_bytes_gib(Bytes(value)) : fmt::format("{:.1f} MiB", value / kMiB);
     if (unit == "microusd") return format_usd(Usd::micro(std::llround(value)));
-    return seconds_text(value);
+    return explained_seconds_text(value);
 }
 
 // The interval is one of 80 %: one run of five lies outside of a good one.
@@ -46,9 +46,9 @@ std::string term_text(const api::ExplainedTerm& term, const Style& style) {
     return text;
 }
 
-class Lines {
+class ExplanationLines {
 public:
-    explicit Lines(int width) : width_(static_cast<std::size_t>(std::max(40, width))) {}
+    explicit ExplanationLines(int width) : width_(static_cast<std::size_t>(std::max(40, width))) {}
     void add(std::string_view label, std::string_view text) {
         bool first = true;
         for (const std::string& line : wrap(text, width_ - kLabel - 2)) {
@@ -62,13 +62,13 @@ private:
     std::size_t width_;
 };
 
-void add_cause(const api::CauseView& cause, const Style& style, Lines& lines) {
+void add_cause(const api::CauseView& cause, const Style& style, ExplanationLines& lines) {
     lines.out_ +=
         fmt::format("\n{}{}\n", style.bold(cause.cause), cause.rank ? fmt::format(" (rank {})", *cause.rank) : "");
     lines.add("what", cause.what);
     if (!cause.evidence.empty()) lines.add("evidence", join(cause.evidence, "; "));
     if (cause.cost_s > 0 && !cause.stops) {
-        std::string text = fmt::format("{} a step", seconds_text(cause.cost_s));
+        std::string text = fmt::format("{} a step", explained_seconds_text(cause.cost_s));
         if (cause.share_of_gap) text += fmt::format(", {:.0f} % of the gap", 100 * *cause.share_of_gap);
         if (cause.expected_gain >= 0.005)
             text += fmt::format("; without it steps take up to {:.0f} % less", 100 * cause.expected_gain);
@@ -78,7 +78,7 @@ void add_cause(const api::CauseView& cause, const Style& style, Lines& lines) {
 }
 
 // "cpu-limit: ready threads wait 4 % of the time they run"; those with the same reason on one line.
-void add_notes(std::string_view head, const std::vector<api::CauseNote>& notes, Lines& lines) {
+void add_notes(std::string_view head, const std::vector<api::CauseNote>& notes, ExplanationLines& lines) {
     if (notes.empty()) return;
     lines.out_ += fmt::format("\n{}\n", head);
     std::vector<std::pair<std::string, std::string>> by_reason;  // reason, causes
@@ -100,7 +100,7 @@ void add_notes(std::string_view head, const std::vector<api::CauseNote>& notes, 
 }  // namespace
 
 std::string explanation_text(const api::ExplanationView& view, const Style& style) {
-    Lines lines(style.width);
+    ExplanationLines lines(style.width);
     lines.out_ = fmt::format("{} {}", style.bold(view.run.text()), to_string(view.state));
     if (view.cause != Cause::none && view.cause != Cause::ok) lines.out_ += fmt::format(" ({})", to_string(view.cause));
     if (view.steps > 0) {
@@ -133,8 +133,9 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
         for (const api::CauseView& cause : view.causes) explained += cause.expected_gain > 0 ? cause.cost_s : 0;
         // Causes that overlap are each counted whole.
         if (explained < 0.8 * *view.gap_s)
-            lines.out_ += fmt::format("\nOf the gap of {} a step, {} are not explained.\n", seconds_text(*view.gap_s),
-                                      seconds_text(*view.gap_s - explained));
+            lines.out_ +=
+                fmt::format("\nOf the gap of {} a step, {} are not explained.\n", explained_seconds_text(*view.gap_s),
+                            explained_seconds_text(*view.gap_s - explained));
     }
     add_notes("Ruled out", view.ruled_out, lines);
     add_notes("Could not be known", view.not_known, lines);

@@ -19,7 +19,7 @@ std::string bytes_text(std::int64_t bytes) {
     return v >= 0.1 * kGiB ? format_bytes_gib(Bytes(v)) : fmt::format("{:.1f} MiB", v / kMiB);
 }
 
-std::string seconds_text(double seconds) {
+std::string run_seconds_text(double seconds) {
     return format_seconds(Seconds(seconds));
 }
 
@@ -31,9 +31,9 @@ std::int64_t peak_memory(const api::RunView& view) {
 }
 
 // "label     text", wrapped below itself.
-class Lines {
+class RunLines {
 public:
-    explicit Lines(int width) : width_(static_cast<std::size_t>(std::max(40, width))) {}
+    explicit RunLines(int width) : width_(static_cast<std::size_t>(std::max(40, width))) {}
     void add(std::string_view label, std::string_view text) {
         if (text.empty()) return;
         bool first = true;
@@ -69,7 +69,7 @@ std::string rank_line(const api::RankView& rank) {
     return text;
 }
 
-void add_attempts(const api::RunView& view, const Style& style, Lines& lines) {
+void add_attempts(const api::RunView& view, const Style& style, RunLines& lines) {
     constexpr std::size_t kMost = 10, kMostRanks = 16;
     if (view.attempts.empty()) return;
     lines.head("Attempts");
@@ -107,23 +107,24 @@ double predicted_microusd(const api::RunView& view) {
     return view.run.used_s > 0 ? static_cast<double>(view.cost_microusd.value_or(0)) * plan.run_s / view.run.used_s : 0;
 }
 
-void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Lines& lines) {
+void add_prediction(const api::RunView& view, const MeasuredSteps& measured, RunLines& lines) {
     if (!view.spec.prediction) return;
     const PredictionSpec& plan = *view.spec.prediction;
     const bool over = is_terminal(view.run.state), whole = view.run.state == RunState::succeeded;
     lines.head("Against the plan (its interval holds four runs of five)");
     if (plan.step_s > 0) {
-        const std::string predicted = fmt::format("{} predicted ({} - {})", seconds_text(plan.step_s),
-                                                  seconds_text(plan.step_low_s), seconds_text(plan.step_high_s));
+        const std::string predicted =
+            fmt::format("{} predicted ({} - {})", run_seconds_text(plan.step_s), run_seconds_text(plan.step_low_s),
+                        run_seconds_text(plan.step_high_s));
         if (!(measured.step_s > 0)) {
             lines.add("step", "not measured: it writes no step_s to STOKER_METRICS_FILE; " + predicted);
         } else {
-            lines.add("step", with_verdict(fmt::format("{} measured, {}", seconds_text(measured.step_s), predicted),
+            lines.add("step", with_verdict(fmt::format("{} measured, {}", run_seconds_text(measured.step_s), predicted),
                                            verdict(measured.step_s, plan.step_low_s, plan.step_high_s)));
             if (measured.cpu_s > 0 && measured.step_s > 1.1 * measured.cpu_s)
                 lines.add("", with_verdict(fmt::format("{} of it at work, the rest waiting for other ranks or for a "
                                                        "processor that does something else; what was at work",
-                                                       seconds_text(measured.cpu_s)),
+                                                       run_seconds_text(measured.cpu_s)),
                                            verdict(measured.cpu_s, plan.step_low_s, plan.step_high_s)));
         }
     }
@@ -141,10 +142,11 @@ void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Lin
     }
     const auto until_now = [&] { return over ? (whole ? "" : " until it ended") : " so far"; };
     if (plan.run_s > 0)
-        lines.add("time", with_verdict(fmt::format("{} measured{}, {} predicted ({} - {})",
-                                                   seconds_text(view.run.used_s), until_now(), seconds_text(plan.run_s),
-                                                   seconds_text(plan.run_low_s), seconds_text(plan.run_high_s)),
-                                       whole ? verdict(view.run.used_s, plan.run_low_s, plan.run_high_s) : ""));
+        lines.add("time",
+                  with_verdict(fmt::format("{} measured{}, {} predicted ({} - {})", run_seconds_text(view.run.used_s),
+                                           until_now(), run_seconds_text(plan.run_s), run_seconds_text(plan.run_low_s),
+                                           run_seconds_text(plan.run_high_s)),
+                               whole ? verdict(view.run.used_s, plan.run_low_s, plan.run_high_s) : ""));
     const double predicted_cost = predicted_microusd(view);
     if (predicted_cost > 0 && !view.cost_microusd)
         lines.add("cost", fmt::format("{} predicted; without the price book nothing is counted (stoker up --prices)",
@@ -206,13 +208,13 @@ std::string money_text(std::int64_t microusd) {
 std::string ago_text(const std::string& time, std::int64_t now_us) {
     const auto at = parse_rfc3339(time);
     if (!at) return "-";
-    return seconds_text(std::max(0.0, static_cast<double>(now_us - *at) / 1e6));
+    return run_seconds_text(std::max(0.0, static_cast<double>(now_us - *at) / 1e6));
 }
 
 std::string describe_text(const api::RunView& view, const MeasuredSteps& measured, const Style& style,
                           std::int64_t now_us) {
     const api::RunItem& run = view.run;
-    Lines lines(style.width);
+    RunLines lines(style.width);
     lines.out_ = fmt::format("{} {}  {}", style.bold(run.id.text()), printable(run.name), state_text(style, run));
     if (is_terminal(run.state) && run.cause != Cause::none && run.cause != Cause::ok)
         lines.out_ += fmt::format(" ({})", to_string(run.cause));
@@ -224,8 +226,9 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
     }
     if (view.eta && !is_terminal(run.state) && run.state == RunState::queued) {
         if (view.eta->p50_s)
-            lines.add("starts", fmt::format("in {} (half of the futures), {} (nine of ten)",
-                                            seconds_text(*view.eta->p50_s), seconds_text(view.eta->p90_s.value_or(0))));
+            lines.add("starts",
+                      fmt::format("in {} (half of the futures), {} (nine of ten)", run_seconds_text(*view.eta->p50_s),
+                                  run_seconds_text(view.eta->p90_s.value_or(0))));
         else
             lines.add("starts", view.eta->text);
         if (view.eta->p50_s && !view.eta->text.empty()) lines.add("", view.eta->text);
@@ -239,7 +242,7 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
     lines.add("submitted", fmt::format("{} ago by {} for {}", ago_text(run.submitted_at, now_us), printable(run.user),
                                        printable(run.project)));
     if (!run.nodes.empty()) lines.add("nodes", join(run.nodes, ", "));
-    if (run.used_s > 0) lines.add("on machines", seconds_text(run.used_s));
+    if (run.used_s > 0) lines.add("on machines", run_seconds_text(run.used_s));
     if (view.cost_microusd) lines.add("cost", money_text(*view.cost_microusd));
     if (view.lease && !view.lease->stop_at.empty())
         lines.add("lease", fmt::format("until {}{}", view.lease->stop_at, view.lease->warned ? ", warned" : ""));
@@ -297,17 +300,18 @@ std::string outcome_text(const api::RunView& view, const MeasuredSteps& measured
     std::string text(to_string(run.state));
     if (run.state != RunState::succeeded && run.cause != Cause::none)
         text += fmt::format(" ({})", to_string(run.cause));
-    if (run.used_s > 0) text += " after " + seconds_text(run.used_s);
+    if (run.used_s > 0) text += " after " + run_seconds_text(run.used_s);
     if (plan != nullptr && plan->run_s > 0 && run.state == RunState::succeeded)
-        text += against(seconds_text(plan->run_s), verdict(run.used_s, plan->run_low_s, plan->run_high_s));
+        text += against(run_seconds_text(plan->run_s), verdict(run.used_s, plan->run_low_s, plan->run_high_s));
     if (run.attempts > 1) text += fmt::format(", {} attempts", run.attempts);
     if (!run.detail.empty() && run.state != RunState::succeeded) text += ": " + printable(run.detail, 300);
     if (measured.step_s > 0) {
-        text += "; step " + seconds_text(measured.step_s);
+        text += "; step " + run_seconds_text(measured.step_s);
         if (plan != nullptr && plan->step_s > 0)
-            text += against(seconds_text(plan->step_s), verdict(measured.step_s, plan->step_low_s, plan->step_high_s));
+            text +=
+                against(run_seconds_text(plan->step_s), verdict(measured.step_s, plan->step_low_s, plan->step_high_s));
         if (measured.cpu_s > 0 && measured.step_s > 1.3 * measured.cpu_s)
-            text += fmt::format(", {} of it at work", seconds_text(measured.cpu_s));
+            text += fmt::format(", {} of it at work", run_seconds_text(measured.cpu_s));
     }
     if (const std::int64_t peak = peak_memory(view); peak > 0) {
         text += "; memory " + bytes_text(peak);

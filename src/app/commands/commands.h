@@ -15,6 +15,8 @@ CliCommand template_command();
 CliCommand bench_command();
 CliCommand doctor_command();
 CliCommand calibrate_command();
+CliCommand check_command();
+CliCommand lsp_command();
 CliCommand validate_command();
 CliCommand simulate_command();
 CliCommand up_command();

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "app/check/rule_view.h"
 #include "app/client/client.h"
 #include "app/client/explanation_text.h"
 #include "app/client/typed.h"
@@ -70,6 +71,9 @@ Result<CommandOutput> run_explain(Session& session, const Args& args) {
         return CommandOutput{session.format == Format::text ? index_text(session.style) : dump(session, index_json()),
                              0};
     const std::string topic = join(args.positional, " ");
+    if (const lint::RulePage* rule = find_rule(topic))
+        return CommandOutput{
+            session.format == Format::text ? rule_text(*rule, session.style) : dump(session, rule_json(*rule)), 0};
     TRY(const Catalog* catalog, session.catalog());
     auto found = find_page(topic);
     if (!found) {  // not a term but a thing of the catalogue: say where its card is
@@ -103,23 +107,26 @@ Result<CommandOutput> run_explain(Session& session, const Args& args) {
 }  // namespace
 
 CliCommand explain_command() {
-    CliCommand command{.name = "explain",
-                       .summary = "a run against its plan, and why; or a page on a term",
-                       .usage = "stoker explain [TOPIC | RUN] [options]",
-                       .description =
-                           "Of a run: step, input, collectives, memory, time and cost as measured beside the plan, "
-                           "and what explains the difference, each cause with its evidence, its part and a fix; "
-                           "else what was ruled out, and what could not be known. With a server, or from what it "
-                           "left in the folder. A run is judged when it ends, and an hour later, when its seconds are "
-                           "gone, that is what is shown.\n"
-                           "Of a term: what it is, in infrastructure words and in AI words. Every term that a plan "
-                           "prints has a page. Without a topic: the list of pages.",
-                       .examples = {"stoker explain r-7", "stoker explain r-7 -o json | jq '.causes[].cause'",
-                                    "stoker explain profile training", "stoker explain infiniband",
-                                    "stoker explain tensor-cores", "stoker explain quota"},
-                       .max_positional = 6,
-                       .run = run_explain,
-                       .completes = "topic"};
+    CliCommand command{
+        .name = "explain",
+        .summary = "a run against its plan, and why; or a page on a term",
+        .usage = "stoker explain [TOPIC | RUN] [options]",
+        .description =
+            "Of a run: step, input, collectives, memory, time and cost as measured beside the plan, "
+            "and what explains the difference, each cause with its evidence, its part and a fix; "
+            "else what was ruled out, and what could not be known. With a server, or from what it "
+            "left in the folder. A run is judged when it ends, and an hour later, when its seconds are "
+            "gone, that is what is shown.\n"
+            "Of a term: what it is, in infrastructure words and in AI words. Every term that a plan "
+            "prints has a page. Without a topic: the list of pages.\n"
+            "Of a rule of stoker check, by its id: why it fires, what ignoring it costs, its source, and "
+            "examples.",
+        .examples = {"stoker explain r-7", "stoker explain r-7 -o json | jq '.causes[].cause'",
+                     "stoker explain profile training", "stoker explain infiniband", "stoker explain tensor-cores",
+                     "stoker explain NET001"},
+        .max_positional = 6,
+        .run = run_explain,
+        .completes = "topic"};
     command.options = explain_options();
     return command;
 }

@@ -1,4 +1,5 @@
 // stoker schema: the published JSON Schemas and the reference page of the workload file, from the tables that read it.
+#include "app/check/rule_view.h"
 #include "app/commands/commands.h"
 #include "app/render/plan_json.h"
 #include "app/server/openapi.h"
@@ -12,6 +13,13 @@ namespace {
 
 Result<CommandOutput> run_schema(Session&, const Args& args) {
     const std::string& what = args.positional[0];
+    if (args.positional.size() > 1 && what != "rules-reference")
+        return Error(ErrorKind::invalid, "only rules-reference takes a folder", {}, "stoker schema " + what);
+    if (what == "rules-reference") {
+        if (args.positional.size() == 1) return CommandOutput{rules_index_markdown(), 0};
+        TRY(std::string written, write_rules_reference(args.positional[1]));
+        return CommandOutput{std::move(written), 0};
+    }
     if (what == "workload") return CommandOutput{workload_record().json_schema().dump() + "\n", 0};
     if (what == "workload-reference") return CommandOutput{workload_reference(), 0};
     if (what == "openapi") return CommandOutput{openapi_document().dump() + "\n", 0};
@@ -25,17 +33,21 @@ Result<CommandOutput> run_schema(Session&, const Args& args) {
 }  // namespace
 
 CliCommand schema_command() {
-    return {
-        .name = "schema",
-        .summary = "JSON Schemas: workload file, server configuration, plan -o json, and the HTTP API",
-        .usage = "stoker schema workload|plan|server|workload-reference|server-reference|openapi|api-reference|states",
-        .description = "Point your editor at the first to get completion and checks while you write a workload.",
-        .examples = {"stoker schema workload > workload.schema.json"},
-        .min_positional = 1,
-        .max_positional = 1,
-        .subcommands = {"workload", "plan", "server", "workload-reference", "server-reference", "openapi",
-                        "api-reference", "states"},
-        .run = run_schema};
+    return {.name = "schema",
+            .summary = "JSON Schemas: workload file, server configuration, plan -o json, and the HTTP API",
+            .usage =
+                "stoker schema workload|plan|server|workload-reference|server-reference|openapi|api-reference|states|"
+                "rules-reference [DIR]",
+            .description =
+                "Point your editor at the first to get completion and checks while you write a workload.\n"
+                "rules-reference is the index of the rules of stoker check; with a folder, it is written there "
+                "with a page for each rule.",
+            .examples = {"stoker schema workload > workload.schema.json"},
+            .min_positional = 1,
+            .max_positional = 2,
+            .subcommands = {"workload", "plan", "server", "workload-reference", "server-reference", "openapi",
+                            "api-reference", "states", "rules-reference"},
+            .run = run_schema};
 }
 
 }  // namespace stoker

@@ -1,0 +1,121 @@
+// For people: one finding after the other, each with its line, the evidence and what to do.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/excerpt.h"
+#include "base/text.h"
+#include "lint/outcome.h"
+
+namespace stoker::lint {
+
+namespace {
+
+struct TextWriter {
+    const Outcome& outcome;
+    const TextLook& look;
+    std::string out;
+
+    std::string paint(std::string_view code, std::string_view text) const {
+        return look.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+    }
+    std::string_view colour_of(Severity severity) const {
+        return severity == Severity::error ? "1;31" : severity == Severity::warning ? "33" : "36";
+    }
+
+    // "  name: text", wrapped with an indent.
+    void line(std::string_view name, std::string_view text) {
+        bool first = true;
+        for (const std::string& part : wrap(fmt::format("{}: {}", name, printable(text, 4000)), look.width - 4)) {
+            if (first)
+                out += "  " + paint("2", part.substr(0, name.size() + 1)) + part.substr(name.size() + 1) + "\n";
+            else
+                out += "    " + part + "\n";
+            first = false;
+        }
+    }
+
+    void excerpt(const Finding& finding) {
+        const Source* source = outcome.source_of(finding.path);
+        if (!source) return;
+        const Place place = source->place(finding.span.begin, Columns::bytes);
+        out += source_excerpt(source->text(), {finding.path, place.line, place.column}, look.width);
+    }
+
+    void finding(const Finding& f) {
+        const std::string letter = upper(to_string(f.severity).substr(0, 1));
+        const std::string where = fmt::format("{}:{}:{}", f.path, f.place.line, f.place.column);
+        const std::string plain = fmt::format("{}: {} {} {}", where, letter, f.rule, printable(f.message, 2000));
+        const auto lines = wrap(plain, look.width);
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            std::string row = (i == 0 ? "" : "    ") + lines[i];
+            const std::string mark = fmt::format(": {} {} ", letter, f.rule);
+            if (i == 0 && row.starts_with(where + mark))
+                row = paint("1", where) + ": " + paint(colour_of(f.severity), letter + " " + f.rule) +
+                      row.substr(where.size() + mark.size() - 1);
+            out += row + "\n";
+        }
+        excerpt(f);
+        for (const Related& related : f.related)
+            line("see",
+                 fmt::format("{}:{}:{} {}", related.path, related.place.line, related.place.column, related.message));
+        if (const auto found = outcome.evidence.find(f.path);
+            found != outcome.evidence.end() && !found->second.empty()) {
+            const EvidenceLine& first = found->second.front();
+            line("evidence", fmt::format("{} ({}:{})", first.what, first.path, first.place.line));
+        }
+        if (!f.advice.empty()) line("advice", f.advice);
+        if (f.fix)
+            line("fix", fmt::format("{} ({})", f.fix->title,
+                                    f.fix->safety == FixClass::safe ? "--fix" : "--fix --unsafe-fixes"));
+        if (const RulePage* page = find_rule_page(f.rule))
+            line("source", fmt::format("{}, read {}; stoker explain {}", page->source, page->as_of, f.rule));
+        out += "\n";
+    }
+
+    static std::string counted(std::size_t number, std::string_view what) {
+        return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+    }
+
+    void summary() {
+        const std::size_t errors = outcome.count(Severity::error), warnings = outcome.count(Severity::warning),
+                          infos = outcome.count(Severity::info);
+        std::vector<std::string> parts;
+        if (errors + warnings + infos == 0)
+            parts.push_back("no findings");
+        else
+            parts.push_back(fmt::format("{} ({}, {}, {} info)", counted(outcome.findings.size(), "finding"),
+                                        counted(errors, "error"), counted(warnings, "warning"), infos));
+        if (!outcome.suppressed.empty()) parts.push_back(fmt::format("{} suppressed", outcome.suppressed.size()));
+        if (!outcome.baselined.empty()) parts.push_back(fmt::format("{} in the baseline", outcome.baselined.size()));
+        parts.push_back(fmt::format("in {}", counted(outcome.files.size(), "file")));
+        std::string text = join(parts, ", ");
+        if (!outcome.skipped.empty()) text += fmt::format("; {} of no kind that is read", outcome.skipped.size());
+        out += text + "\n";
+        for (const BaselineEntry& entry : outcome.stale)
+            line("stale",
+                 fmt::format("{} {} {}: in the baseline, and no longer found", entry.rule, entry.path, entry.address));
+    }
+};
+
+}  // namespace
+
+std::string text_of(const Outcome& outcome, const TextLook& look) {
+    TextWriter writer{outcome, look, {}};
+    for (const Finding& finding : outcome.findings) writer.finding(finding);
+    if (look.verbose) {
+        for (const SuppressedFinding& s : outcome.suppressed)
+            writer.line("suppressed", fmt::format("{}:{} {}{}{}", s.finding.path, s.finding.place.line, s.finding.rule,
+                                                  s.reason.empty() ? "" : ": ", s.reason));
+        for (const BaselinedFinding& b : outcome.baselined)
+            writer.line("baseline", fmt::format("{}:{} {}{}{}{}", b.finding.path, b.finding.place.line, b.finding.rule,
+                                                b.moved_from.empty() ? "" : " (moved from " + b.moved_from + ")",
+                                                b.reason.empty() ? "" : ": ", b.reason));
+        for (const SkippedInput& skipped : outcome.skipped)
+            writer.line("skipped", fmt::format("{}: {}", skipped.path, skipped.why));
+    }
+    writer.summary();
+    return std::move(writer.out);
+}
+
+}  // namespace stoker::lint

@@ -160,6 +160,8 @@ Status parse_option(const CliCommand& command, const std::vector<std::string>& w
         return usage_error(command, fmt::format("--{} was given twice", option->name));
     TRY_VOID(check_choice(command, *option, value));
     args.add(option->name, value);
+    while (option->many && next < words.size() && (words[next] == "-" || !words[next].starts_with('-')))
+        args.add(option->name, words[next++]);
     return done();
 }
 

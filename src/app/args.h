@@ -19,6 +19,7 @@ struct OptionSpec {
     std::vector<std::string> choices;  // empty: anything
     bool repeats = false;
     std::string completes;  // what completion offers: "file", "dir", "size", "topic", ...; empty: choices
+    bool many = false;      // takes the words that follow too, up to the next option
 };
 
 struct Session;

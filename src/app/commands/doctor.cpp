@@ -12,6 +12,7 @@
 #include "app/client/output.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
+#include "app/doctor_read.h"
 #include "app/health_baseline.h"
 #include "app/health_check.h"
 #include "app/health_text.h"
@@ -251,6 +252,13 @@ Result<CommandOutput> check_run(Session& session, const Args& args, RunId id) {
 }
 
 Result<CommandOutput> run_doctor(Session& session, const Args& args) {
+    if (args.has("read")) {
+        for (const OptionSpec& option : client_options())
+            if (args.has(option.name))
+                return Error(ErrorKind::invalid,
+                             fmt::format("--read looks at files; --{} is for a server", option.name));
+        return read_tools(session, args);
+    }
     const std::string word = args.positional.empty() ? "" : args.positional[0];
     const auto for_others = [&](const std::vector<OptionSpec>& options, std::string_view what) -> Status {
         for (const OptionSpec& option : options)
@@ -281,7 +289,9 @@ CliCommand doctor_command() {
     CliCommand command{
         .name = "doctor",
         .summary = "network, machine and disk against what they should be; a run's trouble by layer",
-        .usage = "stoker doctor [cpu | disk | network | serve | RUN] [options]",
+        .usage =
+            "stoker doctor [cpu | disk | network | serve | RUN] [options]\n"
+            "       stoker doctor --read FILE... [--size SIZE]",
         .description =
             "Measures for two seconds (--full: up to a minute): links to the peers that are named, then what the "
             "machine "
@@ -292,13 +302,25 @@ CliCommand doctor_command() {
             "the "
             "first layer at fault is named with what it costs; while it goes on, nothing here is loaded. Of the nodes "
             "that it ran on, what the server's last check found is shown.\n"
-            "Ends with 0 when nothing failed, 1 when something did, 3 when a peer that was named could not be "
-            "measured.",
+            "--read takes what tools printed, from files (- is stdin), and measures nothing: nvidia-smi (table, -q -x, "
+            "--query-gpu CSV, topo -m), logs with NCCL_DEBUG=INFO, ib_write_bw, nccl-tests, dcgmi diag, kubectl get "
+            "pods, nodes and events -o json, az vm list-skus, list-usage and extension show. Each file is known by its "
+            "content, annotated by its lines and held against --size; all are concluded together, network first.\n"
+            "Ends with 0 when nothing failed, 1 when something did, 2 when a file is not recognised or breaks off, 3 "
+            "when a peer that was named could not be measured, or nothing in the files could be judged.",
         .examples = {"stoker doctor", "stoker doctor serve --listen 10.0.0.5:7411 --link-token link.token",
                      "stoker doctor network --peer 10.0.0.5:7411 --link-token link.token --link-gbps 10",
                      "stoker doctor --full --size Standard_ND96isr_H100_v5", "stoker doctor --full --baseline",
-                     "stoker doctor disk --disk /scratch", "stoker doctor r-12"},
-        .options = {{.name = "full", .help = "measure for up to a minute, on all cores"},
+                     "stoker doctor disk --disk /scratch", "stoker doctor r-12",
+                     "stoker doctor --read ib.txt nccl.log smi.txt --size Standard_ND96isr_H100_v5",
+                     "kubectl get pods,nodes,events -A -o json | stoker doctor --read -"},
+        .options = {{.name = "read",
+                     .value = "FILE...",
+                     .help = "read what tools printed, and conclude",
+                     .repeats = true,
+                     .completes = "file",
+                     .many = true},
+                    {.name = "full", .help = "measure for up to a minute, on all cores"},
                     {.name = "peer",
                      .value = "HOST:PORT",
                      .help = "measure the link to `stoker doctor serve` there",
@@ -311,7 +333,7 @@ CliCommand doctor_command() {
                     {.name = "mtu", .value = "BYTES", .help = "the MTU that the path should have"},
                     {.name = "size",
                      .value = "SIZE",
-                     .help = "hold the machine against this size of the catalogue",
+                     .help = "hold the machine, or the files, against this size of the catalogue",
                      .completes = "size"},
                     {.name = "disk", .value = "DIR", .help = "where the disk is tried (.)", .completes = "dir"},
                     {.name = "baseline", .help = "keep what is measured as what is usual here"},

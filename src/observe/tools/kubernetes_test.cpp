@@ -1,0 +1,68 @@
+// Pods, nodes and events in one file or in three give the same answer.
+#include "observe/tools/tool_test_help.h"
+
+namespace stoker {
+namespace {
+
+using samples::read;
+using samples::verdict_of;
+using samples::worst;
+
+TEST(Kubernetes, PodsAreHeldAgainstTheNodesOfOtherFiles) {
+    const auto report =
+        read_tool_files({{"pods.json", std::string(samples::kPods)}, {"nodes.json", std::string(samples::kNodes)}}, {});
+    ASSERT_TRUE(report.ok());
+    const HealthCheck* check = worst(report->readings[0], "pod-pending");
+    ASSERT_NE(check, nullptr);
+    EXPECT_EQ(check->verdict, HealthVerdict::fail);
+    EXPECT_NE(check->detail.find("[taint]"), std::string::npos) << check->detail;
+    EXPECT_NE(check->detail.find("sku=gpu:NoSchedule"), std::string::npos) << check->detail;
+    EXPECT_NE(report->conclusion.find("ml/train-0"), std::string::npos) << report->conclusion;
+    EXPECT_EQ(report->readings[1].verdict(), HealthVerdict::pass);
+    // Alone, what would say more is asked for.
+    const ToolReading alone = read(samples::kPods);
+    ASSERT_NE(alone.fact("open"), nullptr);
+}
+
+TEST(Kubernetes, NodesThatOfferNoneOrFewer) {
+    EXPECT_EQ(
+        verdict_of(
+            read(
+                R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "g", "labels": {"nvidia.com/gpu.present": "true"}}, "status": {"allocatable": {"cpu": "8"}}})"),
+            "node-gpus"),
+        HealthVerdict::fail);
+    EXPECT_EQ(
+        verdict_of(
+            read(
+                R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "g"}, "status": {"allocatable": {"nvidia.com/gpu": "7"}, "capacity": {"nvidia.com/gpu": "8"}}})"),
+            "node-gpus"),
+        HealthVerdict::warn);
+}
+
+TEST(Kubernetes, EventsOfAJobThatGetsNoPod) {
+    const ToolReading reading = read(R"({"apiVersion": "v1", "kind": "List", "items": [
+      {"apiVersion": "v1", "kind": "Event", "involvedObject": {"kind": "Job", "name": "train", "namespace": "ml"}, "reason": "FailedCreate",
+       "message": "Error creating: pods \"train-x\" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8"}]})");
+    EXPECT_EQ(verdict_of(reading, "pod-pending"), HealthVerdict::fail);
+    EXPECT_NE(reading.conclusion.find("[quota]"), std::string::npos);
+}
+
+// Accepted, and never enforced: 8 GPUs ran under a quota of 1.
+TEST(Kubernetes, AQuotaOnLimitsIsTold) {
+    const ToolReading reading = read(
+        R"({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus", "namespace": "ml"}, "spec": {"hard": {"limits.nvidia.com/gpu": "4"}}})");
+    EXPECT_EQ(verdict_of(reading, "quota-enforced"), HealthVerdict::warn);
+    EXPECT_EQ(worst(reading, "quota-enforced")->fix, "hard:\n  requests.nvidia.com/gpu: \"4\"");
+}
+
+TEST(Kubernetes, PodsThatRunAreWell) {
+    EXPECT_EQ(read(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "status": {"phase": "Running"}})")
+                  .verdict(),
+              HealthVerdict::pass);
+    EXPECT_NE(
+        samples::error_of(R"({"apiVersion": "v1", "kind": "List", "items": []})", Tool::kubernetes).find("empty list"),
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -3,7 +3,7 @@
 function(stoker_embed target folder)
   file(GLOB_RECURSE paths CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/*)
   # Notes and scripts about the data are not data; scripts that Stoker runs are.
-  list(FILTER paths EXCLUDE REGEX "(^|/)\\.|\\.md$|^catalog/.*\\.py$|^validation/|\\.pyc$")
+  list(FILTER paths EXCLUDE REGEX "(^|/)\\.|(^|/)README\\.md$|^catalog/.*\\.py$|^validation/|\\.pyc$")
   list(SORT paths COMPARE STRING)
 
   set(assembly ".section .rodata\n")

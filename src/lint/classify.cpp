@@ -41,6 +41,9 @@ Kinds of_json(std::string_view text) {
         kinds.add(Kind::arm);
     else if (has_any(text, {"\"panels\""}) && has_any(text, {"\"expr\""}))
         kinds.add(Kind::grafana);
+    else if ((has_any(text, {"\"currentValue\""}) && has_any(text, {"\"limit\""})) ||
+             (has_any(text, {"\"virtualMachines\""}) && has_any(text, {"\"restrictions\""})))
+        kinds.add(Kind::arm);  // what az vm list-usage and az vm list-skus answered
     else if (has_any(text, {"\"apiVersion\""}) && has_any(text, {"\"kind\""}))
         kinds.add(Kind::k8s);
     else if (has_any(text, {"\"fp16\"", "\"bf16\""}) && has_any(text, {"\"optimizer\"", "\"scheduler\"", "gradient_"}))
@@ -48,12 +51,25 @@ Kinds of_json(std::string_view text) {
     return kinds;
 }
 
+// {{ where YAML's own structure is made by the template: at the beginning of a line, or as a whole value. A manifest
+// whose script prints with a Go template (docker ps --format '{{.Names}}') is a manifest.
+bool has_structural_template(std::string_view text) {
+    for (std::size_t at = text.find("{{"); at != std::string_view::npos; at = text.find("{{", at + 2)) {
+        std::size_t before = at;
+        while (before > 0 && (text[before - 1] == ' ' || text[before - 1] == '\t')) --before;
+        if (before == 0 || text[before - 1] == '\n' || text[before - 1] == ':') return true;
+        if (text[before - 1] == '-' && before < at) return true;
+    }
+    return false;
+}
+
 Kinds of_yaml(std::string_view path, std::string_view text) {
     Kinds kinds;
     if (text.starts_with("#cloud-config") || has_any(text.substr(0, 512), {"\n#cloud-config"}))
         return {Kind::cloud_init};
     const bool template_text = has_any(text, {"{{"}) && !has_any(text, {"${{"});
-    if (template_text && (has_any(path, {"templates/"}) || has_any(text, {"{{-", "{{ .", "{{.", ".Values"}))) {
+    if (template_text && (has_any(path, {"templates/"}) ||
+                          (has_any(text, {"{{-", "{{ .", "{{.", ".Values"}) && has_structural_template(text)))) {
         kinds.add(Kind::helm);
         return kinds;
     }

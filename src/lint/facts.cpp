@@ -53,6 +53,8 @@ bool is_accelerator_resource(std::string_view key) {
           "nvidia.com/gpu.shared", "cloud-tpus.google.com/v2", "huawei.com/Ascend910", "iluvatar.ai/vgpu",
           "hygon.com/dcunum", "metax-tech.com/gpu", "metax-tech.com/sgpu", "cambricon.com/mlu"})
         if (key == whole) return true;
+    // Other vendors and schedulers: iluvatar.ai/BI-V150-vgpu, volcano.sh/vgpu, example.com/gpu.
+    if (const std::size_t slash = key.find('/'); slash != std::string_view::npos && key.ends_with("gpu")) return true;
     return key.starts_with("nvidia.com/mig-") || key.starts_with("gpu.intel.com/") || key.starts_with("squat.ai/");
 }
 

@@ -114,7 +114,9 @@ enum class Attr : std::uint8_t {
     feature_name,
     environment,    // of Azure ML: the curated environment or image
     process_count,  // per instance
-    shm_size
+    shm_size,
+    network_interface,  // one Value per NIC that a VM names
+    schedule            // of an Azure ML instance: it stops at fixed hours
 };
 
 struct Resource {
@@ -180,7 +182,10 @@ struct Launch {
     std::vector<LaunchOption> launcher_options;  // those of the launcher alone
     std::vector<EnvVar> environment;             // set for this command only (X=1 torchrun ..., mpirun -x)
     int command = -1;                            // index into script.commands
+    int host_command = -1;  // of a launch inside bash -c, eval: index into the commands of the script outside
     bool under_srun = false;
+    // Some of its words cannot be followed ("$@", an array that is filled elsewhere): what is not seen may be there.
+    bool open = false;
     Value srun_tasks_per_node, srun_nodes;  // of that srun's own line
 
     const LaunchOption* option(std::string_view name) const;  // the last of that name

@@ -5,6 +5,22 @@
 
 namespace stoker::lint {
 
+namespace {
+
+// `helm template` says above each document which template it came from. The finding stands in what was rendered; a
+// related place names the template.
+void name_template(const Source& file, Finding& finding) {
+    constexpr std::string_view kMark = "# Source: ";
+    const std::string_view text = file.text();
+    const std::size_t at = text.substr(0, finding.span.begin).rfind(kMark);
+    if (at == std::string_view::npos || (at > 0 && text[at - 1] != '\n')) return;
+    const Span line = file.line_at(static_cast<std::uint32_t>(at));
+    finding.related.push_back({file.path(), line, file.place(line.begin, Columns::code_points),
+                               "rendered from " + std::string(trim(file.text(line).substr(kMark.size())))});
+}
+
+}  // namespace
+
 Finding* Report::add(const Source& source, Span span, std::string address, std::string message) {
     if (options_.off.contains(page_->id)) return nullptr;
     const auto key = std::make_pair(page_->id, source.path() + '\0' + address);
@@ -37,6 +53,7 @@ Finding* Report::add(const Source& source, Span span, std::string address, std::
             finding.value += ' ';
         if (finding.value.size() > 200) break;
     }
+    name_template(file, finding);
     return &finding;
 }
 

@@ -22,7 +22,9 @@ struct Assignment {
     Value value;               // of an array: the first element
     std::vector<Value> items;  // of an array
     bool exported = false, appends = false;
-    Span span;  // name through value
+    bool array = false;
+    bool in_condition = false;  // inside if/case/while, or behind && or ||
+    Span span;                  // name through value
 };
 
 // One simple command with what stands before and behind its words.
@@ -35,6 +37,7 @@ struct Command {
     int list = 0;                                    // commands joined by && or || have the same number
     bool in_function = false, in_condition = false;  // between the braces of f(), inside if/case/while
     bool in_substitution = false;                    // inside $( ) or ` `
+    bool in_background = false;                      // ends with &
     std::string_view name() const { return words.empty() || !words[0].known() ? std::string_view() : words[0].text; }
 };
 

@@ -14,6 +14,7 @@ namespace stoker::lint {
 struct Value {
     enum class State : std::uint8_t { absent, unknown, known };
     State state = State::absent;
+    bool assumed = false;   // known by a default alone that the environment may override: ${X:-8}
     std::string_view text;  // decoded, evaluated
     Span span;              // of `source`: where the value stands, or where the default it takes was written
     Span use;               // where it is used, when that is elsewhere; of `use_source`

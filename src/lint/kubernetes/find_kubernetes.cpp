@@ -1,7 +1,335 @@
+// From manifests to workloads and containers. A pod is recognised by its shape (an object with a list `containers`), so
+// that operators' own resources are read too: RayCluster, LeaderWorkerSet, PyTorchJob, JobSet, Volcano jobs and what
+// comes after them.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lint/kubernetes/container_parts.h"
 #include "lint/read.h"
+#include "lint/yaml/scalars.h"
 
 namespace stoker::lint {
 
-void find_kubernetes(File&, const ReadOptions&) {}
+namespace {
+
+// Values that a search looks at in one document; a manifest has some hundred.
+constexpr std::size_t kMostSearched = 50'000;
+
+std::string_view scalar_text_of(const Node* node) {
+    return node && node->is_scalar() ? node->text : std::string_view();
+}
+
+void add_quantities(const Node* list, bool limit, std::vector<Quantity>& out) {
+    if (!list || !list->is_object()) return;
+    for (const Node& each : children(list)) out.push_back({each.key, Value::of(&each), each.key_span, limit});
+}
+
+void add_words(const Node* list, std::vector<Value>& out) {
+    if (!list) return;
+    if (list->is_scalar()) {
+        if (!list->text.empty()) out.push_back(Value::of(list));
+        return;
+    }
+    for (const Node& each : children(list))
+        if (each.is_scalar()) out.push_back(Value::of(&each));
+}
+
+struct PodReader {
+    File& file;
+    const ReadOptions& options;
+
+    void environment(const Node* list, Container& container) {
+        if (!list || !list->is_array()) return;
+        for (const Node& each : children(list)) {
+            const Node* name = each.find("name");
+            if (!name) continue;
+            EnvVar variable;
+            variable.name = name->text;
+            const Node* value = each.find("value");
+            variable.value = Value::of(value ? value : each.find("valueFrom"));
+            if (variable.value.absent()) variable.value.source = each.source;
+            variable.span = each.span;
+            container.environment.push_back(variable);
+            file.environment.push_back(variable);
+        }
+    }
+
+    Container container(const Node& node, const Workload& workload, bool init) {
+        Container made;
+        made.node = &node;
+        made.init = init;
+        made.name = Value::of(node.find("name"));
+        made.image = Value::of(node.find("image"));
+        const Node* anchor = node.find("name");
+        if (!anchor) anchor = node.find("image");
+        made.anchor = anchor ? anchor->whole() : Span{node.span.begin, node.span.begin};
+        made.address = fmt::format("{}#{}/{}", workload.address, init ? "initContainer" : "container", made.name.text);
+        if (const Node* resources = node.find("resources")) {
+            add_quantities(resources->find("limits"), true, made.resources);
+            add_quantities(resources->find("requests"), false, made.resources);
+        }
+        environment(node.find("env"), made);
+        add_words(node.find("command"), made.command);
+        add_words(node.find("args"), made.command);
+        return made;
+    }
+
+    void containers(const Node* list, Workload& workload, bool init) {
+        if (!list || !list->is_array()) return;
+        for (const Node& each : children(list))
+            if (each.is_object()) workload.containers.push_back(container(each, workload, init));
+    }
+
+    void put(Workload workload) {
+        file.workloads.push_back(std::move(workload));
+        // The containers stay where they are when the list of workloads grows.
+        for (Container& each : file.workloads.back().containers) read_command(file, each, options);
+    }
+};
+
+// What stands above a pod: how many of it there are, and what its part of the object is called.
+struct Above {
+    Value replicas, group_size;
+    std::string part;
+};
+
+Above look_above(const Node& pod, const Node& object) {
+    Above above;
+    std::string_view list_name;
+    for (const Node* at = &pod; at && at != &object; at = at->parent) {
+        const Node* parent = at->parent;
+        if (!parent) break;
+        if (above.part.empty() && parent->is_object())
+            for (const std::string_view kept : {"leaderTemplate", "workerTemplate", "headGroupSpec", "predictor",
+                                                "transformer", "explainer", "driver", "executor"})
+                if (at->key == kept) above.part = kept;
+        if (parent->is_array()) {  // workerGroupSpecs, replicatedJobs, tasks: named, or counted
+            list_name = parent->key;
+            const Node* name = at->find("groupName");
+            if (!name) name = at->find("name");
+            if (above.part.empty() && name && name->is_scalar()) above.part = name->text;
+        }
+        if (parent->key.ends_with("ReplicaSpecs") || (parent->key == "services" && at->key != "template"))
+            above.part = at->key;
+        for (const std::string_view word : {"replicas", "parallelism", "numOfHosts"}) {
+            const Node* count = at->is_object() ? at->find(word) : nullptr;
+            if (!count || !count->is_scalar()) continue;
+            Value& slot = word == "numOfHosts" ? above.group_size : above.replicas;
+            if (slot.absent()) slot = Value::of(count);
+        }
+        if (const Node* size = at->key == "leaderWorkerTemplate" ? at->find("size") : nullptr)
+            above.group_size = Value::of(size);
+        if (const Node* size = at->at({"multinode", "nodeCount"})) above.group_size = Value::of(size);
+    }
+    return above;
+}
+
+class ObjectReader {
+public:
+    ObjectReader(File& file, const ReadOptions& options) : file_(file), reader_{file, options}, options_(options) {}
+
+    void document(const Node& root, int depth = 0) {
+        const Node* kind = root.find("kind");
+        if (!root.is_object() || !kind || !kind->is_scalar()) return;
+        if (const Node* items = root.find("items"); items && items->is_array() && kind->text.ends_with("List")) {
+            if (depth < 3)
+                for (const Node& item : children(items)) document(item, depth + 1);
+            return;
+        }
+        if (!root.find("apiVersion")) return;
+        object(root, *kind);
+    }
+
+private:
+    void object(const Node& root, const Node& kind) {
+        Workload base;
+        base.kind = kind.text;
+        base.object = &root;
+        base.api_version = scalar_text_of(root.find("apiVersion"));
+        const Node* metadata = root.find("metadata");
+        if (metadata) {
+            base.name = scalar_text_of(metadata->find("name"));
+            if (base.name.empty()) base.name = scalar_text_of(metadata->find("generateName"));
+            base.name_space = scalar_text_of(metadata->find("namespace"));
+        }
+        base.address =
+            fmt::format("k8s:{}/{}/{}", base.name_space.empty() ? "default" : base.name_space, base.kind, base.name);
+        if (base.kind == "NodePool" || base.kind == "AzureManagedMachinePool") pool(base);
+        if (base.kind == "ConfigMap") {
+            config_map(root);
+        } else if (base.kind != "CustomResourceDefinition" && base.kind != "Secret") {
+            pods_.clear();
+            search(root);
+        }
+        if (base.kind == "ConfigMap" || base.kind == "CustomResourceDefinition" || pods_.empty()) {
+            file_.workloads.push_back(std::move(base));
+            pods_.clear();
+            return;
+        }
+        const bool several = pods_.size() > 1;
+        std::size_t number = 0;
+        for (const Node* pod : pods_) {
+            Workload workload = base;
+            Above above = look_above(*pod, root);
+            workload.replicas = above.replicas;
+            workload.group_size = above.group_size;
+            if (several) {
+                ++number;
+                workload.address += "/" + (above.part.empty() ? std::to_string(number) : above.part);
+            }
+            pod_of(*pod, workload);
+            sizes_of(workload);
+            reader_.put(std::move(workload));
+        }
+        pods_.clear();
+    }
+
+    void pod_of(const Node& pod, Workload& workload) {
+        workload.pod = &pod;
+        // The metadata of a template stands beside its spec; KServe and Dynamo have a pod's fields in place.
+        if (pod.parent && pod.key == "spec") workload.pod_metadata = pod.parent->find("metadata");
+        if (const Node* main = pod.find("mainContainer"); main && main->is_object()) {
+            // Dynamo: the container has no name, and its resources and variables stand with the service.
+            const Node* service = pod.parent;
+            Container made = reader_.container(*main, workload, false);
+            if (service) {
+                if (const Node* resources = service->find("resources"))
+                    for (const bool limit : {true, false})
+                        if (const Node* list = resources->find(limit ? "limits" : "requests"))
+                            for (const Node& each : children(list))
+                                made.resources.push_back({each.key == "gpu" ? "nvidia.com/gpu" : each.key,
+                                                          Value::of(&each), each.key_span, limit});
+                reader_.environment(service->find("envs"), made);
+            }
+            workload.containers.push_back(std::move(made));
+        }
+        if (const Node* model = workload.kind == "InferenceService" ? pod.find("model") : nullptr;
+            model && model->is_object())
+            workload.containers.push_back(reader_.container(*model, workload, false));
+        reader_.containers(pod.find("initContainers"), workload, true);
+        reader_.containers(pod.find("containers"), workload, false);
+        if (const Node* container = pod.find("container"); container && container->is_object())  // Argo
+            workload.containers.push_back(reader_.container(*container, workload, false));
+    }
+
+    // Sizes that a pod is sent to by affinity; a selector is one key, which the rules about sizes read from the tree.
+    void sizes_of(const Workload& workload) {
+        const Node* terms = workload.pod->at(
+            {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
+        for (const Node& term : children(terms))
+            for (const Node& expression : children(term.find("matchExpressions"))) {
+                const Node *key = expression.find("key"), *operation = expression.find("operator");
+                if (!key || !operation || operation->text != "In" || !key->text.ends_with("/instance-type")) continue;
+                Resource made;
+                made.address = workload.address + "#instance-type";
+                made.written = workload.kind;
+                made.header = key->whole();
+                made.whole = expression.span;
+                made.file = &file_;
+                made.source = key->source;
+                made.node = &expression;
+                for (const Node& value : children(expression.find("values")))
+                    if (value.is_scalar()) made.set(Attr::size, Value::of(&value));
+                file_.resources.push_back(std::move(made));
+            }
+    }
+
+    static bool is_pod(const Node& node) {
+        const Node* containers = node.find("containers");
+        if (containers && containers->is_array()) return containers->first && containers->first->is_object();
+        if (node.key == "predictor") return node.find("model") != nullptr;
+        if (node.key == "extraPodSpec") return node.find("mainContainer") != nullptr;
+        const Node* container = node.find("container");
+        return container && container->is_object() && container->find("image");
+    }
+
+    void search(const Node& root) {
+        std::vector<const Node*> open{&root};
+        std::size_t seen = 0;
+        while (!open.empty() && ++seen < kMostSearched) {
+            const Node& node = *open.back();
+            open.pop_back();
+            if (node.is_object() && is_pod(node)) {
+                pods_.push_back(&node);
+                continue;
+            }
+            const std::size_t before = open.size();
+            for (const Node& child : children(&node))
+                if (!child.is_scalar() && child.key != "metadata" && child.key != "status") open.push_back(&child);
+            std::reverse(open.begin() + static_cast<std::ptrdiff_t>(before), open.end());
+        }
+    }
+
+    // Pools that are Kubernetes objects: Karpenter's and Cluster API's for AKS.
+    void pool(const Workload& object) {
+        const Node* spec = object.object->find("spec");
+        const Node* kind = object.object->find("kind");
+        if (!spec) return;
+        Resource made;
+        made.type = ResourceType::node_pool;
+        made.address = object.address;
+        made.written = object.kind;
+        made.header = kind->whole();
+        made.whole = object.object->span;
+        made.file = &file_;
+        made.source = kind->source;
+        made.node = object.object;
+        made.set(Attr::name, Value::of(object.object->at({"metadata", "name"})));
+        const Node* nodes = object.kind == "NodePool" ? spec->at({"template", "spec"}) : spec;
+        if (object.kind == "NodePool" && !nodes) return;
+        for (const Node& taint : children(nodes->find("taints"))) {
+            const Node *key = taint.find("key"), *value = taint.find("value"), *effect = taint.find("effect");
+            if (!key || !effect) continue;
+            Value all = Value::of(key);
+            all.text = file_.tree.keep(value ? fmt::format("{}={}:{}", key->text, value->text, effect->text)
+                                             : fmt::format("{}:{}", key->text, effect->text));
+            if (!effect->known || (value && !value->known)) all.state = Value::State::unknown;
+            made.set(Attr::taint, all);
+        }
+        for (const Node* labels : {spec->at({"template", "metadata", "labels"}), spec->find("nodeLabels")})
+            for (const Node& label : children(labels)) {
+                Value all = Value::of(&label);
+                all.text = file_.tree.keep(fmt::format("{}={}", label.key, label.text));
+                made.set(Attr::node_label, all);
+            }
+        if (object.kind == "AzureManagedMachinePool") {
+            made.set(Attr::size, Value::of(spec->find("sku")));
+            made.set(Attr::priority, Value::of(spec->find("scaleSetPriority")));
+        }
+        for (const Node& need : children(nodes->find("requirements"))) {
+            const Node *key = need.find("key"), *operation = need.find("operator"), *values = need.find("values");
+            if (!key || !operation || operation->text != "In" || !values || !values->first) continue;
+            if (key->text == "node.kubernetes.io/instance-type")
+                for (const Node& value : children(values)) made.set(Attr::size, Value::of(&value));
+            if (key->text == "karpenter.sh/capacity-type" && values->count() == 1)
+                made.set(Attr::priority, Value::of(values->first));
+        }
+        file_.resources.push_back(std::move(made));
+    }
+
+    void config_map(const Node& root) {
+        const Node* data = root.find("data");
+        if (!data || !data->is_object()) return;
+        for (const Node& each : children(data)) {
+            if (!each.is_scalar() || each.text.empty() || each.key.find('.') == std::string_view::npos) continue;
+            const Kinds kinds = classify(each.key, each.text);
+            if (!kinds.empty()) read_guest(file_, std::string(each.text), pieces_of(each), kinds, options_);
+        }
+    }
+
+    File& file_;
+    PodReader reader_;
+    const ReadOptions& options_;
+    std::vector<const Node*> pods_;
+};
+
+}  // namespace
+
+void find_kubernetes(File& file, const ReadOptions& options) {
+    if (!file.kinds.has(Kind::k8s)) return;
+    ObjectReader reader(file, options);
+    for (const Node* root : file.tree.roots) reader.document(*root);
+}
 
 }  // namespace stoker::lint

@@ -1,7 +1,494 @@
+// az and helm commands as Resources: the options of each command are a row of a table.
+#include <algorithm>
+#include <array>
+#include <memory>
+
 #include "lint/read.h"
+#include "lint/shell/shell_values.h"
+#include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
 
-void find_az(File&, const ReadOptions&) {}
+namespace {
+
+struct AzCommand {
+    std::string_view path;  // behind "az"
+    std::string_view written;
+    ResourceType type;
+};
+constexpr AzCommand kAzCommands[] = {
+    {"vm create", "az vm create", ResourceType::vm},
+    {"vmss create", "az vmss create", ResourceType::scale_set},
+    {"aks create", "az aks create", ResourceType::cluster},
+    {"aks nodepool add", "az aks nodepool add", ResourceType::node_pool},
+    {"aks update", "az aks update", ResourceType::other},
+    {"aks nodepool update", "az aks nodepool update", ResourceType::other},
+    {"vm update", "az vm update", ResourceType::other},
+    {"vm resize", "az vm resize", ResourceType::other},
+    {"vmss update", "az vmss update", ResourceType::other},
+    {"ml compute create", "az ml compute create", ResourceType::aml_compute},
+    {"ml compute update", "az ml compute update", ResourceType::other},
+    {"ml online-deployment create", "az ml online-deployment create", ResourceType::aml_endpoint},
+    {"batch pool create", "az batch pool create", ResourceType::batch_pool},
+    {"network vnet create", "az network vnet create", ResourceType::vnet},
+    {"network vnet subnet create", "az network vnet subnet create", ResourceType::subnet},
+    {"network nsg rule create", "az network nsg rule create", ResourceType::security_rule},
+    {"network nic create", "az network nic create", ResourceType::nic},
+    {"network nic update", "az network nic update", ResourceType::other},
+    {"vm extension set", "az vm extension set", ResourceType::extension},
+    {"vmss extension set", "az vmss extension set", ResourceType::extension},
+    {"ppg create", "az ppg create", ResourceType::placement_group},
+    {"vm availability-set create", "az vm availability-set create", ResourceType::availability_set},
+    {"vm auto-shutdown", "az vm auto-shutdown", ResourceType::shutdown_schedule},
+    {"monitor autoscale create", "az monitor autoscale create", ResourceType::autoscale_setting},
+    {"monitor autoscale rule create", "az monitor autoscale rule create", ResourceType::autoscale_setting},
+    {"consumption budget create", "az consumption budget create", ResourceType::budget},
+    {"ml workspace create", "az ml workspace create", ResourceType::workspace},
+    {"acr create", "az acr create", ResourceType::registry},
+    {"storage account create", "az storage account create", ResourceType::storage},
+    {"feature register", "az feature register", ResourceType::feature},
+};
+
+// Which option sets which attribute; `scope` is the beginning of AzCommand::path, empty for all.
+struct AzOption {
+    std::string_view scope, option;
+    Attr attr;
+    std::string_view fixed = {};  // the value of a switch
+    bool list = false;            // several words, or parts between commas
+};
+constexpr AzOption kAzOptions[] = {
+    {"feature", "name", Attr::feature_name},
+    {"feature", "n", Attr::feature_name},
+    {"vm extension", "name", Attr::extension_type},
+    {"vm extension", "n", Attr::extension_type},
+    {"vmss extension", "name", Attr::extension_type},
+    {"vmss extension", "n", Attr::extension_type},
+    {"vm extension", "publisher", Attr::extension_publisher},
+    {"vmss extension", "publisher", Attr::extension_publisher},
+    {"vm extension", "version", Attr::extension_version},
+    {"vmss extension", "version", Attr::extension_version},
+    {"vm extension", "vm-name", Attr::target},
+    {"vmss extension", "vmss-name", Attr::target},
+    {"vm auto-shutdown", "name", Attr::target},
+    {"vm auto-shutdown", "n", Attr::target},
+    {"monitor autoscale", "resource", Attr::target},
+    {"monitor autoscale rule", "condition", Attr::metric},
+    {"aks create", "nodepool-name", Attr::name},
+    {"", "name", Attr::name},
+    {"", "n", Attr::name},
+    {"vm", "size", Attr::size},
+    {"ml", "size", Attr::size},
+    {"ml", "instance-type", Attr::size},
+    {"vmss", "vm-sku", Attr::size},
+    {"aks", "node-vm-size", Attr::size},
+    {"aks", "s", Attr::size},
+    {"batch", "vm-size", Attr::size},
+    {"vm ", "count", Attr::count},
+    {"vmss", "instance-count", Attr::count},
+    {"aks", "node-count", Attr::count},
+    {"aks", "c", Attr::count},
+    {"ml", "instance-count", Attr::count},
+    {"aks", "min-count", Attr::min_count},
+    {"aks", "max-count", Attr::max_count},
+    {"ml", "min-instances", Attr::min_count},
+    {"ml", "max-instances", Attr::max_count},
+    {"aks", "enable-cluster-autoscaler", Attr::autoscaling, "true"},
+    {"aks", "e", Attr::autoscaling, "true"},
+    {"aks", "disable-cluster-autoscaler", Attr::autoscaling, "false"},
+    {"aks", "node-taints", Attr::taint, {}, true},
+    {"aks", "nodepool-taints", Attr::taint, {}, true},
+    {"aks", "labels", Attr::node_label, {}, true},
+    {"aks", "nodepool-labels", Attr::node_label, {}, true},
+    {"", "zones", Attr::zone, {}, true},
+    {"", "zone", Attr::zone, {}, true},
+    {"", "z", Attr::zone, {}, true},
+    {"", "ppg", Attr::ppg},
+    {"vm", "availability-set", Attr::availability_set},
+    {"vm", "vmss", Attr::scale_set},
+    {"vmss", "orchestration-mode", Attr::orchestration},
+    {"vmss", "single-placement-group", Attr::single_placement_group},
+    {"vm", "accelerated-networking", Attr::accelerated_networking},
+    {"network nic", "accelerated-networking", Attr::accelerated_networking},
+    {"vm", "security-type", Attr::security_type},
+    {"vm", "enable-secure-boot", Attr::secure_boot},
+    {"aks", "enable-secure-boot", Attr::secure_boot, "true"},
+    {"", "priority", Attr::priority},
+    {"ml", "tier", Attr::priority},
+    {"", "eviction-policy", Attr::eviction_policy},
+    {"vm", "public-ip-address", Attr::public_ip},
+    {"vmss", "public-ip-per-vm", Attr::node_public_ip, "true"},
+    {"aks", "enable-node-public-ip", Attr::node_public_ip, "true"},
+    {"vm", "nsg", Attr::nsg},
+    {"vm", "nsg-rule", Attr::nsg},
+    {"network nic", "network-security-group", Attr::nsg},
+    {"vm", "admin-password", Attr::admin_password},
+    {"", "tags", Attr::tag, {}, true},
+    {"aks", "aks-custom-headers", Attr::tag, {}, true},
+    {"aks", "skip-gpu-driver-install", Attr::tag, "SkipGPUDriverInstall=true"},
+    {"aks", "gpu-driver", Attr::gpu_driver},
+    {"aks", "gpu-instance-profile", Attr::gpu_instance},
+    {"aks", "os-sku", Attr::os_sku},
+    {"aks", "os-type", Attr::os_type},
+    {"aks nodepool", "mode", Attr::pool_mode},
+    {"aks", "kubernetes-version", Attr::kubernetes_version},
+    {"aks", "k", Attr::kubernetes_version},
+    {"aks", "crg-id", Attr::capacity_reservation},
+    {"", "capacity-reservation-group", Attr::capacity_reservation},
+    {"", "subnet", Attr::subnet},
+    {"aks", "vnet-subnet-id", Attr::subnet},
+    {"", "vnet-name", Attr::vnet},
+    {"network vnet", "address-prefixes", Attr::address_prefix, {}, true},
+    {"network vnet", "address-prefix", Attr::address_prefix, {}, true},
+    {"network vnet create", "subnet-prefixes", Attr::address_prefix, {}, true},
+    {"vm", "vnet-address-prefix", Attr::address_prefix},
+    {"vm", "subnet-address-prefix", Attr::address_prefix},
+    {"vmss", "disable-overprovision", Attr::overprovision, "false"},
+    {"network nsg", "destination-port-ranges", Attr::port, {}, true},
+    {"network nsg", "destination-port-range", Attr::port, {}, true},
+    {"network nsg", "source-address-prefixes", Attr::source_prefix, {}, true},
+    {"network nsg", "source-address-prefix", Attr::source_prefix, {}, true},
+    {"network nsg", "access", Attr::access},
+    {"network nsg", "direction", Attr::direction},
+    {"network nsg", "protocol", Attr::protocol},
+    {"ml", "idle-time-before-scale-down", Attr::idle_seconds},
+    {"ml", "idle-time-before-shutdown-minutes", Attr::idle_shutdown},
+    {"ml", "idle-time-before-shutdown", Attr::idle_shutdown},
+    {"batch", "target-dedicated-nodes", Attr::dedicated_nodes},
+    {"batch", "target-low-priority-nodes", Attr::low_priority_nodes},
+    {"batch", "auto-scale-formula", Attr::autoscale_formula},
+    {"", "custom-data", Attr::custom_data},
+    {"", "public-network-access", Attr::public_network_access},
+    {"acr", "public-network-enabled", Attr::public_network_access},
+};
+
+bool az_in_scope(std::string_view path, std::string_view scope) {
+    if (scope.empty()) return true;
+    if (scope.ends_with(' ')) return path.starts_with(scope);
+    // "vm" is for vm and vmss alike, but not for "vm extension".
+    if (scope == "vm")
+        return path == "vm create" || path == "vmss create" || path == "vm update" || path == "vm resize" ||
+               path == "vmss update";
+    return path.starts_with(scope) && (path.size() == scope.size() || path[scope.size()] == ' ');
+}
+const AzOption* az_option(std::string_view path, std::string_view name) {
+    for (const AzOption& each : kAzOptions)
+        if (each.option == name && az_in_scope(path, each.scope)) return &each;
+    return nullptr;
+}
+
+class AzFinder {
+public:
+    explicit AzFinder(File& file) : file_(file) {}
+
+    void run() {
+        for (const Command& command : file_.script.commands) {
+            const std::vector<Value>& words = command.words;
+            for (std::size_t at = 0; at < words.size() && at < 3; ++at) {
+                if (!words[at].known()) break;
+                const std::string_view name = base_name_of(words[at].text);
+                if (name == "az") {
+                    az(command, at);
+                    break;
+                }
+                if (name == "helm") {
+                    helm(command, at);
+                    break;
+                }
+                if (name != "sudo" && name != "time" && name != "retry" && name != "exec" && name != "env") break;
+            }
+        }
+    }
+
+private:
+    // Where a part of a word is a variable, its value is where that was written.
+    Value follow(Value part) {
+        if (!part.source || part.source != &file_.source() || part.use_source) return part;
+        const std::string_view raw = part.source->text(part.span);
+        if (!raw.starts_with('$') && !raw.starts_with("\"$")) return part;
+        if (!values_) values_ = std::make_unique<ShellValues>(file_);
+        Value value = values_->value(part.span);
+        return value;
+    }
+
+    static Span from_to(const Value& first, const Value& last) {
+        if (first.source != last.source || last.span.end < first.span.begin) return first.span;
+        return {first.span.begin, last.span.end};
+    }
+
+    Resource make(ResourceType type, std::string_view written, std::string_view path, const Command& command,
+                  Span header, const Source* source, const Value& name) {
+        Resource resource;
+        resource.type = type;
+        resource.written = written;
+        resource.file = &file_;
+        resource.source = source;
+        resource.header = header;
+        resource.whole = source == &file_.source() ? command.span : header;
+        const std::string label = name.known() ? std::string(name.text) : std::to_string(++ordinal_);
+        resource.address = "az:" + std::string(path) + "/" + label;
+        return resource;
+    }
+
+    void az(const Command& command, std::size_t at) {
+        const std::vector<Value>& words = command.words;
+        const AzCommand* known = nullptr;
+        std::size_t last = at;
+        {
+            std::string path;
+            for (std::size_t k = at + 1; k < words.size() && k < at + 6; ++k) {
+                if (!words[k].known() || words[k].text.starts_with("-")) break;
+                if (!path.empty()) path += ' ';
+                path += words[k].text;
+                for (const AzCommand& each : kAzCommands)
+                    if (each.path == path) {
+                        known = &each;
+                        last = k;
+                    }
+            }
+        }
+        if (!known) return;
+
+        struct Set {
+            Attr attr;
+            Value value;
+        };
+        std::vector<Set> sets;
+        Value name, kind_of_compute, authentication, image;
+        bool open = false;
+        for (std::size_t k = last + 1; k < words.size();) {
+            WordOption option;
+            if (is_open_word(words[k])) open = true;
+            if (!read_option(words, k, option, [](std::string_view) { return false; })) {
+                ++k;
+                continue;
+            }
+            std::vector<Value> values;
+            if (option.value.present()) values.push_back(option.value);
+            std::size_t next = k + 1;
+            if (!option.value.present()) {
+                while (next < words.size() &&
+                       (words[next].text.empty() || words[next].text[0] != '-' || words[next].text.size() < 2 ||
+                        (words[next].text[1] >= '0' && words[next].text[1] <= '9'))) {
+                    if (!values.empty() && is_open_word(words[next])) break;  // "$@" behind the options
+                    if (words[next].use_source == nullptr || words[next].known() || values.empty())
+                        values.push_back(words[next]);
+                    ++next;
+                }
+            }
+            k = next;
+            std::string_view written = option.name;
+            if (!option.dashes && written.size() > 1) {  // -nNAME is not in use with az
+                continue;
+            }
+            for (Value& value : values) value = follow(value);
+            if (written == "name" || written == "n" || (written == "nodepool-name" && known->path == "aks create"))
+                if (!values.empty()) name = values.front();
+            if (written == "type" && !values.empty()) kind_of_compute = values.front();
+            if (written == "authentication-type" && !values.empty()) authentication = values.front();
+            if ((written == "image") && !values.empty()) image = values.front();
+            if (written == "set" || written == "add") {
+                for (const Value& value : values) {
+                    for (const std::string_view key : {"instance_type=", "size="})
+                        if (value.text.starts_with(key))
+                            sets.push_back({Attr::size, follow(part_of(value, key.size()))});
+                }
+                continue;
+            }
+            if (written == "cluster-autoscaler-profile") {
+                for (const Value& value : values)
+                    if (value.text.starts_with("scale-down-unneeded-time="))
+                        sets.push_back({Attr::scale_down_unneeded, part_of(value, 25)});
+                continue;
+            }
+            const AzOption* meaning = az_option(known->path, written);
+            if (!meaning) continue;
+            if (!meaning->fixed.empty() && (values.empty() || !values.front().as_bool())) {
+                Value value = Value::known_text(meaning->fixed, words[k > 0 ? next - 1 : 0].span, *words[at].source);
+                value.span = option.span;
+                value.source = option.value.source ? option.value.source : words[next - 1 - values.size()].source;
+                sets.push_back({meaning->attr, value});
+                continue;
+            }
+            if (!meaning->list) {
+                if (!values.empty()) sets.push_back({meaning->attr, values.front()});
+                continue;
+            }
+            for (const Value& value : values) {
+                std::size_t from = 0;
+                do {
+                    const std::size_t comma = value.text.find(',', from);
+                    if (comma == std::string_view::npos && from == 0) {
+                        if (meaning->attr == Attr::zone && value.text.size() > 1 &&
+                            value.text.find(' ') != std::string_view::npos) {
+                            zones(value, sets);
+                            break;
+                        }
+                        sets.push_back({meaning->attr, value});
+                        break;
+                    }
+                    Value part = part_of(value, from);
+                    const std::size_t size = std::min(comma, value.text.size()) - from;
+                    part.text = part.text.substr(0, size);
+                    part.span.end = std::min(part.span.end, part.span.begin + static_cast<std::uint32_t>(size));
+                    sets.push_back({meaning->attr, part});
+                    if (comma == std::string_view::npos) break;
+                    from = comma + 1;
+                } while (from <= value.text.size());
+            }
+        }
+
+        ResourceType type = known->type;
+        if (known->path == "ml compute create" && kind_of_compute.is_nocase("ComputeInstance"))
+            type = ResourceType::aml_instance;
+        else if (known->path == "ml compute create" && !kind_of_compute.is_nocase("amlcompute"))
+            type = ResourceType::other;
+        const Span header = from_to(words[at], words[last]);
+        Resource resource = make(type, known->written, known->path, command, header, words[at].source, name);
+        if (authentication.known())
+            resource.set(Attr::password_login, Value::known_text(authentication.is_nocase("ssh") ? "false" : "true",
+                                                                 authentication.span, *authentication.source));
+        if (image.known()) {
+            const bool id = image.text.find('/') != std::string_view::npos;
+            resource.set(id ? Attr::image_id : Attr::image_urn, image);
+            if (!id) image_parts(resource, image);
+        } else {
+            resource.set(Attr::image_urn, image);
+        }
+        if (type == ResourceType::security_rule) {
+            const auto given = [&](Attr attr) {
+                return std::any_of(sets.begin(), sets.end(), [&](const Set& each) { return each.attr == attr; });
+            };
+            // az's own defaults
+            if (!open && !given(Attr::access))
+                resource.set(Attr::access, Value::known_text("Allow", header, *words[at].source));
+            if (!open && !given(Attr::direction))
+                resource.set(Attr::direction, Value::known_text("Inbound", header, *words[at].source));
+        }
+        // What "$@" may hold is not known: attributes that are not seen are unknown, not absent.
+        if (open) {
+            Value unknown;
+            unknown.state = Value::State::unknown;
+            unknown.source = words[at].source;
+            unknown.span = header;
+            for (const AzOption& each : kAzOptions) {
+                if (!az_in_scope(known->path, each.scope)) continue;
+                if (std::none_of(sets.begin(), sets.end(), [&](const Set& set) { return set.attr == each.attr; }) &&
+                    resource.get(each.attr).absent() && !always_visible(each.attr))
+                    resource.set(each.attr, unknown);
+            }
+        }
+        if (type == ResourceType::cluster) {
+            Resource pool =
+                make(ResourceType::node_pool, known->written, known->path, command, header, words[at].source, name);
+            pool.address += "#default";
+            for (const Set& each : sets) pool.set(each.attr, each.value);
+            pool.set(Attr::pool_mode, Value::known_text("System", header, *words[at].source));
+            for (const Set& each : sets)
+                if (each.attr == Attr::name || each.attr == Attr::kubernetes_version || each.attr == Attr::tag ||
+                    each.attr == Attr::scale_down_unneeded)
+                    resource.set(each.attr, each.value);
+            file_.resources.push_back(std::move(resource));
+            file_.resources.push_back(std::move(pool));
+            return;
+        }
+        for (const Set& each : sets) resource.set(each.attr, each.value);
+        file_.resources.push_back(std::move(resource));
+    }
+    // The labelled public scripts append "$@" to commands whose main options stand there: the taints and the scaling
+    // count as absent, since they are what such a script is read for.
+    static bool always_visible(Attr attr) {
+        return attr == Attr::taint || attr == Attr::autoscaling || attr == Attr::min_count || attr == Attr::max_count ||
+               attr == Attr::zone || attr == Attr::tag || attr == Attr::node_label || attr == Attr::priority ||
+               attr == Attr::name;
+    }
+    template <typename Sets>
+    void zones(const Value& value, Sets& sets) {
+        std::size_t from = 0;
+        while (from < value.text.size()) {
+            std::size_t stop = std::min(value.text.find(' ', from), value.text.size());
+            if (stop > from) {
+                Value part = part_of(value, from);
+                part.text = part.text.substr(0, stop - from);
+                sets.push_back({Attr::zone, part});
+            }
+            from = stop + 1;
+        }
+    }
+    static void image_parts(Resource& resource, const Value& image) {
+        const Attr parts[] = {Attr::image_publisher, Attr::image_offer, Attr::image_sku, Attr::image_version};
+        if (std::count(image.text.begin(), image.text.end(), ':') != 3) return;
+        std::size_t from = 0;
+        for (const Attr attr : parts) {
+            const std::size_t stop = std::min(image.text.find(':', from), image.text.size());
+            Value part = part_of(image, from);
+            part.text = image.text.substr(from, stop - from);
+            part.span.end = std::min(image.span.end, part.span.begin + static_cast<std::uint32_t>(stop - from));
+            resource.set(attr, part);
+            from = stop + 1;
+        }
+    }
+
+    void helm(const Command& command, std::size_t at) {
+        const std::vector<Value>& words = command.words;
+        if (at + 1 >= words.size() || !(words[at + 1].is("install") || words[at + 1].is("upgrade"))) return;
+        std::vector<Value> positional;
+        Value version;
+        std::vector<Value> settings;
+        const auto has_value = [](std::string_view name) {
+            for (const std::string_view flag : {"install",
+                                                "create-namespace",
+                                                "wait",
+                                                "atomic",
+                                                "debug",
+                                                "dry-run",
+                                                "generate-name",
+                                                "g",
+                                                "i",
+                                                "devel",
+                                                "force",
+                                                "reset-values",
+                                                "reuse-values",
+                                                "dependency-update",
+                                                "disable-openapi-validation",
+                                                "skip-crds",
+                                                "verify",
+                                                "no-hooks",
+                                                "cleanup-on-fail",
+                                                "wait-for-jobs"})
+                if (name == flag) return false;
+            return true;
+        };
+        for (std::size_t k = at + 2; k < words.size();) {
+            WordOption option;
+            if (read_option(words, k, option, has_value)) {
+                if (option.name == "version") version = follow(option.value);
+                if (option.name == "set") settings.push_back(option.value);
+                k = option.next;
+                continue;
+            }
+            positional.push_back(words[k++]);
+        }
+        if (positional.empty()) return;
+        const Value chart = positional.back();
+        Resource resource =
+            make(ResourceType::chart, "helm install", "helm install", command, from_to(words[at], words[at + 1]),
+                 words[at].source, positional.size() > 1 ? positional.front() : Value{});
+        resource.set(Attr::chart_name, chart);
+        resource.set(Attr::chart_version, version);
+        for (const Value& each : settings) resource.set(Attr::tag, each);
+        file_.resources.push_back(std::move(resource));
+    }
+
+    File& file_;
+    std::unique_ptr<ShellValues> values_;
+    int ordinal_ = 0;
+};
+
+}  // namespace
+
+void find_az(File& file, const ReadOptions&) {
+    if (file.script.commands.empty() || file.kinds.has(Kind::dockerfile)) return;
+    AzFinder(file).run();
+}
 
 }  // namespace stoker::lint

@@ -1,0 +1,31 @@
+// A file of the wrong kind is a file that no rule reads.
+#include <gtest/gtest.h>
+
+#include "lint/read.h"
+
+namespace stoker::lint {
+namespace {
+
+bool is_kind(std::string_view path, std::string_view text, Kind kind) {
+    return classify(path, text).has(kind);
+}
+
+TEST(Classify, TellsTemplatesFromManifestsThatPrintWithOne) {
+    EXPECT_TRUE(is_kind("a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {{ .Values.x }}\n", Kind::helm));
+    EXPECT_TRUE(is_kind("a.yaml", "{{- if .Values.on }}\napiVersion: v1\nkind: Pod\n{{- end }}\n", Kind::helm));
+    EXPECT_TRUE(is_kind("chart/templates/a.yaml", "apiVersion: v1\nkind: Pod\nx: \"{{ .Values.x }}\"\n", Kind::helm));
+    EXPECT_TRUE(is_kind("a.yaml",
+                        "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - args: [-c, \"docker ps --format "
+                        "'{{.Names}}'\"]\n",
+                        Kind::k8s));
+}
+
+TEST(Classify, KnowsTheFilesOfOperators) {
+    EXPECT_TRUE(is_kind("c.yml", "version: '3'\nservices:\n  a:\n    image: x\n", Kind::compose));
+    EXPECT_TRUE(is_kind("r.yaml", "groups:\n- rules:\n  - alert: A\n    expr: up\n", Kind::prometheus));
+    EXPECT_TRUE(is_kind("-", "apiVersion: v1\nkind: Pod\n", Kind::k8s));
+    EXPECT_TRUE(classify("notes.yaml", "a: b\n").empty());
+}
+
+}  // namespace
+}  // namespace stoker::lint

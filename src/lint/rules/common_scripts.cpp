@@ -1,0 +1,64 @@
+#include "lint/rules/common_scripts.h"
+
+namespace stoker::lint {
+
+std::string_view file_name_of(const File& file) {
+    const std::string& path = file.path();
+    return std::string_view(path).substr(path.rfind('/') + 1);
+}
+
+std::string script_address(const File& part) {
+    for (const File* at = &part; at; at = at->host) {
+        if (at->host_container) return at->host_container->address;
+        if (!at->host) break;
+    }
+    const File& outermost = part.outermost();
+    return std::string(outermost.kinds.has(Kind::slurm) ? "slurm:" : "script:") + std::string(file_name_of(outermost));
+}
+
+const File* batch_part(const File& file) {
+    const File* found = nullptr;
+    for_each_part(file, [&](const File& part) {
+        if (!found && !part.script.directives.empty() && part.script.directives.front().prefix.ends_with("SBATCH"))
+            found = &part;
+    });
+    return found;
+}
+
+const Directive* batch_option(const File& batch, std::string_view option) {
+    const Directive* found = nullptr;
+    for (const Directive& directive : batch.script.directives)
+        if (!directive.malformed && !directive.after_command && directive.prefix == "#SBATCH" &&
+            directive.option == option)
+            found = &directive;
+    return found;
+}
+
+bool option_is_on(const LaunchOption* option) {
+    if (!option) return false;
+    return option->value.absent() || option->value.as_bool().value_or(false) ||
+           (option->value.known() && option->value.text.starts_with("-"));
+}
+
+std::optional<std::int64_t> option_int(const Launch& launch, std::string_view name) {
+    const LaunchOption* option = launch.option(name);
+    return option ? option->value.as_int() : std::nullopt;
+}
+
+std::optional<std::int64_t> literal_int(const Value& value) {
+    return value.assumed ? std::nullopt : value.as_int();
+}
+
+bool is_loopback(std::string_view host) {
+    if (const std::size_t colon = host.find(':');
+        colon != std::string_view::npos && host.find(':', colon + 1) == std::string_view::npos)
+        host = host.substr(0, colon);
+    return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == "0.0.0.0";
+}
+
+bool mentions(const File& file, std::string_view word) {
+    const File& outermost = file.outermost();
+    return contains_nocase(outermost.path(), word) || contains_nocase(outermost.source().text(), word);
+}
+
+}  // namespace stoker::lint

@@ -1,0 +1,46 @@
+// What the rules about scripts and launches share: addresses, directives of the batch, literal options.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lint/check.h"
+#include "lint/rule.h"
+
+namespace stoker::lint {
+
+// "slurm:train.sbatch", "script:run.sh"; of a script inside a container the container's address.
+std::string script_address(const File& part);
+// The part that holds #SBATCH lines; null when none does.
+const File* batch_part(const File& file);
+// The last of that canonical name that the scheduler reads.
+const Directive* batch_option(const File& batch, std::string_view option);
+// A switch, or one that is given true, True or 1.
+bool option_is_on(const LaunchOption* option);
+std::optional<std::int64_t> option_int(const Launch& launch, std::string_view name);
+// A whole number that no environment variable may change.
+std::optional<std::int64_t> literal_int(const Value& value);
+bool is_loopback(std::string_view host);
+std::string_view file_name_of(const File& file);
+// Text of a file or its path that says what hardware it is for.
+bool mentions(const File& file, std::string_view word);
+
+// visit(part, launch, address) for every launch of the file and its guests; the address is stable.
+template <typename F>
+void for_each_launch(const File& file, F&& visit) {
+    int ordinal = 0;
+    for_each_part(file, [&](const File& part) {
+        for (const Launch& launch : part.launches) {
+            ++ordinal;
+            visit(part, launch, script_address(part) + "#launch/" + std::to_string(ordinal));
+        }
+    });
+}
+inline bool has_launches(const File& file) {
+    bool any = false;
+    for_each_part(file, [&](const File& part) { any |= !part.launches.empty(); });
+    return any;
+}
+
+}  // namespace stoker::lint

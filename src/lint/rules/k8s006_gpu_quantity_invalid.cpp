@@ -1,0 +1,33 @@
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "lint/rules/common_containers.h"
+
+namespace stoker::lint {
+
+void check_k8s006(const File& file, Report& report) {
+    each_container(file, [&](const Workload&, const Container& container) {
+        for (const Quantity& quantity : container.resources) {
+            const Node* node = quantity.amount.node;
+            if (!is_accelerator_resource(quantity.resource) || !node || !node->known || !node->is_scalar()) continue;
+            const std::string_view text = trim(node->text);
+            std::string what;
+            if (node->shape == Shape::null || text.empty()) {
+                what = "has no value";
+            } else {
+                if (is_upper_placeholder(text)) continue;  // a template that sed fills in
+                const auto amount = quantity_of(text);
+                if (amount && std::floor(*amount) == *amount) continue;
+                what = fmt::format("is {}, which is not a whole number", printable(text, 40));
+            }
+            const Span place = node->span.empty() ? node->key_span : node->span;
+            report.add(*node->source, place, container.address,
+                       fmt::format("the quantity of {} {}: the API server refuses it, or the pod gets no device",
+                                   quantity.resource, what));
+        }
+    });
+}
+
+}  // namespace stoker::lint

@@ -1,0 +1,98 @@
+// Kubernetes drops unknown fields with a warning at most: a limit or a toleration one level off is simply not there.
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "lint/rules/common_containers.h"
+
+namespace stoker::lint {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kK8s029OfPod = {"tolerations", "nodeSelector",     "affinity",
+                                                          "volumes",     "runtimeClassName", "hostIPC",
+                                                          "hostNetwork", "schedulerName"};
+
+bool k8s029_has_schema(const Workload& workload) {
+    for (const std::string_view kind :
+         {"Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "ReplicationController"})
+        if (workload.kind == kind) return !workload.api_version.starts_with("batch.volcano");
+    return false;
+}
+
+bool k8s029_about_devices(const Workload& workload, const Knowledge& knowledge) {
+    if (names_device(workload) || accelerator_intent(*workload.pod, knowledge)) return true;
+    for (const Container& each : workload.containers) {
+        for (const Node& child : children(each.node)) {
+            if (is_accelerator_resource(child.key)) return true;
+            for (const Node& inner : children(&child)) {
+                if (is_accelerator_resource(inner.key) || inner.find("nvidia.com/gpu")) return true;
+                for (const Node& deep : children(&inner))
+                    if (deep.key == "key" && deep.text == "nvidia.com/gpu") return true;
+            }
+        }
+        if (each.image.known() && is_gpu_image(each.image.text)) return true;
+    }
+    return false;
+}
+
+// `limits:` beside `resources:`: its lines go one level in.
+void k8s029_indent(const Node& limits, const Node* resources, Finding* finding, Report& report) {
+    if (resources && resources->shape != Shape::null) return;
+    const Source& source = *limits.source;
+    const Span lines = lines_of(source, limits.whole());
+    std::vector<Edit> edits;
+    const std::string before(source.text({source.line_at(limits.key_span.begin).begin, limits.key_span.begin}));
+    if (before.find_first_not_of(' ') != std::string::npos) return;
+    for (std::uint32_t at = lines.begin; at < lines.end;) {
+        edits.push_back({{at, at},
+                         at == lines.begin && !resources ? before + "resources:" + std::string(source.line_end()) + "  "
+                                                         : std::string("  ")});
+        const std::size_t end = source.text().find('\n', at);
+        at = end == std::string_view::npos ? lines.end : static_cast<std::uint32_t>(end + 1);
+    }
+    report.fix(finding, source, FixClass::safe, "put it under resources", std::move(edits));
+}
+
+}  // namespace
+
+void check_k8s029(const File& file, Report& report) {
+    each_pod(file, [&](const Workload& workload) {
+        if (!k8s029_has_schema(workload)) return;
+        std::optional<bool> about_devices;  // asked for when something is misplaced, which is rare
+        for (const Container& container : workload.containers) {
+            const auto tell = [&](const Node& node, std::string message) -> Finding* {
+                if (!about_devices) about_devices = k8s029_about_devices(workload, report.knowledge());
+                if (!*about_devices) return nullptr;
+                return report.add(*node.source, node.key_span, container.address, std::move(message));
+            };
+            const Node* resources = container.node->find("resources");
+            for (const Node& child : children(container.node)) {
+                if (child.key == "limits" || child.key == "requests") {
+                    Finding* finding =
+                        tell(child, fmt::format("{} stands beside resources, not under it: it is ignored", child.key));
+                    if (finding) k8s029_indent(child, resources, finding, report);
+                } else if (is_accelerator_resource(child.key)) {
+                    tell(child, fmt::format("{} stands outside resources.limits: it is ignored", child.key));
+                }
+                for (const std::string_view name : kK8s029OfPod)
+                    if (child.key == name)
+                        tell(child, fmt::format("{} is a field of the pod, not of a container: it is ignored", name));
+            }
+            for (const Node& child : children(resources)) {
+                if (is_accelerator_resource(child.key))
+                    tell(child,
+                         fmt::format("{} stands under resources, not under its limits: it is ignored", child.key));
+                if (child.key != "limits" && child.key != "requests") continue;
+                for (const Node& inner : children(&child))
+                    if (inner.key == "tolerations" || inner.key == "nodeSelector" || inner.key == "limits" ||
+                        inner.key == "requests")
+                        tell(inner,
+                             fmt::format("{} stands inside resources.{}: it is no quantity", inner.key, child.key));
+            }
+        }
+    });
+}
+
+}  // namespace stoker::lint

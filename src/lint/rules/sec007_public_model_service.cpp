@@ -1,0 +1,57 @@
+#include "lint/rules/common_containers.h"
+
+namespace stoker::lint {
+
+namespace {
+
+bool sec007_is_internal(const Workload& service) {
+    if (service.object->at({"spec", "loadBalancerSourceRanges"})) return true;
+    for (const Node& each : children(service.object->at({"metadata", "annotations"})))
+        if (each.key.find("internal") != std::string_view::npos || contains_nocase(each.text, "internal") ||
+            !each.known)
+            return true;
+    return false;
+}
+
+bool sec007_selects(const Node& selector, const Workload& workload) {
+    const Node* labels = workload.pod_metadata ? workload.pod_metadata->find("labels") : nullptr;
+    if (!labels || !selector.first) return false;
+    for (const Node& each : children(&selector)) {
+        const Node* label = labels->find(each.key);
+        if (!label || !label->known || !each.known || label->text != each.text) return false;
+    }
+    return true;
+}
+
+bool sec007_has_guard(const Workload& workload) {
+    for (const Container& each : workload.containers)
+        if (each.image.present())
+            for (const std::string_view name :
+                 {"oauth2-proxy", "authservice", "envoy", "istio", "kube-rbac-proxy", "nginx"})
+                if (contains_nocase(each.image.text, name)) return true;
+    return false;
+}
+
+}  // namespace
+
+void check_sec007(const Bundle& bundle, Report& report) {
+    each_object(bundle, [&](const Workload& service) {
+        if (service.kind != "Service" || service.api_version != "v1" || sec007_is_internal(service)) return;
+        const Node *type = service.object->at({"spec", "type"}), *selector = service.object->at({"spec", "selector"});
+        if (!type || !selector || (type->text != "LoadBalancer" && type->text != "NodePort")) return;
+        each_object(bundle, [&](const Workload& workload) {
+            if (!workload.pod || !asks_accelerator(workload) || sec007_has_guard(workload)) return;
+            if (workload.name_space != service.name_space || !sec007_selects(*selector, workload)) return;
+            Finding* finding =
+                report.add(*type->source, type->span, service.address,
+                           "a public Service in front of a GPU workload: anyone who finds the address uses "
+                           "it");
+            if (!finding) return;
+            finding->advice = "make it ClusterIP or internal, or put authentication in front of it";
+            report.relate(finding, *workload.object->source, workload.object->find("kind")->span,
+                          "the workload behind it");
+        });
+    });
+}
+
+}  // namespace stoker::lint

@@ -1,0 +1,53 @@
+#include "lint/rules/common_scripts.h"
+#include "lint/shell/directives.h"
+
+namespace stoker::lint {
+
+void check_slm007(const File& file, Report& report) {
+    if (!file.kinds.has(Kind::slurm)) return;
+    for_each_part(file, [&](const File& part) {
+        const std::string_view text = part.source().text();
+        if (text.find("{{") != std::string_view::npos || text.find("{%") != std::string_view::npos) return;
+        // "# SBATCH" beside real directives: one that was switched off, as a rule. Alone: all of them are lost.
+        bool real = false;
+        for (const Directive& directive : part.script.directives)
+            real |= directive.prefix == "#SBATCH" && !directive.malformed;
+        int ordinal = 0;
+        for (const Directive& directive : part.script.directives) {
+            if (!directive.malformed || directive.after_command) continue;
+            ++ordinal;
+            const std::string address =
+                script_address(part) + "#directive/" + std::string(directive.option.substr(0, 40));
+            const bool apart = directive.prefix != "#SBATCH" && directive.prefix != "#PBS" && directive.prefix != "#$";
+            const bool joined = !apart && directive.span.begin == directive.line.begin + directive.prefix.size();
+            if (directive.prefix == "#PBS" || directive.prefix == "#$") continue;
+            if (apart) {
+                Finding* finding = report.add(part.source(), directive.line, address,
+                                              "\"# SBATCH\" with a blank is a comment: Slurm does not read it");
+                if (!finding) continue;
+                finding->advice = "write #SBATCH; for a directive that is switched off, ##SBATCH is usual";
+                if (!real)
+                    report.fix(finding, part.source(), FixClass::unsafe, "write #SBATCH",
+                               {{{directive.line.begin,
+                                  directive.line.begin + static_cast<std::uint32_t>(directive.prefix.size())},
+                                 "#SBATCH"}});
+            } else if (joined) {
+                Finding* finding = report.add(part.source(), directive.span, address,
+                                              "no blank between #SBATCH and its option: Slurm does not read it");
+                if (!finding) continue;
+                finding->advice = "put a blank behind #SBATCH";
+                report.fix(finding, part.source(), FixClass::unsafe, "put a blank behind #SBATCH",
+                           {{{directive.span.begin, directive.span.begin}, " "}});
+            } else {
+                Finding* finding = report.add(part.source(), directive.span, address,
+                                              "sbatch has no option " +
+                                                  std::string(directive.option.starts_with("-") ? "" : "called ") +
+                                                  "\"" + std::string(directive.option.substr(0, 40)) +
+                                                  "\": it refuses the script (\"Invalid directive\")");
+                if (finding) finding->advice = "see sbatch(1) for the name";
+            }
+        }
+    });
+}
+
+}  // namespace stoker::lint

@@ -1,0 +1,33 @@
+#include "lint/rules/common_scripts.h"
+
+namespace stoker::lint {
+
+void check_slm016(const File& file, Report& report) {
+    if (!file.kinds.has(Kind::slurm)) return;
+    const std::string_view text = file.source().text();
+    for (const std::string_view mark : {"{{", "{%", "<%", "@@"})
+        if (text.find(mark) != std::string_view::npos) return;
+    // A heredoc is expanded by the shell that writes it: only the file itself counts.
+    for (const Directive& directive : file.script.directives) {
+        if (directive.prefix != "#SBATCH" || directive.malformed || directive.after_command ||
+            !directive.value.unknown())
+            continue;
+        const std::string_view value = directive.value.text;
+        const std::size_t dollar = value.find('$');
+        const bool variable = dollar != std::string_view::npos && dollar + 1 < value.size() &&
+                              (value[dollar + 1] == '{' || value[dollar + 1] == '(' || value[dollar + 1] == '_' ||
+                               (value[dollar + 1] >= '0' && value[dollar + 1] <= '9') ||
+                               (value[dollar + 1] >= 'A' && value[dollar + 1] <= 'Z') ||
+                               (value[dollar + 1] >= 'a' && value[dollar + 1] <= 'z'));
+        if (!variable && value.find('`') == std::string_view::npos) continue;
+        Finding* finding = report.add(file.source(), directive.value.span,
+                                      script_address(file) + "#option/" + std::string(directive.option),
+                                      "sbatch does not expand variables in #SBATCH lines: --" +
+                                          std::string(directive.option) + " gets the text " + std::string(value));
+        if (finding)
+            finding->advice =
+                "write the value, use sbatch's own patterns (%j, %x), or give the option on the command line";
+    }
+}
+
+}  // namespace stoker::lint

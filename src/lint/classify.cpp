@@ -41,6 +41,9 @@ Kinds of_json(std::string_view text) {
         kinds.add(Kind::arm);
     else if (has_any(text, {"\"panels\""}) && has_any(text, {"\"expr\""}))
         kinds.add(Kind::grafana);
+    else if ((has_any(text, {"\"currentValue\""}) && has_any(text, {"\"limit\""})) ||
+             (has_any(text, {"\"virtualMachines\""}) && has_any(text, {"\"restrictions\""})))
+        kinds.add(Kind::arm);  // what az vm list-usage and az vm list-skus answered
     else if (has_any(text, {"\"apiVersion\""}) && has_any(text, {"\"kind\""}))
         kinds.add(Kind::k8s);
     else if (has_any(text, {"\"fp16\"", "\"bf16\""}) && has_any(text, {"\"optimizer\"", "\"scheduler\"", "gradient_"}))

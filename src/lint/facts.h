@@ -114,7 +114,9 @@ enum class Attr : std::uint8_t {
     feature_name,
     environment,    // of Azure ML: the curated environment or image
     process_count,  // per instance
-    shm_size
+    shm_size,
+    network_interface,  // one Value per NIC that a VM names
+    schedule            // of an Azure ML instance: it stops at fixed hours
 };
 
 struct Resource {

@@ -85,6 +85,7 @@ public:
     std::vector<Launch> launches;     // of this file itself
     std::vector<EnvVar> environment;  // set in this file itself: exports, env of containers, ENV of a Dockerfile
     std::vector<std::unique_ptr<File>> guests;
+    std::vector<std::unique_ptr<File>> neighbours;  // read for their values alone: variables.tf beside main.tf
     const File* host = nullptr;
     const Container* host_container = nullptr;  // of a guest that is a container's command; made when all of its
                                                 // Workload's containers are there, so that it stays where it is

@@ -1,7 +1,187 @@
+// ARM templates: expressions evaluated by scope, nested deployments, copy loops, the parameter file beside a template.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "lint/azure/fields.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
 
-void find_arm(File&, const ReadOptions&) {}
+namespace {
+
+constexpr int kMostNested = 8;
+
+// Names of parameters and variables are equal in any case.
+struct ArmNameLess {
+    bool operator()(std::string_view a, std::string_view b) const {
+        const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                            [&](char x, char y) { return small(x) < small(y); });
+    }
+};
+
+// One scope: the parameters and variables of one template.
+class ArmEvaluator : public Evaluator {
+public:
+    ArmEvaluator(File& file, const ReadOptions& options) : Evaluator(file, expressions_mine_, Dialect::arm, options) {}
+
+    void learn(const Node* template_node, const Node* given) {
+        for (const Node& parameter : children(node_at(template_node, "parameters")))
+            if (const Node* value = node_at(&parameter, "defaultValue")) parameters_[parameter.key] = value;
+        for (const Node& parameter : children(given))
+            if (const Node* value = node_at(&parameter, "value")) parameters_[parameter.key] = value;
+        for (const Node& variable : children(node_at(template_node, "variables"))) variables_[variable.key] = &variable;
+    }
+    // Reads the expressions below a node; nested templates of their own scope are left to that scope.
+    void gather(const Node* node, int depth) {
+        if (!node || depth > static_cast<int>(kMostDepth)) return;
+        if (!node->known && node->shape == Shape::string) {
+            gather_text(*node);
+            return;
+        }
+        if (node->key == "template" && depth > 0 && inner_scope(node)) return;
+        for (const Node& child : children(node)) gather(&child, depth + 1);
+    }
+    static bool inner_scope(const Node* template_node) {
+        return template_node->parent &&
+               equal_nocase(text_at(template_node->parent, "expressionEvaluationOptions.scope"), "inner");
+    }
+
+protected:
+    const Node* lookup(std::string_view space, std::string_view name) override {
+        const auto* map = space == "parameters" ? &parameters_ : space == "variables" ? &variables_ : nullptr;
+        if (!map) return nullptr;
+        const auto it = map->find(name);
+        return it == map->end() ? nullptr : it->second;
+    }
+
+private:
+    void gather_text(const Node& node) {
+        const std::string_view text = node.text;
+        if (text.size() < 3 || expressions_mine_.pending.contains(&node)) return;
+        ExpressionReader reader(file_, expressions_mine_, Dialect::arm, text.substr(0, text.size() - 1));
+        reader.fix_span(node.span);
+        reader.at = 1;
+        const Expression* e = reader.expression(0);
+        if (!e) return;
+        expressions_mine_.pending.emplace(&node, Expressions::Pending{e});
+    }
+
+    Expressions expressions_mine_;
+    std::map<std::string_view, const Node*, ArmNameLess> parameters_, variables_;
+};
+
+struct ArmFinder {
+    File& file;
+    const ReadOptions& options;
+    std::deque<ArmEvaluator> scopes;  // live as long as the finder: nodes settle when they are asked for
+
+    void read_template(const Node* node, const Node* given, const std::string& prefix, int depth) {
+        if (!node || !node->is_object() || depth > kMostNested) return;
+        ArmEvaluator& scope = scopes.emplace_back(file, options);
+        scope.learn(node, given);
+        scope.gather(node, 0);
+        lists(node, prefix);
+        resources(node, scope, prefix, depth);
+    }
+
+    void lists(const Node* node, const std::string& prefix) {
+        for (const Node& parameter : children(node_at(node, "parameters"))) {
+            const std::string address = fmt::format("arm:{}parameters/{}", prefix, parameter.key);
+            if (const Node* allowed = node_at(&parameter, "allowedValues"))
+                add_size_list(file, allowed, address + "#allowed", parameter.key_span);
+            add_named_size(file, parameter.key, node_at(&parameter, "defaultValue"), address, parameter.key_span);
+        }
+        for (const Node& variable : children(node_at(node, "variables"))) {
+            const std::string address = fmt::format("arm:{}variables/{}", prefix, variable.key);
+            if (variable.is_scalar())
+                add_named_size(file, variable.key, &variable, address, variable.key_span);
+            else
+                add_size_list(file, &variable, address, variable.key_span);
+        }
+    }
+
+    void resources(const Node* node, ArmEvaluator& scope, const std::string& prefix, int depth) {
+        for (const Node& resource : children(node_at(node, "resources")))
+            if (resource.is_object()) add(&resource, scope, prefix, "", depth);
+    }
+
+    void add(const Node* body, ArmEvaluator& scope, const std::string& prefix, const std::string& outer_type,
+             int depth) {
+        if (depth > kMostNested) return;
+        const Node* type_node = node_at(body, "type");
+        if (!type_node) return;
+        std::string type(type_node->text);
+        if (!outer_type.empty() && !starts_nocase(type, "Microsoft.")) type = outer_type + "/" + type;
+        const Node* name = node_at(body, "name");
+        const std::string called(name ? name->text.substr(0, 120) : std::string_view());
+        const std::string address = fmt::format("arm:{}{}/{}", prefix, type, called);  // the name as it is written
+        if (equal_nocase(type, "Microsoft.Resources/deployments")) {
+            const Node* nested = node_at(body, "properties.template");
+            if (nested && ArmEvaluator::inner_scope(nested)) {
+                scope.settle_below(node_at(body, "properties.parameters"));
+                read_template(nested, node_at(body, "properties.parameters"), prefix + called + "/", depth + 1);
+            } else if (nested) {
+                resources(nested, scope, prefix + called + "/", depth + 1);
+            }
+            return;
+        }
+        const bool wanted =
+            starts_nocase(type, "Microsoft.Compute/") || starts_nocase(type, "Microsoft.ContainerService/") ||
+            starts_nocase(type, "Microsoft.Batch/") || starts_nocase(type, "Microsoft.Network/") ||
+            starts_nocase(type, "Microsoft.MachineLearningServices/") || starts_nocase(type, "Microsoft.DevTestLab/") ||
+            starts_nocase(type, "Microsoft.Insights/") || starts_nocase(type, "Microsoft.Consumption/") ||
+            starts_nocase(type, "Microsoft.ContainerRegistry/") || starts_nocase(type, "Microsoft.Storage/");
+        if (wanted) {
+            scope.settle_below(body);
+            ArmBody arm;
+            arm.type = file.tree.keep(type);
+            arm.address = address;
+            arm.written = arm.type;
+            arm.body = body;
+            arm.header = name ? name->whole() : type_node->whole();
+            if (const Node* copies = node_at(body, "copy.count")) arm.count = Value::of(copies);
+            add_arm_resource(file, arm, Dialect::hcl, options);  // strings of JSON have the escapes of HCL
+        }
+        for (const Node& child : children(node_at(body, "resources")))
+            if (child.is_object()) add(&child, scope, prefix, type, depth + 1);
+    }
+
+    // azuredeploy.parameters.json beside azuredeploy.json: what it gives stands for the defaults.
+    const Node* parameter_file() {
+        if (!options.neighbour || file.host) return nullptr;
+        const std::string& path = file.path();
+        const std::size_t slash = path.rfind('/');
+        const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+        if (!name.ends_with(".json") || name.ends_with(".parameters.json")) return nullptr;
+        const std::string wanted = name.substr(0, name.size() - 5) + ".parameters.json";
+        auto text = options.neighbour(wanted);
+        if (!text || text->size() > kMostBytes || text->find('\0') != std::string::npos) return nullptr;
+        file.neighbours.push_back(std::make_unique<File>(
+            slash == std::string::npos ? wanted : path.substr(0, slash + 1) + wanted, std::move(*text)));
+        File& read = *file.neighbours.back();
+        read.kinds.add(Kind::arm);
+        read_json(read);
+        return read.tree.roots.empty() ? nullptr : node_at(read.tree.roots[0], "parameters");
+    }
+};
+
+}  // namespace
+
+void find_arm(File& file, const ReadOptions& options) {
+    if (!file.kinds.has(Kind::arm) || file.tree.roots.empty()) return;
+    const Node* root = file.tree.roots[0];
+    if (!root->is_object()) return;
+    ArmFinder finder{file, options, {}};
+    if (node_at(root, "resources"))
+        finder.read_template(root, finder.parameter_file(), "", 0);
+    else  // a parameter file: the sizes it gives
+        for (const Node& parameter : children(node_at(root, "parameters")))
+            add_named_size(file, parameter.key, node_at(&parameter, "value"),
+                           fmt::format("arm:parameters/{}", parameter.key), parameter.key_span);
+}
 
 }  // namespace stoker::lint

@@ -1,7 +1,278 @@
-#include "lint/read.h"
+// Bicep: statements with their expressions. A statement is an object under the root: key "param", "var", "resource",
+// "module" ..., labels its symbol, its type and "existing", and below it
+//   value    default of a param, value of a var, body of a resource or module (of a loop: of each round)
+//   loop     what a resource or module is repeated over
+//   rounds   the bodies of all rounds, where that list is written
+//   if       its condition
+//   allowed  values that a decorator or the type of a param offers
+#include <algorithm>
+
+#include "lint/hcl/expression.h"
 
 namespace stoker::lint {
 
-void read_bicep(File&, const ReadOptions&) {}
+namespace {
+
+constexpr std::size_t kMostBicepProblems = 20;
+
+class BicepReader {
+public:
+    BicepReader(File& file, Expressions& expressions)
+        : file_(file), in_(file, expressions, Dialect::bicep, file.source().text()) {}
+
+    void read() {
+        if (file_.source().text().starts_with("\xEF\xBB\xBF")) in_.at = 3;
+        root_ = &file_.tree.make(file_.source(), Shape::object, {0, in_.size()});
+        file_.tree.roots.push_back(root_);
+        for (;;) {
+            in_.skip(true);
+            if (in_.done()) return;
+            const std::uint32_t begin = in_.at;
+            if (!statement()) {
+                const auto* fault = in_.fault();
+                if (fault && file_.problems.size() < kMostBicepProblems)
+                    file_.problems.push_back(
+                        {fault->depth ? "SYN005" : "SYN001", fault->span, fault->message, &file_.source()});
+                in_.clear();
+                allowed_ = nullptr;
+                recover(begin);
+            }
+        }
+    }
+
+private:
+    // To the next line that begins with a word or "@": there a statement begins.
+    void recover(std::uint32_t begin) {
+        const std::string_view text = file_.source().text();
+        for (std::size_t at = text.find('\n', std::max(in_.at, begin)); at != std::string_view::npos;
+             at = text.find('\n', at + 1)) {
+            const char c = at + 1 < text.size() ? text[at + 1] : '\0';
+            if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '@') {
+                in_.at = static_cast<std::uint32_t>(at + 1);
+                return;
+            }
+        }
+        in_.at = in_.size();
+    }
+
+    bool statement() {
+        if (in_.peek() == '@') return decorator();
+        const std::uint32_t begin = in_.at;
+        const std::string_view word = in_.identifier();
+        if (word.empty()) return in_.fail("expected a statement"), false;
+        Node& made = file_.tree.make(file_.source(), Shape::object, {begin, begin});
+        made.key = word;
+        made.key_span = {begin, in_.at};
+        const Node* allowed = allowed_;
+        allowed_ = nullptr;
+        in_.skip(false);
+        bool good = true;
+        if (word == "param" || word == "output" || word == "var" || word == "metadata" || word == "assert") {
+            std::vector<std::string_view> labels{in_.identifier()};
+            if (labels[0].empty()) return in_.fail("expected a name"), false;
+            in_.skip(false);
+            const std::uint32_t type = in_.at;
+            Node* offered = skip_type(true);
+            if (in_.at > type) labels.push_back(in_.text({type, in_.at}));
+            made.labels = file_.tree.keep_labels(std::move(labels));
+            if (!allowed) allowed = offered;
+            good = value_of(made, "value");
+        } else if (word == "targetScope") {
+            good = value_of(made, "value");
+        } else if (word == "resource" || word == "module") {
+            good = resource(made);
+        } else if (word == "func") {
+            const std::size_t arrow = file_.source().text().find("=>", in_.at);
+            if (arrow == std::string_view::npos) return in_.fail("expected \"=>\""), false;
+            in_.at = static_cast<std::uint32_t>(arrow + 2);
+            in_.skip(true);
+            good = in_.expression(0) != nullptr;
+        } else if (word == "type") {
+            in_.identifier();
+            in_.skip(false);
+            if (in_.peek() == '=') ++in_.at, in_.skip(true);
+            skip_type(false);
+        } else if (word == "import" || word == "using" || word == "extension" || word == "provider" ||
+                   word == "extends") {
+            skip_type(false);
+        } else {
+            in_.fail("no statement begins with this word", made.key_span);
+            return false;
+        }
+        if (!good) return false;
+        if (allowed) {
+            Node& list = const_cast<Node&>(*allowed);
+            list.key = "allowed";
+            file_.tree.append(made, list);
+        }
+        made.span.end = in_.at;
+        file_.tree.append(*root_, made);
+        in_.skip(false);
+        if (!in_.done() && in_.peek() != '\n') return in_.fail("expected the end of the line"), false;
+        return true;
+    }
+
+    // @description('...'), @allowed([...]), @sys.allowed(...)
+    bool decorator() {
+        ++in_.at;
+        const Expression* e = in_.expression(0);
+        if (!e) return false;
+        if (e->kind == Expression::Kind::call && e->name == "allowed" && e->first &&
+            e->first->kind == Expression::Kind::value && e->first->node->is_array())
+            allowed_ = e->first->node;
+        return true;
+    }
+
+    // To "=" (when `assigned`) or the end of the line, over brackets, strings and lines that begin with "|". The
+    // literals of a union of strings, when there are two or more.
+    Node* skip_type(bool assigned) {
+        Node* list = nullptr;
+        int open = 0;
+        for (; !in_.done();) {
+            const char c = in_.peek();
+            if (c == '/' && (in_.peek(1) == '/' || in_.peek(1) == '*')) {
+                in_.skip(false);
+                continue;
+            }
+            if (c == '\'') {
+                const std::uint32_t begin = in_.at;
+                Node* literal = in_.string_node(0);
+                if (!literal) {
+                    in_.clear();
+                    in_.at = std::max(begin + 1, in_.at);
+                    continue;
+                }
+                if (open == 0) {
+                    if (!list) list = &file_.tree.make(file_.source(), Shape::array, {begin, begin});
+                    file_.tree.append(*list, *literal);
+                    list->span.end = in_.at;
+                }
+                continue;
+            }
+            if (c == '{' || c == '[' || c == '(') ++open;
+            if (c == '}' || c == ']' || c == ')') --open;
+            if (open == 0 && c == '@') {  // a decorator within a type: its argument is no type
+                ++in_.at;
+                continue;
+            }
+            if (open <= 0 && assigned && c == '=' && in_.peek(1) != '=') break;
+            if (open <= 0 && c == '\n') {
+                const std::uint32_t here = in_.at;
+                in_.skip(true);
+                if (in_.peek() != '|' && in_.peek() != '?') {
+                    in_.at = here;
+                    break;
+                }
+                continue;
+            }
+            ++in_.at;
+        }
+        return list && list->first != list->last ? list : nullptr;
+    }
+
+    bool value_of(Node& made, std::string_view key) {
+        in_.skip(false);
+        if (in_.peek() != '=') return true;  // a param without a default
+        ++in_.at;
+        in_.skip(true);
+        Node* value = in_.value(0);
+        if (!value) return false;
+        value->key = key;
+        file_.tree.append(made, *value);
+        return true;
+    }
+
+    bool resource(Node& made) {
+        std::vector<std::string_view> labels{in_.identifier()};
+        if (labels[0].empty()) return in_.fail("expected a name"), false;
+        in_.skip(false);
+        if (in_.peek() != '\'') return in_.fail("expected the type in quotes"), false;
+        Node* type = in_.string_node(0);
+        if (!type) return false;
+        labels.push_back(type->text);
+        in_.skip(false);
+        if (in_.word_is("existing")) {
+            in_.at += 8;
+            labels.push_back("existing");
+            in_.skip(false);
+        }
+        made.labels = file_.tree.keep_labels(std::move(labels));
+        if (in_.peek() != '=') return in_.fail("expected \"=\" and the body"), false;
+        ++in_.at;
+        in_.skip(true);
+        if (in_.word_is("if")) {
+            in_.at += 2;
+            in_.skip(true);
+            if (in_.peek() != '(') return in_.fail("expected the condition in parentheses"), false;
+            ++in_.at;
+            in_.skip(true);
+            Node* condition = in_.value(0);
+            if (!condition) return false;
+            in_.skip(true);
+            if (in_.peek() != ')') return in_.fail("expected \")\""), false;
+            ++in_.at;
+            in_.skip(true);
+            condition->key = "if";
+            file_.tree.append(made, *condition);
+        }
+        const Expression* e = in_.expression(0);
+        if (!e) return false;
+        if (e->kind == Expression::Kind::loop) {
+            // The list is needed for its length alone: its own node, apart from the one the loop settles.
+            if (Node* over = in_.node_of(e->a->kind == Expression::Kind::value ? nullptr : e->a)) {
+                over->key = "loop";
+                file_.tree.append(made, *over);
+            } else if (e->a->kind == Expression::Kind::value && !e->a->node->is_scalar()) {
+                e->a->node->key = "loop";
+                file_.tree.append(made, *e->a->node);
+            }
+            Node* rounds = in_.node_of(e);  // a list of bodies, when the list can be followed
+            rounds->key = "rounds";
+            file_.tree.append(made, *rounds);
+            e = e->b;
+        }
+        // The loop keeps the expression of its body: it is not handed over here.
+        Node* value = e->kind == Expression::Kind::value ? e->node : in_.node_of(e);
+        if (!value) return false;
+        value->key = "value";
+        file_.tree.append(made, *value);
+        return true;
+    }
+
+    File& file_;
+    ExpressionReader in_;
+    Node* root_ = nullptr;
+    const Node* allowed_ = nullptr;
+};
+
+class BicepEvaluator : public Evaluator {
+public:
+    using Evaluator::Evaluator;
+    void learn() {
+        for (const Node& statement : children(file_.tree.roots[0]))
+            if ((statement.key == "param" || statement.key == "var") && !statement.labels.empty())
+                if (const Node* value = statement.find("value")) symbols_.emplace(statement.labels[0], value);
+    }
+
+protected:
+    const Node* lookup(std::string_view space, std::string_view name) override {
+        if (!space.empty()) return nullptr;
+        const auto it = symbols_.find(name);
+        return it == symbols_.end() ? nullptr : it->second;
+    }
+
+private:
+    std::unordered_map<std::string_view, const Node*> symbols_;
+};
+
+}  // namespace
+
+void read_bicep(File& file, const ReadOptions& options) {
+    Expressions expressions;
+    BicepReader(file, expressions).read();
+    BicepEvaluator evaluator(file, expressions, Dialect::bicep, options);
+    evaluator.learn();
+    evaluator.settle_all();
+}
 
 }  // namespace stoker::lint

@@ -1,7 +1,218 @@
-#include "lint/read.h"
+// HCL: blocks, attributes and expressions; variables and locals followed through the files beside it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lint/hcl/expression.h"
 
 namespace stoker::lint {
 
-void read_hcl(File&, const ReadOptions&) {}
+namespace {
+
+constexpr std::size_t kMostProblems = 20;
+constexpr std::size_t kMostCopies = 64;  // of a resource with for_each
+
+class HclReader {
+public:
+    HclReader(File& file, Expressions& expressions)
+        : file_(file), in_(file, expressions, Dialect::hcl, file.source().text()) {}
+
+    void read() {
+        if (file_.source().text().starts_with("\xEF\xBB\xBF")) in_.at = 3;
+        Node& root = file_.tree.make(file_.source(), Shape::object, {0, in_.size()});
+        file_.tree.roots.push_back(&root);
+        while (!in_.done()) {
+            if (body(root, 0) && in_.done()) break;
+            if (!in_.fault()) in_.fail("a \"}\" that closes nothing");
+            report();
+            recover();
+        }
+    }
+
+private:
+    void report() {
+        const auto* fault = in_.fault();
+        if (file_.problems.size() < kMostProblems)
+            file_.problems.push_back(
+                {fault->depth ? "SYN005" : "SYN001", fault->span, fault->message, &file_.source()});
+        in_.clear();
+    }
+    // To the next line that begins with a word: there a block of the file begins.
+    void recover() {
+        const std::string_view text = file_.source().text();
+        for (std::size_t at = text.find('\n', in_.at); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+            const char c = at + 1 < text.size() ? text[at + 1] : '\0';
+            if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+                in_.at = static_cast<std::uint32_t>(at + 1);
+                return;
+            }
+        }
+        in_.at = in_.size();
+    }
+
+    // To the "}" that ends it, or the end of the file. False after a fault.
+    bool body(Node& parent, int depth) {
+        if (depth > kExpressionDepth) return in_.fail("nested too deeply: it is not read"), false;
+        for (;;) {
+            in_.skip(true);
+            if (in_.done() || in_.peek() == '}') return true;
+            const std::uint32_t begin = in_.at;
+            Span name{begin, begin};
+            std::string_view key;
+            if (in_.peek() == '"') {  // a quoted name: tfvars of other tools
+                Node* written = in_.string_node(depth + 1);
+                if (!written) return false;
+                key = written->text;
+            } else {
+                key = in_.identifier();
+            }
+            name.end = in_.at;
+            if (key.empty()) return in_.fail("expected a block or an attribute"), false;
+            in_.skip(false);
+            if (in_.peek() == '=' && in_.peek(1) != '=') {
+                ++in_.at;
+                Node* value = in_.value(depth + 1);
+                if (!value) return false;
+                value->key = key;
+                value->key_span = name;
+                file_.tree.append(parent, *value);
+            } else if (!block(parent, key, name, depth)) {
+                return false;
+            }
+            in_.skip(false);
+            if (in_.peek() == ',' && depth > 0) ++in_.at;  // an object that was written as a block
+            in_.skip(false);
+            if (!in_.done() && in_.peek() != '\n' && in_.peek() != '}')
+                return in_.fail("expected the end of the line"), false;
+        }
+    }
+
+    bool block(Node& parent, std::string_view key, Span name, int depth) {
+        std::vector<std::string_view> labels;
+        while (in_.peek() != '{') {
+            if (in_.peek() == '"') {
+                Node* label = in_.string_node(depth + 1);
+                if (!label) return false;
+                labels.push_back(label->text);
+            } else {
+                const std::string_view label = in_.identifier();
+                if (label.empty()) return in_.fail("expected \"=\", a label or \"{\""), false;
+                labels.push_back(label);
+            }
+            in_.skip(false);
+        }
+        Node& made = file_.tree.make(file_.source(), Shape::object, {in_.at, in_.at});
+        made.key = key;
+        made.key_span = name;
+        made.labels = file_.tree.keep_labels(std::move(labels));
+        file_.tree.append(parent, made);
+        const std::uint32_t open = in_.at++;
+        if (!body(made, depth + 1)) return made.span.end = in_.at, false;
+        if (in_.peek() != '}') return in_.fail("the block does not end: \"}\" is missing", {open, open + 1}), false;
+        ++in_.at;
+        made.span.end = in_.at;
+        return true;
+    }
+
+    File& file_;
+    ExpressionReader in_;
+};
+
+class HclEvaluator : public Evaluator {
+public:
+    using Evaluator::Evaluator;
+
+    // Variables and locals of this file; then what the files beside it say.
+    void learn() {
+        learn_from(file_);
+        const std::string_view text = file_.source().text();
+        const bool asks = text.find("var.") != std::string_view::npos || text.find("local.") != std::string_view::npos;
+        const bool cloud = text.find("resource \"") != std::string_view::npos;
+        if (!options_.neighbour || !asks || !cloud || file_.host) return;
+        for (const char* name : {"variables.tf", "vars.tf", "locals.tf", "terraform.tfvars"}) {
+            const std::string& path = file_.path();
+            const std::size_t slash = path.rfind('/');
+            const std::string beside = slash == std::string::npos ? name : path.substr(0, slash + 1) + name;
+            if (beside == path) continue;
+            auto other = options_.neighbour(name);
+            if (!other || other->size() > kMostBytes || other->find('\0') != std::string::npos) continue;
+            file_.neighbours.push_back(std::make_unique<File>(beside, std::move(*other)));
+            File& read = *file_.neighbours.back();
+            read.kinds.add(Kind::terraform);
+            read_hcl(read, ReadOptions{});
+            learn_from(read);
+            if (std::string_view(name).ends_with(".tfvars"))
+                for (const Node& value : children(read.tree.roots[0])) variables_[value.key] = &value;
+        }
+    }
+
+    // A resource with for_each over what is written: one copy each, with each.key and each.value.
+    void spread() {
+        Node* root = file_.tree.roots[0];
+        for (const Node *block = root->first, *last = root->last; block;
+             block = block == last ? nullptr : block->next) {
+            if (block->key != "resource" || block->labels.size() != 2) continue;
+            const Node* each = block->find("for_each");
+            if (!each || each->is_scalar() || !each->known || each->count() > kMostCopies || each->count() == 0)
+                continue;
+            bool all = true;
+            for (const Node& item : children(each)) {
+                Node& key = file_.tree.make(file_.source(), Shape::string, item.span);
+                const bool object = each->is_object();
+                key.text = object ? item.key : item.text;
+                key.known = object || item.known;
+                Node& pair = file_.tree.make(file_.source(), Shape::object, item.span);
+                Node& first = file_.tree.make(file_.source(), Shape::string, key.span);
+                first = key;
+                first.key = "key";
+                Node* second = copy_with(&item, {});
+                if (!second) continue;
+                second->key = "value";
+                file_.tree.append(pair, first);
+                file_.tree.append(pair, *second);
+                Node* made = copy_with(block, {{"each", &pair}});
+                if (!made) all = false;
+                if (!made) continue;
+                made->key = block->key, made->key_span = block->key_span;
+                made->labels = file_.tree.keep_labels({block->labels[0], block->labels[1], key.text});
+                file_.tree.append(*root, *made);
+            }
+            if (all) const_cast<Node*>(block)->key = "resource for_each";  // its copies stand for it
+        }
+    }
+
+protected:
+    const Node* lookup(std::string_view space, std::string_view name) override {
+        const auto* map = space == "var" ? &variables_ : space == "local" ? &locals_ : nullptr;
+        if (!map) return nullptr;
+        const auto it = map->find(name);
+        return it == map->end() ? nullptr : it->second;
+    }
+
+private:
+    void learn_from(const File& file) {
+        if (file.tree.roots.empty()) return;
+        for (const Node& block : children(file.tree.roots[0])) {
+            if (block.key == "variable" && block.labels.size() == 1) {
+                if (const Node* value = block.find("default")) variables_.emplace(block.labels[0], value);
+            } else if (block.key == "locals") {
+                for (const Node& value : children(&block)) locals_.emplace(value.key, &value);
+            }
+        }
+    }
+
+    std::unordered_map<std::string_view, const Node*> variables_, locals_;
+};
+
+}  // namespace
+
+void read_hcl(File& file, const ReadOptions& options) {
+    Expressions expressions;
+    HclReader(file, expressions).read();
+    HclEvaluator evaluator(file, expressions, Dialect::hcl, options);
+    evaluator.learn();
+    evaluator.settle_all();
+    evaluator.spread();
+}
 
 }  // namespace stoker::lint

@@ -1,0 +1,159 @@
+// A Terraform value that is followed wrongly is a false finding in somebody's build; one that is not followed is a size
+// that nobody sees.
+#include <gtest/gtest.h>
+
+#include "lint/hcl/expression.h"
+#include "lint/read.h"
+
+namespace stoker::lint {
+namespace {
+
+struct Neighbours {
+    std::vector<std::pair<std::string, std::string>> files;
+    ReadOptions options() const {
+        ReadOptions made;
+        made.neighbour = [this](const std::string& path) -> std::optional<std::string> {
+            for (const auto& [name, text] : files)
+                if (name == path) return text;
+            return std::nullopt;
+        };
+        return made;
+    }
+};
+std::unique_ptr<File> hcl(std::string text, const ReadOptions& options = {}) {
+    return read_file("main.tf", std::move(text), options);
+}
+// The attribute `v` of the last block.
+const Node& last_v(const File& file) {
+    const Node* value = file.tree.roots.at(0)->last->find("v");
+    return *value;
+}
+
+TEST(ReadHcl, ReadsBlocksLabelsAndAttributes) {
+    const auto file = hcl("# head\nresource \"a_b\" \"c\" {\n  name = \"x\" // why\n  inner {\n    n = 2\n  }\n}\n");
+    EXPECT_TRUE(file->problems.empty());
+    const Node& block = *file->tree.roots.at(0)->first;
+    EXPECT_EQ(block.key, "resource");
+    ASSERT_EQ(block.labels.size(), 2u);
+    EXPECT_EQ(block.labels[1], "c");
+    EXPECT_EQ(file->source().text(block.find("name")->span), "\"x\"");
+    EXPECT_EQ(block.at({"inner", "n"})->text, "2");
+    EXPECT_EQ(file->comments.size(), 2u);
+}
+
+// Each right side with what it comes to; "?" is unknown.
+TEST(ReadHcl, FollowsWhatIsWritten) {
+    const char* head =
+        "variable \"size\" {\n  default = \"Standard_NC6\"\n}\nvariable \"n\" {\n  default = 3\n}\nvariable \"open\" "
+        "{}\n"
+        "variable \"loop\" {\n  default = var.loop\n}\n"
+        "locals {\n  on    = true\n  pools = {\n    gpu = { size = var.size }\n  }\n  list = [\"a\", \"b\"]\n}\n";
+    const std::pair<const char*, const char*> cases[] = {
+        {"var.size", "Standard_NC6"},
+        {"var.open", "?"},
+        {"var.loop", "?"},
+        {"\"${var.size}_Promo\"", "Standard_NC6_Promo"},
+        {"\"${var.size}\"", "Standard_NC6"},
+        {"\"a-${var.open}\"", "?"},
+        {"local.pools[\"gpu\"].size", "Standard_NC6"},
+        {"local.pools.gpu.size", "Standard_NC6"},
+        {"local.list[1]", "b"},
+        {"local.on ? 1 : 0", "1"},
+        {"!local.on ? 1 : 0", "0"},
+        {"var.open == null ? 1 : 0", "?"},
+        {"var.n * 2 + 1", "7"},
+        {"-var.n", "-3"},
+        {"var.n >= 3 && local.on", "true"},
+        {"local.on || var.open", "true"},
+        {"format(\"%s-%02d\", var.size, var.n)", "Standard_NC6-03"},
+        {"lower(var.size)", "standard_nc6"},
+        {"join(\",\", local.list)", "a,b"},
+        {"join(\",\", [for x in local.list : upper(x) if x != \"a\"])", "B"},
+        {"length(concat(local.list, [\"c\"]))", "3"},
+        {"lookup(local.pools.gpu, \"size\", \"x\")", "Standard_NC6"},
+        {"lookup(local.pools.gpu, \"none\", \"x\")", "x"},
+        {"coalesce(\"\", var.size)", "Standard_NC6"},
+        {"merge(local.pools.gpu, { size = \"y\" }).size", "y"},
+        {"try(local.pools.gpu.size, \"z\")", "Standard_NC6"},
+        {"{ for k, v in local.pools : k => v.size }[\"gpu\"]", "Standard_NC6"},
+        {"azurerm_subnet.x[0].id", "?"},
+        {"local.list[*]", "?"},
+        {"provider::x::f(1)", "?"},
+    };
+    for (const auto& [right, wanted] : cases) {
+        const auto file = hcl(std::string(head) + "resource \"t\" \"r\" {\n  v = " + right + "\n}\n");
+        EXPECT_TRUE(file->problems.empty())
+            << right << ": " << (file->problems.empty() ? "" : file->problems[0].message);
+        const Node& value = last_v(*file);
+        EXPECT_EQ(value.known ? std::string(value.text) : "?", wanted) << right;
+    }
+}
+
+TEST(ReadHcl, RemembersWhereADefaultWasWritten) {
+    const auto file = hcl("variable \"s\" {\n  default = \"abc\"\n}\nresource \"t\" \"r\" {\n  v = var.s\n}\n");
+    const Value value = Value::of(&last_v(*file));
+    EXPECT_EQ(file->source().text(value.span), "\"abc\"");
+    EXPECT_EQ(file->source().text(value.use), "var.s");
+}
+
+TEST(ReadHcl, AsksTheFilesBesideIt) {
+    const Neighbours beside{
+        {{"variables.tf", "variable \"s\" {\n  default = \"from variables\"\n}\nvariable \"t\" {}\n"},
+         {"terraform.tfvars", "t = \"from tfvars\"\n"}}};
+    const auto file = hcl("resource \"x\" \"r\" {\n  v = \"${var.s}, ${var.t}\"\n}\n", beside.options());
+    EXPECT_EQ(last_v(*file).text, "from variables, from tfvars");
+    EXPECT_EQ(file->neighbours.size(), 2u);
+}
+
+TEST(ReadHcl, SpreadsAResourceOverAMap) {
+    const auto file =
+        hcl("resource \"t\" \"r\" {\n  for_each = { a = \"x\", b = \"y\" }\n  v        = "
+            "\"${each.key}-${each.value}\"\n}\n");
+    std::vector<std::string> values;
+    for (const Node& block : children(file->tree.roots.at(0)))
+        if (block.key == "resource") values.emplace_back(block.find("v")->text);
+    EXPECT_EQ(values, (std::vector<std::string>{"a-x", "b-y"}));
+}
+
+TEST(ReadHcl, ReadsHeredocs) {
+    const auto file = hcl("resource \"t\" \"r\" {\n  v = <<-EOT\n    #!/bin/sh\n      echo hi\n    EOT\n  w = 1\n}\n");
+    EXPECT_TRUE(file->problems.empty());
+    EXPECT_EQ(last_v(*file).text, "#!/bin/sh\n  echo hi\n");
+    const Inlay inlay = inlay_of(last_v(*file), Dialect::hcl);
+    EXPECT_EQ(inlay.text, last_v(*file).text);
+    for (const Piece& piece : inlay.pieces)  // every byte stands where it says
+        EXPECT_EQ(file->source().text(piece.host), inlay.text.substr(piece.guest, piece.length));
+}
+
+TEST(ReadHcl, GoesOnBehindABrokenBlock) {
+    const auto file = hcl("resource \"a\" \"b\" {\n  x = = 1\n}\nresource \"c\" \"d\" {\n  v = 2\n}\n");
+    ASSERT_EQ(file->problems.size(), 1u);
+    EXPECT_EQ(file->problems[0].rule, "SYN001");
+    EXPECT_EQ(file->source().place(file->problems[0].span.begin).line, 2u);
+    EXPECT_EQ(last_v(*file).text, "2");
+}
+
+TEST(ReadHcl, HoldsItsBounds) {
+    for (const std::string& bomb :
+         {std::string(100'000, '('), std::string(100'000, '['), std::string(100'000, '!'), std::string(100'000, '{')}) {
+        const auto file = hcl("resource \"a\" \"b\" {\n  v = " + bomb + "\n}\n");
+        EXPECT_FALSE(file->problems.empty());
+    }
+    // Doubling texts end at the bound instead of at the end of memory.
+    std::string text = "locals {\n  a0 = \"xxxxxxxxxxxxxxxx\"\n";
+    for (int i = 1; i < 40; ++i) {
+        const std::string before = "${local.a" + std::to_string(i - 1) + "}";
+        text += "  a" + std::to_string(i) + " = \"" + before + before + "\"\n";
+    }
+    const auto file = hcl(text + "}\n");
+    EXPECT_FALSE(file->tree.roots.at(0)->first->find("a39")->known);
+}
+
+TEST(DecodeBase64, TakesTextAndRefusesOthers) {
+    EXPECT_EQ(decode_base64("I2Nsb3VkLWNvbmZpZwpwYWNrYWdlczogW10K"), "#cloud-config\npackages: []\n");
+    EXPECT_EQ(decode_base64("not base64 at all!"), "");
+    EXPECT_EQ(decode_base64("c2hvcnQ="), "");  // a word that happens to be made of its letters
+}
+
+}  // namespace
+}  // namespace stoker::lint

@@ -1,0 +1,174 @@
+#include "lint/rules/common_cloud.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "catalog/azure_answers.h"
+#include "lint/read.h"
+
+namespace stoker::lint {
+
+// SKU019 and SKU020: the sizes of a bundle against what az answered about quota and about sizes in a region.
+namespace {
+
+// The items of an answer; the file may have been read already or not (given with --usage, it has no kind).
+struct Sku019Answer {
+    std::unique_ptr<File> read;
+    const Node* list = nullptr;
+    const File* file = nullptr;
+};
+std::vector<Sku019Answer> sku019_answers(const Bundle& bundle, std::string_view word, std::string_view second) {
+    std::vector<Sku019Answer> found;
+    for (const File* file : bundle.files) {
+        if (!file->kinds.empty() && !file->kinds.has(Kind::arm)) continue;
+        const std::string_view text = file->source().text();
+        const std::string_view start = text.substr(0, 64u << 10);
+        if (start.find(word) == std::string_view::npos || start.find(second) == std::string_view::npos) continue;
+        Sku019Answer answer;
+        answer.file = file;
+        const Node* root = file->tree.roots.empty() ? nullptr : file->tree.roots[0];
+        if (!root && file->kinds.empty()) {
+            answer.read = std::make_unique<File>(file->path(), std::string(text));
+            read_json(*answer.read);
+            root = answer.read->tree.roots.empty() ? nullptr : answer.read->tree.roots[0];
+        }
+        if (root && root->is_object()) root = root->find("value");
+        if (!root || !root->is_array()) continue;
+        answer.list = root;
+        found.push_back(std::move(answer));
+    }
+    return found;
+}
+
+double sku019_number(const Node* node) {
+    double value = 0;
+    if (node) std::from_chars(node->text.data(), node->text.data() + node->text.size(), value);
+    return value;
+}
+
+struct Sku019Need {
+    std::string family;  // normalised
+    std::string label;
+    double vcpus = 0;
+    const Resource* largest = nullptr;
+    double most = 0;
+};
+
+bool sku019_counts(const Resource& resource) {
+    switch (resource.type) {
+        case ResourceType::vm:
+        case ResourceType::scale_set:
+        case ResourceType::node_pool:
+        case ResourceType::batch_pool: return true;
+        case ResourceType::cluster: return is_pool(resource);
+        default: return false;
+    }
+}
+
+// The most nodes that it may come to; 0: not known.
+double sku019_nodes(const Resource& resource) {
+    for (const Attr attr : {Attr::max_count, Attr::count, Attr::dedicated_nodes}) {
+        const Value& value = resource.get(attr);
+        if (value.unknown()) return 0;
+        if (const auto number = value.as_int()) return static_cast<double>(*number);
+    }
+    return resource.type == ResourceType::vm ? 1 : 0;
+}
+
+}  // namespace
+
+void check_sku019(const Bundle& bundle, Report& report) {
+    const auto answers = sku019_answers(bundle, "\"currentValue\"", "\"limit\"");
+    if (answers.empty()) return;
+    std::vector<Sku019Need> needs;
+    each_resource(bundle, [&](const Resource& resource) {
+        const KnownSize* size = sku019_counts(resource) ? size_of(resource, report) : nullptr;
+        if (!size || size->vcpus == 0 || !size->name.starts_with("Standard_")) return;
+        const double vcpus = sku019_nodes(resource) * size->vcpus;
+        if (vcpus <= 0) return;
+        // Spot counts against a quota of its own; all the rest against its family and against the region.
+        const bool spot = resource.get(Attr::priority).is_nocase("Spot");
+        std::vector<std::pair<std::string, std::string>> rows;
+        if (spot) {
+            rows.emplace_back("lowprioritycores", "Spot");
+        } else {
+            if (!size->quota_family.empty())
+                rows.emplace_back(normalize_quota_family(size->quota_family), std::string(size->series));
+            rows.emplace_back("cores", "the region");
+        }
+        for (const auto& [family, label] : rows) {
+            auto it =
+                std::find_if(needs.begin(), needs.end(), [&](const Sku019Need& need) { return need.family == family; });
+            if (it == needs.end()) it = needs.insert(needs.end(), {family, label});
+            it->vcpus += vcpus;
+            if (vcpus > it->most) it->most = vcpus, it->largest = &resource;
+        }
+    });
+    for (const Sku019Answer& answer : answers)
+        for (const Node& row : children(answer.list)) {
+            const Node* name = row.at({"name", "value"});
+            const Node *current = row.find("currentValue"), *limit = row.find("limit");
+            if (!name || !current || !limit) continue;
+            const std::string family = normalize_quota_family(name->text);
+            for (const Sku019Need& need : needs) {
+                const bool same = need.family == family || (need.family == "cores" && name->text == "cores") ||
+                                  (need.family == "lowprioritycores" && equal_nocase(name->text, "lowPriorityCores"));
+                if (!same) continue;
+                const double free = sku019_number(limit) - sku019_number(current);
+                if (need.vcpus <= free) continue;
+                Finding* finding = report.add(
+                    need.largest->get(Attr::size), "quota:" + need.family,
+                    fmt::format("{:g} vCPUs of {} are needed and {:g} are free ({:g} of {:g} are used)", need.vcpus,
+                                need.label, free < 0 ? 0 : free, sku019_number(current), sku019_number(limit)));
+                if (finding && answer.file->kinds.has(Kind::arm))
+                    report.relate(finding, *limit->source, limit->span, "the quota");
+            }
+        }
+}
+
+void check_sku020(const Bundle& bundle, Report& report) {
+    const auto answers = sku019_answers(bundle, "\"virtualMachines\"", "\"restrictions\"");
+    for (const Sku019Answer& answer : answers) {
+        // One region only: which one a resource goes to is seldom written.
+        std::string_view region;
+        bool one = true, any = false;
+        for (const Node& row : children(answer.list)) {
+            const Node* type = row.find("resourceType");
+            if (!type || type->text != "virtualMachines") continue;
+            any = true;
+            for (const Node& location : children(row.find("locations"))) {
+                if (!region.empty() && !equal_nocase(region, location.text)) one = false;
+                region = location.text;
+            }
+        }
+        if (!any || !one || region.empty()) continue;
+        each_resource(bundle, [&](const Resource& resource) {
+            const KnownSize* size = sku019_counts(resource) ? size_of(resource, report) : nullptr;
+            if (!size || !size->gpu() || !size->name.starts_with("Standard_")) return;
+            const Node* offer = nullptr;
+            for (const Node& row : children(answer.list))
+                if (const Node* name = row.find("name"); name && equal_nocase(name->text, size->name)) offer = &row;
+            std::string why;
+            if (!offer) {
+                why = "is not offered";
+            } else {
+                for (const Node& restriction : children(offer->find("restrictions"))) {
+                    const Node* type = restriction.find("type");
+                    if (!type || !equal_nocase(type->text, "Location")) continue;
+                    const Node* reason = restriction.find("reasonCode");
+                    why = fmt::format("is restricted ({})", reason ? reason->text : "no reason given");
+                }
+            }
+            if (why.empty()) return;
+            Finding* finding = report.add(resource.get(Attr::size), resource.address,
+                                          fmt::format("{} {} in {}", size->name, why, region));
+            if (finding && offer && answer.file->kinds.has(Kind::arm))
+                report.relate(finding, *offer->source, offer->span, "what az answered");
+        });
+    }
+}
+
+}  // namespace stoker::lint

@@ -1,0 +1,16 @@
+#include "lint/rules/common_cloud.h"
+
+namespace stoker::lint {
+
+void check_cost006(const File& file, Report& report) {
+    each_resource(file, [&](const Resource& resource) {
+        const Value& nodes = resource.get(Attr::dedicated_nodes);
+        if (resource.type != ResourceType::batch_pool || nodes.as_int().value_or(0) < 1 || !has_gpu(resource, report))
+            return;
+        if (resource.get(Attr::autoscale_formula).present()) return;
+        report.add(nodes, resource.address,
+                   "a GPU pool of Batch with a fixed number of nodes: they are paid for between jobs");
+    });
+}
+
+}  // namespace stoker::lint

@@ -1,0 +1,54 @@
+#include "lint/rules/common_cloud.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace stoker::lint {
+
+namespace {
+
+// The tag's line goes, gpu_driver = "None" comes before the tags.
+std::vector<Edit> npl004_terraform(const Resource& resource, const Value& tag) {
+    const Node* tags = resource.node ? resource.node->find("tags") : nullptr;
+    if (!tags || !tags->is_object() || tags->source != tag.source || resource.get(Attr::gpu_driver).present())
+        return {};
+    const Source& source = *tags->source;
+    const Span line = source.line_at(tag.span.begin), first = source.line_at(tags->key_span.begin);
+    const std::string_view around = source.text(line);
+    if (line.begin <= first.begin || trim(around) != source.text(tag.span)) return {};
+    const std::string_view indent = source.text({first.begin, tags->key_span.begin});
+    if (!trim(indent).empty()) return {};
+    const auto end = std::min<std::size_t>(source.text().size(), line.end + source.line_end().size());
+    return {{{first.begin, first.begin}, fmt::format("{}gpu_driver = \"None\"{}", indent, source.line_end())},
+            {{line.begin, static_cast<std::uint32_t>(end)}, ""}};
+}
+
+}  // namespace
+
+void check_npl004(const File& file, Report& report) {
+    each_resource(file, [&](const Resource& resource) {
+        for (const Value* tag : resource.all(Attr::tag)) {
+            if (!starts_nocase(tag->text, "SkipGPUDriverInstall=") || !tag->known()) continue;
+            if (equal_nocase(tag->text.substr(21), "false")) continue;
+            Finding* finding =
+                report.add(*tag->source, tag->span, resource.address,
+                           "AKS no longer reads SkipGPUDriverInstall (since 2025-08-14): it installs its driver "
+                           "beside the one you bring");
+            if (!finding) return;
+            finding->advice = is_az(resource) ? "use --gpu-driver none" : "set gpu_driver to None";
+            const std::string_view raw = tag->source->text(tag->span);
+            if (is_az(resource) && raw == "--skip-gpu-driver-install")
+                report.fix(finding, *tag->source, FixClass::safe, "use --gpu-driver none",
+                           {{tag->span, "--gpu-driver none"}});
+            else if (resource.written.starts_with("azurerm_"))
+                report.fix(finding, *tag->source, FixClass::safe, "set gpu_driver = \"None\"",
+                           npl004_terraform(resource, *tag));
+            return;
+        }
+    });
+}
+
+}  // namespace stoker::lint

@@ -44,7 +44,7 @@ TEST(ReadJson, TellsDoubleKeysOnceEach) {
     for (const int others : {0, 20}) {  // few keys and many are compared in different ways
         std::string text = "{\"a\": 1, \"a\": 2";
         for (int i = 0; i < others; ++i) text += ", \"k" + std::to_string(i) + "\": 0";
-        const auto file = read_as(Kind::deepspeed, text + "}");
+        const auto file = read_as(Kind::k8s, text + "}");
         ASSERT_EQ(file->problems.size(), 1u);
         EXPECT_EQ(file->problems[0].rule, "SYN002");
         EXPECT_EQ(file->problems[0].span.begin, 9u);

@@ -71,6 +71,8 @@ Finding* tell_switch(Report& report, const SwitchUse& use, std::string message) 
 // Replaces the value, without its quotes.
 void put_value(Report& report, Finding* finding, const Value& value, std::string_view wanted, std::string title) {
     if (!finding || !value.known() || value.text.empty()) return;
+    // The value of another variable may be used elsewhere too; a default written here is not.
+    if (value.use_source && (value.use_source != value.source || !value.use.contains(value.span))) return;
     const std::string_view written = value.source->text(value.span);
     const std::size_t at = written.find(value.text);
     if (at == std::string_view::npos || written.find(value.text, at + 1) != std::string_view::npos) return;

@@ -280,7 +280,8 @@ private:
             if (keys_[i]->key == keys_[i - 1]->key) tell_double(*keys_[i]);
     }
     void tell_double(const Node& node) {
-        // DeepSpeed refuses such a file: DSP010 says so. Of templates and dashboards nobody reads the last one on purpose.
+        // DeepSpeed refuses such a file: DSP010 says so. Of templates and dashboards nobody reads the last one on
+        // purpose.
         if (!file_.kinds.any({Kind::k8s, Kind::compose, Kind::azureml})) return;
         if (file_.problems.size() < kMostJsonProblems)
             file_.problems.push_back({"SYN002", node.key_span,

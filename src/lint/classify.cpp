@@ -97,6 +97,19 @@ Kinds of_shell(std::string_view text) {
     return kinds;
 }
 
+// "#!/bin/bash -l", "#!/usr/bin/env zsh": not every line with these two letters.
+bool shell_of(std::string_view shebang) {
+    for (std::size_t at = shebang.find("sh"); at != std::string_view::npos; at = shebang.find("sh", at + 1)) {
+        const bool ends = at + 2 == shebang.size() || shebang[at + 2] == ' ' || shebang[at + 2] == '\t';
+        const std::size_t word = shebang.find_last_of(" /!", at);
+        const std::string_view before = shebang.substr(word + 1, at - word - 1);
+        if (ends &&
+            (before.empty() || before == "ba" || before == "da" || before == "k" || before == "z" || before == "a"))
+            return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 Kinds classify(std::string_view path, std::string_view whole) {
@@ -121,11 +134,16 @@ Kinds classify(std::string_view path, std::string_view whole) {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     if (first == std::string_view::npos) return {};
     if (text.starts_with("#!")) {
-        const std::string_view line = text.substr(0, text.find('\n'));
-        if (has_any(line, {"sh"}) || line_starts(text, "#SBATCH")) return of_shell(text);
+        std::string_view line = text.substr(0, text.find('\n'));
+        line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
+        if (shell_of(line) || line_starts(text, "#SBATCH")) return of_shell(text);
         return {};
     }
     if (line_starts(text, "#SBATCH")) return of_shell(text);
+    // The name says that it is something else: a program that prints YAML, a test with examples in it.
+    if (name.find('.', 1) != std::string_view::npos && !ends(".txt") && !ends(".conf") && !ends(".config") && !ends(".example") &&
+        !ends(".sample") && !ends(".template"))
+        return {};
     if (text[first] == '{') return of_json(text);
     if (const Kinds yaml = of_yaml(path, text); !yaml.empty()) return yaml;
     if (line_starts(text, "FROM ") && has_any(text, {"RUN ", "COPY ", "CMD ", "ENTRYPOINT "}))

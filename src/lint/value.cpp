@@ -1,6 +1,5 @@
 #include "lint/value.h"
 
-#include <algorithm>
 #include <charconv>
 
 namespace stoker::lint {
@@ -10,20 +9,28 @@ namespace {
 char lower_ascii(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
-bool same_letter(char a, char b) {
-    return lower_ascii(a) == lower_ascii(b);
-}
 
 }  // namespace
 
 bool equal_nocase(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same_letter);
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (a[i] != b[i] && lower_ascii(a[i]) != lower_ascii(b[i])) return false;
+    return true;
 }
 bool starts_nocase(std::string_view text, std::string_view start) {
     return text.size() >= start.size() && equal_nocase(text.substr(0, start.size()), start);
 }
 bool contains_nocase(std::string_view text, std::string_view part) {
-    return std::search(text.begin(), text.end(), part.begin(), part.end(), same_letter) != text.end();
+    if (part.empty()) return true;
+    if (text.size() < part.size()) return false;
+    // Asked of every image, word and value: by the first letter alone until that is there.
+    const char first = lower_ascii(part[0]),
+               capital = first >= 'a' && first <= 'z' ? static_cast<char>(first - 32) : first;
+    const char* const last = text.data() + (text.size() - part.size());
+    for (const char* at = text.data(); at <= last; ++at)
+        if ((*at == first || *at == capital) && equal_nocase({at, part.size()}, part)) return true;
+    return false;
 }
 
 bool Value::is_nocase(std::string_view wanted) const {

@@ -167,7 +167,7 @@ def test_fixes_are_made_once_and_touch_nothing_else(t):
     check(diff.startswith("--- a/f.yaml\n+++ b/f.yaml\n") and "-# stoker: ignore[SYN002] reason" in diff, diff)
     # The patch gives what --fix gives.
     write(t, "other/f.yaml", text)
-    subprocess.run(["patch", "-p1", "--binary", "-s"], input=diff.encode(), cwd=os.path.join(t.work, "other"), check=True)
+    subprocess.run(["git", "apply", "-p1", "-"], input=diff.encode(), cwd=os.path.join(t.work, "other"), check=True)
     done = t.call("check", "f.yaml", "--fix", "--fail-on", "info", exit=0)
     check(done.stderr.count("fixed: f.yaml:") == 2, done.stderr)
     fixed = read(t, "f.yaml")

@@ -28,13 +28,19 @@
 #include "lint/read.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/allocator_interface.h>
 #define STOKER_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#include <sanitizer/allocator_interface.h>
 #define STOKER_ASAN 1
 #endif
+#endif
+#ifdef STOKER_ASAN
+// Of sanitizer/allocator_interface.h, which g++ has without the header.
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*, std::size_t),
+                                              void (*on_free)(const volatile void*));
+std::size_t __sanitizer_get_allocated_size(const volatile void* block);
+}
 #endif
 
 using namespace stoker;

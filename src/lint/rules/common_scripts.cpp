@@ -61,4 +61,12 @@ bool mentions(const File& file, std::string_view word) {
     return contains_nocase(outermost.path(), word) || contains_nocase(outermost.source().text(), word);
 }
 
+bool brings_driver(std::string_view word) {
+    const std::string_view name = word.substr(word.rfind('/') + 1);
+    return name == "cuda" || name.starts_with("cuda-drivers") || name.starts_with("nvidia-driver-") ||
+           name.starts_with("nvidia-open") || name == "nvidia-driver" || name.starts_with("nvidia-headless-") ||
+           (name.starts_with("NVIDIA-Linux-") && name.ends_with(".run")) ||
+           (name.starts_with("cuda_") && name.find("_linux") != std::string_view::npos);
+}
+
 }  // namespace stoker::lint

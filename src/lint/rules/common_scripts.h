@@ -25,6 +25,8 @@ bool is_loopback(std::string_view host);
 std::string_view file_name_of(const File& file);
 // Text of a file or its path that says what hardware it is for.
 bool mentions(const File& file, std::string_view word);
+// A package or a runfile that brings an NVIDIA driver with it; cuda-toolkit does not.
+bool brings_driver(std::string_view word);
 
 // visit(part, launch, address) for every launch of the file and its guests; the address is stable.
 template <typename F>

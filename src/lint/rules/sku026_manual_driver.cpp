@@ -2,19 +2,6 @@
 
 namespace stoker::lint {
 
-namespace {
-
-// A package or a runfile that brings a driver with it; cuda-toolkit does not.
-bool brings_driver(std::string_view word) {
-    const std::string_view name = word.substr(word.rfind('/') + 1);
-    return name == "cuda" || name.starts_with("cuda-drivers") || name.starts_with("nvidia-driver-") ||
-           name.starts_with("nvidia-open") || name == "nvidia-driver" || name.starts_with("nvidia-headless-") ||
-           (name.starts_with("NVIDIA-Linux-") && name.ends_with(".run")) ||
-           (name.starts_with("cuda_") && name.find("_linux") != std::string_view::npos);
-}
-
-}  // namespace
-
 void check_sku026(const File& file, Report& report) {
     // On a GPU VM of Azure: the VM is in the file, or the file is what such a VM boots with.
     bool vm = false, secure = false;

@@ -781,7 +781,8 @@ private:
                 continue;
             }
             if (c == '(') {
-                if (result.words.size() == 1 && result.assignments.empty()) {  // name ()
+                if (result.words.empty() && result.assignments.empty()) break;  // ! ( list )
+                if (result.words.size() == 1 && result.assignments.empty()) {   // name ()
                     std::uint32_t j = i_ + 1;
                     while (j < end_ && shell_blank(s_[j])) ++j;
                     if (j < end_ && s_[j] == ')') {

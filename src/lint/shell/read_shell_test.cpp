@@ -138,6 +138,7 @@ TEST(ReadShell, TellsWhatAShellRefuses) {
     EXPECT_EQ(problem("echo $(a"), "SYN001 a '$(' that is not closed");
     EXPECT_EQ(problem("if a; then b"), "SYN001 an 'if' without 'fi'");
     EXPECT_EQ(problem("a)"), "SYN001 a ')' without its '('");
+    EXPECT_EQ(problem("if ! (. /x && [[ $a =~ (x|y) ]]) 2>/dev/null; then :; fi; time (a); ! ! (b)"), "");
     EXPECT_EQ(problem("cat <<EOF\nx"), "");  // a warning of bash, no more
     EXPECT_EQ(problem("X=<PATH> (e.g. x)\n"), "SYN003 a ')' without its '('");
     EXPECT_EQ(problem("echo \"{{ name }}"), "SYN003 a double quote that is not closed");

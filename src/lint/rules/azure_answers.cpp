@@ -99,10 +99,10 @@ void check_sku019(const Bundle& bundle, Report& report) {
                 rows.emplace_back(normalize_quota_family(size->quota_family), std::string(size->series));
             rows.emplace_back("cores", "the region");
         }
-        for (const auto& [family, label] : rows) {
-            auto it =
-                std::find_if(needs.begin(), needs.end(), [&](const Sku019Need& need) { return need.family == family; });
-            if (it == needs.end()) it = needs.insert(needs.end(), {family, label});
+        for (const auto& row : rows) {
+            auto it = std::find_if(needs.begin(), needs.end(),
+                                   [&](const Sku019Need& need) { return need.family == row.first; });
+            if (it == needs.end()) it = needs.insert(needs.end(), {row.first, row.second});
             it->vcpus += vcpus;
             if (vcpus > it->most) it->most = vcpus, it->largest = &resource;
         }

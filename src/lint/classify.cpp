@@ -141,8 +141,8 @@ Kinds classify(std::string_view path, std::string_view whole) {
     }
     if (line_starts(text, "#SBATCH")) return of_shell(text);
     // The name says that it is something else: a program that prints YAML, a test with examples in it.
-    if (name.find('.', 1) != std::string_view::npos && !ends(".txt") && !ends(".conf") && !ends(".config") && !ends(".example") &&
-        !ends(".sample") && !ends(".template"))
+    if (name.find('.', 1) != std::string_view::npos && !ends(".txt") && !ends(".conf") && !ends(".config") &&
+        !ends(".example") && !ends(".sample") && !ends(".template"))
         return {};
     if (text[first] == '{') return of_json(text);
     if (const Kinds yaml = of_yaml(path, text); !yaml.empty()) return yaml;

@@ -137,7 +137,8 @@ CheckInput read_input(const WalkedFile& walked, std::optional<lint::Kind> kind) 
             }
         }
     }
-    text.shrink_to_fit();  // kept as long as the run: of thousands of files the room to read them in would be most of it
+    text.shrink_to_fit();  // kept as long as the run: of thousands of files the room to read them in would be most of
+                           // it
     input.file = parse_input(input.path, input.root, std::move(text), kind);
     if (!input.file) input.skipped = "of no kind that is read";
     return input;

@@ -62,7 +62,7 @@ def main():
 
     row("stoker check, shell", [stoker, "check", *shell], len(shell), bytes_of(shell))
     if shutil.which("shellcheck"):
-        row("shellcheck", ["shellcheck", "-f", "quiet", *shell], len(shell), bytes_of(shell))
+        row("shellcheck", ["shellcheck", "-f", "gcc", *shell], len(shell), bytes_of(shell))
     row("stoker check, Kubernetes", [stoker, "check", *kubernetes], len(kubernetes), bytes_of(kubernetes))
     if options.kubeconform:
         where = ["-schema-location", options.schemas] if options.schemas else ["-schema-location", "file:///nonexistent/{{.ResourceKind}}.json"]

@@ -63,11 +63,13 @@ left() { echo $((limit - SECONDS)); }
 in_time() { [ "$(left)" -gt 0 ] || die "not done after $limit s: $1"; }
 
 up() {
+    # Of a server that was killed. ps alone is no sign: without a server it reads the journal.
+    rm -f "$STOKER_FOLDER/server.json"
     "$stoker" up --folder "$STOKER_FOLDER" --listen 127.0.0.1:0 --prices "$here/prices.yaml" >>"$work/up.log" 2>&1 &
     server=$!
     for _ in $(seq 200); do
         kill -0 "$server" 2>/dev/null || die "the server ended"
-        timeout 5 "$stoker" ps >/dev/null 2>&1 && return 0
+        [ -f "$STOKER_FOLDER/server.json" ] && timeout 5 "$stoker" ps >/dev/null 2>&1 && return 0
         sleep 0.1
     done
     die "the server does not answer"

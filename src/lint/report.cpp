@@ -79,6 +79,8 @@ void Report::fix(Finding* finding, const Source& source, FixClass safety, std::s
         edit.span = source.in_outermost(edit.span);
     }
     std::sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
+    for (std::size_t i = 1; i < edits.size(); ++i)
+        if (edits[i].span.begin < edits[i - 1].span.end) return;
     finding->fix = Fix{safety, std::move(title), std::move(edits)};
 }
 

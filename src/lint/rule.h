@@ -74,7 +74,7 @@ public:
     Finding* add(const Value& at, std::string address, std::string message);
     void relate(Finding* finding, const Source& source, Span span, std::string message);
     // An edit of bytes of `source`; the whole fix is dropped when one of its spans cannot be edited (text that was
-    // folded, escaped or decoded).
+    // folded, escaped or decoded), or when two of them overlap.
     void fix(Finding* finding, const Source& source, FixClass safety, std::string title, std::vector<Edit> edits);
 
     // By check() alone.

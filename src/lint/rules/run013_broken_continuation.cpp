@@ -16,7 +16,10 @@ void check_run013(const File& file, Report& report) {
         finding->advice = "let the backslash be the last byte of the line; put comments on lines of their own";
         std::vector<Edit> edits;
         bool all = true;
+        std::uint32_t end = 0;
         for (const Span& span : broken) {
+            if (span.begin < end) continue;  // a backslash in the comment behind another
+            end = span.end;
             const bool blanks =
                 source.text({span.begin + 1, span.end}).find_first_not_of(" \t") == std::string_view::npos;
             if (blanks)

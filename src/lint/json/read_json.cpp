@@ -152,7 +152,7 @@ private:
             }
             ++at_;
             const char c = peek();
-            ++at_;
+            if (at_ < text_.size()) ++at_;  // a text may end behind a backslash
             switch (c) {
                 case 'n': out += '\n'; break;
                 case 't': out += '\t'; break;

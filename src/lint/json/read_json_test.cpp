@@ -53,6 +53,16 @@ TEST(ReadJson, TellsDoubleKeysOnceEach) {
     }
 }
 
+// A file that was cut off inside of an escape: no place beyond its end is told.
+TEST(ReadJson, EndsWithTheText) {
+    const std::string text = "{\"zero_optimization\": {\"s\\";
+    const auto file = read_as(Kind::deepspeed, text);
+    const Node* zero = root_of(*file).find("zero_optimization");
+    ASSERT_TRUE(zero);
+    for (const Node& key : children(zero)) EXPECT_LE(key.key_span.end, text.size());
+    EXPECT_FALSE(file->problems.empty());
+}
+
 TEST(ReadJson, ArmStringsMayHoldLinesAndExpressions) {
     const auto file = read_as(Kind::arm, "{\"a\": \"[concat('x',\n 'y')]\", \"b\": \"[[text]\"}");
     EXPECT_TRUE(file->problems.empty());

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "lint/read.h"
+#include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
 
@@ -24,11 +25,6 @@ bool line_starts(std::string_view text, std::string_view word, bool indented = f
         if (begin == 0 || text[begin - 1] == '\n') return true;
     }
     return false;
-}
-
-std::string_view base_name(std::string_view path) {
-    const std::size_t slash = path.rfind('/');
-    return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
 Kinds of_json(std::string_view text) {
@@ -114,7 +110,7 @@ bool shell_of(std::string_view shebang) {
 
 Kinds classify(std::string_view path, std::string_view whole) {
     const std::string_view text = whole.substr(0, kLooked);
-    const std::string_view name = base_name(path);
+    const std::string_view name = base_name_of(path);
     const auto ends = [&](std::string_view end) { return name.size() > end.size() && name.ends_with(end); };
 
     if (ends(".tf") || ends(".tfvars") || ends(".hcl")) return {Kind::terraform};

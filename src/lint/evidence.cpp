@@ -77,8 +77,9 @@ struct Gatherer {
         const Value& size = resource.get(Attr::size);
         if (!size.known() || resource.type == ResourceType::size_list) return;
         const KnownSize* known = knowledge.size(size.text);
-        if ((known && known->gpu()) || (!known && knowledge.retirement(size.text) &&
-                                        (starts_nocase(size.text, "Standard_N") || starts_nocase(size.text, "N"))))
+        if ((known && known->gpu()) ||
+            (!known && knowledge.retirement(size.text) &&
+             (starts_with_ignore_case(size.text, "Standard_N") || starts_with_ignore_case(size.text, "N"))))
             gpu(size.source, size.span, "size " + std::string(size.text));
     }
     void container(const Container& container) {

@@ -81,8 +81,8 @@ std::optional<bool> tri_state(std::string_view cell) {
 
 // Of a row's size: "Standard_NC6_Promo" -> "NC6".
 std::string_view bare_size(std::string_view name) {
-    if (starts_nocase(name, "Standard_")) name.remove_prefix(9);
-    if (name.size() > 6 && equal_nocase(name.substr(name.size() - 6), "_Promo")) name.remove_suffix(6);
+    if (starts_with_ignore_case(name, "Standard_")) name.remove_prefix(9);
+    if (name.size() > 6 && equals_ignore_case(name.substr(name.size() - 6), "_Promo")) name.remove_suffix(6);
     return name;
 }
 
@@ -211,7 +211,7 @@ const KnownSize* Knowledge::size(std::string_view name) const {
     const auto& sizes = size_table().sizes;
     const auto it = std::lower_bound(sizes.begin(), sizes.end(), name,
                                      [](const KnownSize& a, std::string_view b) { return knowledge_less(a.name, b); });
-    return it != sizes.end() && equal_nocase(it->name, name) ? &*it : nullptr;
+    return it != sizes.end() && equals_ignore_case(it->name, name) ? &*it : nullptr;
 }
 
 const KnownRetirement* Knowledge::retirement(std::string_view size) const {
@@ -219,12 +219,12 @@ const KnownRetirement* Knowledge::retirement(std::string_view size) const {
     const std::string_view name = bare_size(size);
     const auto it = std::lower_bound(rows.begin(), rows.end(), name,
                                      [](const auto& a, std::string_view b) { return knowledge_less(a.first, b); });
-    return it != rows.end() && equal_nocase(it->first, name) ? &it->second : nullptr;
+    return it != rows.end() && equals_ignore_case(it->first, name) ? &it->second : nullptr;
 }
 
 bool Knowledge::looks_like_size(std::string_view text) {
     if (text.size() > 60) return false;
-    if (starts_nocase(text, "Standard_") || starts_nocase(text, "Basic_A")) {
+    if (starts_with_ignore_case(text, "Standard_") || starts_with_ignore_case(text, "Basic_A")) {
         const std::size_t begin = text.find('_') + 1;
         // "Standard_LRS", "Standard_v2" and "Standard_GZRS" are other things: a size has a capital and a digit.
         const std::string_view rest = text.substr(begin);

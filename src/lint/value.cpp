@@ -12,15 +12,6 @@ char lower_ascii(char c) {
 
 }  // namespace
 
-bool equal_nocase(std::string_view a, std::string_view b) {
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        if (a[i] != b[i] && lower_ascii(a[i]) != lower_ascii(b[i])) return false;
-    return true;
-}
-bool starts_nocase(std::string_view text, std::string_view start) {
-    return text.size() >= start.size() && equal_nocase(text.substr(0, start.size()), start);
-}
 bool contains_nocase(std::string_view text, std::string_view part) {
     if (part.empty()) return true;
     if (text.size() < part.size()) return false;
@@ -29,20 +20,20 @@ bool contains_nocase(std::string_view text, std::string_view part) {
                capital = first >= 'a' && first <= 'z' ? static_cast<char>(first - 32) : first;
     const char* const last = text.data() + (text.size() - part.size());
     for (const char* at = text.data(); at <= last; ++at)
-        if ((*at == first || *at == capital) && equal_nocase({at, part.size()}, part)) return true;
+        if ((*at == first || *at == capital) && equals_ignore_case({at, part.size()}, part)) return true;
     return false;
 }
 
 bool Value::is_nocase(std::string_view wanted) const {
-    return known() && equal_nocase(text, wanted);
+    return known() && equals_ignore_case(text, wanted);
 }
 
 std::optional<bool> Value::as_bool() const {
     if (!known()) return std::nullopt;
     for (const std::string_view yes : {"true", "yes", "on", "1", "enabled"})
-        if (equal_nocase(text, yes)) return true;
+        if (equals_ignore_case(text, yes)) return true;
     for (const std::string_view no : {"false", "no", "off", "0", "disabled"})
-        if (equal_nocase(text, no)) return false;
+        if (equals_ignore_case(text, no)) return false;
     return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "lint/node.h"
 
 namespace stoker::lint {
@@ -37,8 +38,6 @@ struct Value {
     static Value known_text(std::string_view text, Span span, const Source& source);
 };
 
-bool equal_nocase(std::string_view a, std::string_view b);
 bool contains_nocase(std::string_view text, std::string_view part);
-bool starts_nocase(std::string_view text, std::string_view start);
 
 }  // namespace stoker::lint

@@ -34,8 +34,8 @@ TEST(Text, IsComparedWithoutCase) {
     EXPECT_TRUE(contains_nocase("nvcr.io/NVIDIA/pytorch", "nvidia/"));
     EXPECT_TRUE(contains_nocase("abc", "") && contains_nocase("aab", "AB") && contains_nocase("-GPU", "-gpu"));
     EXPECT_FALSE(contains_nocase("ab", "abc") || contains_nocase("", "a") || contains_nocase("nvidi", "nvidia"));
-    EXPECT_TRUE(starts_nocase("Standard_NC6", "standard_") && !starts_nocase("Std", "standard"));
-    EXPECT_FALSE(equal_nocase("[", "{"));  // only letters have a case
+    EXPECT_TRUE(starts_with_ignore_case("Standard_NC6", "standard_") && !starts_with_ignore_case("Std", "standard"));
+    EXPECT_FALSE(equals_ignore_case("[", "{"));  // only letters have a case
 }
 
 }  // namespace

@@ -170,8 +170,8 @@ struct ArmAdder {
 
 void add_arm_resource(File& file, const ArmBody& arm, Dialect dialect, const ReadOptions& options) {
     if (!arm.body || !arm.body->is_object()) return;
-    const auto is = [&](std::string_view type) { return equal_nocase(arm.type, type); };
-    if (!starts_nocase(arm.type, "Microsoft.")) return;
+    const auto is = [&](std::string_view type) { return equals_ignore_case(arm.type, type); };
+    if (!starts_with_ignore_case(arm.type, "Microsoft.")) return;
     ArmAdder adder{file, arm, dialect, options};
     const auto index = [&] { return file.resources.size() - 1; };
     if (is("Microsoft.Compute/virtualMachines")) {
@@ -213,11 +213,11 @@ void add_arm_resource(File& file, const ArmBody& arm, Dialect dialect, const Rea
         adder.add(ResourceType::batch_pool, kArmBatch);
     } else if (is("Microsoft.MachineLearningServices/workspaces/computes")) {
         const std::string_view kind = text_at(arm.body, "properties.computeType");
-        if (equal_nocase(kind, "AmlCompute")) {
+        if (equals_ignore_case(kind, "AmlCompute")) {
             Resource& made = adder.add(ResourceType::aml_compute, kArmCompute);
             set_idle(made, node_at(arm.body, "properties.properties.scaleSettings.nodeIdleTimeBeforeScaleDown"),
                      file.tree);
-        } else if (equal_nocase(kind, "ComputeInstance")) {
+        } else if (equals_ignore_case(kind, "ComputeInstance")) {
             adder.add(ResourceType::aml_instance, kArmCompute);
         }
     } else if (is("Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments")) {

@@ -44,7 +44,7 @@ void set_field(Resource& resource, const Node* node, std::string_view path, Attr
     const std::size_t dot = path.find('.');
     const std::string_view step = path.substr(0, dot);
     for (const Node& child : children(node)) {
-        if (!equal_nocase(child.key, step)) continue;
+        if (!equals_ignore_case(child.key, step)) continue;
         if (dot == std::string_view::npos)
             add_leaf(resource, attr, child, tree);
         else
@@ -65,7 +65,7 @@ const Node* node_at(const Node* body, std::string_view path) {
         const Node* found = nullptr;
         if (body->is_array()) body = body->first;
         for (const Node& child : children(body))
-            if (equal_nocase(child.key, path.substr(0, dot))) found = &child;
+            if (equals_ignore_case(child.key, path.substr(0, dot))) found = &child;
         body = found;
         path.remove_prefix(std::min(dot + 1, path.size()));
     }

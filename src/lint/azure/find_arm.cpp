@@ -47,7 +47,7 @@ public:
     }
     static bool inner_scope(const Node* template_node) {
         return template_node->parent &&
-               equal_nocase(text_at(template_node->parent, "expressionEvaluationOptions.scope"), "inner");
+               equals_ignore_case(text_at(template_node->parent, "expressionEvaluationOptions.scope"), "inner");
     }
 
 protected:
@@ -115,11 +115,11 @@ struct ArmFinder {
         const Node* type_node = node_at(body, "type");
         if (!type_node) return;
         std::string type(type_node->text);
-        if (!outer_type.empty() && !starts_nocase(type, "Microsoft.")) type = outer_type + "/" + type;
+        if (!outer_type.empty() && !starts_with_ignore_case(type, "Microsoft.")) type = outer_type + "/" + type;
         const Node* name = node_at(body, "name");
         const std::string called(name ? name->text.substr(0, 120) : std::string_view());
         const std::string address = fmt::format("arm:{}{}/{}", prefix, type, called);  // the name as it is written
-        if (equal_nocase(type, "Microsoft.Resources/deployments")) {
+        if (equals_ignore_case(type, "Microsoft.Resources/deployments")) {
             const Node* nested = node_at(body, "properties.template");
             if (nested && ArmEvaluator::inner_scope(nested)) {
                 scope.settle_below(node_at(body, "properties.parameters"));
@@ -129,12 +129,16 @@ struct ArmFinder {
             }
             return;
         }
-        const bool wanted =
-            starts_nocase(type, "Microsoft.Compute/") || starts_nocase(type, "Microsoft.ContainerService/") ||
-            starts_nocase(type, "Microsoft.Batch/") || starts_nocase(type, "Microsoft.Network/") ||
-            starts_nocase(type, "Microsoft.MachineLearningServices/") || starts_nocase(type, "Microsoft.DevTestLab/") ||
-            starts_nocase(type, "Microsoft.Insights/") || starts_nocase(type, "Microsoft.Consumption/") ||
-            starts_nocase(type, "Microsoft.ContainerRegistry/") || starts_nocase(type, "Microsoft.Storage/");
+        const bool wanted = starts_with_ignore_case(type, "Microsoft.Compute/") ||
+                            starts_with_ignore_case(type, "Microsoft.ContainerService/") ||
+                            starts_with_ignore_case(type, "Microsoft.Batch/") ||
+                            starts_with_ignore_case(type, "Microsoft.Network/") ||
+                            starts_with_ignore_case(type, "Microsoft.MachineLearningServices/") ||
+                            starts_with_ignore_case(type, "Microsoft.DevTestLab/") ||
+                            starts_with_ignore_case(type, "Microsoft.Insights/") ||
+                            starts_with_ignore_case(type, "Microsoft.Consumption/") ||
+                            starts_with_ignore_case(type, "Microsoft.ContainerRegistry/") ||
+                            starts_with_ignore_case(type, "Microsoft.Storage/");
         if (wanted) {
             scope.settle_below(body);
             ArmBody arm;

@@ -78,10 +78,10 @@ struct AzuremlFinder {
         const std::string_view called = text_at(root, "name");
         const std::string name(!called.empty() ? called : text_at(root, "display_name"));
         const auto of = [&](std::string_view part) { return contains_nocase(schema, part); };
-        if (equal_nocase(type, "amlcompute") || of("amlCompute.schema")) {
+        if (equals_ignore_case(type, "amlcompute") || of("amlCompute.schema")) {
             Resource& made = add(ResourceType::aml_compute, root, "aml:" + name, "amlcompute", kAmlCluster);
             set_idle(made, root->find("idle_time_before_scale_down"), file.tree);
-        } else if (equal_nocase(type, "computeinstance") || of("computeInstance.schema")) {
+        } else if (equals_ignore_case(type, "computeinstance") || of("computeInstance.schema")) {
             add(ResourceType::aml_instance, root, "aml:" + name, "computeinstance", kAmlInstance);
         } else if (of("OnlineDeployment.schema")) {
             add(ResourceType::aml_endpoint, root, "aml:" + name, "online deployment", kAmlDeployment);

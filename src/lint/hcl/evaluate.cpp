@@ -378,7 +378,7 @@ const Node* Evaluator::formatted(const Args& args, const Expression& e) {
 }
 
 const Node* Evaluator::function(std::string_view name, const Args& args, const Expression& e) {
-    const auto is = [&](std::string_view wanted) { return equal_nocase(name, wanted); };
+    const auto is = [&](std::string_view wanted) { return equals_ignore_case(name, wanted); };
     const auto any = [&](std::initializer_list<std::string_view> names) {
         return std::any_of(names.begin(), names.end(), is);
     };
@@ -521,7 +521,7 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
         return made_bool(false, e);
     }
     if (any({"startsWith", "endsWith"}) && args.size() == 2 && all_scalars)
-        return made_bool(is("startsWith") ? starts_nocase(first->text, args[1]->text)
+        return made_bool(is("startsWith") ? starts_with_ignore_case(first->text, args[1]->text)
                                           : lower(first->text).ends_with(lower(args[1]->text)),
                          e);
     return nullptr;

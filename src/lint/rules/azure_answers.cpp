@@ -114,8 +114,9 @@ void check_sku019(const Bundle& bundle, Report& report) {
             if (!name || !current || !limit) continue;
             const std::string family = normalize_quota_family(name->text);
             for (const Sku019Need& need : needs) {
-                const bool same = need.family == family || (need.family == "cores" && name->text == "cores") ||
-                                  (need.family == "lowprioritycores" && equal_nocase(name->text, "lowPriorityCores"));
+                const bool same =
+                    need.family == family || (need.family == "cores" && name->text == "cores") ||
+                    (need.family == "lowprioritycores" && equals_ignore_case(name->text, "lowPriorityCores"));
                 if (!same) continue;
                 const double free = sku019_number(limit) - sku019_number(current);
                 if (need.vcpus <= free) continue;
@@ -140,7 +141,7 @@ void check_sku020(const Bundle& bundle, Report& report) {
             if (!type || type->text != "virtualMachines") continue;
             any = true;
             for (const Node& location : children(row.find("locations"))) {
-                if (!region.empty() && !equal_nocase(region, location.text)) one = false;
+                if (!region.empty() && !equals_ignore_case(region, location.text)) one = false;
                 region = location.text;
             }
         }
@@ -150,14 +151,15 @@ void check_sku020(const Bundle& bundle, Report& report) {
             if (!size || !size->gpu() || !size->name.starts_with("Standard_")) return;
             const Node* offer = nullptr;
             for (const Node& row : children(answer.list))
-                if (const Node* name = row.find("name"); name && equal_nocase(name->text, size->name)) offer = &row;
+                if (const Node* name = row.find("name"); name && equals_ignore_case(name->text, size->name))
+                    offer = &row;
             std::string why;
             if (!offer) {
                 why = "is not offered";
             } else {
                 for (const Node& restriction : children(offer->find("restrictions"))) {
                     const Node* type = restriction.find("type");
-                    if (!type || !equal_nocase(type->text, "Location")) continue;
+                    if (!type || !equals_ignore_case(type->text, "Location")) continue;
                     const Node* reason = restriction.find("reasonCode");
                     why = fmt::format("is restricted ({})", reason ? reason->text : "no reason given");
                 }

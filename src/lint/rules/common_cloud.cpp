@@ -113,9 +113,10 @@ const KnownSize* size_of(const Resource& resource, const Report& report) {
 bool gpu_size(std::string_view size, const Knowledge& knowledge) {
     if (const KnownSize* known = knowledge.size(size)) return known->gpu();
     const KnownRetirement* retirement = knowledge.retirement(size);
-    if (starts_nocase(size, "Standard_")) size.remove_prefix(9);
+    if (starts_with_ignore_case(size, "Standard_")) size.remove_prefix(9);
     return (retirement || Knowledge::looks_like_size("Standard_" + std::string(size))) &&
-           (starts_nocase(size, "NC") || starts_nocase(size, "ND") || starts_nocase(size, "NV"));
+           (starts_with_ignore_case(size, "NC") || starts_with_ignore_case(size, "ND") ||
+            starts_with_ignore_case(size, "NV"));
 }
 
 bool has_gpu(const Resource& resource, const Report& report) {
@@ -134,9 +135,9 @@ bool is_gpu_pool(const Resource& resource, const Report& report) {
     for (const Attr attr : {Attr::gpu_driver, Attr::gpu_instance})
         if (resource.get(attr).known() && !resource.get(attr).text.empty()) return true;
     for (const auto& [attr, value] : resource.attributes) {
-        if (attr == Attr::tag && starts_nocase(value.text, "SkipGPUDriverInstall=")) return true;
+        if (attr == Attr::tag && starts_with_ignore_case(value.text, "SkipGPUDriverInstall=")) return true;
         if ((attr == Attr::taint || attr == Attr::node_label) && value.known() &&
-            (contains_nocase(value.text, "nvidia.com/gpu") || starts_nocase(value.text, "sku=gpu")))
+            (contains_nocase(value.text, "nvidia.com/gpu") || starts_with_ignore_case(value.text, "sku=gpu")))
             return true;
     }
     return false;
@@ -232,23 +233,25 @@ std::optional<ImageName> image_of(const Resource& resource) {
 
 bool is_plain_linux(const ImageName& image) {
     if (image.alias)
-        return starts_nocase(image.offer, "Ubuntu") || starts_nocase(image.offer, "Debian") ||
-               starts_nocase(image.offer, "RHEL") || starts_nocase(image.offer, "CentOS") ||
-               starts_nocase(image.offer, "Suse") || starts_nocase(image.offer, "OpenSuse");
+        return starts_with_ignore_case(image.offer, "Ubuntu") || starts_with_ignore_case(image.offer, "Debian") ||
+               starts_with_ignore_case(image.offer, "RHEL") || starts_with_ignore_case(image.offer, "CentOS") ||
+               starts_with_ignore_case(image.offer, "Suse") || starts_with_ignore_case(image.offer, "OpenSuse");
     if (contains_nocase(image.offer, "hpc") || contains_nocase(image.sku, "hpc")) return false;
     for (const std::string_view publisher :
          {"Canonical", "OpenLogic", "RedHat", "Debian", "SUSE", "Oracle", "almalinux", "resf"})
-        if (equal_nocase(image.publisher, publisher)) return true;
+        if (equals_ignore_case(image.publisher, publisher)) return true;
     return false;
 }
 
 bool is_nvidia_extension(const Resource& extension) {
     const Value& type = extension.get(Attr::extension_type);
-    return extension.type == ResourceType::extension && type.known() && starts_nocase(type.text, "NvidiaGpuDriver");
+    return extension.type == ResourceType::extension && type.known() &&
+           starts_with_ignore_case(type.text, "NvidiaGpuDriver");
 }
 bool is_amd_extension(const Resource& extension) {
     const Value& type = extension.get(Attr::extension_type);
-    return extension.type == ResourceType::extension && type.known() && starts_nocase(type.text, "AmdGpuDriver");
+    return extension.type == ResourceType::extension && type.known() &&
+           starts_with_ignore_case(type.text, "AmdGpuDriver");
 }
 
 const Resource* machine_of(const Bundle& bundle, const Resource& extension) {

@@ -138,8 +138,8 @@ bool is_accelerator_label(std::string_view key, const Node& value, const Knowled
     if (key.starts_with("nvidia.com/gpu.") || key.starts_with("nvidia.com/mig") || key.starts_with("amd.com/gpu."))
         return value.text != "false";
     if (key == "sku" || key == "hardware" || key == "gpu")
-        return equal_nocase(value.text, "gpu") || equal_nocase(value.text, "true") ||
-               equal_nocase(value.text, "nvidia");
+        return equals_ignore_case(value.text, "gpu") || equals_ignore_case(value.text, "true") ||
+               equals_ignore_case(value.text, "nvidia");
     if (key == "node.kubernetes.io/instance-type" || key == "beta.kubernetes.io/instance-type") {
         const KnownSize* size = value.known ? knowledge.size(value.text) : nullptr;
         return size && size->gpu();
@@ -161,7 +161,7 @@ const Node* accelerator_intent(const Node& pod, const Knowledge& knowledge) {
         const Node* value = toleration.find("value");
         if (!key) continue;
         if (key->text == "nvidia.com/gpu" || key->text == "amd.com/gpu" ||
-            (key->text == "sku" && value && equal_nocase(value->text, "gpu")))
+            (key->text == "sku" && value && equals_ignore_case(value->text, "gpu")))
             return key;
     }
     const Node* runtime = pod.find("runtimeClassName");

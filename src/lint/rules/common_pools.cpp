@@ -29,9 +29,9 @@ bool is_gpu_pool(const Resource& pool, const Knowledge& knowledge) {
     if (pool.get(Attr::gpu_driver).present() || pool.get(Attr::gpu_instance).present()) return true;
     for (const Value* taint : pool.all(Attr::taint)) {
         const auto parts = taint_of(taint->text);
-        if (parts && (is_accelerator_resource(parts->key) || equal_nocase(parts->value, "gpu"))) return true;
+        if (parts && (is_accelerator_resource(parts->key) || equals_ignore_case(parts->value, "gpu"))) return true;
     }
-    return size.known() && starts_nocase(size.text, "Standard_N");
+    return size.known() && starts_with_ignore_case(size.text, "Standard_N");
 }
 
 std::vector<const Resource*> gpu_pools(const Bundle& bundle, const Knowledge& knowledge) {
@@ -61,7 +61,7 @@ std::vector<const Resource*> candidate_pools(const Workload& workload, const std
             if (label.ends_with("/instance-type")) {
                 const std::vector<const Value*> sizes = pool->all(Attr::size);
                 if (!sizes.empty() && std::none_of(sizes.begin(), sizes.end(), [&](const Value* size) {
-                        return !size->known() || equal_nocase(size->text, value.text);
+                        return !size->known() || equals_ignore_case(size->text, value.text);
                     }))
                     fits = false;
             }

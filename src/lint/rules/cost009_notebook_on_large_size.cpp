@@ -8,7 +8,7 @@ namespace stoker::lint {
 namespace {
 
 bool cost009_is_large(std::string_view size) {
-    return starts_nocase(size, "Standard_ND");
+    return starts_with_ignore_case(size, "Standard_ND");
 }
 
 bool cost009_is_notebook(const Container& container) {

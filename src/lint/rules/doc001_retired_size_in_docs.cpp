@@ -20,7 +20,7 @@ void check_doc001(const File& file, Report& report) {
         bool inside = fenced;  // or between the marks of an inline command
         for (std::size_t i = 0; i < line.size() && !fence; ++i) {
             if (line[i] == '`') inside = !inside;
-            const bool begins = starts_nocase(line.substr(i), "Standard_") &&
+            const bool begins = starts_with_ignore_case(line.substr(i), "Standard_") &&
                                 (i == 0 || !std::isalnum(static_cast<unsigned char>(line[i - 1])));
             if (!inside || !begins) continue;
             std::size_t stop = i;

@@ -82,13 +82,13 @@ void put_value(Report& report, Finding* finding, const Value& value, std::string
 }
 
 bool is_one(std::string_view text) {
-    return text == "1" || equal_nocase(text, "true");
+    return text == "1" || equals_ignore_case(text, "true");
 }
 bool is_debug_level(std::string_view text) {
-    return equal_nocase(text, "INFO") || equal_nocase(text, "TRACE");
+    return equals_ignore_case(text, "INFO") || equals_ignore_case(text, "TRACE");
 }
 bool is_detail(std::string_view text) {
-    return equal_nocase(text, "DETAIL");
+    return equals_ignore_case(text, "DETAIL");
 }
 bool is_lo(std::string_view text) {
     return text == "lo" || text == "=lo";
@@ -274,7 +274,8 @@ void check_net015(const File& file, Report& report) {
     for_each_part(file, [&](const File& part) {
         for (const Resource& resource : part.resources)
             if (const KnownSize* known = report.knowledge().size(resource.get(Attr::size).text);
-                known && known->rdma() && (starts_nocase(known->name, "Standard_ND96") || known->accelerators == 8))
+                known && known->rdma() &&
+                (starts_with_ignore_case(known->name, "Standard_ND96") || known->accelerators == 8))
                 size = &resource.get(Attr::size);
     });
     if (!size) return;

@@ -27,7 +27,7 @@ void check_img003(const File& file, Report& report) {
         for (const Command& command : part.script.commands) {
             const std::string_view name = command.name();
             if (&part == &file) {
-                if (!equal_nocase(name, "COPY") && !equal_nocase(name, "ADD")) continue;
+                if (!equals_ignore_case(name, "COPY") && !equals_ignore_case(name, "ADD")) continue;
                 // Between stages of a build, nothing leaves them.
                 for (std::size_t k = 1; k < command.words.size(); ++k)
                     if (command.words[k].known() && is_weight_file(command.words[k].text)) {

@@ -33,8 +33,9 @@ const std::vector<CloudKey>& cloud_keys() {
 
 bool is_yaml_bool(const Node& node) {
     return node.shape == Shape::boolean ||
-           (node.style == Style::plain && (equal_nocase(node.text, "yes") || equal_nocase(node.text, "no") ||
-                                           equal_nocase(node.text, "on") || equal_nocase(node.text, "off")));
+           (node.style == Style::plain &&
+            (equals_ignore_case(node.text, "yes") || equals_ignore_case(node.text, "no") ||
+             equals_ignore_case(node.text, "on") || equals_ignore_case(node.text, "off")));
 }
 std::string_view cloud_type(const Node& node) {
     if (node.is_object()) return "object";

@@ -14,7 +14,7 @@ const Node* k8s021_spot(const Node& pod) {
                                                        "eks.amazonaws.com/capacityType", "karpenter.sh/capacity-type"};
     const auto is_spot = [&](std::string_view key, std::string_view value) {
         for (const std::string_view each : kKeys)
-            if (key == each) return equal_nocase(value, "spot") || value == "true";
+            if (key == each) return equals_ignore_case(value, "spot") || value == "true";
         return false;
     };
     for (const Node& each : children(pod.find("nodeSelector")))

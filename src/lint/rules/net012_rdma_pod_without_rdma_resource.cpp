@@ -9,7 +9,7 @@ namespace {
 // Azure's naming convention: an r among the letters behind the vCPUs means RDMA (Standard_ND96isr_H100_v5).
 bool net012_has_rdma(std::string_view size, const Knowledge& knowledge) {
     if (const KnownSize* known = knowledge.size(size)) return known->rdma();
-    if (!starts_nocase(size, "Standard_N")) return false;
+    if (!starts_with_ignore_case(size, "Standard_N")) return false;
     std::size_t at = size.find_first_of("0123456789");
     at = size.find_first_not_of("0123456789", at);
     if (at == std::string_view::npos) return false;

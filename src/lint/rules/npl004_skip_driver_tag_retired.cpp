@@ -31,8 +31,8 @@ std::vector<Edit> npl004_terraform(const Resource& resource, const Value& tag) {
 void check_npl004(const File& file, Report& report) {
     each_resource(file, [&](const Resource& resource) {
         for (const Value* tag : resource.all(Attr::tag)) {
-            if (!starts_nocase(tag->text, "SkipGPUDriverInstall=") || !tag->known()) continue;
-            if (equal_nocase(tag->text.substr(21), "false")) continue;
+            if (!starts_with_ignore_case(tag->text, "SkipGPUDriverInstall=") || !tag->known()) continue;
+            if (equals_ignore_case(tag->text.substr(21), "false")) continue;
             Finding* finding =
                 report.add(*tag->source, tag->span, resource.address,
                            "AKS no longer reads SkipGPUDriverInstall (since 2025-08-14): it installs its driver "

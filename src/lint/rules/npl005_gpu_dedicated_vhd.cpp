@@ -17,7 +17,7 @@ void check_npl005(const File& file, Report& report) {
             const std::string_view text = header->source->text();
             const std::size_t option = text.rfind("--aks-custom-headers", header->span.begin);
             if (option == std::string_view::npos || header->span.begin - option > 24 ||
-                !equal_nocase(trim(header->text), "UseGPUDedicatedVHD=true"))
+                !equals_ignore_case(trim(header->text), "UseGPUDedicatedVHD=true"))
                 return;
             if (!trim(text.substr(option + 20, header->span.begin - option - 20)).empty()) return;
             std::size_t begin = option;

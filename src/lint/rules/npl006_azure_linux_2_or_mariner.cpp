@@ -13,8 +13,8 @@ void check_npl006(const File& file, Report& report) {
     each_resource(file, [&](const Resource& resource) {
         const Value& sku = resource.get(Attr::os_sku);
         if (!is_pool(resource) || !sku.known()) return;
-        if (!equal_nocase(sku.text, "Mariner") && !equal_nocase(sku.text, "CBLMariner") &&
-            !equal_nocase(sku.text, "AzureLinux2"))
+        if (!equals_ignore_case(sku.text, "Mariner") && !equals_ignore_case(sku.text, "CBLMariner") &&
+            !equals_ignore_case(sku.text, "AzureLinux2"))
             return;
         if (!is_gpu_pool(resource, report) && !has_gpu_work()) return;
         Finding* finding =

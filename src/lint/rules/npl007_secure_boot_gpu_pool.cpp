@@ -7,7 +7,7 @@ void check_npl007(const File& file, Report& report) {
         if (!is_gpu_pool(resource, report) || !says_yes(resource.get(Attr::secure_boot))) return;
         const Value &sku = resource.get(Attr::os_sku), &driver = resource.get(Attr::gpu_driver);
         if (sku.unknown() || driver.unknown() || driver.is_nocase("None")) return;
-        if (sku.known() && !starts_nocase(sku.text, "Ubuntu")) return;
+        if (sku.known() && !starts_with_ignore_case(sku.text, "Ubuntu")) return;
         Finding* finding =
             report.add(resource.get(Attr::secure_boot), resource.address,
                        "Secure Boot on an Ubuntu GPU pool: the driver that AKS installs is not signed for it and does "

@@ -11,9 +11,9 @@ void check_npl008(const File& file, Report& report) {
         const Value& size = resource.get(Attr::size);
         if (!size.known()) return;
         std::string_view bare = size.text;
-        if (starts_nocase(bare, "Standard_")) bare.remove_prefix(9);
-        const bool nvv4 =
-            starts_nocase(bare, "NV") && bare.size() > 3 && equal_nocase(bare.substr(bare.size() - 3), "_v4");
+        if (starts_with_ignore_case(bare, "Standard_")) bare.remove_prefix(9);
+        const bool nvv4 = starts_with_ignore_case(bare, "NV") && bare.size() > 3 &&
+                          equals_ignore_case(bare.substr(bare.size() - 3), "_v4");
         if (!nvv4) return;
         report.add(size, resource.address,
                    fmt::format("AKS does not support {}: its AMD GPUs have no driver there", size.text));

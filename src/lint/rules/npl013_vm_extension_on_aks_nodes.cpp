@@ -10,7 +10,7 @@ void check_npl013(const File& file, Report& report) {
             !publisher.is_nocase("Microsoft.HpcCompute"))
             return;
         for (const Value* target : extension.all(Attr::target)) {
-            const bool named = starts_nocase(target->text, "aks-") && contains_nocase(target->text, "-vmss");
+            const bool named = starts_with_ignore_case(target->text, "aks-") && contains_nocase(target->text, "-vmss");
             if (!named && !contains_nocase(target->text, "azurerm_kubernetes_cluster") &&
                 !contains_nocase(target->text, "node_resource_group"))
                 continue;

@@ -57,7 +57,7 @@ bool sec004_placeholder(std::string_view value) {
           "empty",          "dummy",   "fake",  "not-needed", "na",       "n/a",     "string",
           "password-stdin", "default", "env",   "file",       "disabled", "enabled", "optional",
           "required",       "test",    "unset", "-"})
-        if (equal_nocase(value, whole)) return true;
+        if (equals_ignore_case(value, whole)) return true;
     if (value[0] == '/' || value.starts_with("./") || value.starts_with("~/") || value.starts_with("@") ||
         value.find("://") != std::string_view::npos)
         return true;
@@ -153,7 +153,7 @@ struct SecretFinder {
             tell(value, name, address, value.text.substr(token));
             return;
         }
-        if (!names_a_secret(name) || sec004_placeholder(value.text) || equal_nocase(name, value.text)) return;
+        if (!names_a_secret(name) || sec004_placeholder(value.text) || equals_ignore_case(name, value.text)) return;
         if (value.text.find_first_not_of("0123456789") == std::string_view::npos && value.text.size() < 4) return;
         // HF_TOKEN: hf-token names a secret rather than being one.
         std::array<char, 64> a{}, b{};

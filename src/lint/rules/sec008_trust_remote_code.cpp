@@ -16,7 +16,7 @@ bool is_trust_word(std::string_view text, bool& has_value) {
     return true;
 }
 bool is_false_word(std::string_view text) {
-    return equal_nocase(text, "false") || text == "0" || equal_nocase(text, "no");
+    return equals_ignore_case(text, "false") || text == "0" || equals_ignore_case(text, "no");
 }
 
 // The first word that trusts; null when there is none, or a revision is pinned.
@@ -32,7 +32,7 @@ const Value* trusting_word(const std::vector<Value>& words) {
         if (found || !is_trust_word(text, has_value)) continue;
         if (has_value) {
             const std::string_view value = text.substr(text.find('=') + 1);
-            if (!equal_nocase(value, "true") && value != "1") continue;
+            if (!equals_ignore_case(value, "true") && value != "1") continue;
         } else {
             if (!text.starts_with("--")) continue;
             if (k + 1 < words.size() && words[k + 1].known() && is_false_word(words[k + 1].text)) continue;

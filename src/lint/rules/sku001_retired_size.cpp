@@ -8,11 +8,11 @@ namespace {
 
 // A current size with a like number of GPUs; empty: the choice needs a person altogether.
 std::string_view sku001_successor(std::string_view size) {
-    if (starts_nocase(size, "Standard_")) size.remove_prefix(9);
-    if (starts_nocase(size, "NV")) return "Standard_NV36ads_A10_v5";
-    if (starts_nocase(size, "ND")) return "Standard_NC24ads_A100_v4";
-    if (starts_nocase(size, "NC24")) return "Standard_NC64as_T4_v3";
-    if (starts_nocase(size, "NC")) return "Standard_NC16as_T4_v3";
+    if (starts_with_ignore_case(size, "Standard_")) size.remove_prefix(9);
+    if (starts_with_ignore_case(size, "NV")) return "Standard_NV36ads_A10_v5";
+    if (starts_with_ignore_case(size, "ND")) return "Standard_NC24ads_A100_v4";
+    if (starts_with_ignore_case(size, "NC24")) return "Standard_NC64as_T4_v3";
+    if (starts_with_ignore_case(size, "NC")) return "Standard_NC16as_T4_v3";
     return {};
 }
 

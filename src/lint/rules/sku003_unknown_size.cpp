@@ -10,7 +10,7 @@ namespace {
 bool sku003_complete_family(std::string_view size) {
     for (const std::string_view family :
          {"Standard_NC", "Standard_ND", "Standard_NG", "Standard_NV", "Standard_HB", "Standard_HC", "Standard_HX"})
-        if (starts_nocase(size, family)) return true;
+        if (starts_with_ignore_case(size, family)) return true;
     return false;
 }
 

@@ -6,7 +6,7 @@ namespace stoker::lint {
 
 void check_sku004(const File& file, Report& report) {
     const auto tell = [&](const Value& size, const std::string& address) {
-        if (size.text.size() <= 6 || !equal_nocase(size.text.substr(size.text.size() - 6), "_Promo")) return;
+        if (size.text.size() <= 6 || !equals_ignore_case(size.text.substr(size.text.size() - 6), "_Promo")) return;
         Finding* finding = report.add(
             size, address,
             fmt::format("{} is a promotion size: its price ended and it is retired with its series", size.text));

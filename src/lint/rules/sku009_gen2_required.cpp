@@ -13,20 +13,22 @@ struct Sku009Image {
 
 // By publisher, offer and SKU, as the marketplace names its images.
 Sku009Image sku009_generation(const ImageName& image) {
-    if (image.alias) return {equal_nocase(image.offer, "UbuntuLTS"), ""};
+    if (image.alias) return {equals_ignore_case(image.offer, "UbuntuLTS"), ""};
     if (image.sku.empty() || contains_nocase(image.sku, "gen2") || contains_nocase(image.sku, "-g2")) return {};
-    if (equal_nocase(image.publisher, "Canonical")) {
-        if (starts_nocase(image.offer, "0001-com-ubuntu-server-"))
+    if (equals_ignore_case(image.publisher, "Canonical")) {
+        if (starts_with_ignore_case(image.offer, "0001-com-ubuntu-server-"))
             return {true, image.sku.ends_with("-lts") ? image.sku + "-gen2" : ""};
-        if (equal_nocase(image.offer, "UbuntuServer")) return {true, ""};
-        if (starts_nocase(image.offer, "ubuntu-2") && equal_nocase(image.sku, "server-gen1")) return {true, "server"};
+        if (equals_ignore_case(image.offer, "UbuntuServer")) return {true, ""};
+        if (starts_with_ignore_case(image.offer, "ubuntu-2") && equals_ignore_case(image.sku, "server-gen1"))
+            return {true, "server"};
         return {};
     }
-    if (equal_nocase(image.publisher, "OpenLogic")) return {true, ""};
-    if (equal_nocase(image.publisher, "microsoft-dsvm"))
-        return {equal_nocase(image.sku, "1804") || equal_nocase(image.sku, "2004"), image.sku + "-gen2"};
-    if (equal_nocase(image.publisher, "MicrosoftWindowsServer"))
-        return {equal_nocase(image.sku, "2016-Datacenter") || equal_nocase(image.sku, "2019-Datacenter"), ""};
+    if (equals_ignore_case(image.publisher, "OpenLogic")) return {true, ""};
+    if (equals_ignore_case(image.publisher, "microsoft-dsvm"))
+        return {equals_ignore_case(image.sku, "1804") || equals_ignore_case(image.sku, "2004"), image.sku + "-gen2"};
+    if (equals_ignore_case(image.publisher, "MicrosoftWindowsServer"))
+        return {equals_ignore_case(image.sku, "2016-Datacenter") || equals_ignore_case(image.sku, "2019-Datacenter"),
+                ""};
     return {};
 }
 

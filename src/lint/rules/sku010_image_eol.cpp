@@ -11,9 +11,9 @@ void check_sku010(const File& file, Report& report) {
         const auto says = [&](std::string_view word) { return contains_nocase(all, word); };
         std::string what;
         bool gone = false;
-        if (image->alias && equal_nocase(image->offer, "UbuntuLTS"))
+        if (image->alias && equals_ignore_case(image->offer, "UbuntuLTS"))
             what = "the alias UbuntuLTS stands for Ubuntu 18.04 and was removed from az", gone = true;
-        else if (equal_nocase(image->publisher, "OpenLogic") || says("centos"))
+        else if (equals_ignore_case(image->publisher, "OpenLogic") || says("centos"))
             what = "CentOS has had no updates since 2024-06-30";
         else if (says("16.04") || says("16_04") || says("xenial") || says("ubuntu-1604"))
             what = "Ubuntu 16.04 has had no standard support since 2021-04";

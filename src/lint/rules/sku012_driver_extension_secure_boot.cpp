@@ -5,7 +5,7 @@ namespace stoker::lint {
 void check_sku012(const Bundle& bundle, Report& report) {
     each_resource(bundle, [&](const Resource& extension) {
         const Value& type = extension.get(Attr::extension_type);
-        if (!is_nvidia_extension(extension) || !equal_nocase(type.text, "NvidiaGpuDriverLinux")) return;
+        if (!is_nvidia_extension(extension) || !equals_ignore_case(type.text, "NvidiaGpuDriverLinux")) return;
         const Resource* machine = machine_of(bundle, extension);
         if (!machine) return;
         const Value& boot = machine->get(Attr::secure_boot);
@@ -22,10 +22,10 @@ void check_sku012(const Bundle& bundle, Report& report) {
             machine->get(Attr::security_type).present())
             return;
         const auto image = image_of(*machine);
-        const bool generation_2 =
-            image &&
-            (image->alias ? equal_nocase(image->offer, "Ubuntu2204") || equal_nocase(image->offer, "Ubuntu2404")
-                          : contains_nocase(image->sku, "gen2") || contains_nocase(image->offer, "ubuntu-24_04"));
+        const bool generation_2 = image && (image->alias ? equals_ignore_case(image->offer, "Ubuntu2204") ||
+                                                               equals_ignore_case(image->offer, "Ubuntu2404")
+                                                         : contains_nocase(image->sku, "gen2") ||
+                                                               contains_nocase(image->offer, "ubuntu-24_04"));
         if (!generation_2) return;
         Finding* finding = report.add(type, extension.address, why + "; az vm create turns it on by default");
         if (!finding) return;

@@ -11,7 +11,7 @@ namespace stoker::lint {
 void check_sku016(const File& file, Report& report) {
     each_resource(file, [&](const Resource& extension) {
         if (!is_nvidia_extension(extension) ||
-            !equal_nocase(extension.get(Attr::extension_type).text, "NvidiaGpuDriverLinux"))
+            !equals_ignore_case(extension.get(Attr::extension_type).text, "NvidiaGpuDriverLinux"))
             return;
         const Value &version = extension.get(Attr::extension_version),
                     &upgrade = extension.get(Attr::auto_upgrade_minor);

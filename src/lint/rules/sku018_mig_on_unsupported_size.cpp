@@ -7,7 +7,7 @@ namespace stoker::lint {
 void check_sku018(const File& file, Report& report) {
     each_resource(file, [&](const Resource& resource) {
         const Value& profile = resource.get(Attr::gpu_instance);
-        if (!profile.known() || !starts_nocase(profile.text, "MIG")) return;
+        if (!profile.known() || !starts_with_ignore_case(profile.text, "MIG")) return;
         const KnownSize* size = size_of(resource, report);
         if (!size || !size->gpu()) return;
         for (const std::string_view able :

@@ -9,7 +9,7 @@ namespace {
 // Images that hold CUDA programs and nothing for AMD.
 bool sku025_cuda(std::string_view image) {
     if (contains_nocase(image, "rocm")) return false;
-    return contains_nocase(image, "nvidia/cuda") || starts_nocase(image, "nvcr.io/nvidia/") ||
+    return contains_nocase(image, "nvidia/cuda") || starts_with_ignore_case(image, "nvcr.io/nvidia/") ||
            contains_nocase(image, "-cuda") || contains_nocase(image, ":cuda") || contains_nocase(image, "tensorrt");
 }
 

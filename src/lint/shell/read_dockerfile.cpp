@@ -290,14 +290,14 @@ private:
         Command command;
         command.span = in.span;
         command.words.push_back(Value::known_text(name, in.name_span, file_.source()));
-        if (equal_nocase(name, "FROM")) {
+        if (equals_ignore_case(name, "FROM")) {
             std::vector<Value> words = words_of(in);
             std::erase_if(words, [](const Value& word) { return word.text.starts_with("--"); });
             if (words.empty()) return;
             Value image = words.front();
             resolve(image);
             const bool stage = image.known() && std::find(stages_.begin(), stages_.end(), image.text) != stages_.end();
-            if (words.size() >= 3 && equal_nocase(words[1].text, "as")) stages_.emplace_back(words[2].text);
+            if (words.size() >= 3 && equals_ignore_case(words[1].text, "as")) stages_.emplace_back(words[2].text);
             if (!stage && !image.is("scratch")) {
                 Container container;
                 container.address = "docker:" + std::to_string(++images_);
@@ -306,13 +306,13 @@ private:
                 file_.services.push_back(std::move(container));
             }
             command.words.push_back(image);
-        } else if (equal_nocase(name, "ENV")) {
+        } else if (equals_ignore_case(name, "ENV")) {
             pairs(in, true);
-        } else if (equal_nocase(name, "ARG")) {
+        } else if (equals_ignore_case(name, "ARG")) {
             pairs(in, false);
-        } else if (equal_nocase(name, "RUN")) {
+        } else if (equals_ignore_case(name, "RUN")) {
             run_instruction(in);
-        } else if (equal_nocase(name, "CMD") || equal_nocase(name, "ENTRYPOINT")) {
+        } else if (equals_ignore_case(name, "CMD") || equals_ignore_case(name, "ENTRYPOINT")) {
             std::vector<Value> words = exec_form(in);
             if (words.empty()) {
                 guest(in.text, in.pieces);
@@ -329,7 +329,7 @@ private:
                 }
                 for (const Value& word : words) command.words.push_back(word);
             }
-        } else if (equal_nocase(name, "COPY") || equal_nocase(name, "ADD")) {
+        } else if (equals_ignore_case(name, "COPY") || equals_ignore_case(name, "ADD")) {
             for (Value& word : words_of(in)) {
                 resolve(word);
                 command.words.push_back(word);

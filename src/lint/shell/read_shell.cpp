@@ -188,7 +188,7 @@ private:
         pending_.clear();
     }
 
-    // Behind && || |: the list goes on in the next line.
+    // Behind && || | and the variable of a loop: it goes on in the next line.
     void skip_lines() {
         while (i_ < end_) {
             skip_blanks();
@@ -979,15 +979,7 @@ private:
         assignment.value.state = Value::State::unknown;
         assignment.value.source = &file_.source();
         assignment.value.span = {name.span.end, name.span.end};
-        while (i_ < end_) {
-            skip_blanks();
-            if (peek() == '\n')
-                newline();
-            else if (peek() == '#')
-                skip_comment();
-            else
-                break;
-        }
+        skip_lines();
         if (s_.substr(i_, 3) == "in " || s_.substr(i_, 3) == "in\t" || s_.substr(i_, 3) == "in\n" ||
             s_.substr(i_, 3) == "in;") {
             i_ += 2;

@@ -466,6 +466,16 @@ def test_a_folder_that_cannot_be_used(t):
         check(os.listdir(locked) == [], "nothing was written")
 
 
+def test_a_folder_that_is_deleted_under_a_run(t):
+    command = t.start("run", "--", "sh", "-c", "echo begun; sleep 5")
+    wait_for("the rank runs", lambda: "begun" in open(command.out_path).read())
+    shutil.rmtree(t.folder)
+    code = wait_for("the command ends, instead of waiting for news from a folder that is gone",
+                    lambda: command.poll() is not None and (command.returncode,))
+    said = open(command.err_path).read()
+    check(code[0] != 0 and "deleted" in said, f"exit {code[0]}: {said}")
+
+
 def mounted(t, size):
     """A small file system of its own, or nothing where we may not mount."""
     at = os.path.join(t.base, f"disk-{size}")

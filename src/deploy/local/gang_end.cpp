@@ -37,7 +37,7 @@ Status end_remains(const LaunchOrder& order, Deadline deadline) {
     }
 }
 
-GangStatus last_words(const LaunchOrder& order, const Result<GangStatus>& known, bool rebooted) {
+GangStatus last_words(const LaunchOrder& order, const Result<GangStatus>& known, bool rebooted, bool deleted) {
     GangStatus status;
     if (known) status = *known;
     status.ranks.resize(std::max(status.ranks.size(), order.gang.ranks.size()));
@@ -46,6 +46,7 @@ GangStatus last_words(const LaunchOrder& order, const Result<GangStatus>& known,
     if (status.cause == Cause::none) {
         status.cause = rebooted ? Cause::node_lost : Cause::platform;
         status.detail = rebooted         ? "the machine was restarted while it ran"
+                        : deleted        ? "its folder was deleted while it ran"
                         : status.started ? "its keeper was killed, and all of it ended with the keeper"
                         : known          ? "its keeper ended before the ranks ran"
                         : known.error().kind() == ErrorKind::not_found
@@ -77,7 +78,9 @@ UniqueFd find_keeper(const std::string& folder) {
 Result<GangStatus> bury(const std::string& folder, const LaunchOrder& order, Deadline deadline) {
     const std::string lock_path = folder + "/lock", status_path = folder + "/status.json";
     const UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!lock && errno == ENOENT) return Error(ErrorKind::not_found, "there is no folder " + folder);
+    // Whoever deleted the folder of a gang that ran took its word with it, not its end.
+    const bool deleted = !lock && errno == ENOENT;
+    if (deleted && order.gang.ranks.empty()) return Error(ErrorKind::not_found, "there is no folder " + folder);
     if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
         return Error(ErrorKind::conflict, "the keeper of " + folder + " lives");
     // Without a lock file (a folder that has become read-only) the keeper's pid has to do, and it was looked at.
@@ -86,7 +89,7 @@ Result<GangStatus> bury(const std::string& folder, const LaunchOrder& order, Dea
     const auto keeper = read_keeper_id(folder);
     const bool rebooted = keeper && keeper->boot_id != boot_id();
     if (!rebooted) TRY_VOID(end_remains(order, deadline));
-    const GangStatus status = last_words(order, known, rebooted);
+    const GangStatus status = last_words(order, known, rebooted, deleted);
     if (!known && known.error().kind() == ErrorKind::invalid)
         (void)(::rename(status_path.c_str(), (status_path + ".damaged").c_str()) == 0);
     // When it cannot be written, the next driver finds the same again.

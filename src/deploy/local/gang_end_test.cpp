@@ -51,8 +51,16 @@ TEST_F(Buried, FirstCauseStays) {
     EXPECT_EQ(status->ranks[0].ended_as, 2);
 }
 
-TEST_F(Buried, NoFolderIsNotFound) {
-    EXPECT_EQ(bury(folder + "/none", order, soon).error().kind(), ErrorKind::not_found);
+// Who waits for a run whose folder was deleted waits for ever, unless its end is told without it.
+TEST_F(Buried, DeletedFolderIsAnEnd) {
+    const auto status = bury(folder + "/none", order, soon);
+    ASSERT_TRUE(status.ok());
+    EXPECT_EQ(status->state, GangState::ended);
+    EXPECT_EQ(status->cause, Cause::platform);
+    EXPECT_EQ(status->detail, "its folder was deleted while it ran");
+    EXPECT_FALSE(std::filesystem::exists(folder + "/none"));
+    // Of one that nothing is known of, nothing is told.
+    EXPECT_EQ(bury(folder + "/none", {}, soon).error().kind(), ErrorKind::not_found);
 }
 
 // Facts are told once each, ends in their order, whichever statuses were seen in between.

@@ -19,16 +19,19 @@ class Net:
     outputs: int = 0
     frozen_macs: int = 0  # of what has been trained before and is left as it is: forward only, nothing is kept
     frozen_outputs: int = 0
+    winograd_macs: int = 0  # of 3 x 3 convolutions with stride 1 and without groups, for which there is a shorter way
 
     def freeze(self):
         """All layers so far."""
         self.frozen_macs, self.frozen_outputs = self.macs, self.outputs
 
-    def conv(self, cin, cout, kernel, out, groups=1, bias=False, norm=True, kept=True):
+    def conv(self, cin, cout, kernel, out, groups=1, bias=False, norm=True, kept=True, stride=1):
         """kernel: its number of elements (9 for 3 x 3); out: positions of the output."""
         weights = kernel * cin * cout // groups
         self.params += weights + (cout if bias else 0) + (2 * cout if norm else 0)
         self.macs += weights * out
+        if kernel == 9 and stride == 1 and groups == 1:
+            self.winograd_macs += weights * out
         if kept:
             self.outputs += cout * out
         return cout
@@ -52,7 +55,7 @@ def bottlenecks(net, cin, width, cout, blocks, height, breadth, stride, groups=1
             height, breadth = side(height, s), side(breadth, s)
         after = height * breadth
         net.conv(cin, width, 1, before)
-        net.conv(width, width, 9, after, groups=groups)
+        net.conv(width, width, 9, after, groups=groups, stride=s)
         net.conv(width, cout, 1, after)
         if block == 0:
             net.conv(cin, cout, 1, after)
@@ -98,9 +101,9 @@ def basic_resnet(blocks):
     for stage, count in enumerate(blocks):
         width = 64 << stage
         for block in range(count):
-            if stage > 0 and block == 0:
-                size //= 2
-            net.conv(cin, width, 9, size * size)
+            stride = 2 if stage > 0 and block == 0 else 1
+            size //= stride
+            net.conv(cin, width, 9, size * size, stride=stride)
             net.conv(width, width, 9, size * size)
             if cin != width:
                 net.conv(cin, width, 1, size * size)
@@ -137,7 +140,7 @@ def ssd_extra(net, cin, sizes, norm):
     before = 38
     for (middle, out), after in zip(((256, 512), (256, 512), (128, 256), (128, 256), (128, 256)), sizes):
         net.conv(cin, middle, 1, before * before, bias=not norm, norm=norm)
-        net.conv(middle, out, 9, after * after, bias=not norm, norm=norm)
+        net.conv(middle, out, 9, after * after, bias=not norm, norm=norm, stride=2)
         maps.append((out, after, after))
         cin, before = out, after
     return maps
@@ -151,7 +154,7 @@ def ssd300_resnet50():
     cin, extra, before = 1024, [], 38
     for (middle, out), after in zip(((256, 512), (256, 512), (128, 256), (128, 256), (128, 256)), (19, 10, 5, 3, 1)):
         net.conv(cin, middle, 1, before * before)
-        net.conv(middle, out, 9, after * after)
+        net.conv(middle, out, 9, after * after, stride=2)
         extra.append((out, after, after))
         cin, before = out, after
     ssd_heads(net, maps + extra, (4, 6, 6, 6, 4, 4), 81)
@@ -165,7 +168,7 @@ def ssd300_resnet34():
     cin = 64
     for width, blocks, size in ((64, 3, 75), (128, 4, 38), (256, 6, 38)):
         for block in range(blocks):
-            net.conv(cin, width, 9, size * size)
+            net.conv(cin, width, 9, size * size, stride=2 if block == 0 and width == 128 else 1)
             net.conv(width, width, 9, size * size)
             if block == 0 and cin != width:
                 net.conv(cin, width, 1, size * size)
@@ -190,7 +193,7 @@ def retinanet():
     levels = pyramid(net, maps[1:])
     for cin in (2048, 256):  # P6 and P7
         size = side(levels[-1][1])
-        net.conv(cin, 256, 9, size * size, bias=True, norm=False)
+        net.conv(cin, 256, 9, size * size, bias=True, norm=False, stride=2)
         levels.append((256, size, size))
     shared = Net()
     for level, (cin, height, breadth) in enumerate(levels):
@@ -200,11 +203,13 @@ def retinanet():
         head.conv(256, 9 * 264, 9, height * breadth, bias=True, norm=False)
         head.conv(256, 9 * 4, 9, height * breadth, bias=True, norm=False)
         shared.macs += head.macs
+        shared.winograd_macs += head.winograd_macs
         shared.outputs += head.outputs
         if level == 0:
             shared.params = head.params  # one head for all levels
     net.params += shared.params
     net.macs += shared.macs
+    net.winograd_macs += shared.winograd_macs
     net.outputs += shared.outputs
     return net
 
@@ -223,6 +228,7 @@ def mask_rcnn():
         one.conv(256, 15, 1, height * breadth, bias=True, norm=False)
         head.params = one.params
         head.macs += one.macs
+        head.winograd_macs += one.winograd_macs
         head.outputs += one.outputs
     boxes = Net()
     boxes.linear(256 * 7 * 7, 1024, 512)
@@ -236,6 +242,7 @@ def mask_rcnn():
     for part in (head, boxes, masks):
         net.params += part.params
         net.macs += part.macs
+        net.winograd_macs += part.winograd_macs
         net.outputs += part.outputs
     return net
 
@@ -304,7 +311,7 @@ def diffusion_unet(text_width, side_of_latents=64):
             skips.append(width)
         if level < 3:
             position //= 4
-            net.conv(width, width, 9, position, bias=True, norm=False)
+            net.conv(width, width, 9, position, bias=True, norm=False, stride=2)
             skips.append(width)
     residual(1280, 1280, position)
     transformer(1280, position)
@@ -358,11 +365,11 @@ NETWORKS = {
 
 def main():
     print("network\tparameters\tmultiply-adds\toutputs\tforward_flops_per_sample\tactivation_bytes_per_sample_fp16"
-          "\tfrozen_flops\tfrozen_activation_bytes")
+          "\tfrozen_flops\tfrozen_activation_bytes\twinograd_flops")
     for name, count in NETWORKS.items():
         net = count()
         print(name, net.params, net.macs, net.outputs, 2 * net.macs, 4 * net.outputs, 2 * net.frozen_macs,
-              4 * net.frozen_outputs, sep="\t")
+              4 * net.frozen_outputs, 2 * net.winograd_macs, sep="\t")
 
 
 if __name__ == "__main__":

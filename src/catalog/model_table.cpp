@@ -41,7 +41,7 @@ void CatalogReader::read_models() {
     const int unit = rows.required_column("sample_unit"), encoder_layers = rows.column("encoder_layers"),
               extra = rows.column("extra_parameters");
     const int frozen = rows.column("frozen_flops"), frozen_activations = rows.column("frozen_activation_bytes"),
-              separate_norm = rows.column("separate_norm");
+              separate_norm = rows.column("separate_norm"), winograd = rows.column("winograd_flops");
     using M = ModelSpec;
     constexpr std::pair<std::string_view, int M::*> numbers[] = {{"layers", &M::layers},
                                                                  {"hidden", &M::hidden},
@@ -91,6 +91,7 @@ void CatalogReader::read_models() {
         m.forward_flops_per_sample = rows.number(forward), m.activation_bytes_per_sample = rows.number(activations);
         m.frozen_flops_per_sample = rows.number(frozen), m.frozen_activation_bytes = rows.number(frozen_activations);
         m.separate_norm = rows.flag(separate_norm);
+        m.winograd_flops_per_sample = rows.number(winograd);
         if (!rows.empty(unit)) m.sample_unit = rows.text(unit);
         m.provenance = provenance.of(rows);
         if (m.transformer() && (m.heads <= 0 || m.head_dim <= 0 || m.kv_heads <= 0))

@@ -378,7 +378,8 @@ StageTimes add_samples(const TrainingSetup& setup, const ParallelLayout& layout,
     const Device& device = setup.device;
     const double b = layout.micro_batch, m = layout.micro_batches;
     const double rate = device.matmul(setup.precision) * setup.gemm_efficiency * setup.vision_efficiency;
-    const double matmul = (3 * setup.sample_forward_flops - 2 * setup.sample_frozen_flops) * b / rate;
+    const double matmul =
+        setup.vision_work * (3 * setup.sample_forward_flops - 2 * setup.sample_frozen_flops) * b / rate;
     // Activation sizes are given for 16 bit. Forward is a third of all passes.
     const double bytes = (setup.sample_activation_bytes + setup.sample_frozen_bytes / 3) * setup.compute_bytes / 2;
     const double vector = setup.vision_passes * bytes * b / (device.memory_bytes_per_s * device.memory_efficiency);
@@ -402,7 +403,7 @@ double model_flops(const TrainingSetup& setup, double global_batch) noexcept {
 
 double step_lower_bound(const TrainingSetup& setup, double global_batch, double gpus) noexcept {
     const double best = setup.device.matmul(setup.precision);
-    return best > 0 && gpus > 0 ? model_flops(setup, global_batch) / (best * gpus) : 0;
+    return best > 0 && gpus > 0 ? setup.vision_work * model_flops(setup, global_batch) / (best * gpus) : 0;
 }
 
 void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {

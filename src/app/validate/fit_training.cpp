@@ -70,6 +70,8 @@ constexpr KnobChoice kTimeKnobs[] = {
     {"overlap_slowdown", false, 0.2},
     // Networks that are counted by samples
     {"vision_matmul_efficiency", true, 0.2},
+    {"vision_matmul_efficiency_fp32", true, 0.2},
+    {"winograd_gain", true, 0.2},
     {"vision_passes", true, 0.5},
     {"vision_passes_compiled", true, 0.4},
     {"vision_passes_separate_norm", true, 0.3},

@@ -294,8 +294,12 @@ Job Jobs::of(const Row& row, bool memory) {
     std::string why;
     w.precision = training_precision(row, *cluster.device, job.assumed, why);
     if (!why.empty()) return refuse(why);
-    w.compiled = tuned || has(notes, "XLA") ||  // which fuses as well says(notes, "compile True") ||
-                 has(framework, "jax") || has(framework, "maxtext");
+    // In 16 bit their kernels join normalisation, addition and activation: --fuse-bn-add-relu of MXNet's ResNet-50 by
+    // NVIDIA, fuse_bn_add_act_ops of PaddlePaddle's.
+    const bool joined = model.kind == ModelKind::cnn && (has(framework, "mxnet") || has(framework, "paddle")) &&
+                        w.precision != Precision::fp32 && w.precision != Precision::tf32;
+    w.compiled = tuned || joined || has(notes, "XLA") ||  // which fuses as well
+                 says(notes, "compile True") || has(framework, "jax") || has(framework, "maxtext");
     const FrameworkFamily& base = framework_family(framework);
     w.flash_attention = base.attention != AttentionKernel::unfused || says(notes, "Flash-Attention") || w.compiled;
     // NVIDIA's DeepLearningExamples are of 2019 to 2021; relative positions never had a fused kernel.

@@ -259,6 +259,14 @@ Status Journal::append(std::span<const JournalEntry> entries, std::int64_t at_us
     if (failed_)
         return Error(ErrorKind::unavailable, "the journal could not be written before; nothing more is accepted", {},
                      "restart the server");
+    // What is written to files that nobody can open any more is not kept.
+    if (struct stat held{}; ::fstat(lock_, &held) == 0 && held.st_nlink == 0) {
+        failed_ = true;
+        return Error(ErrorKind::unavailable,
+                     fmt::format("{} was deleted while it was in use; nothing more is accepted",
+                                 printable(std::filesystem::path(database_->path()).parent_path().string())),
+                     {}, "restore a backup, or start anew");
+    }
     for (const JournalEntry& entry : entries)
         if (entry.body.size() > kMaxBodyBytes)
             return Error(ErrorKind::exhausted,

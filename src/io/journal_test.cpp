@@ -298,6 +298,20 @@ TEST_F(JournalTest, SurvivesAFullDisk) {
     EXPECT_TRUE(journal->append(entries(0, 1), 1));
 }
 
+// What goes into files without a name is lost with the process: it must not be acknowledged.
+TEST_F(JournalTest, RefusesToWriteWhenItsFolderWasDeleted) {
+    const auto journal = open();
+    ASSERT_TRUE(journal->append(entries(0, 1), 1));
+    std::filesystem::remove_all(folder_);
+    for (int i = 0; i < 2; ++i) {
+        const Status status = journal->append(entries(1, 1), 2);
+        ASSERT_FALSE(status);
+        EXPECT_EQ(status.error().kind(), ErrorKind::unavailable);
+    }
+    EXPECT_EQ(journal->head().seq, 1U);
+    EXPECT_FALSE(std::filesystem::exists(folder_));
+}
+
 // The digest is the standard's, or no other tool could check an anchor.
 TEST(Sha256, IsTheStandardOne) {
     EXPECT_EQ(hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

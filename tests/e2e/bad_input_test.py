@@ -473,7 +473,8 @@ def test_a_folder_that_is_deleted_under_a_run(t):
     code = wait_for("the command ends, instead of waiting for news from a folder that is gone",
                     lambda: command.poll() is not None and (command.returncode,))
     said = open(command.err_path).read()
-    check(code[0] != 0 and "deleted" in said, f"exit {code[0]}: {said}")
+    check(code[0] != 0 and "was deleted" in said, f"exit {code[0]}: {said}")
+    check(not os.path.exists(t.folder), "nothing is written there again")
 
 
 def mounted(t, size):

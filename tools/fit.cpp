@@ -32,13 +32,17 @@ Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, cons
     TRY(const Catalog catalog, Catalog::embedded_unfitted(one.name));
     const std::string path = rows + "/" + std::string(one.rows);
     TRY(const std::string text, read_file(path, kMostRowBytes));
-    TRY(const validate::FitProblem problem, one.problem(catalog, text, path));
+    TRY(validate::FitProblem problem, one.problem(catalog, text, path));
     const auto begin = std::chrono::steady_clock::now();
-    const validate::Fit fitted = validate::fit(problem, options);
+    validate::Fit fitted = validate::fit(problem, options);
+    std::string more;
+    if (one.finish != nullptr) {
+        TRY(more, one.finish(catalog, text, path, problem, fitted));
+    }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     fmt::print("{}: {} rows in {} groups, {} constants, {} iterations, {:.0f} s\n{}\n", one.name,
                problem.group_of.size(), problem.groups.size(), problem.knobs.size(), fitted.iterations, seconds,
-               validate::fit_text(problem, fitted));
+               validate::fit_text(problem, fitted) + more);
     if (!dry) {
         const std::string file = fmt::format("{}/{}.tsv", out, one.name);
         TRY_VOID(write_file_atomic(file, validate::calibration_tsv(one.name, problem, fitted)));

@@ -61,6 +61,9 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
             habits.logit_bytes_again = constant("logit_bytes_again_nanotron");
             habits.held_bytes = constant("held_bytes_nanotron");
             habits.undivided = constant("activation_undivided_nanotron");
+            habits.undivided_pipeline = constant("activation_undivided_pipeline_nanotron");
+            habits.undivided_most = constant("activation_undivided_most_nanotron");
+            habits.undivided_most_share = constant("activation_undivided_most_share");
             habits.stage_bytes = constant("activation_stage_nanotron");
             habits.norms_in_parts = true;
             habits.stages_by_cost = true;
@@ -75,6 +78,7 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
                                                       : "logit_bytes_eager");
             habits.norms_in_parts = true;
             habits.gradients_released = true;
+            habits.reserve_least_sharded = constant("allocator_reserve_least_sharded");
             if (setup.method == Method::qlora) setup.weight_bytes = setup.gather_bytes = kDoubleQuantisedBytes;
             // PEFT's preparation for 4-bit training casts norms and head to FP32, and the residual stream follows.
             if (setup.method == Method::qlora && !has_word(framework, "accelerated")) habits.checkpoint_elements = 2;
@@ -89,6 +93,7 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
             break;
         case CodeBaseKind::litgpt:
             setup.logit_bytes = constant("logit_bytes_fused");
+            habits.keeps_quantised_inputs = true;
             habits.norms_in_parts = true;
             habits.gradients_released = true;
             break;

@@ -17,7 +17,10 @@ struct MemoryHabits {
     // released
     double logit_bytes_again = 0;
     // Per token and hidden element
-    double undivided = 0;    // of each layer: what tensor parallelism leaves whole where there is no pipeline
+    double undivided = 0;           // of each layer: what tensor parallelism leaves whole
+    double undivided_pipeline = 0;  // the share of it that is left where there is a pipeline
+    // Equal runs of one code base show two levels of it, none and this; the share of runs that have this. 0: one level.
+    double undivided_most = 0, undivided_most_share = 0;
     double stage_bytes = 0;  // of each micro-batch in flight: what a stage keeps of its input and output
     // Of what full recompute keeps: 2 where the residual stream is FP32. Under ZeRO-3 the other, which counts the copy
     // that a cast of the input makes.
@@ -26,6 +29,15 @@ struct MemoryHabits {
     double live_gradient_bytes = 2;
     // Per score of attention that is not fused, without dropout: of the softmax in 16 bits alone, 2
     double score_bytes = 5;
+    // Experts that the sharder leaves alone: divided by the expert degree only, and kept in this share of the bytes per
+    // parameter that the others have, since what it does not manage is not cast to FP32 either.
+    bool experts_unsharded = false;
+    double expert_state_share = 1;
+    // 4-bit layers keep their input for the backward pass, frozen as they are (MatMul4Bit of bitsandbytes saves it).
+    // Seen in litgpt's rows; runs of Hugging Face, which compute layers again, show nothing of it.
+    bool keeps_quantised_inputs = false;
+    // TrainingSetup::reserve_least of what moves under ZeRO-3. 0: as elsewhere.
+    double reserve_least_sharded = 0;
     bool gradients_released = false;  // set to none after each step: absent until the backward pass makes them
     bool norms_in_parts = false;      // RMSNorm and the gate run operator by operator and keep each result
     bool stages_by_cost = false;      // a pipeline is cut by parameters, and the head counts as layers

@@ -134,5 +134,36 @@ TEST(MemoryHabits, TheVerdictRestsOnWhatTheAllocatorMustKeep) {
     EXPECT_LE(e.reserved_bytes + setup.framework_bytes, setup.device.memory_bytes + 1);
 }
 
+// Frozen 4-bit layers that keep their input take as much of it as layers that are trained.
+TEST(MemoryHabits, QuantisedLayersMayKeepTheirInput) {
+    TrainingSetup setup = llama(32, 4096, 32000);
+    setup.method = Method::qlora;
+    const ParallelLayout one{};
+    const double without = layer_activation_bytes(setup, one);
+    setup.habits.keeps_quantised_inputs = true;
+    EXPECT_NEAR(layer_activation_bytes(setup, one) - without, 2048.0 * 4096 * 2 * (3 + 4), 1);
+    setup.method = Method::full;
+    EXPECT_NEAR(layer_activation_bytes(setup, one), without, 1e-6 * without);
+}
+
+// What a sharder holds between gathered layers grows with what moves and not with the states.
+TEST(MemoryHabits, ShardingLeavesHolesInWhatMoves) {
+    TrainingSetup setup = llama(32, 4096, 32000);
+    setup.device.devices_per_node = 8;
+    ParallelLayout layout{.data = 8, .zero = 3};
+    TrainingEstimate plain, holed;
+    evaluate_memory(setup, layout, 1, plain);
+    setup.habits.reserve_least_sharded = 1.2;
+    evaluate_memory(setup, layout, 1, holed);
+    EXPECT_GT(term(holed, MemoryTerm::fragmentation), term(plain, MemoryTerm::fragmentation));
+    EXPECT_NEAR(holed.allocated_bytes, plain.allocated_bytes, 1);
+    layout.zero = 1;
+    TrainingEstimate kept;
+    evaluate_memory(setup, layout, 1, kept);
+    setup.habits.reserve_least_sharded = 0;
+    evaluate_memory(setup, layout, 1, plain);
+    EXPECT_NEAR(term(kept, MemoryTerm::fragmentation), term(plain, MemoryTerm::fragmentation), 1);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -92,6 +92,7 @@ struct TrainingSetup {
     // The fused softmax of Megatron-LM takes only a multiple of so many sequence-heads at a time (fused_softmax.py,
     // is_kernel_available); otherwise scores go through separate kernels, in 32 bits. 0: no such kernel.
     int fused_softmax_multiple = 0;
+    bool pads_whole_vocabulary = true;                 // to what tensor cores take, also where one rank has all of it
     double fallback_passes = 0, fallback_kernels = 0;  // of both passes, more than kernels_per_layer has
     double vector_hidden = 14, vector_ffn = 1.5, vector_backward = 2, logit_passes = 3.5, dispatch_passes = 8,
            cast_passes = 0;

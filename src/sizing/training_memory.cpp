@@ -60,9 +60,10 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
     const MemoryHabits& habits = setup.habits;
     const StageParams params = stage_params(setup, layout, stage);
     const double shards = layout.shard_ranks();
-    const double expert_shards = std::max(1.0, shards / layout.expert);
+    const double expert_shards = habits.experts_unsharded ? 1 : std::max(1.0, shards / layout.expert);
+    const double expert = params.expert * habits.expert_state_share;
     const auto sharded = [&](int from_zero) {
-        return layout.zero >= from_zero ? params.dense / shards + params.expert / expert_shards : params.all();
+        return layout.zero >= from_zero ? params.dense / shards + expert / expert_shards : params.dense + expert;
     };
     const double share = trained(setup);
     const double embedding_extra =
@@ -72,8 +73,9 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
     out.bytes[at(MemoryTerm::optimizer)] = layout.offload ? 0 : setup.optimizer_bytes * share * sharded(1);
     out.bytes[at(MemoryTerm::workspace)] = setup.workspace_bytes + habits.held_bytes * share * sharded(2);
 
-    const double one_layer = setup.transformer && params.layers > 0 ? (params.all() - params.embedding) / params.layers
-                                                                    : params.all() / std::max(1.0, setup.vision_layers);
+    const double gatherable = params.dense + (habits.experts_unsharded ? 0 : params.expert);
+    const double one_layer = setup.transformer && params.layers > 0 ? (gatherable - params.embedding) / params.layers
+                                                                    : gatherable / std::max(1.0, setup.vision_layers);
     double gathered = 0;
     if (layout.zero >= 3 && shards > 1) {
         // The root (embedding and head) stays gathered, since it is used at both ends of a pass.
@@ -112,8 +114,10 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
                 out.bytes[at(MemoryTerm::logits)] = out.logits;
             }
         } else {
-            const bool whole = layout.tensor > 1 && layout.pipeline == 1;
-            activations = (layer + (whole ? habits.undivided * area : 0)) * flying * params.layers;
+            const double whole = layout.tensor == 1     ? 0
+                                 : layout.pipeline == 1 ? habits.undivided
+                                                        : habits.undivided * habits.undivided_pipeline;
+            activations = (layer + whole * area) * flying * params.layers;
             out.bytes[at(MemoryTerm::logits)] = out.logits;
         }
         if (layout.pipeline > 1) activations += habits.stage_bytes * area * flying;
@@ -243,6 +247,9 @@ double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& 
     // Of each score the softmax, what dropout leaves of it and its mask; without dropout the softmax alone.
     const double kept = setup.dropout ? 5 : setup.stores_each_operator ? 2 : setup.habits.score_bytes;
     if (scores) bytes += kept * setup.heads * setup.sequence * tokens / t;
+    // Of the two attention products and the feed-forward's two sides.
+    if (setup.method == Method::qlora && setup.habits.keeps_quantised_inputs)
+        bytes += area * 2 * (3 + setup.ffn / setup.hidden) / t;
     if (setup.flash) bytes += setup.softmax_statistics * tokens * setup.heads / t / std::max(elements, 1e-9);
     return bytes * elements;
 }
@@ -324,7 +331,12 @@ void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, i
     // back what it can, so the verdict rests on the least it keeps (PyTorch, CUDA semantics: memory management).
     const double dynamic = fullest.bytes[at(MemoryTerm::activations)] + fullest.bytes[at(MemoryTerm::logits)] +
                            fullest.bytes[at(MemoryTerm::gathered)] + fullest.bytes[at(MemoryTerm::gradients)];
-    out.bytes[at(MemoryTerm::fragmentation)] = setup.device.gpu ? (setup.reserve_least - 1) * dynamic : 0;
+    double fragments = (setup.reserve_least - 1) * dynamic;
+    if (setup.habits.reserve_least_sharded > 0 && layout.zero >= 3 && layout.shard_ranks() > 1) {
+        const double moving = dynamic - fullest.bytes[at(MemoryTerm::gradients)];
+        fragments = std::max(fragments, (setup.habits.reserve_least_sharded - 1) * moving);
+    }
+    out.bytes[at(MemoryTerm::fragmentation)] = setup.device.gpu ? fragments : 0;
     out.bytes[at(MemoryTerm::framework)] = setup.framework_bytes;
     const bool talks = layout.gpus() > 1;
     out.bytes[at(MemoryTerm::communication)] = talks ? setup.communicator_bytes : 0;

@@ -177,6 +177,9 @@ void set_framework(const Workload& workload, const Catalog& catalog, const Frame
     setup.fallback_kernels = launches * catalog.constant_or_die("attention_fallback_kernels");
     setup.moe_kernels = setup.device.gpu ? catalog.constant_or_die("moe_launch_factor") : 1;
     // Megatron's softmax scales, masks and normalises in one kernel.
+    // Runs of Megatron-DeepSpeed multiply by 50,257 columns at 80 TFLOP/s on one tensor rank and at 220 on two (A100,
+    // vTrain's measurements): only what has to be divided is padded.
+    setup.pads_whole_vocabulary = family.name != "megatron_deepspeed";
     if (family.name.starts_with("megatron")) {
         setup.unfused_passes = catalog.constant_or_die("attention_unfused_passes_megatron");
         setup.fused_softmax_multiple = 4;
@@ -317,7 +320,8 @@ GemmTimes gemm_times(const TrainingSetup& setup, double tensor, double tokens) n
     // Logits stay in 16 bit even where the layers are FP8.
     GemmDevice wide = device;
     if (setup.precision == Precision::fp8) wide.flops = setup.device.matmul(Precision::bf16) * setup.gemm_efficiency;
-    const double vocabulary = std::ceil(setup.vocabulary / columns) * columns;  // padded to what tensor cores like
+    const bool padded = setup.pads_whole_vocabulary || tensor > 1;  // to what tensor cores like
+    const double vocabulary = padded ? std::ceil(setup.vocabulary / columns) * columns : setup.vocabulary;
     logits.add(wide, tokens * setup.predicted_share, vocabulary / tensor, setup.hidden, setup.compute_bytes, out,
                frozen);
 

@@ -425,6 +425,18 @@ TEST(Attention, FallsBackWhereTheFusedSoftmaxDoesNotFit) {
     EXPECT_GT(at(run(setup, odd), TimeTerm::attention) / at(run(setup, fits), TimeTerm::attention), 1.5 * before);
 }
 
+// Columns that no tensor core takes whole: padded where ranks share them, as they are where one has them all.
+TEST(Logits, OddVocabulariesCostWhereNothingPadsThem) {
+    TrainingSetup setup = llama();
+    setup.vocabulary = 50257;
+    const double padded = gemm_times(setup, 1, 8192).logits_forward;
+    setup.pads_whole_vocabulary = false;
+    EXPECT_GT(gemm_times(setup, 1, 8192).logits_forward, 1.2 * padded);
+    EXPECT_NEAR(gemm_times(setup, 2, 8192).logits_forward, 0.5 * padded, 0.1 * padded);
+    setup.vocabulary = 50304;
+    EXPECT_NEAR(gemm_times(setup, 1, 8192).logits_forward, padded, 0.01 * padded);
+}
+
 // A CPU node is the same engine with other numbers: no libraries, no waves, one rank.
 TEST(CpuTraining, IsTheSameEngine) {
     TrainingSetup setup = llama();

@@ -262,7 +262,6 @@ Fit fit(const FitProblem& problem, const FitOptions& options) {
     const std::vector<Vector> columns = jacobian(problem, x, out.after, {}, options);
     out.left_out = out.after;
 
-    std::vector<Vector> folds;
     if (options.folds) {
         std::set<std::uint32_t> present(problem.group_of.begin(), problem.group_of.end());
         for (const std::uint32_t g : present) {
@@ -273,7 +272,7 @@ Fit fit(const FitProblem& problem, const FitOptions& options) {
             const Vector mine = descend(problem, x, g, options.fold_iterations, quiet, r, loss, columns, nullptr);
             for (std::size_t i = 0; i < r.size(); ++i)
                 if (problem.group_of[i] == g) out.left_out[i] = r[i];
-            folds.push_back(values_at(problem, mine));
+            out.folds.push_back({g, values_at(problem, mine)});
             if (options.progress) options.progress(fmt::format("without {}: loss {:.4f}", problem.groups[g], loss));
         }
     }
@@ -282,14 +281,14 @@ Fit fit(const FitProblem& problem, const FitOptions& options) {
         FittedKnob fitted{.value = value_at(knob, x[k])};
         const double range = knob.high - knob.low;
         fitted.at_bound = fitted.value <= knob.low + 1e-6 * range || fitted.value >= knob.high - 1e-6 * range;
-        if (!folds.empty()) {
+        if (!out.folds.empty()) {
             double sum = 0, squares = 0;
-            for (const Vector& values : folds) {
+            for (const auto& [group, values] : out.folds) {
                 const double v = knob.logarithmic ? std::log(values[k] / fitted.value) : values[k] - fitted.value;
                 sum += v;
                 squares += v * v;
             }
-            const double count = static_cast<double>(folds.size());
+            const double count = static_cast<double>(out.folds.size());
             fitted.spread = std::sqrt(std::max(0.0, squares / count - sum * sum / (count * count)));
         }
         std::set<std::uint32_t> groups;

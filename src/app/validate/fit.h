@@ -55,9 +55,16 @@ struct FittedKnob {
     std::vector<std::string> groups;  // of those rows
 };
 
+// What comes out without the rows of one group.
+struct Fold {
+    std::uint32_t group = 0;
+    std::vector<double> values;
+};
+
 struct Fit {
     std::vector<FittedKnob> knobs;
     std::vector<double> before, after, left_out;  // residuals; left_out: with constants that never saw the row's group
+    std::vector<Fold> folds;
     double loss_before = 0, loss_after = 0;
     int iterations = 0;
 };
@@ -80,6 +87,9 @@ std::string calibration_tsv(std::string_view name, const FitProblem& problem, co
 struct FitCase {
     std::string_view name, rows;  // rows: the file in data/validation
     Result<FitProblem> (*problem)(const Catalog& catalog, const std::string& csv, FileName file);
+    // What else is learnt once the constants are known: adds knobs and their values, and tells of it. nullptr: nothing.
+    Result<std::string> (*finish)(const Catalog& catalog, const std::string& csv, FileName file, FitProblem& problem,
+                                  Fit& fit) = nullptr;
 };
 std::span<const FitCase> fit_cases();
 

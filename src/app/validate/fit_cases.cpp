@@ -10,7 +10,7 @@ namespace stoker::validate {
 
 std::span<const FitCase> fit_cases() {
     static constexpr std::array<FitCase, 3> kCases{{{"training", "training.csv", training_fit},
-                                                    {"memory", "memory.csv", memory_fit},
+                                                    {"memory", "memory.csv", memory_fit, memory_verdicts},
                                                     {"serving", "inference.csv", serving_fit}}};
     return kCases;
 }

@@ -11,6 +11,7 @@ constexpr KnobChoice kTimeKnobs[] = {
     {"gemm_k0", true, 0.5},
     {"gemm_tile_half", true, 0.5},
     {"gemm_partly_aligned_rate", true, 0.2},
+    {"gemm_misaligned_rate", true, 0.3},
     {"gemm_measured_fraction_fp32", true, 0.1},
     {"attention_efficiency", true, 0.2},
     {"attention_efficiency_first", true, 0.3},

@@ -125,6 +125,9 @@ const NamedDevice& Hardware::find(std::string_view name, double memory_gb) {
                 if (family_of(all[i].name) == family_of(all[static_cast<std::size_t>(found.accelerator)].name) &&
                     std::abs(nominal(static_cast<int>(i)) - nominal(found.accelerator)) > 1)
                     ++variants;
+            for (const Accelerator& other : all)
+                if (starts_with_ignore_case(other.name, printed))
+                    found.most_memory = std::max(found.most_memory, other.usable_memory.v);
             if (variants > 0)
                 found.assumed.push_back(fmt::format("gpu_mem_gb: {} GB", std::round(nominal(found.accelerator))));
         }
@@ -177,10 +180,17 @@ std::shared_ptr<const Device> Hardware::device_of(const NamedDevice& named, doub
     return device;
 }
 
+double Hardware::most_memory() const {
+    double most = 0;
+    for (const Accelerator& one : catalog_.accelerators()) most = std::max(most, one.usable_memory.v);
+    return most;
+}
+
 Cluster Hardware::cluster(const ClusterText& text) {
     Cluster out;
     const NamedDevice named = find(text.gpu_model, text.gpu_mem_gb);
     out.refused = named.refused;
+    out.most_memory = named.most_memory;
     out.assumed = named.assumed;
     if (!out.refused.empty()) return out;
     const Accelerator& gpu = catalog_.accelerators()[static_cast<std::size_t>(named.accelerator)];

@@ -17,7 +17,8 @@ struct NamedDevice {
     int accelerator = -1;  // -1: `refused` says why
     double part = 1;       // of one device: a MIG slice
     double part_memory = 0;
-    std::string refused;               // unknown_device:NAME
+    double most_memory = 0;  // bytes of the largest device that goes by this name, where the memory is not stated
+    std::string refused;     // unknown_device:NAME
     std::vector<std::string> assumed;  // the catalogue has no such variant, and which was taken
 };
 
@@ -30,7 +31,8 @@ struct ClusterText {
 
 struct Cluster {
     std::shared_ptr<const Device> device;
-    std::string key;  // of the device: equal keys, equal devices
+    double most_memory = 0;  // as of NamedDevice
+    std::string key;         // of the device: equal keys, equal devices
     int nodes = 1;
     std::string refused;
     std::vector<std::string> assumed;
@@ -44,6 +46,7 @@ public:
     const Catalog& catalog() const { return catalog_; }
     const NamedDevice& find(std::string_view name, double memory_gb);
     Cluster cluster(const ClusterText& text);
+    double most_memory() const;  // bytes of the largest device there is
 
 private:
     std::shared_ptr<const Device> device_of(const NamedDevice& named, double per_node, std::string_view gpu_link,

@@ -18,6 +18,14 @@ protected:
     Hardware hardware_;
 };
 
+// "Out of memory" on 40 GB is no news of a row that says A100.
+TEST_F(HardwareTest, ANameOfSeveralDevicesMayMeanTheLargest) {
+    EXPECT_NEAR(hardware_.find("A100", 0).most_memory, 85.9e9, 1e9);
+    EXPECT_EQ(hardware_.find("A100", 40).most_memory, 0);
+    EXPECT_EQ(hardware_.find("A100-40GB", 0).most_memory, 0);
+    EXPECT_GE(hardware_.most_memory(), 180e9);
+}
+
 TEST_F(HardwareTest, VariantsArePartOfTheName) {
     EXPECT_EQ(name("A100-80GB"), "A100-SXM-80GB");
     EXPECT_EQ(name("A100-40GB-PCIe"), "A100-PCIe-40GB");

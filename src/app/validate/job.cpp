@@ -200,6 +200,7 @@ Job Jobs::of(const Row& row, bool memory) {
     if (!cluster.refused.empty()) return refuse(cluster.refused);
     if (job.device_known) job.assumed.insert(job.assumed.end(), cluster.assumed.begin(), cluster.assumed.end());
     job.nodes = cluster.nodes;
+    job.most_memory = job.device_known ? cluster.most_memory : hardware_->most_memory();
 
     // Degrees
     ParallelLayout& layout = job.layout;

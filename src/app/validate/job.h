@@ -22,6 +22,7 @@ struct Job {
     double gpus = 1, sequence = 1;
     double global_batch = 0;   // as the row has it, else one pass without accumulation
     bool device_known = true;  // false: nothing names the device, and any was taken (memory only)
+    double most_memory = 0;    // bytes of the largest device that the row may mean; 0: it says which
     TrainingEstimate estimate;
 };
 
@@ -31,6 +32,8 @@ public:
 
     // `memory`: the rows of a memory file, where the device may be blank and only the peak is wanted.
     Job of(const Row& row, bool memory);
+
+    double constant(std::string_view name) const { return hardware_->catalog().constant_or_die(name); }
 
 private:
     std::shared_ptr<const TrainingSetup> setup(const std::string& key, const Workload& workload, const Device& device,

@@ -17,6 +17,8 @@ struct Line {
     double value = 0, low = 0, high = 0;  // in the unit of the metric; low..high: 80 % interval
     std::string refused{};                // code and the word that stands in the way; blank when predicted
     std::string outcome{};                // memory: fit or oom
+    std::optional<double> fits{};         // memory: how likely it is to fit
+    bool base_rate = false;               // that is only how many of such rows ran: nothing is known of the model
     std::vector<std::string> assumed{};   // "column: value" for what the row leaves blank
 
     // For the comparison, read after everything has been predicted.

@@ -139,6 +139,19 @@ void apply_text(const Row& row, TrainingSetup& s, ParallelLayout& layout, std::v
         if (loaded_wide && s.method == Method::lora) s.weight_bytes = s.embedding_weight_bytes = 4;
         if (loaded_wide) s.habits.update_bytes = 0;
     }
+    if (kind == CodeBaseKind::hugging_face && s.experts > 1 && mentions(framework, "scattermoe")) {
+        // "moe-scattermoe-granite-ep4": experts are shared by so many ranks. On twice as many devices as that they take
+        // no less, so FSDP leaves them alone.
+        const double degree = number_behind(framework, "ep").value_or(1);
+        if (degree >= 1 && std::fmod(layout.data, degree) == 0 && std::fmod(s.experts, degree) == 0) {
+            layout.expert = static_cast<std::int32_t>(degree);
+            s.habits.experts_unsharded = true;
+            s.habits.expert_state_share = std::min(1.0, s.compute_bytes / s.weight_bytes);
+        }
+    }
+    const std::string_view notes = row.text("notes");
+    const bool states = says(notes, "offload") && !says(notes, "activation offload") && !says(notes, "act CPU offload");
+    if (s.device.gpu && (mentions(framework, "cpu offload") || (tuner && states))) layout.offload = true;
     if (s.method == Method::qlora && says(row.text("notes"), "nf4-dq")) s.weight_bytes = kDoubleQuantisedBytes;
     if (kind == CodeBaseKind::torchtune && s.method == Method::full && !many) {
         // The recipe for one device: an 8-bit optimizer in pages on the host, stepped inside the backward pass.
@@ -158,6 +171,42 @@ void apply_text(const Row& row, TrainingSetup& s, ParallelLayout& layout, std::v
     layout.recompute = usual;
     std::erase_if(assumed, [](const std::string& text) { return text.starts_with("recompute: "); });
     assumed.push_back(fmt::format("recompute: {}, usual of this code base", to_string(usual)));
+}
+
+// How likely the run is to fit the largest device that the row may mean. Where equal runs show two levels of what
+// tensor parallelism leaves whole, it fits with the chance of each level that does.
+double likely_to_fit(TrainingSetup setup, const ParallelLayout& layout, int nodes, double most_memory) {
+    setup.device.memory_bytes = std::max(setup.device.memory_bytes, most_memory);
+    const auto likely = [&] {
+        TrainingEstimate estimate;
+        evaluate_memory(setup, layout, nodes, estimate);
+        const Range own = memory_interval(setup, layout, estimate);
+        const double need = estimate.memory_bytes;
+        return fit_probability(setup, {need * own.low, need, need * own.high});
+    };
+    MemoryHabits& habits = setup.habits;
+    if (layout.tensor <= 1 || habits.undivided_most <= 0) return likely();
+    habits.undivided = 0;
+    const double none = likely();
+    habits.undivided = habits.undivided_most;
+    return habits.undivided_most_share * likely() + (1 - habits.undivided_most_share) * none;
+}
+
+// A vision encoder is in no column: with the language model's alone, neither figure nor verdict means anything.
+bool lacks_encoder(const Row& row) {
+    if (!row.given("layers") || !row.given("hidden")) return false;
+    for (const std::string_view word : {"vlm", "llava", "multimodal"})
+        if (says(replace_all(row.text("model_name"), "_", " "), word)) return true;
+    return false;
+}
+
+// Nothing of the model is known. Who publishes a configuration has as a rule seen it run.
+Line without_model(Line line, const Jobs& jobs) {
+    line.fits = jobs.constant("verdict_base_rate");
+    line.base_rate = true;
+    line.outcome = *line.fits < jobs.constant("fit_verdict_probability") ? "oom" : "fit";
+    line.assumed.push_back(fmt::format("verdict: {:.0f} % of published configurations ran", 100 * *line.fits));
+    return line;
 }
 
 double bytes_seen(const TrainingSetup& s, const ParallelLayout& layout, const TrainingEstimate& e, Seen seen) {
@@ -186,6 +235,10 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
         line.refused = "ratio row";
         return line;
     }
+    if (row.invalid().empty() && lacks_encoder(row)) {
+        line.refused = "missing:vision encoder";
+        return without_model(std::move(line), jobs);
+    }
     Job job = jobs.of(row, true);
     line.refused = !row.invalid().empty() ? fmt::format("invalid:{}", row.invalid()) : job.refused;
     Rescue usual;
@@ -195,19 +248,21 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
         job = jobs.of(Row(row, usual.changes), true);
     }
     line.assumed = job.assumed;
-    if (!job.refused.empty() || !row.invalid().empty()) return line;
+    if (!row.invalid().empty() || line.refused.starts_with("contradiction:")) return line;
+    if (!job.refused.empty()) return without_model(std::move(line), jobs);
     line.assumed.insert(line.assumed.end(), usual.told.begin(), usual.told.end());
 
     TrainingSetup setup = *job.setup;
     ParallelLayout layout = job.layout;
     apply_text(Row(row, usual.changes), setup, layout, line.assumed);
     TrainingEstimate estimate;
-    evaluate_memory(setup, layout, job.nodes, estimate);
+    int nodes = job.nodes;
+    evaluate_memory(setup, layout, nodes, estimate);
     if (!row.given("gpus") && !row.given("dp") && layout.zero >= 1) {
         // Nobody says on how many devices: on as many as the states need.
         constexpr int kMostData = 1024;
         const int stated = layout.data;
-        for (int nodes = job.nodes; estimate.refused == Reason::memory && layout.data < kMostData;) {
+        while (estimate.refused == Reason::memory && layout.data < kMostData) {
             layout.data *= 2;
             evaluate_memory(setup, layout, nodes *= 2, estimate);
         }
@@ -224,10 +279,9 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
         line.refused.clear();
         line.predict(figure, intervals.factors(line.metric, own, line.assumed.size()));
     }
-    const double need = estimate.memory_bytes;
-    const double likely = fit_probability(setup, {need * own.low, need, need * own.high});
     const bool idle = usual.cannot_run || leaves_stage_empty(setup, layout);
-    line.outcome = idle || likely < setup.fit_verdict_probability ? "oom" : "fit";
+    line.fits = idle ? 0 : likely_to_fit(setup, layout, nodes, job.most_memory);
+    line.outcome = *line.fits < setup.fit_verdict_probability ? "oom" : "fit";
     return line;
 }
 

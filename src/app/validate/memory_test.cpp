@@ -67,7 +67,67 @@ TEST_F(MemoryRowsTest, WhatIsMissingForAFigureMayDoForAVerdict) {
     const Line unknown = predict({{"layers", ""}, {"hidden", ""}, {"model_name", "nobody-3B"}, {"recompute", "full"}});
     EXPECT_TRUE(unknown.refused.starts_with("unknown_model")) << unknown.refused;
     EXPECT_EQ(unknown.outcome, "fit");
-    EXPECT_EQ(predict({{"layers", ""}, {"hidden", ""}, {"model_name", "nobody"}}).outcome, "");
+}
+
+// Of a model that nobody knows, the verdict is how most published configurations went, and it says so.
+TEST_F(MemoryRowsTest, NothingIsMadeUpOfAModelThatIsNotKnown) {
+    const Line nobody = predict({{"layers", ""}, {"hidden", ""}, {"model_name", "nobody"}});
+    EXPECT_FALSE(nobody.predicted);
+    EXPECT_EQ(nobody.outcome, "fit");
+    EXPECT_TRUE(nobody.base_rate);
+    const Line blind = predict({{"model_name", "my_vlm_pretrain"}, {"zero_stage", "0"}});
+    EXPECT_EQ(blind.refused, "missing:vision encoder");
+    EXPECT_TRUE(blind.base_rate);
+    const Line odd = predict({{"gpus", "8"}, {"tp", "3"}, {"dp", "5"}});
+    EXPECT_EQ(odd.outcome, "") << "a row that contradicts itself gets no verdict";
+}
+
+// A name that several devices go by, or none at all: "out of memory" is said when none of them would do.
+TEST_F(MemoryRowsTest, TheVerdictIsOfTheLargestDeviceThatTheRowMayMean) {
+    const Cells cells = {{"zero_stage", "1"}, {"micro_batch", "1"}};
+    const Line small = predict(with(cells, {{"gpu_model", "A100-40GB"}, {"gpu_mem_gb", "40"}}));
+    const Line either = predict(with(cells, {{"gpu_model", "A100"}, {"gpu_mem_gb", ""}}));
+    ASSERT_TRUE(small.fits && either.fits);
+    EXPECT_GT(*either.fits, *small.fits);
+    const Line any = predict(with(cells, {{"gpu_model", ""}, {"gpu_mem_gb", ""}}));
+    EXPECT_GE(*any.fits, *either.fits);
+}
+
+// Experts that FSDP is told to leave alone are divided by the expert degree alone and stay in 16 bits.
+TEST_F(MemoryRowsTest, ScatteredExpertsAreNotSharded) {
+    const Cells cells = {{"model_name", "mistralai/Mixtral-8x7B-Instruct-v0.1"},
+                         {"arch", "moe"},
+                         {"layers", ""},
+                         {"hidden", ""},
+                         {"heads", ""},
+                         {"ffn", ""},
+                         {"vocab", ""},
+                         {"seq_len", "210"},
+                         {"micro_batch", "1"},
+                         {"global_batch", ""},
+                         {"precision", "bfloat16"},
+                         {"zero_stage", "3"},
+                         {"gpus", "8"},
+                         {"dp", "8"}};
+    const auto peak = [&](const char* framework) { return predict(with(cells, {{"framework", framework}})).value; };
+    const double sharded = peak("HF Trainer; none / peft full");
+    ASSERT_GT(sharded, 0);
+    EXPECT_LT(peak("HF Trainer; moe-scattermoe-granite-ep8 / peft full"), 0.6 * sharded);
+    EXPECT_GT(peak("HF Trainer; moe-scattermoe-granite-ep2 / peft full"), sharded);
+}
+
+// Some runs keep what tensor parallelism gathers and some gather it again: both count for the verdict.
+TEST_F(MemoryRowsTest, TwoLevelsOfOneCodeBaseMakeAVerdictInBetween) {
+    const Cells cells = {{"framework", "nanotron"}, {"tp", "8"},           {"dp", "1"},          {"gpus", "8"},
+                         {"zero_stage", "0"},       {"recompute", "none"}, {"precision", "bf16"}};
+    double last = 1;
+    for (const char* batch : {"1", "4", "8", "16", "64"}) {
+        const Line line = predict(with(cells, {{"micro_batch", batch}, {"global_batch", "64"}}));
+        ASSERT_TRUE(line.fits) << line.refused;
+        EXPECT_LE(*line.fits, last + 1e-9);
+        last = *line.fits;
+    }
+    EXPECT_LT(last, 0.1);
 }
 
 TEST_F(MemoryRowsTest, AnAdapterOfUnknownKindIsItsBaseAndWhatItTrains) {

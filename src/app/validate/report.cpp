@@ -74,7 +74,8 @@ std::vector<std::vector<std::string>> refusal_rows(const std::vector<Tally>& ref
     return rows;
 }
 
-std::string confusion_text(const Confusion& c) {
+std::string confusion_text(const Score& s, const Style& style) {
+    const Confusion& c = s.confusion;
     const auto share = [](std::size_t part, std::size_t whole) {
         return whole > 0 ? fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole))
                          : std::string("-");
@@ -85,8 +86,20 @@ std::string confusion_text(const Confusion& c) {
         fmt::format("  out of memory and flagged   {} of {}, {}\n", c.oom_flagged, c.oom, share(c.oom_flagged, c.oom));
     out += fmt::format("  failed, cause mixed, flagged {} of {}, {}\n", c.mixed_flagged, c.mixed,
                        share(c.mixed_flagged, c.mixed));
-    if (c.without > 0)
-        out += fmt::format("  without a verdict           {}: refused, or no device stated\n", c.without);
+    if (c.without > 0) out += fmt::format("  without a verdict           {}: the row contradicts itself\n", c.without);
+    if (c.base_rate > 0)
+        out += fmt::format("  of the base rate alone      {}: nothing of the model is known\n", c.base_rate);
+    std::vector<Column> columns{{"out of memory if fitting is below"}};
+    std::vector<std::string> fit{"ran and called fitting %"}, failed{"out of memory or failed, flagged %"};
+    const auto percent_of = [](std::size_t part, std::size_t whole) {
+        return whole > 0 ? percent(static_cast<double>(part) / static_cast<double>(whole)) : std::string("-");
+    };
+    for (const VerdictPoint& p : s.verdicts) {
+        columns.push_back({fmt::format("{:.0f} %", 100 * p.threshold), Align::right});
+        fit.push_back(percent_of(p.fit_called_fit, c.fit));
+        failed.push_back(percent_of(p.failed_flagged, c.oom + c.mixed));
+    }
+    if (c.fit + c.oom + c.mixed > 0) out += "\n" + table_text(style, columns, {fit, failed});
     return out;
 }
 
@@ -137,7 +150,18 @@ Json report_json(RowKind kind, const std::string& file, const Score& s, const st
                                  .set("oom_flagged", c.oom_flagged)
                                  .set("failed_mixed", c.mixed)
                                  .set("failed_mixed_flagged", c.mixed_flagged)
-                                 .set("without_verdict", c.without));
+                                 .set("without_verdict", c.without)
+                                 .set("base_rate_alone", c.base_rate));
+        Json points = Json::array();
+        for (const VerdictPoint& p : s.verdicts)
+            points.push(Json::object()
+                            .set("threshold", p.threshold)
+                            .set("fit_called_fit", p.fit_called_fit)
+                            .set("failed_flagged", p.failed_flagged));
+        Json likely = Json::array();
+        for (const Line& line : lines)
+            if (line.fits) likely.push(Json::object().set("id", line.id).set("fit_probability", *line.fits));
+        out.set("verdicts_by_threshold", std::move(points)).set("fit_probabilities", std::move(likely));
     }
     if (kind == RowKind::inference) out.set("said_not_to_fit", s.unfit);
     out.set("refusals", tallies_json(s.refusals)).set("assumptions", tallies_json(s.assumptions));
@@ -185,7 +209,7 @@ std::string report_text(RowKind kind, const std::string& file, const Score& s, c
                        s.all.covered, s.all.scored, percent(s.all.coverage()), s.all.width);
     out += fmt::format("  {}, {} refused, {} of them although the row has what is needed; rows missing {}\n",
                        word_count(s.all.lines, "line", "lines"), s.all.refused, s.all.refused_able, s.rows_missing);
-    if (kind == RowKind::memory) out += "\n" + confusion_text(s.confusion);
+    if (kind == RowKind::memory) out += "\n" + confusion_text(s, style);
     if (kind == RowKind::inference) out += fmt::format("  said not to fit, although every row ran: {}\n", s.unfit);
     if (!s.refusals.empty()) {
         out += "\n" + table_text(style, {{"lines", Align::right}, {"refused because of"}, {"such as"}},

@@ -112,7 +112,7 @@ TEST(ReportTest, TheLayoutIsAlwaysTheSevenColumns) {
     EXPECT_EQ(lines[0], "id,metric,predicted,low,high,refused_reason,outcome");
     EXPECT_TRUE(lines[1].starts_with("m-1,peak_mem_gb,"));
     EXPECT_TRUE(lines[1].ends_with(",,fit"));
-    EXPECT_EQ(lines[2], "\"a,\"\"b\",peak_mem_gb,,,,unknown_model:nobody,");
+    EXPECT_EQ(lines[2], "\"a,\"\"b\",peak_mem_gb,,,,unknown_model:nobody,fit");
 }
 
 TEST(ReportTest, TextIsWithinAHundredColumns) {

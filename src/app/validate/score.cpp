@@ -69,6 +69,7 @@ void count_outcome(const Line& line, Confusion& c) {
     if (was.empty() || was == "ratio") return;
     const bool oom = line.outcome == "oom", known = !line.outcome.empty();
     if (!known) ++c.without;
+    if (line.base_rate) ++c.base_rate;
     if (was == "fit") {
         ++c.fit;
         if (known && !oom) ++c.fit_called_fit;
@@ -79,6 +80,21 @@ void count_outcome(const Line& line, Confusion& c) {
         ++c.mixed;
         if (oom) ++c.mixed_flagged;
     }
+}
+
+std::vector<VerdictPoint> verdicts_by_threshold(const std::vector<Line>& lines) {
+    std::vector<VerdictPoint> out;
+    for (int percent = 10; percent <= 90; percent += 10) out.push_back({.threshold = percent / 100.0});
+    for (const Line& line : lines) {
+        const std::string was = lower(line.measured_outcome);
+        if (was.empty() || was == "ratio" || !line.fits) continue;
+        for (VerdictPoint& point : out) {
+            const bool oom = *line.fits < point.threshold;
+            if (was == "fit" && !oom) ++point.fit_called_fit;
+            if (was != "fit" && oom) ++point.failed_flagged;
+        }
+    }
+    return out;
 }
 
 }  // namespace
@@ -103,6 +119,7 @@ Score score(std::size_t rows, const std::vector<Line>& lines) {
         if (line.unfit) ++out.unfit;
         count_outcome(line, out.confusion);
     }
+    out.verdicts = verdicts_by_threshold(lines);
     out.rows_missing = rows - std::min(rows, seen.size());
     std::vector<double> medians;
     for (const auto& [name, members] : groups) {

@@ -21,6 +21,13 @@ struct GroupScore {
 
 struct Confusion {
     std::size_t fit = 0, fit_called_fit = 0, oom = 0, oom_flagged = 0, mixed = 0, mixed_flagged = 0, without = 0;
+    std::size_t base_rate = 0;  // verdicts where nothing of the model is known
+};
+
+// What the verdicts would be with another threshold on the probability to fit.
+struct VerdictPoint {
+    double threshold = 0;
+    std::size_t fit_called_fit = 0, failed_flagged = 0;  // failed: out of memory and cause mixed
 };
 
 struct Tally {
@@ -37,6 +44,7 @@ struct Score {
     std::string worst_group;                   // of groups with at least nine lines scored; empty: there is none
     std::vector<Tally> refusals, assumptions;  // most frequent first
     Confusion confusion;
+    std::vector<VerdictPoint> verdicts;
     std::size_t unfit = 0;  // inference rows said not to fit
 };
 

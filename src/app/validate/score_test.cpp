@@ -66,5 +66,21 @@ TEST(ScoreTest, VerdictsAreComparedWhateverTheirCase) {
     EXPECT_EQ(s.confusion.without, 0u);
 }
 
+// Who would rather wait than run out of memory picks another threshold: what it costs must be counted right.
+TEST(ScoreTest, AHigherThresholdFlagsMoreOfBoth) {
+    const auto verdict = [](std::string was, double fits) {
+        Line l{.id = "x", .group = "g", .outcome = "fit", .fits = fits};
+        l.measured_outcome = std::move(was);
+        return l;
+    };
+    const Score s = score(4, {verdict("fit", 0.95), verdict("fit", 0.55), verdict("OOM", 0.05),
+                              verdict("crashed-or-OOM", 0.65), verdict("ratio", 0.5)});
+    ASSERT_EQ(s.verdicts.size(), 9u);
+    EXPECT_EQ(s.verdicts[4].fit_called_fit, 2u) << s.verdicts[4].threshold;
+    EXPECT_EQ(s.verdicts[4].failed_flagged, 1u);
+    EXPECT_EQ(s.verdicts[6].fit_called_fit, 1u) << s.verdicts[6].threshold;
+    EXPECT_EQ(s.verdicts[6].failed_flagged, 2u);
+}
+
 }  // namespace
 }  // namespace stoker::validate

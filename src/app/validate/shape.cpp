@@ -119,6 +119,24 @@ const Script* Shapes::script(const Row& row, const ModelSpec& model) const {
         model.name, fmt::format("{} | {} | {}", row.text("framework"), row.text("source"), row.text("model_name")));
 }
 
+const ModelSpec* Shapes::twin(const Row& row, std::string_view settings) const {
+    const auto experts = row.whole("experts") ? row.whole("experts") : flag_number(settings, "num-experts");
+    const auto chosen =
+        row.whole("experts_per_token") ? row.whole("experts_per_token") : flag_number(settings, "moe-router-topk");
+    const auto hidden = row.whole("hidden");
+    if (!experts || !chosen || !hidden || *experts <= 16 || flag_number(settings, "moe-ffn-hidden-size"))
+        return nullptr;
+    const ModelSpec* found = nullptr;
+    for (const ModelSpec& model : catalog_->models()) {
+        if (model.hidden != to_int(*hidden) || model.experts != to_int(*experts) ||
+            model.active_experts != to_int(*chosen))
+            continue;
+        if (found != nullptr) return nullptr;
+        found = &model;
+    }
+    return found;
+}
+
 Shape Shapes::of(const Row& row, std::string_view name, std::string_view settings, double divides) {
     Shape out;
     const std::string arch = lower(row.text("arch"));
@@ -175,6 +193,19 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
 
     // What was only guessed from a family and a size is of no use to a row that states its shape.
     if (!named.assumed.empty()) known = nullptr;
+    if (known == nullptr) {
+        // Many narrow experts, whose width the row leaves out: of the one published model that routes like this.
+        if (const ModelSpec* like = twin(row, settings)) {
+            out.assumed.push_back(fmt::format("model: as {}", like->name));
+            known = like;
+            if (*layers > like->layers) {
+                // Counted by other layers than ours: state-space, attention and expert layers of their own.
+                out.model = *like;
+                out.key = like->name;
+                return out;
+            }
+        }
+    }
     // A known name lends what the row leaves blank, if it is the same network, perhaps with fewer layers.
     const bool same = known != nullptr && known->hidden == to_int(*hidden);
     const bool known_whole = same && known->layers == to_int(*layers);
@@ -241,8 +272,8 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         const auto width = flag_number(settings, "moe-ffn-hidden-size");
         if (width) {
             m.expert_ffn = to_int(*width);
-        } else if (ffn > 0) {
-            m.expert_ffn = to_int(ffn);
+        } else if (ffn > 0 && !(same && m.moe() && to_int(ffn) == known->ffn && known->dense_layers > 0)) {
+            m.expert_ffn = to_int(ffn);  // else it is that of the layers before the experts
         }
         if (m.ffn <= 0) m.ffn = m.expert_ffn;
         if (const auto shared = flag_number(settings, "moe-shared-expert-intermediate-size"))

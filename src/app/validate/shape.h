@@ -37,6 +37,9 @@ public:
     const Script* script(const Row& row, const ModelSpec& model) const;
 
 private:
+    // The one published model that routes as the row says: its width, its experts, and how many of them a token takes.
+    const ModelSpec* twin(const Row& row, std::string_view settings) const;
+
     const Catalog* catalog_;
     Scripts scripts_;
     std::map<std::string, Known, std::less<>> by_size_;

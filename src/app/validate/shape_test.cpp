@@ -33,6 +33,26 @@ TEST_F(ShapeTest, TheRowsOwnCellsAreTheModel) {
     EXPECT_TRUE(shape.assumed.empty());
 }
 
+// The width of many narrow experts is in no cell; ten times too wide is ten times the memory.
+TEST_F(ShapeTest, AnUnknownNameThatRoutesLikeAPublishedModelIsThatModel) {
+    const Cells cells = {{"model_name", "a_ci_test"},
+                         {"arch", "moe"},
+                         {"layers", "27"},
+                         {"hidden", "2048"},
+                         {"heads", "16"},
+                         {"kv_heads", ""},
+                         {"ffn", ""},
+                         {"vocab", ""}};
+    const char* flags = "--num-experts=64; --moe-router-topk=6; --ffn-hidden-size=10944; --swiglu=true";
+    const Shape shape = of(cells, flags);
+    ASSERT_TRUE(shape.refused.empty()) << shape.refused;
+    EXPECT_EQ(shape.model.expert_ffn, 1408);
+    EXPECT_NEAR(count_parameters(shape.model).total, 15.7e9, 0.3e9);
+    EXPECT_FALSE(shape.assumed.empty());
+    const Shape stated = of(cells, std::string(flags) + "; --moe-ffn-hidden-size=512");
+    EXPECT_EQ(stated.model.expert_ffn, 512) << "what the row says goes first";
+}
+
 TEST_F(ShapeTest, BlankCellsGetTheDocumentedDefaults) {
     const Shape shape = of({{"arch", "gpt"}, {"ffn", ""}, {"vocab", ""}, {"heads", ""}, {"hidden", "14400"}}, "", 8);
     EXPECT_EQ(shape.model.ffn, 57600);

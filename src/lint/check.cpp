@@ -1,6 +1,8 @@
 #include "lint/check.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
 
 namespace stoker::lint {
@@ -60,7 +62,21 @@ void run_file_rules(const File& file, Report& report) {
     }
 }
 
-void run_bundle_rules(const Bundle& bundle, Report& report) {
+// The files of each call of a local module, with its inputs.
+void check_calls(const File& file, const CheckOptions& options, const Knowledge& knowledge,
+                 std::vector<Finding>& findings) {
+    for_each_call(file, [&](const File& called) {
+        Report report(options, knowledge);
+        report.in_call(called, true);
+        run_file_rules(called, report);
+        for (Finding& finding : report.take()) findings.push_back(std::move(finding));
+    });
+}
+
+void run_bundle_rules(const Bundle& given, Report& report) {
+    const Bundle bundle = with_calls(given);
+    for (const File* file : bundle.files)
+        if (file->call) report.in_call(*file, false);
     const std::span<const Rule> rules = all_rules();
     const std::vector<const RulePage*>& pages = pages_of_rules();
     for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -72,11 +88,33 @@ void run_bundle_rules(const Bundle& bundle, Report& report) {
 
 }  // namespace
 
+Bundle with_calls(const Bundle& bundle) {
+    std::set<std::string_view> called;
+    for (const File* file : bundle.files) {
+        if (file->call) return bundle;  // they are there
+        for_each_call(*file, [&](const File& made) { called.insert(made.path()); });
+    }
+    if (called.empty()) return bundle;
+    Bundle joined;
+    joined.folder = bundle.folder;
+    for (const File* file : bundle.files) {
+        if (called.contains(file->path())) continue;
+        joined.files.push_back(file);
+        for_each_call(*file, [&](const File& made) { joined.files.push_back(&made); });
+    }
+    if (joined.files.empty()) return bundle;  // modules that call each other
+    std::stable_sort(joined.files.begin(), joined.files.end(),
+                     [](const File* a, const File* b) { return a->path() < b->path(); });
+    return joined;
+}
+
 std::vector<Finding> check_file(const File& file, const CheckOptions& options, const Knowledge& knowledge) {
     Report report(options, knowledge);
     report_problems(file, report);
     run_file_rules(file, report);
-    return sorted(report.take());
+    std::vector<Finding> findings = report.take();
+    check_calls(file, options, knowledge, findings);
+    return sorted(std::move(findings));
 }
 
 std::vector<Finding> check_bundle(const Bundle& bundle, const CheckOptions& options, const Knowledge& knowledge) {
@@ -86,7 +124,41 @@ std::vector<Finding> check_bundle(const Bundle& bundle, const CheckOptions& opti
         run_file_rules(*file, report);
     }
     run_bundle_rules(bundle, report);
-    return sorted(report.take());
+    std::vector<Finding> findings = report.take();
+    for (const File* file : bundle.files) check_calls(*file, options, knowledge, findings);
+    return without_repeats(sorted(std::move(findings)), bundle.files);
+}
+
+std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::vector<const File*>& files) {
+    if (std::none_of(findings.begin(), findings.end(), [](const Finding& f) { return !f.call.empty(); }))
+        return findings;
+    std::set<std::string_view> paths;
+    for (const File* file : files) paths.insert(file->path());
+    using Key = std::tuple<std::string_view, std::string_view, std::uint32_t>;
+    const auto key_of = [](const Finding& f) { return Key(f.rule, f.path, f.span.begin); };
+    std::map<Key, std::size_t> told;  // of those that no call stands behind, and then of the first call
+    for (std::size_t i = 0; i < findings.size(); ++i)
+        if (findings[i].call.empty()) told.emplace(key_of(findings[i]), i);
+    std::vector<bool> keep(findings.size(), true);
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+        Finding& finding = findings[i];
+        if (finding.call.empty()) continue;
+        keep[i] = paths.contains(finding.path);
+        if (!keep[i]) continue;
+        const auto [first, fresh] = told.emplace(key_of(finding), i);
+        keep[i] = fresh;
+        Finding& other = findings[first->second];
+        // The module alone may not know the size that a call gives it, and so not the price.
+        const bool priced = !fresh && !other.cost && finding.cost;
+        if (priced) other.cost = finding.cost;
+        if (fresh || (other.call.empty() && !priced)) continue;
+        for (Related& related : finding.related)
+            if (related.message == "called here as " + finding.call) other.related.push_back(std::move(related));
+    }
+    std::vector<Finding> left;
+    for (std::size_t i = 0; i < findings.size(); ++i)
+        if (keep[i]) left.push_back(std::move(findings[i]));
+    return left;
 }
 
 std::vector<Finding> check_joins(const Bundle& bundle, const CheckOptions& options, const Knowledge& knowledge) {

@@ -11,7 +11,13 @@ namespace stoker::lint {
 // Of one bundle: sorted by path, place and rule, severities as options say; suppressions are not applied yet
 // (suppress.h). SYN rules about the input come from File::problems.
 std::vector<Finding> check_bundle(const Bundle& bundle, const CheckOptions& options, const Knowledge& knowledge);
-// The rules that see one file, for an editor.
+// The bundle as rules over several files see it: a file of a local module is what its calls make of it; where nobody
+// calls it, what its defaults do.
+Bundle with_calls(const Bundle& bundle);
+// Without what a call of a local module tells again at a place that is told already, and without what stands in files
+// that are not checked themselves. check_bundle() does so itself.
+std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::vector<const File*>& files);
+// The rules that see one file, with the local modules that it calls; for an editor.
 std::vector<Finding> check_file(const File& file, const CheckOptions& options, const Knowledge& knowledge);
 // The rules that see all files at once; with check_file() of each file what check_bundle() finds.
 std::vector<Finding> check_joins(const Bundle& bundle, const CheckOptions& options, const Knowledge& knowledge);

@@ -113,7 +113,8 @@ Kinds classify(std::string_view path, std::string_view whole) {
     const std::string_view name = base_name_of(path);
     const auto ends = [&](std::string_view end) { return name.size() > end.size() && name.ends_with(end); };
 
-    if (ends(".tf") || ends(".tfvars") || ends(".hcl")) return {Kind::terraform};
+    if (ends(".tf") || ends(".tfvars") || ends(".hcl") || ends(".tf.json") || ends(".tfvars.json"))
+        return {Kind::terraform};
     if (ends(".bicep") || ends(".bicepparam")) return {Kind::bicep};
     if (name == "Dockerfile" || name.starts_with("Dockerfile.") || ends(".dockerfile") || ends(".Dockerfile") ||
         name == "Containerfile")

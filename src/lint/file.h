@@ -55,12 +55,23 @@ struct Comment {
     bool own_line = false;
 };
 
+class File;
+
 // Why a file, or a part of it, could not be read. Told as SYN001 (error), SYN002, SYN003 or SYN005.
 struct ReadProblem {
     std::string_view rule;  // "SYN001"
     Span span;
     std::string message;
     const Source* source = nullptr;
+};
+
+// Whose inputs a file of a local module was evaluated with.
+struct ModuleCall {
+    std::string name;  // "module.gpu", "module.cluster.module.pool"
+    File* caller = nullptr;
+    Span span;  // of the call, in `caller`
+    std::vector<std::pair<std::string_view, const Node*>> inputs;
+    int depth = 1;
 };
 
 class File {
@@ -85,10 +96,14 @@ public:
     std::vector<Launch> launches;     // of this file itself
     std::vector<EnvVar> environment;  // set in this file itself: exports, env of containers, ENV of a Dockerfile
     std::vector<std::unique_ptr<File>> guests;
+    std::vector<std::unique_ptr<File>> calls;       // files of the local modules that it calls, once for each call
+    std::optional<ModuleCall> call;                 // of such a file
     std::vector<std::unique_ptr<File>> neighbours;  // read for their values alone: variables.tf beside main.tf
     const File* host = nullptr;
     const Container* host_container = nullptr;  // of a guest that is a container's command; made when all of its
                                                 // Workload's containers are there, so that it stays where it is
+
+    std::size_t module_bytes = 0, module_calls = 0;  // read for calls so far; counted in the file where they begin
 
     const File& outermost() const { return host ? host->outermost() : *this; }
     std::size_t depth() const { return host ? host->depth() + 1 : 0; }
@@ -102,6 +117,15 @@ template <typename F>
 void for_each_part(const File& file, F&& visit) {
     visit(file);
     for (const auto& guest : file.guests) for_each_part(*guest, visit);
+}
+
+// The files of all calls that begin in this file.
+template <typename F>
+void for_each_call(const File& file, F&& visit) {
+    for (const auto& called : file.calls) {
+        visit(*called);
+        for_each_call(*called, visit);
+    }
 }
 
 // Files that are joined: a chart, a Terraform root, a folder.

@@ -37,6 +37,23 @@ struct Related {
     std::string message;
 };
 
+// What ignoring a finding costs, where a known size and the catalogue's dated prices say so; never a guess.
+struct FindingCost {
+    std::string size;         // "Standard_NC24ads_A100_v4"
+    std::int64_t nodes = 1;   // that the price is of
+    double usd_per_hour = 0;  // of all nodes
+    std::string region;       // of the price; with `lowest` the cheapest of all regions
+    bool lowest = false;
+    std::string instead;  // the size to compare with; empty: none
+    double instead_usd_per_hour = 0;
+    std::string source, as_of;
+
+    // From Friday evening to Monday morning: what nobody looks at.
+    static constexpr double kWeekendHours = 60;
+    double usd_per_weekend() const { return usd_per_hour * kWeekendHours; }
+    std::string text() const;  // one clause for people
+};
+
 struct Finding {
     std::string rule, slug;
     Severity severity = Severity::warning;
@@ -49,6 +66,8 @@ struct Finding {
     std::string value;    // normalised text of the anchor, for the fingerprint
     std::vector<Related> related;
     std::optional<Fix> fix;
+    std::optional<FindingCost> cost;
+    std::string call;         // "module.gpu": seen in a file of a local module with the inputs of that call; else empty
     std::string fingerprint;  // 32 hex digits; set when all findings of a run are known
 };
 

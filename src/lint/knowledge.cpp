@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "catalog/embedded.h"
 #include "lint/value.h"
@@ -86,6 +87,43 @@ std::string_view bare_size(std::string_view name) {
     return name;
 }
 
+// The price table is sorted by size: its rows are found by bisection, since it is the largest of all tables.
+std::optional<KnownPrice> price_row(std::string_view name, std::string_view region) {
+    const std::string_view text = bytes_of("catalog/prices/azure.tsv");
+    std::size_t low = text.find('\n') + 1, high = text.size();
+    const auto cell_at = [&](std::size_t begin) { return text.substr(begin, text.find('\t', begin) - begin); };
+    while (low < high) {
+        const std::size_t middle = low + (high - low) / 2;
+        const std::size_t back = text.rfind('\n', middle == low ? low : middle - 1);
+        const std::size_t begin = back == std::string_view::npos || back + 1 < low ? low : back + 1;
+        if (cell_at(begin) < name) {
+            low = std::min(text.find('\n', begin), text.size() - 1) + 1;
+        } else {
+            high = begin;
+        }
+    }
+    constexpr std::string_view kOurs = "\tlinux\ton-demand\t";
+    std::optional<KnownPrice> lowest;
+    for (std::size_t at = low; at < text.size() && cell_at(at) == name;) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        const std::string_view row = text.substr(at, end - at);
+        at = end + 1;
+        const std::size_t price = row.find(kOurs);
+        if (price == std::string_view::npos) continue;
+        KnownPrice found;
+        found.usd_per_hour = number_of(row.substr(price + kOurs.size()));
+        found.region = row.substr(name.size() + 1, price - name.size() - 1);
+        std::string_view rest = row.substr(price + kOurs.size());
+        rest.remove_prefix(std::min(rest.find('\t') + 1, rest.size()));
+        found.as_of = rest.substr(0, rest.find('\t'));
+        rest.remove_prefix(std::min(rest.find('\t') + 1, rest.size()));
+        found.source = rest.substr(0, rest.find('\t'));
+        if (found.usd_per_hour <= 0 || (!region.empty() && !equals_ignore_case(found.region, region))) continue;
+        if (!lowest || found.usd_per_hour < lowest->usd_per_hour) lowest = found;
+    }
+    return lowest;
+}
+
 struct SizeTable {
     std::vector<KnownSize> sizes;  // sorted by name in any case
     std::string_view as_of;
@@ -123,35 +161,8 @@ struct SizeTable {
         size.source = cell[12];
         size.as_of = cell[13];
         if (azure && size.as_of.size() == 10 && size.as_of > as_of) as_of = size.as_of;
-        if (size.gpu()) size.usd_per_hour = lowest_price(size.name, azure ? "azure" : "");
-    }
-    // The price table is sorted by size: its rows are found by bisection, since it is the largest of all tables.
-    static double lowest_price(std::string_view name, std::string_view cloud) {
-        if (cloud.empty()) return 0;
-        const std::string_view text = bytes_of("catalog/prices/azure.tsv");
-        std::size_t low = text.find('\n') + 1, high = text.size();
-        const auto cell_at = [&](std::size_t begin) { return text.substr(begin, text.find('\t', begin) - begin); };
-        while (low < high) {
-            const std::size_t middle = low + (high - low) / 2;
-            const std::size_t back = text.rfind('\n', middle == low ? low : middle - 1);
-            const std::size_t begin = back == std::string_view::npos || back + 1 < low ? low : back + 1;
-            if (cell_at(begin) < name) {
-                low = std::min(text.find('\n', begin), text.size() - 1) + 1;
-            } else {
-                high = begin;
-            }
-        }
-        double lowest = 0;
-        for (std::size_t at = low; at < text.size() && cell_at(at) == name;) {
-            const std::size_t end = std::min(text.find('\n', at), text.size());
-            const std::string_view row = text.substr(at, end - at);
-            if (const std::size_t price = row.find("\tlinux\ton-demand\t"); price != std::string_view::npos) {
-                const double usd = number_of(row.substr(price + 17));
-                if (usd > 0 && (lowest == 0 || usd < lowest)) lowest = usd;
-            }
-            at = end + 1;
-        }
-        return lowest;
+        if (size.gpu() && azure)
+            if (const auto price = price_row(size.name, {})) size.usd_per_hour = price->usd_per_hour;
     }
 };
 const SizeTable& size_table() {
@@ -212,6 +223,29 @@ const KnownSize* Knowledge::size(std::string_view name) const {
     const auto it = std::lower_bound(sizes.begin(), sizes.end(), name,
                                      [](const KnownSize& a, std::string_view b) { return knowledge_less(a.name, b); });
     return it != sizes.end() && equals_ignore_case(it->name, name) ? &*it : nullptr;
+}
+
+std::optional<KnownPrice> Knowledge::price(std::string_view name, std::string_view region) const {
+    return price_row(name, region);
+}
+
+std::vector<std::string> Knowledge::regions() const {
+    std::set<std::string_view> found;
+    each_row(bytes_of("catalog/prices/azure.tsv"), std::array<std::string_view, 1>{"region"},
+             [&](const auto& cell) { found.insert(cell[0]); });
+    return {found.begin(), found.end()};
+}
+
+const KnownSize* Knowledge::cheapest_gpu(std::string_view region) const {
+    const KnownSize* cheapest = nullptr;
+    double least = 0;
+    for (const KnownSize& size : size_table().sizes) {
+        if (size.accelerators < 1 || size.usd_per_hour <= 0 || retirement(size.name)) continue;
+        const auto price =
+            region.empty() ? std::optional(KnownPrice{size.usd_per_hour, {}, {}, {}}) : price_row(size.name, region);
+        if (price && (!cheapest || price->usd_per_hour < least)) cheapest = &size, least = price->usd_per_hour;
+    }
+    return cheapest;
 }
 
 const KnownRetirement* Knowledge::retirement(std::string_view size) const {

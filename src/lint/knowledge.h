@@ -37,6 +37,12 @@ struct KnownRetirement {
     std::string_view source;
 };
 
+// A list price for Linux, pay as you go.
+struct KnownPrice {
+    double usd_per_hour = 0;
+    std::string_view region, source, as_of;
+};
+
 // Implementations read data/ (knowledge.cpp); all answers live as long as the program.
 class Knowledge {
 public:
@@ -45,6 +51,12 @@ public:
 
     // By name in any case; null where no size of that name is known.
     const KnownSize* size(std::string_view name) const;
+    // In `region`; where that is empty, or has no price, nothing or the lowest of all regions. By the catalogue's name.
+    std::optional<KnownPrice> price(std::string_view size, std::string_view region = {}) const;
+    // Of Azure, those that have prices; sorted.
+    std::vector<std::string> regions() const;
+    // The cheapest GPU size of Azure by the hour, in the region or anywhere; null: no prices.
+    const KnownSize* cheapest_gpu(std::string_view region = {}) const;
     // Of a size that is retired or announced: NC6, Standard_NC6s_v3, with or without _Promo.
     const KnownRetirement* retirement(std::string_view size) const;
     // True for what can be a size: "Standard_..." and "Basic_...", or a bare name that is in the catalogue.

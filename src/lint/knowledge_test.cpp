@@ -42,5 +42,26 @@ TEST(Knowledge, TellsSizesFromOtherWords) {
     EXPECT_EQ(Knowledge::embedded().nearest_size("Standard_ND96isr_H100v5"), "Standard_ND96isr_H100_v5");
 }
 
+// A price must be of the size and region that were asked for, with its day.
+TEST(Knowledge, PricesHaveARegionAndADay) {
+    const Knowledge& knowledge = Knowledge::embedded();
+    const auto here = knowledge.price("Standard_NC24ads_A100_v4", "eastus");
+    ASSERT_TRUE(here);
+    EXPECT_NEAR(here->usd_per_hour, 3.673, 1e-9);
+    EXPECT_EQ(here->region, "eastus");
+    EXPECT_EQ(here->as_of, "2026-06-18");
+    EXPECT_FALSE(here->source.empty());
+    const auto any = knowledge.price("Standard_NC24ads_A100_v4");
+    ASSERT_TRUE(any);
+    EXPECT_LE(any->usd_per_hour, here->usd_per_hour);
+    EXPECT_NEAR(any->usd_per_hour, knowledge.size("Standard_NC24ads_A100_v4")->usd_per_hour, 1e-9);
+    EXPECT_FALSE(knowledge.price("Standard_NC24ads_A100_v4", "atlantis"));
+    EXPECT_FALSE(knowledge.price("Standard_NoSuch_v1"));
+    EXPECT_NEAR(knowledge.price("Standard_D16s_v5", "eastus")->usd_per_hour, 0.768, 1e-9);
+    ASSERT_TRUE(knowledge.cheapest_gpu("eastus"));
+    EXPECT_LE(knowledge.price(knowledge.cheapest_gpu("eastus")->name, "eastus")->usd_per_hour, 0.526);
+    EXPECT_FALSE(knowledge.cheapest_gpu("atlantis"));
+}
+
 }  // namespace
 }  // namespace stoker::lint

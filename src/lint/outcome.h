@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "lint/baseline.h"
+#include "lint/gpu_scheduling.h"
 #include "lint/suppress.h"
 
 namespace stoker::lint {
@@ -23,6 +24,20 @@ struct EvidenceLine {
     Place place;
 };
 
+// A value that rules ask for and that rests on what cannot be followed: a variable without a default, a call.
+struct OpenValue {
+    std::string path, address, attribute, written;
+    Place place;
+};
+struct OpenValues {
+    std::size_t attributes = 0, resources = 0;  // how many, and of how many resources and containers
+    std::size_t files = 0;                      // templates that were not evaluated at all
+    std::vector<OpenValue> values;              // the first kMostOpen of them
+};
+inline constexpr std::size_t kMostOpen = 1000;
+// Adds what is open in a file and its guests.
+void add_open_values(const File& file, OpenValues& open);
+
 struct Outcome {
     std::string tool, as_of, catalogue;  // "0.1.0"; YYYY-MM-DD; the day of the newest size
     std::vector<Finding> findings;       // sorted by path, line, column, rule
@@ -32,6 +47,8 @@ struct Outcome {
     std::string baseline_file;  // empty: none was given
     std::vector<std::string> files;
     std::vector<SkippedInput> skipped;
+    OpenValues open;
+    std::vector<SchedulingVerdict> scheduling;  // one per bundle with GPU pools and pods for them
     std::map<std::string, std::shared_ptr<const Source>, std::less<>> sources;  // of files with findings
     std::map<std::string, std::vector<EvidenceLine>, std::less<>> evidence;     // of files with findings
 

@@ -29,6 +29,37 @@ Json fix_json(const Outcome& outcome, const Finding& finding) {
         .set("edits", std::move(edits));
 }
 
+Json not_evaluated_json(const Outcome& outcome) {
+    Json list = Json::array();
+    for (const OpenValue& open : outcome.open.values)
+        list.push(place_json(open.path, open.place)
+                      .set("address", open.address)
+                      .set("attribute", open.attribute)
+                      .set("written", open.written));
+    return Json::object()
+        .set("attributes", static_cast<std::int64_t>(outcome.open.attributes))
+        .set("resources", static_cast<std::int64_t>(outcome.open.resources))
+        .set("files", static_cast<std::int64_t>(outcome.open.files))
+        .set("values", std::move(list));
+}
+
+Json scheduling_json(const Outcome& outcome) {
+    Json list = Json::array();
+    for (const SchedulingVerdict& verdict : outcome.scheduling) {
+        Json json = Json::object().set("folder", verdict.folder).set("runs", to_string(verdict.runs));
+        for (const SchedulingPart* part : {&verdict.taint, &verdict.plugin, &verdict.toleration}) {
+            Json one = Json::object().set("there", to_string(part->there)).set("what", part->what);
+            if (!part->path.empty()) one.set("path", part->path).set("line", part->place.line);
+            json.set(part == &verdict.taint    ? "pool_taint"
+                     : part == &verdict.plugin ? "device_plugin"
+                                               : "pod_toleration",
+                     std::move(one));
+        }
+        list.push(json.set("verdict", verdict.text));
+    }
+    return list;
+}
+
 }  // namespace
 
 Json finding_json(const Outcome& outcome, const Finding& finding) {
@@ -54,6 +85,22 @@ Json finding_json(const Outcome& outcome, const Finding& finding) {
                     .set("related", std::move(related))
                     .set("evidence", std::move(evidence))
                     .set("fix", finding.fix ? fix_json(outcome, finding) : Json());
+    if (finding.cost) {
+        const FindingCost& cost = *finding.cost;
+        Json json_cost = Json::object()
+                             .set("size", cost.size)
+                             .set("nodes", cost.nodes)
+                             .set("usd_per_hour", cost.usd_per_hour)
+                             .set("region", cost.region)
+                             .set("lowest_of_all_regions", cost.lowest);
+        if (cost.instead.empty())
+            json_cost.set("usd_per_weekend", cost.usd_per_weekend());
+        else
+            json_cost.set("instead", cost.instead).set("instead_usd_per_hour", cost.instead_usd_per_hour);
+        json_cost.set("text", cost.text()).set("source", cost.source).set("as_of", cost.as_of);
+        json.set("cost", std::move(json_cost));
+    }
+    if (!finding.call.empty()) json.set("call", finding.call);
     if (const RulePage* page = find_rule_page(finding.rule))
         json.set("source", Json::object().set("page", page->source).set("as_of", page->as_of));
     return json;
@@ -88,7 +135,9 @@ Json outcome_json(const Outcome& outcome) {
         .set("baselined", std::move(baselined))
         .set("stale", std::move(stale))
         .set("files", std::move(files))
-        .set("skipped", std::move(skipped));
+        .set("skipped", std::move(skipped))
+        .set("not_evaluated", not_evaluated_json(outcome))
+        .set("scheduling", scheduling_json(outcome));
 }
 
 std::string json_text(const Outcome& outcome) {

@@ -65,6 +65,7 @@ struct TextWriter {
             line("evidence", fmt::format("{} ({}:{})", first.what, first.path, first.place.line));
         }
         if (!f.advice.empty()) line("advice", f.advice);
+        if (f.cost) line("cost", f.cost->text());
         if (f.fix)
             line("fix", fmt::format("{} ({})", f.fix->title,
                                     f.fix->safety == FixClass::safe ? "--fix" : "--fix --unsafe-fixes"));
@@ -91,7 +92,12 @@ struct TextWriter {
         parts.push_back(fmt::format("in {}", counted(outcome.files.size(), "file")));
         std::string text = join(parts, ", ");
         if (!outcome.skipped.empty()) text += fmt::format("; {} of no kind that is read", outcome.skipped.size());
-        out += text + "\n";
+        if (outcome.open.attributes > 0)
+            text += fmt::format("; {} of {} not evaluated (-v lists them)", counted(outcome.open.attributes, "value"),
+                                counted(outcome.open.resources, "resource"));
+        if (outcome.open.files > 0) text += fmt::format("; {} not evaluated", counted(outcome.open.files, "template"));
+        for (const std::string& row : wrap(text, look.width)) out += row + "\n";
+        for (const SchedulingVerdict& verdict : outcome.scheduling) line("GPU scheduling", verdict.text);
         for (const BaselineEntry& entry : outcome.stale)
             line("stale",
                  fmt::format("{} {} {}: in the baseline, and no longer found", entry.rule, entry.path, entry.address));
@@ -111,6 +117,9 @@ std::string text_of(const Outcome& outcome, const TextLook& look) {
             writer.line("baseline", fmt::format("{}:{} {}{}{}{}", b.finding.path, b.finding.place.line, b.finding.rule,
                                                 b.moved_from.empty() ? "" : " (moved from " + b.moved_from + ")",
                                                 b.reason.empty() ? "" : ": ", b.reason));
+        for (const OpenValue& open : outcome.open.values)
+            writer.line("not evaluated", fmt::format("{}:{} {} of {}: {}", open.path, open.place.line, open.attribute,
+                                                     open.address, open.written));
         for (const SkippedInput& skipped : outcome.skipped)
             writer.line("skipped", fmt::format("{}: {}", skipped.path, skipped.why));
     }

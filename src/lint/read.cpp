@@ -25,6 +25,17 @@ bool readable(File& file) {
     return true;
 }
 
+// --size stands for the variables that decide at deployment; what is written stays.
+void assume_size(File& file, const std::string& size) {
+    for (Resource& resource : file.resources)
+        for (auto& [attr, value] : resource.attributes)
+            if (attr == Attr::size && value.unknown()) {
+                value.state = Value::State::known;
+                value.assumed = true;
+                value.text = file.tree.keep(size);
+            }
+}
+
 void read_into(File& file, const ReadOptions& options) {
     if (!readable(file)) return;
     const Kinds kinds = file.kinds;
@@ -55,6 +66,7 @@ void read_into(File& file, const ReadOptions& options) {
     find_az(file, options);
     find_launches(file, options);
     find_cloud_init(file, options);
+    if (!options.size.empty()) assume_size(file, options.size);
 }
 
 }  // namespace
@@ -68,6 +80,14 @@ std::unique_ptr<File> read_file(std::string path, std::string text, const ReadOp
     if (file->kinds.empty()) return nullptr;
     read_into(*file, options);
     return file;
+}
+
+void read_called(File& caller, std::string path, std::string text, ModuleCall call, const ReadOptions& options) {
+    auto file = std::make_unique<File>(std::move(path), std::move(text));
+    file->kinds = caller.kinds;
+    file->call = std::move(call);
+    read_into(*file, options);
+    caller.calls.push_back(std::move(file));
 }
 
 File* read_guest(File& host, std::string text, std::vector<Piece> pieces, Kinds kinds, const ReadOptions& options,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lint/file.h"
 
@@ -13,9 +14,12 @@ namespace stoker::lint {
 
 struct ReadOptions {
     std::optional<Kind> kind;  // --kind: instead of looking
+    std::string size;          // --size: what resources are of whose size rests on what cannot be followed
     // The text of a file that another names (templatefile("cloud-init.yaml"), a local module, .env, *.tfvars), relative
     // to the folder of the file that names it; nothing where there is none or it may not be read. Empty: none can.
     std::function<std::optional<std::string>(const std::string& path)> neighbour;
+    // Names of the files in a folder, relative and under the same conditions; sorted. Empty: none can be listed.
+    std::function<std::vector<std::string>(const std::string& folder)> list;
 };
 
 inline constexpr std::size_t kMostBytes = 16u << 20;  // SYN005
@@ -33,6 +37,10 @@ std::unique_ptr<File> read_file(std::string path, std::string text, const ReadOp
 // `kinds` empty: classify.
 File* read_guest(File& host, std::string text, std::vector<Piece> pieces, Kinds kinds, const ReadOptions& options,
                  const Container* container = nullptr);
+
+// A file of a local module with the inputs of one call of it, put among `caller.calls`. Its findings have the module's
+// place and name the call. `options`: of that file's folder.
+void read_called(File& caller, std::string path, std::string text, ModuleCall call, const ReadOptions& options);
 
 // ---- The front ends, each in its folder. Each fills tree or script, comments, problems. ---------------------------
 void read_yaml(File& file);                             // lint/yaml

@@ -21,8 +21,23 @@ void name_template(const Source& file, Finding& finding) {
 
 }  // namespace
 
+void Report::in_call(const File& called, bool all) {
+    called_.push_back(&called);
+    if (all) all_in_ = &called;
+}
+
+const File* Report::call_at(const Source& source) const {
+    if (all_in_) return all_in_;
+    for (const File* file : called_)
+        if (&file->source() == &source.outermost()) return file;
+    return nullptr;
+}
+
 Finding* Report::add(const Source& source, Span span, std::string address, std::string message) {
     if (options_.off.contains(page_->id)) return nullptr;
+    const File* called = called_.empty() ? nullptr : call_at(source);
+    if (called)  // tf:azurerm_x.y of a module is tf:module.gpu.azurerm_x.y
+        address.insert(address.find(':') == std::string::npos ? 0 : address.find(':') + 1, called->call->name + ".");
     const auto key = std::make_pair(page_->id, source.path() + '\0' + address);
     const Span outside = source.in_outermost(span);
     const Source& file = source.outermost();
@@ -54,6 +69,11 @@ Finding* Report::add(const Source& source, Span span, std::string address, std::
         if (finding.value.size() > 200) break;
     }
     name_template(file, finding);
+    if (called) {
+        finding.call = called->call->name;
+        if (&called->source() == &file)
+            relate(&finding, called->call->caller->source(), called->call->span, "called here as " + finding.call);
+    }
     return &finding;
 }
 
@@ -74,6 +94,12 @@ void Report::relate(Finding* finding, const Source& source, Span span, std::stri
 
 void Report::fix(Finding* finding, const Source& source, FixClass safety, std::string title, std::vector<Edit> edits) {
     if (!finding || edits.empty()) return;
+    if (!finding->call.empty()) return;         // a module has other callers
+    if (source.path().ends_with(".tf.json")) {  // rules write HCL: only what replaces a value within a line is JSON too
+        for (const Edit& edit : edits)
+            if (edit.span.empty() || edit.replacement.empty() || edit.replacement.find('\n') != std::string::npos)
+                return;
+    }
     for (Edit& edit : edits) {
         if (!source.editable(edit.span)) return;
         edit.span = source.in_outermost(edit.span);

@@ -55,6 +55,7 @@ struct CheckOptions {
     double cpus_per_gpu = 4;                                // SKU024
     std::string kubernetes = "1.33";                        // K8S009: removed at or before this
     std::string slurm;                                      // SLM008: empty counts as >= 22.05
+    std::string region;                                     // where prices and answers of az are of; empty: anywhere
     int azurerm_major = 0;                                  // NPL012 where nothing is pinned; 0: not known
 };
 
@@ -79,12 +80,19 @@ public:
 
     // By check() alone.
     void begin_rule(const RulePage& page) { page_ = &page; }
+    // What is found in this file of a module is found with the inputs of its call; `all`: whatever is found from now
+    // on.
+    void in_call(const File& called, bool all);
     std::vector<Finding> take() { return std::move(findings_); }
 
 private:
     const CheckOptions& options_;
     const Knowledge& knowledge_;
+    const File* call_at(const Source& source) const;
+
     const RulePage* page_ = nullptr;
+    std::vector<const File*> called_;
+    const File* all_in_ = nullptr;
     std::vector<Finding> findings_;
     std::map<std::pair<std::string, std::string>, std::size_t> by_address_;  // rule, path + address
 };

@@ -32,8 +32,16 @@ Checked check_example(const RuleExample& example, const std::string& as_of) {
     ReadOptions read;
     read.neighbour = [&](const std::string& path) -> std::optional<std::string> {
         for (const auto& [name, text] : example.files)
-            if (name == path) return text;
+            if (name == (path.starts_with("./") ? path.substr(2) : path)) return text;
         return std::nullopt;
+    };
+    read.list = [&](const std::string& folder) {
+        std::vector<std::string> names;
+        const std::string start = (folder.starts_with("./") ? folder.substr(2) : folder) + "/";
+        for (const auto& [name, text] : example.files)
+            if (name.starts_with(start) && name.find('/', start.size()) == std::string::npos)
+                names.push_back(name.substr(start.size()));
+        return names;
     };
     Bundle bundle;
     for (const auto& [path, text] : example.files) {

@@ -363,6 +363,70 @@ def test_the_checklist_has_eleven_points(t):
     check(re.search(r"\d+ pass, 0 fail, \d+ unknown", t.call("check", "--checklist").stdout), "no count")
 
 
+POOL = """variable "size" {}
+resource "azurerm_kubernetes_cluster_node_pool" "gpu" {
+  name                 = "gpu"
+  vm_size              = var.size
+  auto_scaling_enabled = true
+  min_count            = 2
+  max_count            = 2
+  node_taints          = ["sku=gpu:NoSchedule"]
+}
+"""
+
+
+def test_what_a_file_leaves_open_is_counted_and_can_be_given(t):
+    write(t, "main.tf", POOL)
+    open_values = findings(t, "main.tf")["not_evaluated"]
+    check((open_values["attributes"], open_values["resources"]) == (1, 1), open_values)
+    value = open_values["values"][0]
+    check((value["attribute"], value["written"], value["line"]) == ("size", "var.size", 4), value)
+    check("1 value of 1 resource not evaluated" in t.call("check", "main.tf").stdout, "no count")
+    check("not evaluated: main.tf:4 size of" in t.call("check", "-v", "main.tf").stdout, "not listed")
+    report = findings(t, "main.tf", "--size", "Standard_NC24ads_A100_v4", "--region", "eastus")
+    fixed = [f for f in report["findings"] if f["rule"] == "NPL003"]
+    check(len(fixed) == 1 and report["not_evaluated"]["attributes"] == 0, report)
+    cost = fixed[0]["cost"]
+    check(abs(cost["usd_per_hour"] - 2 * 3.673) < 1e-9 and cost["region"] == "eastus" and cost["as_of"] == "2026-06-18", cost)
+    text = t.call("check", "main.tf", "--size", "nc24ads_a100_v4", "--region", "eastus").stdout
+    check("  cost: 2 x Standard_NC24ads_A100_v4 idle is 7.35 USD an hour" in text, text)
+    done = t.call("check", "main.tf", "--size", "Standard_NC24ads_A100_v5", exit=2)
+    check("did you mean Standard_NC24ads_A100_v4" in " ".join(done.stderr.split()), done.stderr)
+    check("did you mean eastus" in t.call("check", "main.tf", "--region", "eastuss", exit=2).stderr, "no nearest region")
+    t.call("check", "main.tf", "--region", "East US", exit=0)
+
+
+def test_modules_are_judged_by_their_calls(t):
+    write(t, "infra/main.tf", 'module "gpu" {\n  source = "../modules/pool"\n  size   = "Standard_NC24ads_A100_v4"\n}\n')
+    write(t, "modules/pool/main.tf", POOL.replace('"gpu"\n', '"pool"\n').replace('["sku=gpu:NoSchedule"]', "[]"))
+    found = [f for f in findings(t, ".")["findings"] if f["rule"] == "NPL003"]
+    check(len(found) == 1, found)
+    check((found[0]["path"], found[0]["line"], found[0]["call"]) == ("modules/pool/main.tf", 7, "module.gpu"), found)
+    check(any(r["path"] == "infra/main.tf" and r["message"] == "called here as module.gpu" for r in found[0]["related"]), found)
+    # What is not checked itself is not told: neither beside a file that was named, nor where it is excluded.
+    check(not findings(t, "infra/main.tf")["findings"], "a finding elsewhere")
+    write(t, "stoker.toml", '[check]\nexclude = ["modules/**"]\n')
+    check(not [f for f in findings(t, ".")["findings"] if f["path"].startswith("modules")], "a finding in what is excluded")
+
+
+def test_pods_are_joined_with_the_pools_of_modules(t):
+    write(t, "infra/main.tf", 'module "gpu" {\n  source = "../modules/pool"\n  size   = "Standard_NC24ads_A100_v4"\n'
+                              '  taints = ["sku=gpu:NoSchedule"]\n}\n')
+    write(t, "modules/pool/main.tf", 'variable "taints" {}\n' + POOL.replace('["sku=gpu:NoSchedule"]', "var.taints").replace('"gpu"\n', '"pool"\n'))
+    write(t, "k8s/pod.yaml", POD + "    resources: {limits: {nvidia.com/gpu: 1}}\n")
+    report = findings(t, ".")
+    shut_out = [f for f in report["findings"] if f["rule"] == "K8S002"]
+    check(len(shut_out) == 1 and shut_out[0]["path"] == "k8s/pod.yaml", report["findings"])
+    check([r["path"] for r in shut_out[0]["related"]] == ["infra/main.tf"], shut_out)  # where the taint is written
+    verdict = report["scheduling"][0]
+    there = [verdict[part]["there"] for part in ("pool_taint", "device_plugin", "pod_toleration")]
+    check((there, verdict["runs"]) == (["yes", "no", "no"], "no"), verdict)
+    points = json.loads(t.call("check", ".", "--checklist", "-o", "json", exit=1).stdout)
+    check([p["verdict"] for p in points if "toleration" in p["point"]] == ["fail"], points)
+    reports = {t.call("check", ".", "--threads", str(n), exit=None).stdout for n in (1, 2, 5)}
+    check(len(reports) == 1, "threads change the report")
+
+
 def test_the_action_and_the_hooks_call_it_as_it_is(t):
     """What other projects copy must run: the step of action.yml under bash, the hook's command on named files."""
     root = HERE.parent.parent

@@ -22,7 +22,7 @@ std::optional<Sort> sort_of(const std::string& path) {
     if (name == "Chart.yaml") return Sort::chart;
     if (name == "kustomization.yaml" || name == "kustomization.yml" || name == "Kustomization")
         return Sort::kustomization;
-    if (name.ends_with(".tf")) return Sort::terraform;
+    if (name.ends_with(".tf") || name.ends_with(".tf.json")) return Sort::terraform;
     const bool yaml = name.ends_with(".yaml") || name.ends_with(".yml");
     if (yaml && (name.starts_with("docker-compose") || name.starts_with("compose.") || name.starts_with("compose-")))
         return Sort::compose;

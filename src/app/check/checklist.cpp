@@ -168,6 +168,19 @@ std::vector<ChecklistPoint> checklist_of(const Project& project, bool skus_given
                 parts.push_back(fmt::format("{}: {}", name, *part ? **part : "none in these files"));
             point.reason = join(parts, "; ");
             if (seen.taint && seen.toleration && seen.plugin) point.verdict = Verdict::pass;
+            // Where pools and pods are in one project, the three were joined.
+            const auto& joined = project.outcome().scheduling;
+            if (!joined.empty()) {
+                parts.clear();
+                point.verdict = Verdict::pass;
+                for (const lint::SchedulingVerdict& each : joined) {
+                    parts.push_back(each.text);
+                    if (each.runs == lint::Certainty::no) point.verdict = Verdict::fail;
+                    if (each.runs == lint::Certainty::unknown && point.verdict == Verdict::pass)
+                        point.verdict = Verdict::unknown;
+                }
+                point.reason = join(parts, "; ");
+            }
         }
         if (!hit.empty()) point.verdict = Verdict::fail;
         points.push_back(std::move(point));

@@ -69,5 +69,18 @@ TEST(Neighbours, AreReadWithinTheTreeOnly) {
     EXPECT_FALSE(alone("../modules/m.tf"));
 }
 
+TEST(Neighbours, AreListedWithinTheTreeOnly) {
+    const TestFolder folder;
+    folder.write("tree/a/main.tf", "x");
+    folder.write("tree/modules/b.tf", "");
+    folder.write("tree/modules/a.tf", "");
+    folder.write("tree/modules/deeper/c.tf", "");
+    folder.write("other/d.tf", "");
+    const auto list = folder_lister(folder.path("tree/a/main.tf"), folder.path("tree"));
+    EXPECT_EQ(list("../modules"), (std::vector<std::string>{"a.tf", "b.tf"}));
+    for (const char* path : {"../../other", "/etc", "none", "", "main.tf"}) EXPECT_TRUE(list(path).empty()) << path;
+    EXPECT_FALSE(folder_lister("-", ""));
+}
+
 }  // namespace
 }  // namespace stoker

@@ -51,8 +51,9 @@ void Project::read_inputs() {
     std::atomic<std::size_t> next{0};
     const auto work = [&](bool tells) {
         for (std::size_t i = next++; i < walk_.files.size(); i = next++) {
-            inputs_[i] = read_input(walk_.files[i], request_.kind);
+            inputs_[i] = read_input(walk_.files[i], request_.read);
             if (inputs_[i].file) file_findings_[i] = lint::check_file(*inputs_[i].file, request_.options, knowledge);
+            forget_calls(inputs_[i]);
             if (tells && request_.progress && i % 64 == 0)
                 request_.progress(static_cast<double>(i) / static_cast<double>(walk_.files.size()),
                                   fmt::format("checking {} files", walk_.files.size()));
@@ -66,6 +67,8 @@ void Project::read_inputs() {
     }
     work(true);
     for (std::thread& helper : helpers) helper.join();
+    for (const CheckInput& input : inputs_)
+        if (input.calls) callers_.emplace(input.file.get(), &input);
 }
 
 // Answers of az are no configuration: no kind, no rules over one file; rules over bundles know them by what they say.
@@ -81,17 +84,37 @@ void Project::read_answers() {
     }
 }
 
+Project::Joined Project::joined(const std::vector<const lint::File*>& files) const {
+    Joined made;
+    for (const lint::File* file : files) {
+        const auto caller = callers_.find(file);
+        if (caller != callers_.end()) {
+            const CheckInput& input = *caller->second;
+            auto again = parse_input(input.path, input.root, std::string(file->source().text()), request_.read);
+            if (again) {
+                made.bundle.files.push_back(again.get());
+                made.kept.push_back(std::move(again));
+                continue;
+            }
+        }
+        made.bundle.files.push_back(file);
+    }
+    made.bundle = lint::with_calls(made.bundle);
+    return made;
+}
+
 lint::SuppressOutcome Project::check_one_bundle(const std::vector<const lint::File*>& files,
-                                                const std::vector<const std::vector<lint::Finding>*>& findings) const {
+                                                const std::vector<const std::vector<lint::Finding>*>& findings,
+                                                const Joined& joined) const {
     std::vector<lint::Finding> all;
     for (const auto* list : findings) all.insert(all.end(), list->begin(), list->end());
-    lint::Bundle bundle;
-    bundle.files = files;
+    lint::Bundle bundle = joined.bundle;
     for (const auto& answer : answers_) bundle.files.push_back(answer.get());
     std::sort(bundle.files.begin(), bundle.files.end(),
               [](const lint::File* a, const lint::File* b) { return a->path() < b->path(); });
     for (lint::Finding& finding : lint::check_joins(bundle, request_.options, lint::Knowledge::embedded()))
         all.push_back(std::move(finding));
+    all = lint::without_repeats(std::move(all), files);
     sort_by_place(all);
     lint::SuppressOptions options = request_.suppress;
     options.whole_bundle = options.whole_bundle && files.size() > 1;
@@ -211,7 +234,12 @@ void Project::run() {
             files.push_back(inputs_[i].file.get());
             found.push_back(&file_findings_[i]);
         }
-        lint::SuppressOutcome outcome = check_one_bundle(files, found);
+        Joined together = joined(files);
+        together.bundle.folder = bundle.folder;
+        lint::SuppressOutcome outcome = check_one_bundle(files, found, together);
+        for (const lint::File* file : together.bundle.files) lint::add_open_values(*file, outcome_.open);
+        if (auto verdict = lint::scheduling_verdict(together.bundle, lint::Knowledge::embedded()))
+            outcome_.scheduling.push_back(std::move(*verdict));
         add_evidence(bundle, outcome.findings);
         std::vector<lint::Finding> hidden;
         for (const lint::SuppressedFinding& s : outcome.suppressed) hidden.push_back(s.finding);
@@ -255,14 +283,14 @@ Result<Project::Fixed> Project::fix(const lint::FixPolicy& policy) {
                     found.push_back(&file_findings_[i]);
                     continue;
                 }
-                auto file = parse_input(inputs_[i].path, inputs_[i].root, text->second, request_.kind);
+                auto file = parse_input(inputs_[i].path, inputs_[i].root, text->second, request_.read);
                 if (!file) continue;
                 fresh.push_back(lint::check_file(*file, request_.options, lint::Knowledge::embedded()));
                 files.push_back(file.get());
                 found.push_back(&fresh.back());
                 kept.push_back(std::move(file));
             }
-            lint::SuppressOutcome outcome = check_one_bundle(files, found);
+            lint::SuppressOutcome outcome = check_one_bundle(files, found, joined(files));
             std::vector<lint::Finding> left = std::move(outcome.findings);
             lint::set_fingerprints(left, stable_path());
             const lint::StablePath stable = stable_path();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@ namespace stoker {
 
 struct CheckRequest {
     std::vector<std::string> paths;
-    std::optional<lint::Kind> kind;
+    ReadChoice read;
     lint::CheckOptions options;
     lint::SuppressOptions suppress;
     std::vector<lint::ConfigSuppression> suppressions;  // path: the stable one
@@ -54,15 +55,23 @@ public:
 private:
     void read_inputs();
     void read_answers();
+    // Files as rules over several of them see them; `kept` holds those that were read again for it.
+    struct Joined {
+        lint::Bundle bundle;
+        std::vector<std::shared_ptr<const lint::File>> kept;
+    };
+    Joined joined(const std::vector<const lint::File*>& files) const;
     lint::SuppressOutcome check_one_bundle(const std::vector<const lint::File*>& files,
-                                           const std::vector<const std::vector<lint::Finding>*>& findings) const;
+                                           const std::vector<const std::vector<lint::Finding>*>& findings,
+                                           const Joined& joined) const;
     void settle(std::vector<lint::Finding> findings, std::vector<lint::SuppressedFinding> suppressed);
     void add_evidence(const InputBundle& bundle, const std::vector<lint::Finding>& findings);
 
     CheckRequest request_;
     Walk walk_;
     std::vector<CheckInput> inputs_;
-    std::vector<std::vector<lint::Finding>> file_findings_;  // of inputs_, rules over one file
+    std::map<const lint::File*, const CheckInput*> callers_;  // of inputs_, those that call local modules
+    std::vector<std::vector<lint::Finding>> file_findings_;   // of inputs_, rules over one file
     std::vector<std::unique_ptr<lint::File>> answers_;
     std::vector<InputBundle> bundles_;
     std::vector<lint::Finding> before_baseline_;

@@ -124,7 +124,31 @@ Result<CheckSetup> set_up(Session& session, const Args& args) {
     request.suppress.reason_needed = profile == "prod";
     request.suppressions = config.suppressions;
     for (lint::ConfigSuppression& suppression : request.suppressions) suppression.path = tidy_path(suppression.path);
-    if (const auto kind = args.get("kind")) request.kind = lint::kind_from(*kind);
+    if (const auto kind = args.get("kind")) request.read.kind = lint::kind_from(*kind);
+    if (const auto size = args.get("size")) {
+        const lint::Knowledge& knowledge = lint::Knowledge::embedded();
+        const lint::KnownSize* known = knowledge.size(*size);
+        if (!known) known = knowledge.size("Standard_" + *size);
+        if (!known) {
+            const std::string_view near = knowledge.nearest_size(*size);
+            return Error(ErrorKind::invalid,
+                         fmt::format("--size names no size of the catalogue: '{}'{}", printable(*size, 60),
+                                     near.empty() ? "" : fmt::format(" (did you mean {}?)", near)),
+                         {}, "stoker catalog lists sizes");
+        }
+        request.read.size = known->name;
+    }
+    if (const auto region = args.get("region")) {
+        request.options.region = lower(replace_all(*region, " ", ""));  // "East US" is eastus
+        const std::vector<std::string> regions = lint::Knowledge::embedded().regions();
+        // One without prices, of a sovereign cloud perhaps, still says which of the answers counts.
+        if (!args.has("skus") && std::find(regions.begin(), regions.end(), request.options.region) == regions.end()) {
+            const auto near = nearest(request.options.region, regions);
+            return Error(ErrorKind::invalid,
+                         fmt::format("--region: the catalogue has no prices of '{}'{}", printable(*region, 60),
+                                     near ? fmt::format(" (did you mean {}?)", *near) : ""));
+        }
+    }
     std::error_code code;
     request.root = config.folder.empty() ? fs::current_path(code).string() : config.folder;
     request.walk.exclude = config.exclude;
@@ -354,6 +378,12 @@ CliCommand check_command() {
          .help = "answer of az vm list-usage -o json: quota that is too small",
          .repeats = true,
          .completes = "file"},
+        {.name = "region",
+         .value = "REGION",
+         .help = "where it will run: prices of findings, and which of the answers of --skus counts"},
+        {.name = "size",
+         .value = "SIZE",
+         .help = "what to take for sizes that a file leaves open: a variable without a default"},
         {.name = "checklist", .help = "eleven points to have before a GPU deployment: pass, fail or unknown"},
         {.name = "list", .help = "all rules, and which would run"},
         {.name = "explain", .value = "ID", .help = "the page of a rule, as stoker explain ID"},

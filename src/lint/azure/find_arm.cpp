@@ -30,9 +30,9 @@ public:
 
     void learn(const Node* template_node, const Node* given) {
         for (const Node& parameter : children(node_at(template_node, "parameters")))
-            if (const Node* value = node_at(&parameter, "defaultValue")) parameters_[parameter.key] = value;
+            if (const Node* value = node_at(&parameter, "defaultValue")) parameters_[parameter.key] = {value, true};
         for (const Node& parameter : children(given))
-            if (const Node* value = node_at(&parameter, "value")) parameters_[parameter.key] = value;
+            if (const Node* value = node_at(&parameter, "value")) parameters_[parameter.key] = {value, false};
         for (const Node& variable : children(node_at(template_node, "variables"))) variables_[variable.key] = &variable;
     }
     // Reads the expressions below a node; nested templates of their own scope are left to that scope.
@@ -52,10 +52,14 @@ public:
 
 protected:
     const Node* lookup(std::string_view space, std::string_view name) override {
-        const auto* map = space == "parameters" ? &parameters_ : space == "variables" ? &variables_ : nullptr;
-        if (!map) return nullptr;
-        const auto it = map->find(name);
-        return it == map->end() ? nullptr : it->second;
+        if (space == "parameters") {
+            const auto it = parameters_.find(name);
+            if (it == parameters_.end()) return nullptr;
+            on_default_ = on_default_ || it->second.by_default;
+            return it->second.value;
+        }
+        const auto it = space == "variables" ? variables_.find(name) : variables_.end();
+        return it == variables_.end() ? nullptr : it->second;
     }
 
 private:
@@ -71,7 +75,12 @@ private:
     }
 
     Expressions expressions_mine_;
-    std::map<std::string_view, const Node*, ArmNameLess> parameters_, variables_;
+    struct Parameter {
+        const Node* value = nullptr;
+        bool by_default = false;
+    };
+    std::map<std::string_view, Parameter, ArmNameLess> parameters_;
+    std::map<std::string_view, const Node*, ArmNameLess> variables_;
 };
 
 struct ArmFinder {
@@ -119,7 +128,15 @@ struct ArmFinder {
         const Node* name = node_at(body, "name");
         const std::string called(name ? name->text.substr(0, 120) : std::string_view());
         const std::string address = fmt::format("arm:{}{}/{}", prefix, type, called);  // the name as it is written
+        // What the template itself says is not made; what a default switches off is still on offer.
+        const Node* condition = scope.settle(node_at(body, "condition"));
+        const Node* copies = scope.settle(node_at(body, "copy.count"));
+        const bool absent =
+            (condition && Value::of(condition).as_bool() == std::optional(false) &&
+             !scope.rests_on_default(condition)) ||
+            (copies && Value::of(copies).as_int() == std::optional<std::int64_t>(0) && !scope.rests_on_default(copies));
         if (equals_ignore_case(type, "Microsoft.Resources/deployments")) {
+            if (absent) return;
             const Node* nested = node_at(body, "properties.template");
             if (nested && ArmEvaluator::inner_scope(nested)) {
                 scope.settle_below(node_at(body, "properties.parameters"));
@@ -139,7 +156,7 @@ struct ArmFinder {
                             starts_with_ignore_case(type, "Microsoft.Consumption/") ||
                             starts_with_ignore_case(type, "Microsoft.ContainerRegistry/") ||
                             starts_with_ignore_case(type, "Microsoft.Storage/");
-        if (wanted) {
+        if (wanted && !absent) {
             scope.settle_below(body);
             ArmBody arm;
             arm.type = file.tree.keep(type);
@@ -147,7 +164,7 @@ struct ArmFinder {
             arm.written = arm.type;
             arm.body = body;
             arm.header = name ? name->whole() : type_node->whole();
-            if (const Node* copies = node_at(body, "copy.count")) arm.count = Value::of(copies);
+            if (copies) arm.count = Value::of(copies);
             add_arm_resource(file, arm, Dialect::hcl, options);  // strings of JSON have the escapes of HCL
         }
         for (const Node& child : children(node_at(body, "resources")))

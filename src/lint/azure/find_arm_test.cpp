@@ -85,5 +85,19 @@ TEST(FindArm, ReadsPoolsRulesAndExtensionsWithinTheirHolders) {
     EXPECT_EQ(first_of(*file, ResourceType::security_rule)->all(Attr::port).size(), 2u);
 }
 
+TEST(FindArm, LeavesOutWhatIsNotDeployed) {
+    const auto machines = [](std::string head, std::string line) {
+        const auto file = arm("{" + head + "\"resources\": [{\"type\": \"Microsoft.Compute/virtualMachines\", " + line +
+                              ", \"name\": \"a\", \"properties\": {}}]}");
+        return file->resources.size();
+    };
+    EXPECT_EQ(machines("", "\"condition\": false"), 0u);
+    EXPECT_EQ(machines("", "\"condition\": \"[equals(1, 2)]\""), 0u);
+    EXPECT_EQ(machines("", "\"copy\": {\"name\": \"c\", \"count\": 0}"), 0u);
+    EXPECT_EQ(machines("", "\"condition\": true"), 1u);
+    EXPECT_EQ(
+        machines("\"parameters\": {\"on\": {\"defaultValue\": false}}, ", "\"condition\": \"[parameters('on')]\""), 1u);
+}
+
 }  // namespace
 }  // namespace stoker::lint

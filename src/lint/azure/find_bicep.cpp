@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "lint/azure/fields.h"
+#include "lint/azure/local_modules.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -51,6 +52,7 @@ struct BicepFinder {
         if (node.labels.empty()) return;
         const Span header{node.key_span.begin, node.span.end};
         const Node* value = node.find("value");
+        if ((node.key == "param" || node.key == "var") && file.call) return;  // judged in the file itself
         if (node.key == "param" || node.key == "var") {
             const std::string address = fmt::format("bicep:{} {}", node.key, node.labels[0]);
             if (const Node* allowed = node.find("allowed")) add_size_list(file, allowed, address + "#allowed", header);
@@ -66,8 +68,15 @@ struct BicepFinder {
             int round = 0;
             for (const Node& body : children(rounds)) resource(node, &body, type, "", 0, fmt::format("[{}]", round++));
         } else if (node.key == "module" && value) {
-            for (const Node& param : children(value->find("params")))
-                add_sizes_below(file, param, fmt::format("bicep:{}.{}", node.labels[0], param.key));
+            const Node* params = value->find("params");
+            if (!file.call)
+                for (const Node& param : children(params))
+                    add_sizes_below(file, param, fmt::format("bicep:{}.{}", node.labels[0], param.key));
+            if (node.labels.size() < 2) return;
+            const std::string_view path = node.labels[1];
+            const bool written = path.find('/') == std::string_view::npos && path.ends_with(".bicep");
+            read_module_call(file, std::string(node.labels[0]), written ? "./" + std::string(path) : std::string(path),
+                             node, params, options);
         }
     }
 };

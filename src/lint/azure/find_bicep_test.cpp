@@ -36,5 +36,20 @@ resource vms 'Microsoft.Compute/virtualMachines@2024-07-01' = [for n in nodes: {
     EXPECT_EQ(file->guests[0]->source().text(), "#cloud-config\npackages: []\n");
 }
 
+TEST(FindBicep, LeavesOutWhatIsNotDeployed) {
+    const auto machines = [](std::string head, std::string condition) {
+        const auto file = read_file(
+            "main.bicep", head + "\nresource vm 'Microsoft.Compute/virtualMachines@2024-07-01' = " + condition + "\n",
+            ReadOptions{});
+        EXPECT_TRUE(file->problems.empty());
+        return file->resources.size();
+    };
+    EXPECT_EQ(machines("", "if (false) {\n  name: 'a'\n}"), 0u);
+    EXPECT_EQ(machines("var on = false", "if (on) {\n  name: 'a'\n}"), 0u);
+    EXPECT_EQ(machines("", "[for n in []: {\n  name: n\n}]"), 0u);
+    EXPECT_EQ(machines("", "if (true) {\n  name: 'a'\n}"), 1u);
+    EXPECT_EQ(machines("param on bool = false", "if (on) {\n  name: 'a'\n}"), 1u);
+}
+
 }  // namespace
 }  // namespace stoker::lint

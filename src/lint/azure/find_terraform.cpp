@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "lint/azure/fields.h"
+#include "lint/azure/local_modules.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -370,7 +371,37 @@ struct TerraformFinder {
             add_arm_resource(file, arm, Dialect::hcl, options);
         } else if (type == "helm_release") {
             add(ResourceType::chart, kTfChart);
+        } else if (type == "kubectl_manifest" || type == "k8s_manifest" || type == "kubernetes_manifest") {
+            manifest();
         }
+    }
+
+    static std::string name_of_call(const Node& node) {
+        return node.labels.size() > 1 ? fmt::format("module.{}[{}]", node.labels[0], node.labels[1])
+                                      : fmt::format("module.{}", node.labels[0]);
+    }
+    void module_call(const Node& node) {
+        read_module_call(file, name_of_call(node), text_at(&node, "source"), node, &node, options);
+    }
+
+    // Manifests in heredocs: kubectl_manifest and its kin, and kubernetes_manifest with yamldecode(...).
+    void manifest() {
+        const Node* written = block->find(type == "kubernetes_manifest" ? "manifest" : "yaml_body");
+        if (!written || written->source != &file.source()) return;
+        Node inner = *written;
+        const std::string_view raw = file.source().text(written->span);
+        const std::size_t from = raw.find("<<");
+        if (from == std::string_view::npos || raw.find("%{") != std::string_view::npos) return;
+        if (from > 0 && !raw.starts_with("yamldecode(")) return;
+        inner.span.begin += static_cast<std::uint32_t>(from);
+        const std::size_t last = raw.find_last_not_of(" \t\r\n)");
+        inner.span.end = written->span.begin + static_cast<std::uint32_t>(last + 1);
+        Inlay inlay = inlay_of(inner, Dialect::hcl);
+        if (!classify("", inlay.text).has(Kind::k8s)) return;
+        const bool holes = inlay.text.find("${") != std::string::npos;
+        File* guest = read_guest(file, std::move(inlay.text), std::move(inlay.pieces), {Kind::k8s}, options);
+        // What a hole is filled with may be all that is missing.
+        if (guest && holes) guest->problems.clear();
     }
 
     // Sizes in the condition of a validation: contains(["Standard_NC6", ...], var.size).
@@ -404,14 +435,19 @@ void find_terraform(File& file, const ReadOptions& options) {
         const Span header = TerraformFinder::header_of(node);
         if (node.key == "resource" && node.labels.size() >= 2 && node.is_object()) {
             finder.resource(node);
+        } else if (node.key == "module" && !node.labels.empty() && file.call) {
+            finder.module_call(node);
+        } else if (file.call) {
+            continue;  // defaults are judged in the file itself
         } else if (node.key == "variable" && node.labels.size() == 1) {
             const std::string address = fmt::format("tf:variable.{}", node.labels[0]);
             add_named_size(file, node.labels[0], node.find("default"), address, header);
             finder.validation(node, address);
-        } else if (node.key == "module" && node.labels.size() == 1) {
+        } else if (node.key == "module" && !node.labels.empty()) {
             for (const Node& argument : children(&node))
-                add_sizes_below(file, argument, fmt::format("tf:module.{}.{}", node.labels[0], argument.key));
-        } else if (node.is_scalar() && file.path().ends_with(".tfvars")) {
+                add_sizes_below(file, argument, fmt::format("tf:{}.{}", finder.name_of_call(node), argument.key));
+            finder.module_call(node);
+        } else if (node.is_scalar() && (file.path().ends_with(".tfvars") || file.path().ends_with(".tfvars.json"))) {
             add_named_size(file, node.key, &node, fmt::format("tf:variable.{}", node.key), node.key_span);
         }
     }

@@ -102,5 +102,40 @@ TEST(IsoSeconds, ReadsDurations) {
     EXPECT_EQ(iso_seconds("soon"), -1);
 }
 
+TEST(FindTerraform, ReadsManifestsInHeredocs) {
+    const auto file = terraform(R"(resource "kubectl_manifest" "a" {
+  yaml_body = <<-YAML
+    apiVersion: v1
+    kind: Pod
+    metadata: {name: a}
+    spec:
+      containers:
+      - name: c
+        resources: {limits: {nvidia.com/gpu: 1}}
+  YAML
+}
+resource "kubernetes_manifest" "b" {
+  manifest = yamldecode(<<EOF
+apiVersion: v1
+kind: Pod
+metadata: {name: "${var.name}"}
+EOF
+  )
+}
+resource "kubectl_manifest" "c" {
+  yaml_body = <<YAML
+%{ for x in var.all }
+apiVersion: v1
+kind: Pod
+%{ endfor }
+YAML
+}
+)");
+    ASSERT_EQ(file->guests.size(), 2u);
+    ASSERT_EQ(file->guests[0]->workloads.size(), 1u);
+    EXPECT_EQ(file->guests[0]->source().place(0).line, 3u);
+    EXPECT_TRUE(file->guests[1]->problems.empty());
+}
+
 }  // namespace
 }  // namespace stoker::lint

@@ -251,18 +251,39 @@ public:
     void learn() {
         for (const Node& statement : children(file_.tree.roots[0]))
             if ((statement.key == "param" || statement.key == "var") && !statement.labels.empty())
-                if (const Node* value = statement.find("value")) symbols_.emplace(statement.labels[0], value);
+                if (const Node* value = statement.find("value"))
+                    symbols_.emplace(statement.labels[0], Symbol{value, statement.key == "param"});
+        if (!file_.call) return;
+        for (const auto& [name, value] : file_.call->inputs) symbols_.insert_or_assign(name, Symbol{value, false});
+    }
+    // What the file itself says is not made: if (false), a loop over nothing. What a default switches off is on offer.
+    void drop_absent() {
+        for (const Node& statement : children(file_.tree.roots[0])) {
+            if (statement.key != "resource" && statement.key != "module") continue;
+            const Node *condition = statement.find("if"), *rounds = statement.find("rounds");
+            const bool off =
+                condition && Value::of(condition).as_bool() == std::optional(false) && !rests_on_default(condition);
+            const bool none =
+                rounds && rounds->known && rounds->is_array() && !rounds->first && !rests_on_default(rounds);
+            if (off || none) const_cast<Node&>(statement).key = "not made";
+        }
     }
 
 protected:
     const Node* lookup(std::string_view space, std::string_view name) override {
         if (!space.empty()) return nullptr;
         const auto it = symbols_.find(name);
-        return it == symbols_.end() ? nullptr : it->second;
+        if (it == symbols_.end()) return nullptr;
+        on_default_ = on_default_ || it->second.by_default;
+        return it->second.value;
     }
 
 private:
-    std::unordered_map<std::string_view, const Node*> symbols_;
+    struct Symbol {
+        const Node* value = nullptr;
+        bool by_default = false;
+    };
+    std::unordered_map<std::string_view, Symbol> symbols_;
 };
 
 }  // namespace
@@ -273,6 +294,7 @@ void read_bicep(File& file, const ReadOptions& options) {
     BicepEvaluator evaluator(file, expressions, Dialect::bicep, options);
     evaluator.learn();
     evaluator.settle_all();
+    evaluator.drop_absent();
 }
 
 }  // namespace stoker::lint

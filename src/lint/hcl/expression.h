@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lint/file.h"
@@ -97,10 +98,17 @@ public:
     const Expression* expression(int depth);  // null after a fault
     Node* object(int depth);                  // at '{'
     Node* string_node(int depth);             // a string literal; pending when it holds a template
+    // All of the text as what stands between quotes, without escapes: a string of Terraform's JSON.
+    const Expression* bare_template(int depth);
     Node& node(Shape shape, Span span);
     Node* node_of(const Expression* expression);
 
 private:
+    static bool starts_word(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+    }
+    static bool digit(char c) { return c >= '0' && c <= '9'; }
+
     const Expression* binary(int depth, int least);
     const Expression* unary(int depth);
     const Expression* postfix(int depth);
@@ -151,15 +159,22 @@ public:
         const Node* value;
     };
     Node* copy_with(const Node* body, std::vector<Binding> bindings);
+    // The value rests on the default of a variable or parameter, which whoever uses the file may override: what is
+    // switched off so is still on offer.
+    bool rests_on_default(const Node* node) const { return by_default_.contains(node); }
+    // Expressions were read from decoded text (strings of JSON): what they make stands at their string as a whole.
+    void place_at_holder() { at_holder_ = true; }
 
 protected:
-    // var.x and local.x: ("var", "x"); a Bicep symbol: ("", "x"); ARM: ("parameters", "x"). Null: not known.
+    // var.x and local.x: ("var", "x"); a Bicep symbol: ("", "x"); ARM: ("parameters", "x"). Null: not known. Sets
+    // on_default_ when what it gives is a default.
     virtual const Node* lookup(std::string_view space, std::string_view name) = 0;
 
     File& file_;
     Expressions& expressions_;
     Dialect dialect_;
     const ReadOptions& options_;
+    bool on_default_ = false;  // what is being evaluated has met a default
 
 private:
     using Args = std::vector<const Node*>;
@@ -171,6 +186,8 @@ private:
     const Node* function(std::string_view name, const Args& args, const Expression& e);
     const Node* formatted(const Args& args, const Expression& e);
     const Node* neighbour(const Node* name);
+    const Node* rendered(const Node* text, const Node* values, const Expression& e);
+    const Node* decoded(const Node* text, bool yaml, const Expression& e);
     const Node* made(std::string text, Shape shape, const Expression& e);
     const Node* made_bool(bool value, const Expression& e) { return made(value ? "true" : "false", Shape::boolean, e); }
     const Node* made_number(double value, const Expression& e);
@@ -179,11 +196,13 @@ private:
     const Node* member_of(const Node* object, std::string_view key);
     bool spend();
     // Spans of an ARM expression count within its string: what it makes stands at the string as a whole.
-    Span span_of(const Expression& e) const { return dialect_ == Dialect::arm ? holder_ : e.span; }
+    Span span_of(const Expression& e) const { return dialect_ == Dialect::arm || at_holder_ ? holder_ : e.span; }
 
     std::vector<Binding> bindings_;
     Span holder_;
-    std::size_t steps_ = 0, bytes_ = 0, copies_ = 0;
+    std::size_t steps_ = 0, bytes_ = 0, copies_ = 0, decoded_ = 0;
+    std::unordered_set<const Node*> by_default_;
+    bool at_holder_ = false;
 };
 
 // The text of a string node as it stands in its file, with where each byte was written: for guests. Empty where it was

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "lint/hcl/expression.h"
 
@@ -127,22 +128,30 @@ public:
         learn_from(file_);
         const std::string_view text = file_.source().text();
         const bool asks = text.find("var.") != std::string_view::npos || text.find("local.") != std::string_view::npos;
-        const bool cloud = text.find("resource \"") != std::string_view::npos;
-        if (!options_.neighbour || !asks || !cloud || file_.host) return;
-        for (const char* name : {"variables.tf", "vars.tf", "locals.tf", "terraform.tfvars"}) {
-            const std::string& path = file_.path();
-            const std::size_t slash = path.rfind('/');
-            const std::string beside = slash == std::string::npos ? name : path.substr(0, slash + 1) + name;
-            if (beside == path) continue;
-            auto other = options_.neighbour(name);
-            if (!other || other->size() > kMostBytes || other->find('\0') != std::string::npos) continue;
-            file_.neighbours.push_back(std::make_unique<File>(beside, std::move(*other)));
-            File& read = *file_.neighbours.back();
-            read.kinds.add(Kind::terraform);
-            read_hcl(read, ReadOptions{});
-            learn_from(read);
-            if (std::string_view(name).ends_with(".tfvars"))
-                for (const Node& value : children(read.tree.roots[0])) variables_[value.key] = &value;
+        const bool cloud =
+            text.find("resource \"") != std::string_view::npos || text.find("module \"") != std::string_view::npos;
+        if (options_.neighbour && asks && cloud && !file_.host)
+            for (const char* name : {"variables.tf", "vars.tf", "locals.tf", "terraform.tfvars"}) learn_beside(name);
+        if (options_.neighbour && asks && file_.path().ends_with(".tf.json"))
+            for (const char* name : {"variables.tf.json", "terraform.tfvars.json"}) learn_beside(name);
+        if (!file_.call) return;
+        for (const auto& [name, value] : file_.call->inputs)
+            if (const auto it = variables_.find(name); it != variables_.end())
+                it->second = {value, true};
+            else
+                variables_.emplace(name, Variable{value, true});
+    }
+
+    // A resource of which the file itself says that there is none. What a default switches off is still on offer.
+    void drop_absent() {
+        for (const Node& block : children(file_.tree.roots[0])) {
+            if (block.key != "resource" && block.key != "module") continue;
+            bool absent = false;
+            if (const Node* count = block.find("count"))
+                absent = Value::of(count).as_int() == std::optional<std::int64_t>(0) && !rests_on_default(count);
+            if (const Node* each = block.find("for_each"))
+                absent = absent || (each->known && !each->is_scalar() && !each->first && !rests_on_default(each));
+            if (absent) const_cast<Node&>(block).key = "not made";
         }
     }
 
@@ -151,18 +160,19 @@ public:
         Node* root = file_.tree.roots[0];
         for (const Node *block = root->first, *last = root->last; block;
              block = block == last ? nullptr : block->next) {
-            if (block->key != "resource" || block->labels.size() != 2) continue;
+            const bool module = block->key == "module" && block->labels.size() == 1;
+            if (!module && (block->key != "resource" || block->labels.size() != 2)) continue;
             const Node* each = block->find("for_each");
             if (!each || each->is_scalar() || !each->known || each->count() > kMostCopies || each->count() == 0)
                 continue;
             bool all = true;
             for (const Node& item : children(each)) {
-                Node& key = file_.tree.make(file_.source(), Shape::string, item.span);
+                Node& key = file_.tree.make(*item.source, Shape::string, item.span);
                 const bool object = each->is_object();
                 key.text = object ? item.key : item.text;
                 key.known = object || item.known;
-                Node& pair = file_.tree.make(file_.source(), Shape::object, item.span);
-                Node& first = file_.tree.make(file_.source(), Shape::string, key.span);
+                Node& pair = file_.tree.make(*item.source, Shape::object, item.span);
+                Node& first = file_.tree.make(*item.source, Shape::string, key.span);
                 first = key;
                 first.key = "key";
                 Node* second = copy_with(&item, {});
@@ -174,44 +184,190 @@ public:
                 if (!made) all = false;
                 if (!made) continue;
                 made->key = block->key, made->key_span = block->key_span;
-                made->labels = file_.tree.keep_labels({block->labels[0], block->labels[1], key.text});
+                if (module)
+                    made->labels = file_.tree.keep_labels({block->labels[0], key.text});
+                else
+                    made->labels = file_.tree.keep_labels({block->labels[0], block->labels[1], key.text});
                 file_.tree.append(*root, *made);
             }
-            if (all) const_cast<Node*>(block)->key = "resource for_each";  // its copies stand for it
+            if (all) const_cast<Node*>(block)->key = "for_each";  // its copies stand for it
         }
     }
 
 protected:
     const Node* lookup(std::string_view space, std::string_view name) override {
-        const auto* map = space == "var" ? &variables_ : space == "local" ? &locals_ : nullptr;
-        if (!map) return nullptr;
-        const auto it = map->find(name);
-        return it == map->end() ? nullptr : it->second;
+        if (space == "var") {
+            const auto it = variables_.find(name);
+            if (it == variables_.end()) return nullptr;
+            on_default_ = on_default_ || !it->second.given;
+            return it->second.value;
+        }
+        if (space == "local") {
+            const auto it = locals_.find(name);
+            return it == locals_.end() ? nullptr : it->second;
+        }
+        // Files beside are asked for by names relative to here.
+        if (space == "path" && (name == "module" || (name == "root" && !file_.call))) {
+            if (!here_) {
+                here_ = &file_.tree.make(file_.source(), Shape::string, {0, 0});
+                here_->text = ".";
+            }
+            return here_;
+        }
+        return nullptr;
     }
 
 private:
+    struct Variable {
+        const Node* value = nullptr;
+        bool given = false;  // by a file of values or a call, not by its default
+    };
+
+    void learn_beside(const char* name) {
+        const std::string& path = file_.path();
+        const std::size_t slash = path.rfind('/');
+        const std::string beside = slash == std::string::npos ? name : path.substr(0, slash + 1) + name;
+        if (beside == path) return;
+        const bool values = std::string_view(name).starts_with("terraform.tfvars");
+        if (values && file_.call) return;
+        auto other = options_.neighbour(name);
+        if (!other || other->size() > kMostBytes || other->find('\0') != std::string::npos) return;
+        file_.neighbours.push_back(std::make_unique<File>(beside, std::move(*other)));
+        File& read = *file_.neighbours.back();
+        read.kinds.add(Kind::terraform);
+        read_hcl(read, ReadOptions{});
+        if (read.tree.roots.empty()) return;
+        learn_from(read);
+        if (values)
+            for (const Node& value : children(read.tree.roots[0])) variables_[value.key] = {&value, true};
+    }
+
     void learn_from(const File& file) {
         if (file.tree.roots.empty()) return;
         for (const Node& block : children(file.tree.roots[0])) {
             if (block.key == "variable" && block.labels.size() == 1) {
-                if (const Node* value = block.find("default")) variables_.emplace(block.labels[0], value);
+                if (const Node* value = block.find("default"))
+                    variables_.emplace(block.labels[0], Variable{value, false});
             } else if (block.key == "locals") {
                 for (const Node& value : children(&block)) locals_.emplace(value.key, &value);
             }
         }
     }
 
-    std::unordered_map<std::string_view, const Node*> variables_, locals_;
+    std::unordered_map<std::string_view, Variable> variables_;
+    std::unordered_map<std::string_view, const Node*> locals_;
+    Node* here_ = nullptr;
+};
+
+// The blocks of Terraform's JSON as those of HCL: resource "type" "name" { ... }, with the places of the JSON.
+class HclFromJson {
+public:
+    HclFromJson(File& file, Expressions& expressions) : file_(file), expressions_(expressions) {}
+
+    void read() {
+        read_json(file_);
+        const Node* top = file_.tree.roots.empty() ? nullptr : file_.tree.roots[0];
+        Node& root = file_.tree.make(file_.source(), Shape::object, top ? top->span : Span{});
+        file_.tree.roots.assign(1, &root);
+        if (!top || !top->is_object()) return;
+        const bool values = file_.path().ends_with(".tfvars.json");
+        for (Node* child : list_of(top)) {
+            const std::string_view key = child->key;
+            if (values)
+                put(root, *child);
+            else if (key == "resource" || key == "data")
+                for (Node* type : list_of(child))
+                    for (Node* name : list_of(type)) blocks(root, *name, key, {type->key, name->key}, true);
+            else if (key == "variable" || key == "output" || key == "module" || key == "provider")
+                for (Node* name : list_of(child)) blocks(root, *name, key, {name->key}, false);
+            else if (key == "locals" || key == "terraform")
+                blocks(root, *child, key, {}, false);
+        }
+    }
+
+private:
+    void put(Node& parent, Node& child) {
+        child.next = nullptr;  // it hung below another
+        file_.tree.append(parent, child);
+    }
+    static std::vector<Node*> list_of(const Node* node) {
+        std::vector<Node*> list;
+        if (node && !node->is_scalar())
+            for (const Node& child : children(node)) list.push_back(const_cast<Node*>(&child));
+        return list;
+    }
+    void blocks(Node& root, Node& body, std::string_view key, std::vector<std::string_view> labels, bool nested) {
+        if (body.is_array()) {
+            const Span name = body.key_span;
+            for (Node* item : list_of(&body)) {
+                item->key_span = name;
+                if (item->is_object()) blocks(root, *item, key, labels, nested);
+            }
+            return;
+        }
+        if (!body.is_object()) return;
+        body.key = key;
+        body.labels = file_.tree.keep_labels(std::move(labels));
+        put(root, body);
+        if (nested) spread_lists(body, 0);
+        if (key != "variable") templates(body, 0);
+    }
+    // A list of objects below a key is that many blocks; "dynamic": {"name": {...}} has its label as a key.
+    void spread_lists(Node& body, int depth) {
+        if (depth > kExpressionDepth) return;
+        const std::vector<Node*> list = list_of(&body);
+        body.first = body.last = nullptr;
+        for (Node* child : list) {
+            std::vector<Node*> items;
+            if (child->is_array() || (child->key == "dynamic" && child->is_object())) items = list_of(child);
+            if (items.empty() ||
+                !std::all_of(items.begin(), items.end(), [](const Node* item) { return item->is_object(); })) {
+                put(body, *child);
+                if (child->is_object()) spread_lists(*child, depth + 1);
+                continue;
+            }
+            for (Node* item : items) {
+                if (child->is_object()) item->labels = file_.tree.keep_labels({item->key});
+                item->key = child->key, item->key_span = child->key_span;
+                put(body, *item);
+                spread_lists(*item, depth + 1);
+            }
+        }
+    }
+    void templates(Node& node, int depth) {
+        if (depth > static_cast<int>(kMostDepth)) return;
+        for (Node* child : list_of(&node)) {
+            if (!child->is_scalar()) {
+                templates(*child, depth + 1);
+            } else if (child->shape == Shape::string && (child->text.find("${") != std::string_view::npos ||
+                                                         child->text.find("%{") != std::string_view::npos)) {
+                ExpressionReader reader(file_, expressions_, Dialect::hcl, child->text);
+                reader.fix_span(child->span);
+                const Expression* e = reader.bare_template(0);
+                child->known = false;
+                if (e) expressions_.pending.emplace(child, Expressions::Pending{e});
+            }
+        }
+    }
+
+    File& file_;
+    Expressions& expressions_;
 };
 
 }  // namespace
 
 void read_hcl(File& file, const ReadOptions& options) {
     Expressions expressions;
-    HclReader(file, expressions).read();
     HclEvaluator evaluator(file, expressions, Dialect::hcl, options);
+    if (file.path().ends_with(".json") && !file.host) {
+        HclFromJson(file, expressions).read();
+        evaluator.place_at_holder();
+    } else {
+        HclReader(file, expressions).read();
+    }
     evaluator.learn();
     evaluator.settle_all();
+    evaluator.drop_absent();
     evaluator.spread();
 }
 

@@ -2,6 +2,8 @@
 // that nobody sees.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lint/hcl/expression.h"
 #include "lint/read.h"
 
@@ -153,6 +155,87 @@ TEST(DecodeBase64, TakesTextAndRefusesOthers) {
     EXPECT_EQ(decode_base64("I2Nsb3VkLWNvbmZpZwpwYWNrYWdlczogW10K"), "#cloud-config\npackages: []\n");
     EXPECT_EQ(decode_base64("not base64 at all!"), "");
     EXPECT_EQ(decode_base64("c2hvcnQ="), "");  // a word that happens to be made of its letters
+}
+
+// Whoever sets count = 0 has no such machine; a switch that is off by default is there to be switched on.
+TEST(ReadHcl, LeavesOutWhatIsNotMade) {
+    const auto made = [](std::string head, std::string line, const ReadOptions& options = {}) {
+        const auto file = hcl(
+            head + "resource \"azurerm_linux_virtual_machine\" \"a\" {\n  size = \"Standard_NC6\"\n  " + line + "\n}\n",
+            options);
+        EXPECT_TRUE(file->problems.empty());
+        return std::any_of(file->resources.begin(), file->resources.end(),
+                           [](const Resource& resource) { return resource.type == ResourceType::vm; });
+    };
+    EXPECT_FALSE(made("", "count = 0"));
+    EXPECT_FALSE(made("locals {\n  on = false\n}\n", "count = local.on ? 1 : 0"));
+    EXPECT_FALSE(made("", "for_each = {}"));
+    EXPECT_FALSE(made("", "for_each = toset([])"));
+    EXPECT_TRUE(made("", "count = 1"));
+    const std::string off = "variable \"on\" {\n  default = false\n}\n";
+    EXPECT_TRUE(made(off, "count = var.on ? 1 : 0"));
+    EXPECT_TRUE(made("variable \"on\" {}\n", "count = var.on ? 1 : 0"));
+    const Neighbours values{{{"terraform.tfvars", "on = false\n"}}};
+    EXPECT_FALSE(made(off, "count = var.on ? 1 : 0", values.options()));
+}
+
+TEST(ReadHcl, DecodesFilesBesideAndTextsWithin) {
+    const Neighbours beside{{{"pools.json", "{\"gpu\": {\"size\": \"Standard_NC6\"}}"},
+                             {"pools.yaml", "gpu:\n  size: Standard_NC12\n"},
+                             {"init.tftpl", "#cloud-config\nhostname: ${name}\nx: ${other}\n"}}};
+    const std::pair<const char*, const char*> cases[] = {
+        {"jsondecode(file(\"${path.module}/pools.json\")).gpu.size", "Standard_NC6"},
+        {"yamldecode(file(\"./pools.yaml\")).gpu.size", "Standard_NC12"},
+        {"yamldecode(\"a: [b]\").a[0]", "b"},
+        {"jsondecode(\"{\\\"a\\\": 1}\").a", "1"},
+        {"templatefile(\"init.tftpl\", { name = \"n\" })", "#cloud-config\nhostname: n\nx: ${other}\n"},
+    };
+    for (const auto& [right, expected] : cases) {
+        const auto file =
+            hcl(std::string("# var.\nresource \"x\" \"y\" {\n  v = ") + right + "\n}\n", beside.options());
+        EXPECT_TRUE(file->problems.empty()) << right;
+        EXPECT_TRUE(last_v(*file).known) << right;
+        EXPECT_EQ(last_v(*file).text, expected) << right;
+    }
+    const auto file =
+        hcl("resource \"azurerm_linux_virtual_machine\" \"a\" {\n  size = "
+            "jsondecode(file(\"pools.json\")).gpu.size\n}\n",
+            beside.options());
+    ASSERT_EQ(file->resources.size(), 1u);
+    const Value& size = file->resources[0].get(Attr::size);
+    EXPECT_EQ(size.source->path(), "pools.json");
+    EXPECT_EQ(size.source->text(size.span), "\"Standard_NC6\"");
+}
+
+TEST(ReadHcl, ReadsTheJsonSyntaxWithItsPlaces) {
+    const auto file = read_file("main.tf.json", R"({
+  "variable": {"size": {"default": "Standard_NC6"}},
+  "locals": {"n": 2},
+  "resource": {
+    "azurerm_linux_virtual_machine": {
+      "a": {"size": "${var.size}", "count": "${local.n + 1}", "name": "x-${var.open}"}
+    },
+    "azurerm_kubernetes_cluster": {
+      "k": {"default_node_pool": [{"name": "system", "vm_size": "Standard_D4s_v5"}]}
+    }
+  }
+})",
+                                ReadOptions{});
+    ASSERT_TRUE(file && file->problems.empty());
+    const Resource *machine = nullptr, *pool = nullptr;
+    for (const Resource& resource : file->resources) {
+        if (resource.type == ResourceType::vm) machine = &resource;
+        if (resource.type == ResourceType::node_pool) pool = &resource;
+    }
+    ASSERT_TRUE(machine && pool);
+    EXPECT_EQ(machine->address, "tf:azurerm_linux_virtual_machine.a");
+    EXPECT_EQ(machine->get(Attr::size).text, "Standard_NC6");
+    EXPECT_EQ(file->source().place(machine->get(Attr::size).span.begin).line, 2u);
+    EXPECT_EQ(file->source().place(machine->get(Attr::size).use.begin).line, 6u);
+    EXPECT_EQ(machine->get(Attr::count).text, "3");
+    EXPECT_TRUE(machine->get(Attr::name).unknown());
+    EXPECT_EQ(pool->address, "tf:azurerm_kubernetes_cluster.k#default_node_pool/system");
+    EXPECT_EQ(read_file("a.tf.json", "{\"resource\": [", ReadOptions{})->problems.size(), 1u);
 }
 
 }  // namespace

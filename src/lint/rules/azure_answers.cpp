@@ -139,8 +139,10 @@ void check_sku020(const Bundle& bundle, Report& report) {
         for (const Node& row : children(answer.list)) {
             const Node* type = row.find("resourceType");
             if (!type || type->text != "virtualMachines") continue;
-            any = true;
             for (const Node& location : children(row.find("locations"))) {
+                if (!report.options().region.empty() && !equals_ignore_case(location.text, report.options().region))
+                    continue;
+                any = true;
                 if (!region.empty() && !equals_ignore_case(region, location.text)) one = false;
                 region = location.text;
             }
@@ -152,7 +154,8 @@ void check_sku020(const Bundle& bundle, Report& report) {
             const Node* offer = nullptr;
             for (const Node& row : children(answer.list))
                 if (const Node* name = row.find("name"); name && equals_ignore_case(name->text, size->name))
-                    offer = &row;
+                    for (const Node& location : children(row.find("locations")))
+                        if (equals_ignore_case(location.text, region)) offer = &row;
             std::string why;
             if (!offer) {
                 why = "is not offered";

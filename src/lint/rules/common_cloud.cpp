@@ -49,7 +49,11 @@ void each_instance_type(const Node& node, const Node* object, int depth,
 }  // namespace
 
 bool same_folder(const File& a, const File& b) {
-    return folder_of(a.path()) == folder_of(b.path());
+    // A module stands beside what calls it, and beside the other modules of that.
+    for (const File* x = &a; x; x = x->call ? x->call->caller : nullptr)
+        for (const File* y = &b; y; y = y->call ? y->call->caller : nullptr)
+            if (folder_of(x->path()) == folder_of(y->path())) return true;
+    return false;
 }
 
 Beside::Folder& Beside::folder(const Resource& of) {
@@ -99,8 +103,13 @@ bool Beside::has_module_call(const Resource& of) {
         for (const File* file : bundle_.files)
             if (same_folder(*file, of.file->outermost()))
                 for (const Node* root : file->tree.roots)
-                    for (const Node& node : children(root))
-                        here.module_call = *here.module_call || node.key == "module";
+                    for (const Node& node : children(root)) {
+                        // One that was followed hides nothing.
+                        const bool followed = std::any_of(
+                            file->calls.begin(), file->calls.end(),
+                            [&](const auto& called) { return called->call->span.begin == node.key_span.begin; });
+                        here.module_call = *here.module_call || (node.key == "module" && !followed);
+                    }
     }
     return *here.module_call;
 }
@@ -203,6 +212,45 @@ Finding* add_at_use(Report& report, const Value& value, const std::string& addre
     if (finding) finding->value = value.text.substr(0, 200);
     report.relate(finding, *value.source, value.span, "its value");
     return finding;
+}
+
+void tell_idle_cost(Report& report, Finding* finding, const KnownSize& size, std::int64_t nodes) {
+    if (!finding || nodes < 1 || nodes > 10'000) return;
+    const std::string& region = report.options().region;
+    const auto price = report.knowledge().price(size.name, region);
+    if (!price) return;
+    FindingCost cost;
+    cost.size = size.name;
+    cost.nodes = nodes;
+    cost.usd_per_hour = price->usd_per_hour * static_cast<double>(nodes);
+    cost.region = price->region, cost.lowest = region.empty();
+    cost.source = price->source, cost.as_of = price->as_of;
+    finding->cost = std::move(cost);
+}
+
+void tell_idle_cost(Report& report, Finding* finding, const Resource& resource, std::optional<std::int64_t> nodes) {
+    const KnownSize* size = finding ? size_of(resource, report) : nullptr;
+    if (!size || !nodes) return;
+    // Spot prices move by the hour and are no part of the catalogue.
+    const Value& priority = resource.get(Attr::priority);
+    if (priority.present() && !priority.is_nocase("Regular") && !priority.is_nocase("Dedicated")) return;
+    tell_idle_cost(report, finding, *size, *nodes);
+}
+
+void tell_cost_beside_gpu(Report& report, Finding* finding, const KnownSize& size) {
+    if (!finding) return;
+    const std::string& region = report.options().region;
+    const auto price = report.knowledge().price(size.name, region);
+    const KnownSize* gpu = report.knowledge().cheapest_gpu(region);
+    const auto other = gpu ? report.knowledge().price(gpu->name, region) : std::nullopt;
+    if (!price || !other) return;
+    FindingCost cost;
+    cost.size = size.name;
+    cost.usd_per_hour = price->usd_per_hour;
+    cost.region = price->region, cost.lowest = region.empty();
+    cost.instead = gpu->name, cost.instead_usd_per_hour = other->usd_per_hour;
+    cost.source = price->source, cost.as_of = price->as_of;
+    finding->cost = std::move(cost);
 }
 
 std::optional<ImageName> image_of(const Resource& resource) {

@@ -80,6 +80,12 @@ Finding* add_at_header(Report& report, const Resource& resource, std::string mes
 // At the attribute of the resource, where its value was written elsewhere: the resource is at fault, not the variable.
 Finding* add_at_use(Report& report, const Value& value, const std::string& address, std::string message);
 
+// What `nodes` of the resource cost when nothing runs on them; nothing where size, number or price is not known.
+void tell_idle_cost(Report& report, Finding* finding, const Resource& resource, std::optional<std::int64_t> nodes);
+void tell_idle_cost(Report& report, Finding* finding, const KnownSize& size, std::int64_t nodes);
+// What the size costs, beside the cheapest with a GPU.
+void tell_cost_beside_gpu(Report& report, Finding* finding, const KnownSize& size);
+
 struct ImageName {
     std::string publisher, offer, sku;  // empty where unknown
     Value at;                           // the sku, else what is written

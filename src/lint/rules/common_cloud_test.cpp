@@ -45,6 +45,56 @@ TEST(CommonCloud, DatesDecide) {
     EXPECT_FALSE(has(found_on("2025-10-01"), "SKU002"));
 }
 
+// Money in a finding is believed: it is the catalogue's price of that size, in that region, times the nodes.
+TEST(CommonCloud, TellsWhatIgnoringCosts) {
+    const auto cost_of = [](std::string text, std::string_view rule, std::string region) {
+        const bool yaml = text.starts_with("apiVersion");
+        const auto file = read_file(yaml ? "pod.yaml" : "main.tf", std::move(text), {});
+        Bundle bundle;
+        bundle.files.push_back(file.get());
+        CheckOptions options;
+        options.as_of = "2026-11-20";
+        options.region = std::move(region);
+        for (const Finding& finding : check_bundle(bundle, options, Knowledge::embedded()))
+            if (finding.rule == rule) return finding.cost;
+        ADD_FAILURE() << rule;
+        return std::optional<FindingCost>();
+    };
+    const auto vm = [](std::string more) {
+        return "resource \"azurerm_linux_virtual_machine\" \"a\" {\n  size = \"Standard_NC24ads_A100_v4\"\n" + more +
+               "}\n";
+    };
+    const auto one = cost_of(vm(""), "COST001", "eastus");
+    ASSERT_TRUE(one);
+    EXPECT_NEAR(one->usd_per_hour, 3.673, 1e-9);
+    EXPECT_NEAR(one->usd_per_weekend(), 220.38, 1e-9);
+    EXPECT_EQ(one->text(),
+              "Standard_NC24ads_A100_v4 idle is 3.67 USD an hour, 220 a weekend of 60 hours (in eastus, 2026-06-18)");
+    EXPECT_NEAR(cost_of(vm("  count = 4\n"), "COST001", "eastus")->usd_per_hour, 4 * 3.673, 1e-9);
+    EXPECT_TRUE(cost_of(vm(""), "COST001", "")->lowest);
+    // Unknown is silence: no number of machines, no price in the region, a price that moves.
+    EXPECT_FALSE(cost_of(vm("  count = var.n\n"), "COST001", "eastus"));
+    EXPECT_FALSE(cost_of(vm(""), "COST001", "atlantis"));
+    EXPECT_FALSE(cost_of(vm("  priority = \"Spot\"\n"), "COST001", "eastus"));
+    const auto pool = cost_of(
+        "resource \"azurerm_kubernetes_cluster_node_pool\" \"p\" {\n  name = \"p\"\n"
+        "  vm_size = \"Standard_NC24ads_A100_v4\"\n  node_count = 3\n}\n",
+        "NPL003", "eastus");
+    ASSERT_TRUE(pool);
+    EXPECT_EQ(pool->nodes, 3);
+    const auto pod = [](std::string selector) {
+        return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n" + selector +
+               "  containers:\n  - name: c\n    command: [sleep, infinity]\n    resources: {limits: {nvidia.com/gpu: "
+               "1}}\n";
+    };
+    EXPECT_NEAR(cost_of(pod("  nodeSelector: {node.kubernetes.io/instance-type: Standard_NC24ads_A100_v4}\n"),
+                        "COST010", "eastus")
+                    ->usd_per_hour,
+                3.673, 1e-9);
+    EXPECT_FALSE(cost_of(pod(""), "COST010", "eastus"));
+    EXPECT_NEAR(pool->usd_per_hour, 3 * 3.673, 1e-9);
+}
+
 // A fix that leaves the finding, or breaks the file, is worse than none. Over the bad examples of every page.
 TEST(Fixes, MendWhatTheyAreFor) {
     int fixed = 0;

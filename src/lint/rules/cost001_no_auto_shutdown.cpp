@@ -43,6 +43,7 @@ void check_cost001(const Bundle& bundle, Report& report) {
                                       : "";
         Finding* finding =
             add_at_header(report, machine, fmt::format("a GPU machine without a shutdown schedule{}", price));
+        tell_idle_cost(report, finding, machine, machine.get(Attr::count).absent() ? 1 : count_of(machine));
         report.fix(finding, *machine.source, FixClass::safe, "stop it at 19:00 UTC", cost001_schedule(machine));
     });
 }

@@ -12,6 +12,7 @@ void check_cost003(const File& file, Report& report) {
         Finding* finding =
             report.add(least, resource.address,
                        fmt::format("the GPU cluster keeps {} node{} when no job runs", *count, *count == 1 ? "" : "s"));
+        tell_idle_cost(report, finding, resource, count);
         fix_value(report, finding, least, FixClass::safe, "let it shrink to 0", "0");
     });
 }

@@ -8,8 +8,10 @@ void check_cost006(const File& file, Report& report) {
         if (resource.type != ResourceType::batch_pool || nodes.as_int().value_or(0) < 1 || !has_gpu(resource, report))
             return;
         if (resource.get(Attr::autoscale_formula).present()) return;
-        report.add(nodes, resource.address,
-                   "a GPU pool of Batch with a fixed number of nodes: they are paid for between jobs");
+        Finding* finding =
+            report.add(nodes, resource.address,
+                       "a GPU pool of Batch with a fixed number of nodes: they are paid for between jobs");
+        tell_idle_cost(report, finding, resource, nodes.as_int());
     });
 }
 

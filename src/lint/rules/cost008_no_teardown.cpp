@@ -1,3 +1,4 @@
+#include "lint/rules/common_cloud.h"
 #include "lint/rules/common_scripts.h"
 
 namespace stoker::lint {
@@ -22,6 +23,8 @@ void check_cost008(const File& file, Report& report) {
     if (ends) return;
     Finding* finding = report.add(*made->source, made->header, made->address,
                                   "the script makes GPU machines and has no path that deletes or stops them");
+    const bool one = made->type == ResourceType::vm && made->get(Attr::count).absent();
+    tell_idle_cost(report, finding, *made, one ? std::optional<std::int64_t>(1) : count_of(*made));
     if (finding) finding->advice = "add a delete (az group delete), a trap, or name the script that does it";
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "lint/rules/common_cloud.h"
 #include "lint/rules/common_containers.h"
 
 namespace stoker::lint {
@@ -38,6 +39,8 @@ void check_cost009(const File& file, Report& report) {
                 report.add(*container.node->source, container.anchor, container.address,
                            fmt::format("a notebook on {}: an eight-GPU node waits while someone types", size->text));
             report.relate(finding, *size->source, size->span, "the size");
+            if (const KnownSize* known = report.knowledge().size(size->text))
+                tell_idle_cost(report, finding, *known, 1);
             if (finding) finding->advice = "use a small size for notebooks (NC T4 v3, NVads A10 v5, a MIG slice)";
         }
     });
@@ -51,6 +54,7 @@ void check_cost009(const File& file, Report& report) {
                            fmt::format("a personal workstation on {}: an eight-GPU node waits while someone "
                                        "types",
                                        size.text));
+            tell_idle_cost(report, finding, resource, 1);
             if (finding) finding->advice = "use a small size for interactive work, and jobs on a cluster for the rest";
         }
     });

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "lint/rules/common_cloud.h"
 #include "lint/rules/common_containers.h"
 
 namespace stoker::lint {
@@ -43,7 +44,18 @@ const Value* cost010_holder(const std::vector<Value>& words) {
     return nullptr;
 }
 
-void cost010_judge(const Container& container, Report& report) {
+// The size that the pod selects: the whole node is paid for, whatever part of it the pod holds.
+const KnownSize* cost010_size(const Workload& workload, const Report& report) {
+    const KnownSize* size = nullptr;
+    if (workload.pod)
+        each_selector(*workload.pod, [&](const Node& key, const Node& value) {
+            const std::string_view label = key.key == "key" ? key.text : key.key;
+            if (label.ends_with("/instance-type") && value.known) size = report.knowledge().size(value.text);
+        });
+    return size;
+}
+
+void cost010_judge(const Container& container, const Workload* workload, Report& report) {
     if (container.init || !accelerator_of(container)) return;
     std::vector<WordList> commands = commands_of(container);
     // `sleep infinity & wait` waits for the sleep.
@@ -58,6 +70,8 @@ void cost010_judge(const Container& container, Report& report) {
                                   "the container only waits and holds its GPU: it is billed and used by nobody");
     if (!finding) return;
     finding->advice = "end the container with its work; for a debug pod set a deadline (activeDeadlineSeconds)";
+    if (const KnownSize* size = workload ? cost010_size(*workload, report) : nullptr)
+        tell_idle_cost(report, finding, *size, 1);
     const Quantity* device = accelerator_of(container);
     report.relate(finding, *device->amount.source, device->key_span, "the accelerator that it holds");
 }
@@ -66,9 +80,9 @@ void cost010_judge(const Container& container, Report& report) {
 
 void check_cost010(const File& file, Report& report) {
     each_container(file, [&](const Workload& workload, const Container& container) {
-        if (!is_node_agent(workload)) cost010_judge(container, report);
+        if (!is_node_agent(workload)) cost010_judge(container, &workload, report);
     });
-    each_service(file, [&](const Container& service) { cost010_judge(service, report); });
+    each_service(file, [&](const Container& service) { cost010_judge(service, nullptr, report); });
 }
 
 }  // namespace stoker::lint

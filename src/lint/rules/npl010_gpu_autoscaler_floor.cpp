@@ -13,10 +13,11 @@ void check_npl010(const File& file, Report& report) {
             if ((attr == Attr::name || attr == Attr::tag || attr == Attr::node_label) && value.known())
                 for (const std::string_view word : {"dev", "test", "sandbox", "lab"})
                     test = test || contains_nocase(value.text, word);
-        if (test)
-            add_at_use(
-                report, resource.get(Attr::min_count), resource.address,
-                fmt::format("a GPU pool for tests keeps {} node{} when nobody works", *least, *least == 1 ? "" : "s"));
+        if (!test) return;
+        Finding* finding = add_at_use(
+            report, resource.get(Attr::min_count), resource.address,
+            fmt::format("a GPU pool for tests keeps {} node{} when nobody works", *least, *least == 1 ? "" : "s"));
+        tell_idle_cost(report, finding, resource, least);
     });
 }
 

@@ -24,6 +24,7 @@ void check_sku007(const Bundle& bundle, Report& report) {
         if (!work.training || work.training->what == "a DeepSpeed configuration") return;
         Finding* finding = report.add(resource.get(Attr::size), resource.address,
                                       fmt::format("a training on {}, which has no GPU", size->name));
+        tell_cost_beside_gpu(report, finding, *size);
         if (finding) report.relate(finding, *work.training->source, work.training->span, work.training->what);
     });
 }

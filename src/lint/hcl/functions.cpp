@@ -1,0 +1,289 @@
+// Functions of HCL, Bicep and ARM, most of which the three have under one name, and the files beside that they read.
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "lint/hcl/bounds.h"
+
+namespace stoker::lint {
+
+namespace {
+
+using namespace evaluation;
+
+}  // namespace
+
+const Node* Evaluator::neighbour(const Node* name) {
+    if (!known_scalar(name) || !options_.neighbour) return nullptr;
+    std::string path(name->text);
+    while (path.starts_with("./")) path.erase(0, 2);
+    if (path.empty() || path[0] == '/' || path[0] == '~' || path.find("..") != std::string::npos) return nullptr;
+    auto text = options_.neighbour(path);
+    if (!text || text->size() > kMostBytes) return nullptr;
+    const std::size_t slash = file_.path().rfind('/');
+    if (slash != std::string::npos) path.insert(0, file_.path(), 0, slash + 1);
+    file_.neighbours.push_back(std::make_unique<File>(path, std::move(*text)));
+    File& file = *file_.neighbours.back();
+    Node& node =
+        file.tree.make(file.source(), Shape::string, {0, static_cast<std::uint32_t>(file.source().text().size())});
+    node.text = file.source().text();
+    return &node;
+}
+
+// templatefile("x.tftpl", {name = value}): what is known of its values in their places, the rest as it is written.
+const Node* Evaluator::rendered(const Node* text, const Node* values, const Expression& e) {
+    if (!text || !values || !values->is_object() || text->text.size() > kMostTextBytes) return text;
+    std::string out;
+    std::size_t filled = 0;
+    std::string_view rest = text->text;
+    for (std::size_t at = rest.find("${"); at != std::string_view::npos; at = rest.find("${")) {
+        const std::size_t end = rest.find('}', at);
+        if (end == std::string_view::npos) break;
+        const std::string_view name = trim(rest.substr(at + 2, end - at - 2));
+        const bool escaped = at > 0 && rest[at - 1] == '$';
+        const Node* value = escaped ? nullptr : settle(member_of(values, name));
+        out += rest.substr(0, at);
+        if (known_scalar(value)) {
+            out += value->text;
+            ++filled;
+        } else {
+            out += rest.substr(at, end + 1 - at);
+        }
+        rest.remove_prefix(end + 1);
+        if (out.size() > kMostTextBytes || !spend()) return text;
+    }
+    if (filled == 0) return text;
+    out += rest;
+    const Node* node = made(std::move(out), Shape::string, e);
+    return node ? node : text;
+}
+
+// jsondecode and yamldecode: a file beside keeps its own places; what is written here is mapped back to here.
+const Node* Evaluator::decoded(const Node* text, bool yaml, const Expression& e) {
+    if (!known_scalar(text) || text->text.empty() || ++decoded_ > kMostDecoded) return nullptr;
+    File* file = nullptr;
+    for (const auto& beside : file_.neighbours)
+        if (&beside->source() == text->source && text->text.data() == beside->source().text().data())
+            file = beside.get();
+    const auto root_of = [](const File& read) -> const Node* {
+        return read.problems.empty() && read.tree.roots.size() == 1 ? read.tree.roots[0] : nullptr;
+    };
+    if (file && (!file->tree.roots.empty() || !file->problems.empty())) return root_of(*file);
+    if (!file) {
+        bytes_ += text->text.size();
+        if (text->text.size() > kMostTextBytes || bytes_ > 4 * file_.source().text().size() + kMostTextBytes)
+            return nullptr;
+        Inlay inlay;
+        if (text->source == &file_.source()) inlay = inlay_of(*text, dialect_);
+        if (inlay.text != text->text) {
+            inlay.text = text->text;
+            const Span at = text->source == &file_.source() ? text->span : span_of(e);
+            inlay.pieces = {{0, static_cast<std::uint32_t>(inlay.text.size()), at, Piece::Kind::changed}};
+        }
+        file_.neighbours.push_back(std::make_unique<File>(file_, std::move(inlay.text), std::move(inlay.pieces)));
+        file = file_.neighbours.back().get();
+    }
+    if (yaml)
+        read_yaml(*file);
+    else
+        read_json(*file);
+    return root_of(*file);
+}
+
+// format("%s-%02d", ...) of HCL and format('{0}-{1}', ...) of the others.
+const Node* Evaluator::formatted(const Args& args, const Expression& e) {
+    if (!std::all_of(args.begin(), args.end(), known_scalar)) return nullptr;
+    const std::string_view pattern = args[0]->text;
+    std::string out;
+    std::size_t next = 1;
+    for (std::size_t i = 0; i < pattern.size() && out.size() <= kMostTextBytes; ++i) {
+        const char c = pattern[i];
+        if (dialect_ == Dialect::hcl && c == '%') {
+            if (++i < pattern.size() && pattern[i] == '%') {
+                out += '%';
+                continue;
+            }
+            std::size_t width = 0;
+            while (i < pattern.size() && pattern[i] >= '0' && pattern[i] <= '9')
+                width = std::min<std::size_t>(width * 10 + static_cast<std::size_t>(pattern[i++] - '0'), 64);
+            if (i >= pattern.size() || next >= args.size() ||
+                (pattern[i] != 's' && pattern[i] != 'd' && pattern[i] != 'v'))
+                return nullptr;
+            const std::string_view text = args[next++]->text;
+            if (text.size() < width) out.append(width - text.size(), pattern[i] == 'd' ? '0' : ' ');
+            out += text;
+        } else if (dialect_ != Dialect::hcl && c == '{' && i + 1 < pattern.size() && pattern[i + 1] != '{') {
+            const std::size_t end = pattern.find('}', i);
+            std::size_t index = 0;
+            if (end == std::string_view::npos) return nullptr;
+            const std::string_view inner = pattern.substr(i + 1, end - i - 1);
+            const auto [stop, error] = std::from_chars(inner.data(), inner.data() + inner.size(), index);
+            if (error != std::errc{} || stop != inner.data() + inner.size() || index + 1 >= args.size()) return nullptr;
+            out += args[index + 1]->text;
+            i = end;
+        } else {
+            if ((c == '{' || c == '}') && dialect_ != Dialect::hcl && i + 1 < pattern.size() && pattern[i + 1] == c)
+                ++i;
+            out += c;
+        }
+    }
+    return made(std::move(out), Shape::string, e);
+}
+
+const Node* Evaluator::function(std::string_view name, const Args& args, const Expression& e) {
+    const auto is = [&](std::string_view wanted) { return equals_ignore_case(name, wanted); };
+    const auto any = [&](std::initializer_list<std::string_view> names) {
+        return std::any_of(names.begin(), names.end(), is);
+    };
+    const Node* first = args.empty() ? nullptr : args[0];
+    const bool all_scalars = std::all_of(args.begin(), args.end(), known_scalar);
+    // The decoded text is what rules want to see: base64 is looked through.
+    if (any({"tostring", "tonumber", "tobool", "toset", "tolist", "tomap", "string", "int", "bool", "sensitive",
+             "nonsensitive", "base64encode", "base64", "base64gzip", "any", "array", "json", "jsonencode",
+             "trimspace"}) &&
+        args.size() == 1) {
+        if (is("json") && first && first->text == "null")
+            return &file_.tree.make(file_.source(), Shape::null, span_of(e));
+        if (is("json") && !known_scalar(first)) return nullptr;
+        if (is("json") && (first->text.starts_with('{') || first->text.starts_with('[')))
+            return decoded(first, false, e);
+        return first;
+    }
+    if (is("null") && args.empty()) return &file_.tree.make(file_.source(), Shape::null, span_of(e));
+    if (any({"file", "loadTextContent", "filebase64", "loadFileAsBase64"})) return neighbour(first);
+    if (is("templatefile")) return rendered(neighbour(first), args.size() > 1 ? args[1] : nullptr, e);
+    if (any({"jsondecode", "yamldecode"}) && args.size() == 1) return decoded(first, is("yamldecode"), e);
+    if (any({"loadJsonContent", "loadYamlContent"}) && args.size() == 1)
+        return decoded(neighbour(first), is("loadYamlContent"), e);
+    if (any({"concat", "union", "createArray", "flatten", "distinct"}) && !args.empty()) {
+        if (is("concat") && dialect_ != Dialect::hcl && all_scalars) {
+            std::string text;
+            for (const Node* arg : args) text += arg->text;
+            return made(std::move(text), Shape::string, e);
+        }
+        if (std::any_of(args.begin(), args.end(), [](const Node* arg) { return !arg; })) return nullptr;
+        Node& list = file_.tree.make(file_.source(), first->is_object() ? Shape::object : Shape::array, span_of(e));
+        const auto add = [&](const Node* item) {
+            if (Node* copied = copy(settle(item), 1)) file_.tree.append(list, *copied);
+        };
+        for (const Node* arg : args) {
+            if (is("createArray") || arg->is_scalar())
+                add(arg);
+            else
+                for (const Node& item : children(arg)) add(&item);
+        }
+        return &list;
+    }
+    if (is("merge")) {
+        if (std::any_of(args.begin(), args.end(), [](const Node* arg) { return !arg || !arg->is_object(); }))
+            return nullptr;
+        Node& object = file_.tree.make(file_.source(), Shape::object, span_of(e));
+        for (const Node* arg : args)
+            for (const Node& item : children(arg))
+                if (Node* copied = copy(settle(&item), 1)) file_.tree.append(object, *copied);
+        return &object;
+    }
+    if (is("format") && !args.empty()) return formatted(args, e);
+    if (any({"lower", "toLower", "upper", "toUpper"}) && known_scalar(first))
+        return made(any({"lower", "toLower"}) ? lower(first->text) : upper(first->text), Shape::string, e);
+    if (is("lookup") && args.size() >= 2 && first && known_scalar(args[1])) {
+        const Node* found = member_of(first, args[1]->text);
+        return found ? settle(found) : args.size() > 2 ? args[2] : nullptr;
+    }
+    if (is("element") && args.size() == 2 && first && first->first && number_in(args[1]))
+        return settle(item_at(first, static_cast<std::size_t>(std::abs(*number_in(args[1]))) % first->count()));
+    if (any({"first", "one"}) && first && first->is_array()) return settle(first->first);
+    if (any({"length", "empty"}) && first) {
+        const std::size_t size = first->is_scalar() ? first->text.size() : first->count();
+        if (!first->is_scalar()) steps_ += size / 8;
+        if (first->is_scalar() && !first->known) return nullptr;
+        return is("length") ? made_number(static_cast<double>(size), e) : made_bool(size == 0, e);
+    }
+    if (is("keys") && first && first->is_object()) {
+        Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        for (const Node& item : children(first)) {
+            Node& key = file_.tree.make(*item.source, Shape::string, item.key_span);
+            key.text = item.key;
+            file_.tree.append(list, key);
+        }
+        return &list;
+    }
+    if (is("join") && args.size() == 2) {
+        const bool list_last = dialect_ == Dialect::hcl;
+        const Node* list = list_last ? args[1] : args[0];
+        const Node* between = list_last ? args[0] : args[1];
+        if (!list || !list->is_array() || !known_scalar(between)) return nullptr;
+        std::string text;
+        for (const Node& item : children(list)) {
+            if (!known_scalar(settle(&item)) || text.size() > kMostTextBytes) return nullptr;
+            if (&item != list->first) text += between->text;
+            text += item.text;
+        }
+        return made(std::move(text), Shape::string, e);
+    }
+    if (is("split") && args.size() == 2 && all_scalars) {
+        const Node* whole = dialect_ == Dialect::hcl ? args[1] : args[0];
+        const Node* mark = dialect_ == Dialect::hcl ? args[0] : args[1];
+        if (mark->text.size() != 1 || whole->text.size() > kMostTextBytes) return nullptr;
+        Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        for (const std::string_view part : split(whole->text, mark->text[0])) {
+            Node& item = file_.tree.make(file_.source(), Shape::string, span_of(e));
+            item.text = part;
+            file_.tree.append(list, item);
+        }
+        return &list;
+    }
+    if (is("replace") && args.size() == 3 && all_scalars && !args[1]->text.empty() && !args[1]->text.starts_with('/'))
+        return made(replace_all(first->text, args[1]->text, args[2]->text), Shape::string, e);
+    if (any({"equals", "not", "and", "or"})) {
+        if (is("equals"))
+            return args.size() == 2 && all_scalars ? made_bool(args[0]->text == args[1]->text, e) : nullptr;
+        if (is("not")) return truth(first) ? made_bool(!*truth(first), e) : nullptr;
+        bool all = true;
+        for (const Node* arg : args) {
+            const auto yes = truth(arg);
+            if (yes && *yes == is("or")) return made_bool(is("or"), e);
+            all = all && yes;
+        }
+        return all ? made_bool(is("and"), e) : nullptr;
+    }
+    if (args.size() == 2 && number_in(args[0]) && number_in(args[1])) {
+        const double a = *number_in(args[0]), b = *number_in(args[1]);
+        if (is("add")) return made_number(a + b, e);
+        if (is("sub")) return made_number(a - b, e);
+        if (is("mul")) return made_number(a * b, e);
+        if (is("div") && b != 0) return made_number(std::trunc(a / b), e);
+        if (is("mod") && b != 0) return made_number(std::fmod(a, b), e);
+        if (is("min")) return made_number(std::min(a, b), e);
+        if (is("max")) return made_number(std::max(a, b), e);
+        if (is("greater")) return made_bool(a > b, e);
+        if (is("less")) return made_bool(a < b, e);
+        if (is("greaterOrEquals")) return made_bool(a >= b, e);
+        if (is("lessOrEquals")) return made_bool(a <= b, e);
+        if (is("range") && dialect_ == Dialect::hcl ? b - a <= kMostItems : b <= kMostItems && is("range")) {
+            const double from = a, count = dialect_ == Dialect::hcl ? b - a : b;
+            Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+            for (double i = 0; i < count; ++i)
+                if (const Node* item = made_number(from + i, e)) file_.tree.append(list, *const_cast<Node*>(item));
+            return &list;
+        }
+    }
+    if (is("contains") && args.size() == 2 && first && known_scalar(args[1])) {
+        if (first->is_scalar())
+            return known_scalar(first) ? made_bool(first->text.find(args[1]->text) != std::string_view::npos, e)
+                                       : nullptr;
+        if (first->is_object()) return made_bool(member_of(first, args[1]->text) != nullptr, e);
+        for (const Node& item : children(first)) {
+            if (!known_scalar(settle(&item))) return nullptr;
+            if (item.text == args[1]->text) return made_bool(true, e);
+        }
+        return made_bool(false, e);
+    }
+    if (any({"startsWith", "endsWith"}) && args.size() == 2 && all_scalars)
+        return made_bool(is("startsWith") ? starts_with_ignore_case(first->text, args[1]->text)
+                                          : lower(first->text).ends_with(lower(args[1]->text)),
+                         e);
+    return nullptr;
+}
+
+}  // namespace stoker::lint

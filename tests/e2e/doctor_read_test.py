@@ -2,6 +2,7 @@
 """stoker doctor --read: files as tools write them are recognised by their content, annotated with the line and concluded
 together in the order network, device, model; a file that is cut off or nobody's is refused with its place."""
 import json
+import os
 import subprocess
 
 import harness
@@ -139,6 +140,51 @@ def test_the_six_causes_of_pending(t):
     t.write("nodes.json", listed(cases["taint"][1]))
     text = t.call("doctor", "--read", "pods.json", "nodes.json", exit=1).stdout
     check("- key: sku\n" in text and 'value: "gpu"' in text, text)
+
+
+def test_what_a_real_cluster_said(t):
+    """As kubectl get -o yaml printed it (tests/kube/recorded): every cause with a remedy; two outputs in one file."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kube", "recorded")
+    texts = {}
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name)) as file:
+            texts[name] = t.write(name, file.read())
+        answer = t.json("doctor", "--read", name, exit=1)
+        waits = [each for each in answer["files"][0]["checks"] if each["name"] == "pod-pending" and each["verdict"] == "fail"]
+        check(waits and all(each["fix"] for each in waits), f"{name}: {answer['conclusion']}")
+    check(len(texts) >= 6, f"{len(texts)} recordings")
+    both = "---\n".join(open(path).read() for path in (texts["taint.yaml"], texts["quota.yaml"]))
+    t.write("both.yaml", both)
+    checks = t.json("doctor", "--read", "both.yaml", exit=1)["files"][0]["checks"]
+    check(len([each for each in checks if each["name"] == "pod-pending" and each["verdict"] == "fail"]) == 2, checks)
+
+
+def test_the_json_of_measuring_tools(t):
+    t.write("ib.json", json.dumps({
+        "test_info": {"test": "RDMA_Write_BW_Test", "Device": "mlx5_3", "Mtu": 4096, "Link_type": "IB"},
+        "results": {"MsgSize": 65536, "n_iterations": 5000, "BW_peak": 94.2, "BW_average": 94.11, "MsgRate": 0.1795}}, indent=0))
+    answer = t.json("doctor", "--read", "ib.json", "--size", H100, exit=1)
+    check(answer["conclusion"] == "the network is at fault: ib_write_bw 94.1 of 380 Gbit/s on mlx5_3", answer["conclusion"])
+    half = {"time": 250500.0, "alg_bw": 68.58, "bus_bw": 120.02, "nwrong": 0.0}
+    t.write("nccl.json", json.dumps({
+        "version": 3, "args": ["./build/all_reduce_perf"], "nccl_version": 22807, "config": {
+            "nthreads": 1, "ngpus": 8, "devices": [{"rank": 0, "hostname": "gpu-a", "device_info": "NVIDIA H100 80GB HBM3"}]},
+        "results": [{"size": 17179869184, "redop": "sum", "out_of_place": half, "in_place": half}],
+        "average_bus_bandwidth": {"bandwidth": 120.02, "okay": "unchecked"}, "errors": []}))
+    answer = t.json("doctor", "--read", "nccl.json", "--size", H100, exit=1)
+    check("bus bandwidth 120 of 460 GB/s at 16 GiB" in answer["conclusion"], answer["conclusion"])
+
+
+def test_an_image_that_needs_a_newer_driver(t):
+    t.write("smi", SMI.replace("535.161.08   CUDA Version: 12.2", "470.182.03   CUDA Version: 11.4"))
+    runs = pod("", nodeName="gpu-1")
+    runs["spec"]["containers"][0]["image"] = "pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime"
+    runs["status"] = {"phase": "Running"}
+    t.write("pod", listed(runs))
+    answer = t.json("doctor", "--read", "smi", "pod", "--size", "Standard_NC4as_T4_v3", exit=1)
+    check("CUDA 12.4, which needs driver 525 or newer; smi has 470.182.03" in answer["conclusion"], answer["conclusion"])
+    t.write("smi", SMI)
+    t.json("doctor", "--read", "smi", "pod", "--size", "Standard_NC4as_T4_v3")
 
 
 def test_what_is_not_recognised_or_breaks_off(t):

@@ -1,4 +1,5 @@
-// Kubernetes drops unknown fields with a warning at most: a limit or a toleration one level off is simply not there.
+// The API server refuses unknown fields when it is asked to be strict, as kubectl asks. From other clients (Helm, Argo
+// CD, operators) it drops them with a warning: a limit or a toleration one level off is simply not there.
 #include <array>
 #include <optional>
 

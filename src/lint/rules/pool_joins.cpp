@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "lint/rules/common_pools.h"
 
 namespace stoker::lint {
@@ -40,6 +41,11 @@ void pool_joins_add_toleration(const Workload& workload, const Taint& taint, Fin
     std::optional<Edit> edit;
     if (!tolerations) {
         edit = line_before(*containers, "tolerations:\n- " + item);
+    } else if (!tolerations->merged && !tolerations->span.empty() && source.text()[tolerations->span.begin] == '[' &&
+               !trim(source.text()).starts_with('{')) {
+        // [{key: ...}] on one line; not in JSON, where the item would want quotes.
+        const std::uint32_t at = tolerations->span.begin + 1;
+        edit = Edit{{at, at}, tolerations->first ? item + ", " : item};
     } else if (tolerations->first && !tolerations->merged) {
         const Span line = source.line_at(tolerations->first->span.begin);
         const std::string before(source.text({line.begin, tolerations->first->span.begin}));

@@ -1,9 +1,12 @@
 // ib_write_bw, ib_read_bw, ib_send_bw. Format: linux-rdma/perftest, src/perftest_parameters.h (RESULT_FMT*,
 // REPORT_FMT*) and ctx_print_test_info in src/perftest_parameters.c. Without --report_gbits a "MB" is 2^20 bytes
-// (format_factor there); newer versions write it MiB.
+// (format_factor there); newer versions write it MiB. --out_json: write_test_info_to_file and write_bw_report_to_file
+// there (perftest 4.5 to 26.07), which hold no unit, one message size (the last of -a), and in some modes no valid
+// JSON: so it is read line by line, as it is written.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "observe/tools/tool_reader.h"
@@ -46,7 +49,12 @@ public:
         : lines_(text), out_(Tool::ib_bandwidth, file), size_(tool_size(context)) {}
 
     Result<ToolReading> read() {
-        for (std::size_t at = 0; at < lines_.size(); ++at) line(at);
+        std::size_t first = 0;
+        while (first < lines_.size() && trim(lines_[first]).empty()) ++first;
+        if (first < lines_.size() && trim(lines_[first]).starts_with('{'))
+            json();
+        else
+            for (std::size_t at = 0; at < lines_.size(); ++at) line(at);
         std::string last;
         for (const BandwidthTest& test : tests_) {
             if (test.title.ends_with("Latency Test") || contains(test.title, "Latency")) {
@@ -123,6 +131,50 @@ private:
         test.best = gbits;
         test.best_bytes = *bytes;
         test.best_place = {place.line, static_cast<std::uint32_t>(lines_[at].find(words[3]) + 1)};
+    }
+
+    // "BW_average": 94.11,
+    void json() {
+        double bytes = 0, rate = 0, written = 0;
+        bool has_results = false;
+        BandwidthTest& test = tests_.emplace_back();
+        for (std::size_t at = 0; at < lines_.size(); ++at) {
+            const ToolPlace place{static_cast<std::uint32_t>(at + 1), 1};
+            const std::string_view text = trim(lines_[at]);
+            const std::size_t colon = text.find(':');
+            if (colon == std::string_view::npos) continue;
+            std::string_view key = trim(text.substr(0, colon)), value = trim(text.substr(colon + 1));
+            const auto bare = [](std::string_view word) {
+                while (!word.empty() && (word.front() == '"')) word.remove_prefix(1);
+                while (!word.empty() && (word.back() == '"' || word.back() == ',')) word.remove_suffix(1);
+                return word;
+            };
+            key = bare(key);
+            value = bare(value);
+            const double number = tool_number(value).value_or(0);
+            if (key == "test") {
+                test.title = replace_all(value, "_", " ");
+                test.both_ways = contains(value, "Bidirectional");
+                test.place = place;
+            }
+            if (key == "Device") test.device = value;
+            if (key == "Link_type") test.link = value;
+            if (key == "Mtu") test.mtu = value;
+            if (key == "results") has_results = true;
+            if (key == "MsgSize") bytes = number;
+            if (key == "MsgRate") rate = number;
+            if (key == "BW_average") {
+                written = number;
+                test.best_place = {place.line, static_cast<std::uint32_t>(lines_[at].find(value) + 1)};
+            }
+        }
+        if (!has_results) test.title.clear();
+        // The rate of messages has a unit, 1e6/s: it tells which of the two the bandwidth has.
+        const double gbits = rate * 1e6 * bytes * 8 / 1e9, of_mib = written * 8 * 1048576.0 / 1e9;
+        if (written <= 0 || gbits <= 0 || bytes <= 0) return;
+        const bool in_mib = std::abs(std::log(of_mib / gbits)) < std::abs(std::log(written / gbits));
+        test.best = (in_mib ? of_mib : written) / (test.both_ways ? 2 : 1);
+        test.best_bytes = bytes;
     }
 
     std::string judge(const BandwidthTest& test) {

@@ -51,6 +51,26 @@ TEST(IbBandwidth, UnitsAreThoseOfTheHeader) {
     EXPECT_EQ(worst(both, "ib-bandwidth")->verdict, HealthVerdict::fail);
 }
 
+// --out_json holds no unit: the rate of messages says which it is.
+TEST(IbBandwidth, TheJsonOfPerftest) {
+    const ToolReading reading = read(samples::kIbJson, of_size("Standard_ND96isr_H100_v5"));
+    const HealthCheck* check = worst(reading, "ib-bandwidth");
+    ASSERT_NE(check, nullptr);
+    EXPECT_EQ(check->verdict, HealthVerdict::fail);
+    EXPECT_EQ(check->peer, "mlx5_3");
+    EXPECT_NEAR(*check->measured, 94.11e9 / 8, 1);
+    EXPECT_EQ(reading.notes.back().line, 24U);
+    const std::string mib = replaced(replaced(samples::kIbJson, "94.11", "11219.01"), "94.20", "11229.1");
+    EXPECT_NEAR(*worst(read(mib), "ib-bandwidth")->measured, 11219.01 * 1048576, 1);
+    const std::string both = replaced(samples::kIbJson, "RDMA_Write_BW", "RDMA_Write_Bidirectional_BW");
+    EXPECT_NEAR(*worst(read(both), "ib-bandwidth")->measured, 94.11e9 / 16, 1);
+    EXPECT_EQ(verdict_of(read(replaced(samples::kIbJson, "\"Mtu\": 4096", "\"Mtu\": 1024")), "ib-mtu"),
+              HealthVerdict::warn);
+    const std::string_view text = samples::kIbJson;
+    EXPECT_NE(error_of(text.substr(0, text.find("\"BW_average")), Tool::ib_bandwidth).find("no result of mlx5_3"),
+              std::string::npos);
+}
+
 TEST(IbBandwidth, LinkMtuAndSmallMessages) {
     EXPECT_EQ(verdict_of(read(replaced(samples::kIbSlow, "Link type       : IB", "Link type       : Ethernet"),
                               of_size("Standard_ND96isr_H100_v5")),

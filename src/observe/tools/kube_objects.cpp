@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "observe/tools/kube_describe.h"
 
 namespace stoker {
 namespace {
@@ -29,6 +30,36 @@ const std::vector<std::unique_ptr<Node>>& items_of(const Node* node) {
 }
 std::string word_at(const Node* node, std::initializer_list<std::string_view> path) {
     return std::string(text_at(node, path));
+}
+
+constexpr std::size_t kMostKubeParts = 256;
+constexpr ReadLimits kKubeLimits{.max_bytes = 64u << 20, .max_nodes = 8'000'000};
+
+struct KubePart {
+    std::string_view text;
+    std::uint32_t line = 0;  // lines before it
+};
+// The documents of a YAML file: kubectl writes one, people put several outputs into one file. A line that begins with
+// --- ends a document whatever it stands in (YAML 1.2.2, section 9.1.2). Empty ones are left out.
+std::vector<KubePart> yaml_parts(std::string_view text) {
+    std::vector<KubePart> parts;
+    std::size_t begin = 0;
+    std::uint32_t line = 0, first = 0;
+    const auto add = [&](std::size_t end) {
+        const std::string_view part = text.substr(begin, end - begin);
+        if (!trim(part).empty() || (parts.empty() && end == text.size())) parts.push_back({part, first});
+    };
+    for (std::size_t at = 0; at < text.size() && parts.size() <= kMostKubeParts; ++line) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        if (trim(text.substr(at, end - at)) == "---" && text[at] == '-') {
+            add(at);
+            begin = std::min(end + 1, text.size());
+            first = line + 1;
+        }
+        at = end + 1;
+    }
+    add(text.size());
+    return parts;
 }
 
 KubeNode node_of(const Node& root, const std::string& file) {
@@ -62,8 +93,26 @@ KubePod pod_of(const Node& root, const std::string& file) {
         std::map<std::string, double, std::less<>> own;
         take_quantities(node_at(container.get(), {"resources", "limits"}), own, false);
         take_quantities(node_at(container.get(), {"resources", "requests"}), own, false);
+        if (std::any_of(own.begin(), own.end(), [](const auto& each) { return is_gpu_resource(each.first); }))
+            pod.gpu_images.push_back(word_at(container.get(), {"image"}));
         for (const auto& [name, value] : own) pod.requests[name] += value;
     }
+    // Containers that prepare run before the others, one by one; with restartPolicy Always they run beside them.
+    std::map<std::string, double, std::less<>> before;
+    for (const auto& container : items_of(node_at(&root, {"spec", "initContainers"}))) {
+        std::map<std::string, double, std::less<>> own;
+        take_quantities(node_at(container.get(), {"resources", "limits"}), own, false);
+        take_quantities(node_at(container.get(), {"resources", "requests"}), own, false);
+        const bool beside = text_at(container.get(), {"restartPolicy"}) == "Always";
+        for (const auto& [name, value] : own) {
+            if (beside)
+                pod.requests[name] += value;
+            else
+                before[name] = std::max(before[name], value);
+        }
+    }
+    for (const auto& [name, value] : before) pod.requests[name] = std::max(pod.requests[name], value);
+    take_quantities(node_at(&root, {"spec", "overhead"}), pod.requests, true);
     for (const auto& each : items_of(node_at(&root, {"spec", "tolerations"})))
         pod.tolerations.push_back({word_at(each.get(), {"key"}), word_at(each.get(), {"operator"}),
                                    word_at(each.get(), {"value"}), word_at(each.get(), {"effect"})});
@@ -84,6 +133,16 @@ KubePod pod_of(const Node& root, const std::string& file) {
     for (const auto& volume : items_of(node_at(&root, {"spec", "volumes"})))
         if (const auto claim = text_at(volume.get(), {"persistentVolumeClaim", "claimName"}); !claim.empty())
             pod.claims.emplace_back(claim);
+    for (const auto& claim : items_of(node_at(&root, {"spec", "resourceClaims"})))
+        pod.device_claims.push_back(word_at(claim.get(), {"name"}));
+    for (const std::string_view list : {"initContainerStatuses", "containerStatuses"})
+        for (const auto& status : items_of(node_at(&root, {"status", list})))
+            if (pod.waiting.empty()) {
+                pod.waiting = word_at(status.get(), {"state", "waiting", "reason"});
+                pod.waiting_for = word_at(status.get(), {"state", "waiting", "message"});
+                // Until the first container is through, the others wait for nothing but it.
+                if (pod.waiting == "PodInitializing") pod.waiting.clear();
+            }
     for (const auto& condition : items_of(node_at(&root, {"status", "conditions"})))
         if (text_at(condition.get(), {"type"}) == "PodScheduled" && text_at(condition.get(), {"status"}) == "False") {
             pod.condition = word_at(condition.get(), {"message"});
@@ -225,11 +284,38 @@ double KubePod::gpus() const {
 }
 
 Status read_kube_objects(std::string_view text, const std::string& file, KubeState& state) {
-    TRY(const Document document, tool_json(text, file));
-    if (!document.root().is_mapping() || text_at(&document.root(), {"kind"}).empty())
-        return Error(ErrorKind::invalid, "this is no object of Kubernetes: it has no kind", SourcePos{file, 1, 1},
-                     "kubectl get pods -A -o json > pods.json");
-    take_object(document.root(), file, state, 0);
+    if (is_kube_describe(trim(text))) {
+        read_kube_describe(text, file, state);
+        return done();
+    }
+    const std::string_view begin = trim(text.substr(0, 4096));
+    std::vector<KubePart> parts{{text, 0}};
+    const bool yaml = !begin.starts_with('{') && !begin.starts_with('[');
+    if (yaml) parts = yaml_parts(text);
+    if (parts.size() > kMostKubeParts)
+        return Error(ErrorKind::invalid, fmt::format("more than {} documents", kMostKubeParts), SourcePos{file, 1, 1},
+                     "kubectl get pods,nodes,events -A -o yaml writes one List");
+    for (const KubePart& part : parts) {
+        auto document = yaml ? Document::parse_yaml(part.text, file, kKubeLimits) : tool_json(part.text, file);
+        if (!document) {
+            std::vector<Problem> problems = document.error().problems();
+            for (Problem& each : problems) each.pos.line += each.pos.line > 0 ? part.line : 0;
+            return Error(document.error().kind(), std::move(problems));
+        }
+        if (!document->root().is_mapping() || text_at(&document->root(), {"kind"}).empty())
+            return Error(ErrorKind::invalid, "this is no object of Kubernetes: it has no kind",
+                         SourcePos{file, part.line + 1, 1}, "kubectl get pods -A -o json > pods.json");
+        const std::size_t pods = state.pods.size(), nodes = state.nodes.size(), events = state.events.size(),
+                          quotas = state.quotas.size();
+        take_object(document->root(), file, state, 0);
+        const auto shift = [&](auto& list, std::size_t from) {
+            for (std::size_t i = from; i < list.size(); ++i) list[i].place.line += part.line;
+        };
+        shift(state.pods, pods);
+        shift(state.nodes, nodes);
+        shift(state.events, events);
+        shift(state.quotas, quotas);
+    }
     return done();
 }
 

@@ -1,4 +1,4 @@
-// What kubectl get -o json tells of pods, nodes, events and quotas, as far as it decides why a pod waits.
+// What kubectl get -o json or -o yaml tells of pods, nodes, events and quotas, as far as it decides why a pod waits.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,11 @@ struct KubePod {
     std::vector<KubeToleration> tolerations;
     std::map<std::string, std::string, std::less<>> selector;
     std::vector<std::vector<KubeExpression>> affinity;  // terms, of which one must hold whole
-    std::vector<std::string> gates, claims;
-    std::string condition, reason;  // of PodScheduled
+    bool partial = false;  // of kubectl describe, which leaves out affinity, gates and more
+    std::vector<std::string> gates, claims, device_claims;
+    std::string condition, reason;        // of PodScheduled
+    std::string waiting, waiting_for;     // reason and message of the first container that waits
+    std::vector<std::string> gpu_images;  // of the containers that ask for GPUs
     std::string full() const { return space.empty() ? name : space + "/" + name; }
     std::string gpu_resource() const;  // "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"; empty: none
     double gpus() const;

@@ -1,13 +1,15 @@
 // The words of the scheduler: Kubernetes 1.34 to 1.36 (pkg/scheduler/framework/types.go, FitError; plugins/*), recorded
-// with kwok nodes in design/kubernetes_howto.md; of the autoscaler: kubernetes/autoscaler,
+// from a cluster of tests/kube (tests/e2e/kube_pending_test.py); of the autoscaler: kubernetes/autoscaler,
 // cluster-autoscaler/processors/ status/eventing_scale_up_processor.go.
 #include "observe/tools/kube_pending.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/text.h"
+#include "observe/tools/kube_words.h"
 
 namespace stoker {
 namespace {
@@ -204,32 +206,68 @@ PodWait by_taint(const KubePod& pod, const std::vector<KubeTaint>& taints, std::
     return why;
 }
 
+// A label's value as YAML that is text: 1 and true are none.
+std::string label_yaml(std::string_view value) {
+    const bool plain = !value.empty() && std::isalpha(static_cast<unsigned char>(value.front())) != 0;
+    for (const std::string_view word : {"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
+        if (equals_ignore_case(value, word)) return fmt::format("\"{}\"", value);
+    return plain ? std::string(value) : fmt::format("\"{}\"", value);
+}
+
+// The nodes that would do but for their labels; all, when there is none.
+std::vector<const KubeNode*> nodes_with_gpus(const KubePod& pod, const KubeState& state) {
+    std::vector<const KubeNode*> enough, all;
+    const std::string gpu = pod.gpu_resource();
+    for (const KubeNode& node : state.nodes) {
+        all.push_back(&node);
+        const auto found = node.allocatable.find(gpu);
+        if (!gpu.empty() && found != node.allocatable.end() && found->second >= pod.gpus()) enough.push_back(&node);
+    }
+    return enough.empty() ? all : enough;
+}
+
+// What the nodes have for a key; nothing when one of them has a value that is wanted.
+struct LabelValues {
+    bool met = false;
+    std::vector<std::string> there;
+};
+LabelValues values_of_label(const std::vector<const KubeNode*>& nodes, const std::string& key,
+                            const std::vector<std::string>& wanted) {
+    LabelValues values;
+    for (const KubeNode* node : nodes) {
+        const auto found = node->labels.find(key);
+        if (found == node->labels.end()) continue;
+        values.met = values.met || std::find(wanted.begin(), wanted.end(), found->second) != wanted.end();
+        if (std::find(values.there.begin(), values.there.end(), found->second) == values.there.end())
+            values.there.push_back(found->second);
+    }
+    return values;
+}
+
 PodWait by_selector(const KubePod& pod, const KubeState& state) {
     PodWait why{.cause = PendingCause::selector};
     why.what = "no node with what it asks for has the labels of its selector or affinity: " + selector_text(pod);
     // The value that nodes have for the same key says what was meant.
-    for (const auto& [key, value] : pod.selector) {
-        std::vector<std::string> there;
-        for (const KubeNode& node : state.nodes)
-            if (const auto found = node.labels.find(key);
-                found != node.labels.end() && found->second != value &&
-                std::find(there.begin(), there.end(), found->second) == there.end())
-                there.push_back(found->second);
-        const bool matched = std::any_of(state.nodes.begin(), state.nodes.end(),
-                                         [&, &wanted = key, &text = value](const KubeNode& node) {
-                                             const auto found = node.labels.find(wanted);
-                                             return found != node.labels.end() && found->second == text;
-                                         });
-        if (matched) continue;
-        if (there.empty()) {
+    const auto nodes = nodes_with_gpus(pod, state);
+    const auto propose = [&](const std::string& key, const std::vector<std::string>& wanted, bool expression) {
+        const LabelValues values = values_of_label(nodes, key, wanted);
+        if (values.met || !why.fix.empty() || wanted.empty()) return;
+        if (values.there.empty()) {
             why.what += fmt::format("; no node has the label {}", key);
-            why.fix = fmt::format("kubectl label node NODE {}={}, or take it out of nodeSelector", key, value);
-        } else {
-            why.what += fmt::format("; for {} nodes have {}", key, cut(join(there, ", "), 60));
-            why.fix = fmt::format("nodeSelector:\n  {}: {}", key, there.front());
+            why.fix = fmt::format("kubectl label node NODE {}={}, or take it out of {}", key, wanted.front(),
+                                  expression ? "nodeAffinity" : "nodeSelector");
+            return;
         }
-        break;
-    }
+        why.what += fmt::format("; for {} nodes have {}", key, cut(join(values.there, ", "), 60));
+        const std::string value = label_yaml(values.there.front());
+        why.fix = expression ? fmt::format("matchExpressions:\n- key: {}\n  operator: In\n  values: [{}]", key, value)
+                             : fmt::format("nodeSelector:\n  {}: {}", key, value);
+    };
+    for (const auto& [key, value] : pod.selector) propose(key, {value}, false);
+    // Of several terms one is enough: a proposal for the first would only be one of many.
+    if (pod.affinity.size() == 1)
+        for (const KubeExpression& each : pod.affinity.front())
+            if (each.op == "In") propose(each.key, each.values, true);
     if (why.fix.empty())
         why.fix = "kubectl get nodes --show-labels; then nodeSelector or nodeAffinity with what is there";
     return why;
@@ -267,8 +305,15 @@ PodWait by_autoscaler(const std::string& message, PodWait behind) {
 PodWait by_words(const KubePod& pod, const std::string& message) {
     PodWait why;
     const std::string gpu = pod.gpu_resource();
-    const std::string quoted = fmt::format("\"{}\"", printable(message.substr(0, message.find(" preemption:")), 160));
-    if (!gpu.empty() && contains(message, "Insufficient " + gpu)) {
+    const std::string quoted = words_of_scheduler(message);
+    const bool tainted = contains(message, "untolerated taint") || contains(message, "had taint");
+    // Kubernetes adds those of node.kubernetes.io itself, and AKS the one that is named like the resource.
+    const bool tolerates_own = std::any_of(
+        pod.tolerations.begin(), pod.tolerations.end(),
+        [&](const KubeToleration& each) { return !each.key.starts_with("node.kubernetes.io/") && each.key != gpu; });
+    const bool short_of_gpus = !gpu.empty() && contains(message, "Insufficient " + gpu);
+    // Of both, the taint: nodes with GPUs mostly have one, and nodes without GPUs are short of them.
+    if (short_of_gpus && !(tainted && !tolerates_own)) {
         why.cause = PendingCause::not_enough;
         why.what = fmt::format("no node has {:g} {} free: {}", pod.gpus(), gpu, quoted);
         if (!is_gpu_resource(gpu)) {
@@ -281,9 +326,8 @@ PodWait by_words(const KubePod& pod, const std::string& message) {
                 "taken";
             why.open = "whether the GPUs are taken or no node offers any: add kubectl get nodes -o json";
         }
-        if (contains(message, "untolerated taint") || contains(message, "had taint"))
-            why.what += "; other nodes have a taint that it does not tolerate";
-    } else if (contains(message, "untolerated taint") || contains(message, "had taint")) {
+        if (tainted) why.what += "; other nodes have a taint that it does not tolerate";
+    } else if (tainted) {
         why.cause = PendingCause::taint;
         why.what = "nodes have a taint that it does not tolerate: " + quoted;
         const std::string_view named = between(message, "taint {", "}");  // before 1.34: {sku: gpu}
@@ -301,6 +345,8 @@ PodWait by_words(const KubePod& pod, const std::string& message) {
         why.cause = PendingCause::selector;
         why.what = "no node has the labels of its selector or affinity (" + selector_text(pod) + "): " + quoted;
         why.fix = "kubectl get nodes --show-labels; then nodeSelector or nodeAffinity with what is there";
+    } else if (auto others = by_other_pods(message)) {
+        why = std::move(*others);
     } else if (contains(message, "Insufficient ")) {
         why.cause = PendingCause::other_resource;
         why.what = "no node has enough of another resource free: " + quoted;
@@ -310,33 +356,10 @@ PodWait by_words(const KubePod& pod, const std::string& message) {
         why.what = "nodes are cordoned or not ready: " + quoted;
         why.fix = "kubectl get nodes; kubectl uncordon NODE";
     } else {
+        if (message.empty() && pod.partial)
+            why.open = "why it waits: of several pods at once kubectl describe prints no events; describe each alone";
         why.what = message.empty() ? std::string("nothing is said about why") : "the scheduler says: " + quoted;
-        why.fix = fmt::format("kubectl describe pod {}{}", pod.name, pod.space.empty() ? "" : " -n " + pod.space);
-    }
-    return why;
-}
-
-std::optional<PodWait> by_volume(const KubePod& pod, const std::string& message) {
-    PodWait why{.cause = PendingCause::volume};
-    const std::string quoted = fmt::format("\"{}\"", printable(message.substr(0, message.find(" preemption:")), 160));
-    if (contains(message, "volume node affinity conflict") || contains(message, "NoVolumeZoneConflict")) {
-        why.what = "its volume is in another zone than the nodes that would take it: " + quoted;
-        why.fix =
-            "a StorageClass with volumeBindingMode: WaitForFirstConsumer and a new claim, or a GPU pool in the "
-            "volume's zone: "
-            "kubectl get pv -o custom-columns=NAME:.metadata.name,ZONE:.spec.nodeAffinity";
-    } else if (contains(message, "unbound immediate PersistentVolumeClaims")) {
-        why.what = "its claim is bound to no volume: " + quoted;
-        why.fix = "kubectl describe pvc " + (pod.claims.empty() ? std::string("CLAIM") : pod.claims.front()) +
-                  ": a storage class that is there, and its provisioner";
-    } else if (contains(message, "persistentvolumeclaim") && contains(message, "not found")) {
-        why.what = "a claim that it mounts is not there: " + quoted;
-        why.fix = fmt::format(
-            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: {}\nspec:\n  accessModes: "
-            "[ReadWriteOnce]\n  resources:\n    requests:\n      storage: 100Gi",
-            pod.claims.empty() ? std::string("NAME") : pod.claims.front());
-    } else {
-        return std::nullopt;
+        why.fix = fmt::format("kubectl describe pod {}{}", pod.name, in_space(pod.space));
     }
     return why;
 }
@@ -358,14 +381,16 @@ PodWait by_nodes(const KubePod& pod, const KubeState& state, const Heard& heard)
     }
     if (nearest == nullptr) return by_words(pod, heard.scheduler);
     if (nearest->faults() == 0) {
+        if (auto others = by_other_pods(heard.scheduler)) return *others;
         PodWait why = by_words(pod, heard.scheduler);
         why.what += fmt::format("; node {} has what it asks for, as far as these files show", nearest->node->name);
-        why.open = "who holds the GPUs: add kubectl get pods -A -o json, of the same minute as the nodes";
+        if (why.cause == PendingCause::not_enough || why.cause == PendingCause::unknown)
+            why.open = "who holds the GPUs: add kubectl get pods -A -o json, of the same minute as the nodes";
+        if (pod.partial) return by_words(pod, heard.scheduler);
         // Words that the nodes contradict are older than the nodes.
         if (why.cause == PendingCause::taint || why.cause == PendingCause::selector) {
             why.cause = PendingCause::unknown;
-            why.fix = fmt::format("look again: kubectl describe pod {}{}", pod.name,
-                                  pod.space.empty() ? "" : " -n " + pod.space);
+            why.fix = fmt::format("look again: kubectl describe pod {}{}", pod.name, in_space(pod.space));
         }
         return why;
     }
@@ -408,29 +433,32 @@ std::string_view word_of(PendingCause cause) {
 }
 
 PodWait why_pending(const KubePod& pod, const KubeState& state) {
-    if (!pod.node.empty())
-        return {
-            .cause = PendingCause::starting,
-            .what = fmt::format(
-                "it has a node ({}) and its containers do not run yet: an image that is pulled, or a volume", pod.node),
-            .fix = fmt::format("kubectl describe pod {}{}", pod.name, pod.space.empty() ? "" : " -n " + pod.space)};
+    if (!pod.node.empty()) return by_kubelet(pod);
     if (!pod.gates.empty() || pod.reason == "SchedulingGated")
         return {
             .cause = PendingCause::gate,
             .what = "a scheduling gate holds it back: " +
                     (pod.gates.empty() ? std::string("unnamed") : join(pod.gates, ", ")),
-            .fix = "a queue removes it when there is quota: kubectl get workloads -A (Kueue) says what it waits for"};
+            .fix = fmt::format(
+                "its owner removes it; kueue.x-k8s.io: kubectl get workloads -A says what it waits for. When nobody "
+                "does: kubectl patch pod {}{} --type json -p "
+                "'[{{\"op\":\"remove\",\"path\":\"/spec/schedulingGates\"}}]'",
+                pod.name, in_space(pod.space))};
     const Heard heard = heard_of(pod, state);
     if (contains(heard.scheduler, "exceeded quota")) {
         KubeEvent event{.space = pod.space, .kind = "Pod", .name = pod.name, .message = heard.scheduler};
         if (auto why = why_not_created(event, state)) return *why;
     }
     if (auto why = by_volume(pod, heard.scheduler)) return *why;
+    if (auto why = by_device_claim(pod, heard.scheduler)) return *why;
     if (heard.scheduler.empty() && heard.autoscaler.empty() && !pod.scheduler.empty() &&
         pod.scheduler != "default-scheduler")
-        return {.cause = PendingCause::scheduler,
-                .what = fmt::format("nobody says anything about it: its scheduler \"{}\" may not run", pod.scheduler),
-                .fix = "kubectl get pods -A | grep " + pod.scheduler + "; or take spec.schedulerName out"};
+        return {
+            .cause = PendingCause::scheduler,
+            .what = fmt::format("nobody says anything about it: its scheduler \"{}\" may not run", pod.scheduler),
+            .fix = fmt::format("kubectl get pods -A | grep {}; or make it again without spec.schedulerName, for the "
+                               "default-scheduler",
+                               pod.scheduler)};
     PodWait why = state.nodes.empty() ? by_words(pod, heard.scheduler) : by_nodes(pod, state, heard);
     const bool more_nodes = why.cause == PendingCause::not_enough || why.cause == PendingCause::no_resource ||
                             why.cause == PendingCause::other_resource || why.cause == PendingCause::unknown;
@@ -442,28 +470,6 @@ PodWait why_pending(const KubePod& pod, const KubeState& state) {
         why.what += "; the autoscaler is adding a node (TriggeredScaleUp)";
         why.fix = "wait 5 to 10 minutes for the node and its driver, then look again";
     }
-    return why;
-}
-
-std::optional<PodWait> why_not_created(const KubeEvent& event, const KubeState& state) {
-    (void)state;
-    const std::size_t at = event.message.find("exceeded quota:");
-    if (at == std::string::npos) return std::nullopt;
-    // "exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=8, limited: ...=8"
-    const std::string_view rest = std::string_view(event.message).substr(at);
-    const std::string name(trim(between(rest, "exceeded quota:", ",")));
-    const std::string requested(trim(between(rest, "requested:", ", used:"))),
-        used(trim(between(rest, "used:", ", limited:"))), limited(trim(between(rest, "limited:", "")));
-    PodWait why{.cause = PendingCause::quota};
-    why.what = fmt::format("the ResourceQuota {}{} refuses its pod: requested {}, used {}, limit {}",
-                           event.space.empty() ? "" : event.space + "/", printable(name, 60), printable(requested, 80),
-                           printable(used, 80), printable(limited, 80));
-    const std::string_view resource = std::string_view(limited).substr(0, limited.find('='));
-    const std::string space = event.space.empty() ? std::string() : " -n " + event.space;
-    why.fix = fmt::format(
-        "wait until others end, or raise it: kubectl patch resourcequota {}{} --type merge -p "
-        "'{{\"spec\":{{\"hard\":{{\"{}\":\"N\"}}}}}}'",
-        printable(name, 60), space, printable(resource, 60));
     return why;
 }
 

@@ -19,12 +19,17 @@ enum class PendingCause : std::uint8_t {
     volume,          // a claim that is missing, unbound or in another zone
     other_resource,  // processors, memory, pods
     cordoned,        // nodes are unschedulable or not ready
+    other_pods,      // pods that are there or not there: affinity between pods, spreading, ports of the host
     gate,            // a scheduling gate, or a queue that holds it back
     scheduler,       // nobody schedules it
+    device_claim,    // a claim on devices (DRA) that no device meets
+    refused,         // admission refuses the pod: a PriorityClass or account that is missing, a webhook
+    image,           // it is bound, and its image does not come
+    container,       // it is bound, and a container cannot be made
     starting,        // it is bound, and pulls an image or waits for a volume
     unknown
 };
-constexpr std::array<std::pair<PendingCause, std::string_view>, 13> enum_names(PendingCause) {
+constexpr std::array<std::pair<PendingCause, std::string_view>, 18> enum_names(PendingCause) {
     return {{{PendingCause::taint, "taint"},
              {PendingCause::no_resource, "no-gpu-resource"},
              {PendingCause::not_enough, "not-enough-gpus"},
@@ -34,8 +39,13 @@ constexpr std::array<std::pair<PendingCause, std::string_view>, 13> enum_names(P
              {PendingCause::volume, "volume"},
              {PendingCause::other_resource, "cpu-or-memory"},
              {PendingCause::cordoned, "cordoned"},
+             {PendingCause::other_pods, "other-pods"},
              {PendingCause::gate, "gate"},
              {PendingCause::scheduler, "scheduler"},
+             {PendingCause::device_claim, "device-claim"},
+             {PendingCause::refused, "refused"},
+             {PendingCause::image, "image"},
+             {PendingCause::container, "container"},
              {PendingCause::starting, "starting"},
              {PendingCause::unknown, "unknown"}}};
 }
@@ -48,7 +58,7 @@ struct PodWait {
 };
 // Of a pod whose phase is Pending. `state` holds everything that was given.
 PodWait why_pending(const KubePod& pod, const KubeState& state);
-// Of an event that says that a pod could not be made for want of quota.
+// Of an event that says that a controller (a Job, a ReplicaSet) could not make a pod.
 std::optional<PodWait> why_not_created(const KubeEvent& event, const KubeState& state);
 
 }  // namespace stoker

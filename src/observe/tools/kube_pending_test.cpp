@@ -50,6 +50,17 @@ TEST(KubePending, TaintNotTolerated) {
     EXPECT_NE(named.fix.find("key: sku"), std::string::npos);
 }
 
+// Without the nodes: a pod that tolerates nothing of its own is kept off the GPU nodes, and the others have no GPU.
+TEST(KubePending, ATaintAndTooFewGpus) {
+    const char* both = "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s).";
+    KubePod pod = waiting(8, both);
+    pod.tolerations = {{"node.kubernetes.io/not-ready", "Exists", "", "NoExecute"},
+                       {"nvidia.com/gpu", "Exists", "", "NoSchedule"}};
+    EXPECT_EQ(why_pending(pod, {}).cause, PendingCause::taint);
+    pod.tolerations.push_back({"sku", "Equal", "gpu", "NoSchedule"});
+    EXPECT_EQ(why_pending(pod, {}).cause, PendingCause::not_enough);
+}
+
 // 2: no node offers the resource: the plugin, or GPU nodes at all, or its name.
 TEST(KubePending, NoGpuResource) {
     KubeState state;
@@ -103,9 +114,7 @@ TEST(KubePending, Quota) {
     EXPECT_NE(why->what.find("ml/gpus"), std::string::npos) << why->what;
     EXPECT_NE(why->fix.find("kubectl patch resourcequota gpus -n ml"), std::string::npos) << why->fix;
     EXPECT_NE(why->fix.find("\"requests.nvidia.com/gpu\":\"N\""), std::string::npos) << why->fix;
-    EXPECT_FALSE(
-        why_not_created({.reason = "FailedCreate", .message = "no PriorityClass with name nosuch was found"}, {})
-            .has_value());
+    EXPECT_FALSE(why_not_created({.reason = "FailedCreate", .message = "timed out"}, {}).has_value());
 }
 
 // 5: more nodes are needed and none is made.

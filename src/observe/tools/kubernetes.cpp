@@ -1,4 +1,5 @@
-// kubectl get pods, nodes, events, resourcequotas -o json: the pods that wait, and nodes whose GPUs are not offered.
+// kubectl get pods, nodes, events, resourcequotas -o json or -o yaml: the pods that wait, and nodes whose GPUs are not
+// offered.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,16 +113,26 @@ Result<ToolReading> read_kubernetes(std::string_view text, const std::string& fi
         const auto why = why_not_created(event, all);
         // A controller tries again and again: once for each object.
         if (!why || !told.insert(event.space + "/" + event.name).second) continue;
-        std::string message = fmt::format("{} {}{} gets no pod [quota]: {}", event.kind,
-                                          event.space.empty() ? "" : event.space + "/", event.name, why->what);
-        if (first.empty()) first = message;
+        // The event outlives its cause by an hour.
+        const bool has_pods = std::any_of(all.pods.begin(), all.pods.end(), [&](const KubePod& pod) {
+            return pod.space == event.space && pod.owner == event.name && pod.owner_kind == event.kind;
+        });
+        std::string message =
+            fmt::format("{} {}{} {} [{}]: {}", event.kind, event.space.empty() ? "" : event.space + "/", event.name,
+                        has_pods ? "has pods and got no others" : "gets no pod", word_of(why->cause), why->what);
+        if (first.empty() && !has_pods) first = message;
         out.fact("cause of " + (event.space.empty() ? "" : event.space + "/") + event.name,
                  std::string(word_of(why->cause)));
         out.check("pod-pending", event.place,
-                  {.verdict = HealthVerdict::fail, .message = std::move(message), .fix = why->fix, .peer = event.name});
+                  {.verdict = has_pods ? HealthVerdict::warn : HealthVerdict::fail,
+                   .message = std::move(message),
+                   .fix = why->fix,
+                   .peer = event.name});
     }
     for (const KubeNode& node : own.nodes) judge_node(out, node);
     for (const KubeQuota& quota : own.quotas) judge_quota(out, quota);
+    for (const KubePod& pod : own.pods)
+        for (const std::string& image : pod.gpu_images) out.needs_cuda_of_image(image, pod.place);
     if (!own.pods.empty() && waiting == 0)
         out.check("pod-pending", own.pods.front().place,
                   {.verdict = HealthVerdict::pass,

@@ -1,4 +1,9 @@
 // Pods, nodes and events in one file or in three give the same answer.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
 #include "observe/tools/tool_test_help.h"
 
 namespace stoker {
@@ -53,6 +58,45 @@ TEST(Kubernetes, AQuotaOnLimitsIsTold) {
         R"({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus", "namespace": "ml"}, "spec": {"hard": {"limits.nvidia.com/gpu": "4"}}})");
     EXPECT_EQ(verdict_of(reading, "quota-enforced"), HealthVerdict::warn);
     EXPECT_EQ(worst(reading, "quota-enforced")->fix, "hard:\n  requests.nvidia.com/gpu: \"4\"");
+}
+
+// What a real Kubernetes 1.36 said (tests/kube/README.md): the file's name is what was done to it.
+TEST(Kubernetes, RecordedClusters) {
+    static const std::map<std::string, std::string> causes = {
+        {"taint", "taint"},
+        {"spot", "taint"},
+        {"never-enough-gpus", "not-enough-gpus"},
+        {"gpus-taken", "not-enough-gpus"},
+        {"wrong-resource-name", "no-gpu-resource"},
+        {"no-device-plugin", "no-gpu-resource"},
+        {"selector", "selector"},
+        {"affinity", "selector"},
+        {"cordoned", "cordoned"},
+        {"cpu-or-memory", "cpu-or-memory"},
+        {"volume", "volume"},
+        {"zone", "volume"},
+        {"init", "cpu-or-memory"},
+        {"other-pods", "other-pods"},
+        {"quota", "quota"},
+        {"priority", "refused"},
+        {"account", "refused"},
+        {"gate", "gate"},
+        {"scheduler", "scheduler"},
+        {"device-claim", "device-claim"},
+    };
+    std::size_t found = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(STOKER_SOURCE_DIR "/tests/kube/recorded")) {
+        std::ifstream in(entry.path());
+        std::stringstream text;
+        text << in.rdbuf();
+        const auto expected = causes.find(entry.path().stem().string());
+        ASSERT_NE(expected, causes.end()) << entry.path();
+        const ToolReading reading = read(text.str());
+        EXPECT_NE(reading.conclusion.find(fmt::format("[{}]", expected->second)), std::string::npos)
+            << entry.path() << ": " << reading.conclusion;
+        ++found;
+    }
+    EXPECT_GE(found, 6U);
 }
 
 TEST(Kubernetes, PodsThatRunAreWell) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "observe/tools/cuda_driver.h"
 #include "observe/tools/nccl_messages.h"
 #include "observe/tools/tool_reader.h"
 #include "observe/tools/tool_size.h"
@@ -108,6 +109,8 @@ private:
         if (contains(text, " via ")) return channel(line);
         if (text.starts_with("NCCL version "))
             versions_[std::string(text.substr(13, text.find(' ', 13) - 13))].at(line.place);
+        if (text.starts_with("cudaDriverVersion "))
+            driver_runs_ = std::max(driver_runs_, static_cast<int>(leading_number(text.substr(18)).value_or(0)));
         if (text.starts_with("Using network ")) {
             const std::string name(trim(text.substr(14)));
             networks_[name].at(line.place);
@@ -360,6 +363,10 @@ private:
         for (const auto& [version, seen] : versions_) {
             all += (all.empty() ? "" : ", ") + printable(version, 40);
             out_.fact("nccl", printable(version, 40));
+            // "2.21.5+cuda12.4"; 12040 is the CUDA of the driver's library that was found, cuda-compat included.
+            const auto cuda = cuda_version(between(version, "+cuda", ""));
+            if (cuda && driver_runs_ / 1000 < cuda->major)
+                out_.needs_cuda(cuda->text(), "NCCL " + printable(version, 40), false, seen.place);
         }
         if (versions_.size() > 1)
             out_.check("nccl-versions", versions_.rbegin()->second.place,
@@ -431,6 +438,7 @@ private:
     double nodes_ = 0;  // of the whole run, where it is told
     std::size_t lines_read_ = 0, ranks_ = 0, least_ports_ = 0, roce_ports_ = 0;
     std::set<std::string> hosts_;
+    int driver_runs_ = 0;
     std::map<std::string, Seen, std::less<>> versions_, networks_, interfaces_;
     std::map<std::string, std::pair<std::string, ToolPlace>, std::less<>> environment_;
     Seen socket_, ib_, gdr_, peer_, shared_, no_ib_, gdr_off_, p2p_off_, ports_, complete_, timeouts_;

@@ -1,5 +1,6 @@
 // all_reduce_perf and its sisters. Format: NVIDIA/nccl-tests, src/common.cu; bus bandwidth: doc/PERFORMANCE.md. Columns
-// are read from the right, since a test without a reduction leaves redop blank.
+// are read from the right, since a test without a reduction leaves redop blank. -J FILE.json: src/util.cu there
+// (JSON_FILE_VERSION 3, 2026-07; since 2025-10).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ struct PerfSheet {
     std::string device;
     std::vector<PerfRow> rows;
     std::optional<double> average;
-    bool header = false, reduces = false;
+    bool header = false, reduces = false, failed = false;
 };
 
 // "     8589934592    2147483648     float     sum      -1    41862.6  205.19  384.74       0  41865.2  205.18  384.71
@@ -86,6 +87,53 @@ void take_perf_line(PerfSheet& sheet, ReadingBuilder& out, std::string_view text
     row->place = place;
     sheet.reduces = sheet.reduces || std::find(words.begin(), words.end(), "sum") != words.end();
     sheet.rows.push_back(*row);
+}
+
+double number_at(const Node* node, std::string_view key) {
+    return tool_number(text_at(node, {key})).value_or(0);
+}
+
+// One of a result's two halves: {"time": 41862.6, "alg_bw": 205.19, "bus_bw": 384.74, "nwrong": 0.0}
+void take_perf_half(PerfRow& row, const Node* half) {
+    if (half == nullptr || !half->is_mapping()) return;
+    row.busbw = std::max(row.busbw, number_at(half, "bus_bw"));
+    row.wrong += number_at(half, "nwrong");  // null: not validated
+}
+
+void take_perf_json(PerfSheet& sheet, ReadingBuilder& out, const Node& root) {
+    if (const Node* args = root.find("args"); args != nullptr && args->is_sequence() && !args->items.empty()) {
+        const std::string_view program = node_text(args->items.front().get());
+        sheet.test = program.substr(program.rfind('/') == std::string_view::npos ? 0 : program.rfind('/') + 1);
+    }
+    if (const Node* devices = node_at(&root, {"config", "devices"}); devices != nullptr && devices->is_sequence()) {
+        // One for each process, its first GPU.
+        const Node* config = root.find("config");
+        const double each = std::max(1.0, number_at(config, "nthreads")) * std::max(1.0, number_at(config, "ngpus"));
+        sheet.ranks = static_cast<std::size_t>(std::clamp(each, 1.0, 1e4)) * devices->items.size();
+        for (const auto& device : devices->items) {
+            sheet.hosts.insert(std::string(text_at(device.get(), {"hostname"})));
+            sheet.device = text_at(device.get(), {"device_info"});
+        }
+    }
+    if (const Node* results = root.find("results"); results != nullptr && results->is_sequence())
+        for (const auto& result : results->items) {
+            PerfRow row{.place = place_of(result->pos), .bytes = number_at(result.get(), "size")};
+            take_perf_half(row, node_at(result.get(), {"out_of_place"}));
+            take_perf_half(row, node_at(result.get(), {"in_place"}));
+            sheet.reduces = sheet.reduces || text_at(result.get(), {"redop"}) == "sum";
+            if (row.bytes > 0) sheet.rows.push_back(row);
+        }
+    if (const Node* average = node_at(&root, {"average_bus_bandwidth", "bandwidth"}); average != nullptr)
+        out.fact("average bus bandwidth", fmt::format("{} GB/s", node_text(average)));
+    if (const Node* errors = root.find("errors"); errors != nullptr && errors->is_sequence())
+        for (const auto& each : errors->items)
+            if (const std::string_view text = trim(node_text(each.get())); !text.empty()) {
+                sheet.failed = true;
+                out.check("nccl-run", place_of(each->pos),
+                          {.verdict = HealthVerdict::fail,
+                           .message = fmt::format("the test ended with an error: \"{}\"", printable(text, 100)),
+                           .fix = "run it again with NCCL_DEBUG=INFO and read that: stoker doctor --read FILE"});
+            }
 }
 
 std::string size_text(double bytes) {
@@ -157,14 +205,19 @@ Result<ToolReading> read_nccl_tests(std::string_view text, const std::string& fi
     ReadingBuilder out(Tool::nccl_tests, file);
     PerfSheet sheet;
     bool logged = false;
-    for (std::size_t at = 0; at < lines.size(); ++at) {
+    const bool json = trim(text.substr(0, 4096)).starts_with('{');
+    if (json) {
+        TRY(const Document document, tool_json(text, file));
+        take_perf_json(sheet, out, document.root());
+    }
+    for (std::size_t at = 0; at < lines.size() && !json; ++at) {
         logged = logged || contains(lines[at], "NCCL INFO") || contains(lines[at], "NCCL WARN");
         if (contains(lines[at], "NCCL INFO")) continue;
         take_perf_line(sheet, out, lines[at], {static_cast<std::uint32_t>(at + 1), 1});
     }
     const ToolSize size = tool_size(context);
     std::string conclusion = "no figure was measured";
-    if (sheet.rows.empty() && !contains(text, "failure"))
+    if (sheet.rows.empty() && !sheet.failed && !contains(text, "failure"))
         return out.broken({lines.last_line(), 1}, "no row of results: the test broke off or still ran",
                           "save what it prints to its end: all_reduce_perf -b 16G -e 16G -g 8 > nccl.txt");
     if (!sheet.rows.empty()) {

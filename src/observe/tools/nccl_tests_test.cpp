@@ -55,6 +55,28 @@ TEST(NcclTests, SeveralNodesMeasureTheNetwork) {
     EXPECT_EQ(verdict_of(read(two, of_size("Standard_ND96isr_H100_v5")), "nccl-bandwidth"), HealthVerdict::warn);
 }
 
+TEST(NcclTests, TheJsonOfNcclTests) {
+    const ToolReading good = read(samples::kNcclJson, of_size("Standard_ND96isr_H100_v5"));
+    EXPECT_EQ(verdict_of(good, "nccl-bandwidth"), HealthVerdict::pass);
+    EXPECT_NEAR(*worst(good, "nccl-bandwidth")->measured, 474.2e9, 1e6);
+    EXPECT_EQ(good.notes.back().line, 2U);
+    const std::string slow = replaced(replaced(samples::kNcclJson, "474.20", "120.20"), "474.06", "120.06");
+    EXPECT_EQ(verdict_of(read(slow, of_size("Standard_ND96isr_H100_v5")), "nccl-bandwidth"), HealthVerdict::fail);
+    // Two of eight GPUs: the minimum is for all.
+    EXPECT_EQ(verdict_of(read(replaced(slow, "\"ngpus\":8", "\"ngpus\":2"), of_size("Standard_ND96isr_H100_v5")),
+                         "nccl-bandwidth"),
+              HealthVerdict::skipped);
+    const std::string wrong = replaced(samples::kNcclJson, "474.200000,\"nwrong\":0", "474.200000,\"nwrong\":12");
+    EXPECT_EQ(verdict_of(read(wrong), "nccl-results"), HealthVerdict::fail);
+    const std::string unchecked =
+        replaced(samples::kNcclJson, "474.200000,\"nwrong\":0.000000", "474.200000,\"nwrong\":null");
+    EXPECT_EQ(verdict_of(read(unchecked), "nccl-results"), HealthVerdict::pass);
+    const std::string failed =
+        replaced(samples::kNcclJson, "\"errors\":[\"\"]", "\"errors\":[\"remote process exited\"]");
+    EXPECT_EQ(verdict_of(read(failed), "nccl-run"), HealthVerdict::fail);
+    error_of(samples::kNcclJson.substr(0, 900), Tool::nccl_tests);
+}
+
 TEST(NcclTests, TheLogAmongItIsReadToo) {
     const ToolReading reading =
         read(std::string(samples::kNcclTests) + std::string(samples::kNcclSocket), of_size("Standard_ND96isr_H100_v5"));

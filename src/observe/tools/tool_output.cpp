@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "base/utf16.h"
+#include "observe/tools/cuda_driver.h"
+#include "observe/tools/kube_describe.h"
 #include "observe/tools/kube_objects.h"
 #include "observe/tools/tool_reader.h"
 #include "observe/tools/tool_size.h"
@@ -25,6 +27,9 @@ Tool recognise_json(std::string_view text) {
         contains(text, "\"DCGM Diagnostic\""))
         return Tool::dcgm_json;
     if (has_key(text, "apiVersion") && has_key(text, "kind")) return Tool::kubernetes;
+    if (has_key(text, "test_info") && has_key(text, "results")) return Tool::ib_bandwidth;
+    if (has_key(text, "average_bus_bandwidth") || (has_key(text, "nccl_version") && has_key(text, "nthreads")))
+        return Tool::nccl_tests;
     if (has_key(text, "currentValue") && has_key(text, "limit")) return Tool::azure_usage;
     if (has_key(text, "resourceType") &&
         (has_key(text, "locations") || has_key(text, "locationInfo") || has_key(text, "restrictions")))
@@ -37,6 +42,16 @@ Tool recognise_json(std::string_view text) {
         return Tool::azure_extension;
     if (has_key(text, "Status") && has_key(text, "Message") && text.size() < 20000) return Tool::azure_extension;
     return Tool::unknown;
+}
+
+// kubectl get -o yaml: keys in the order of the alphabet, so that the kind of a List stands behind its items.
+bool is_kube_yaml(std::string_view text) {
+    if (text.starts_with("---")) text = trim(text.substr(3));
+    const auto has = [&](std::string_view key) {
+        return text.starts_with(key) || contains(text, fmt::format("\n{}", key));
+    };
+    return has("apiVersion:") && (has("kind:") || has("items:")) &&
+           (text.starts_with("apiVersion:") || text.starts_with("kind:") || text.starts_with("items:"));
 }
 
 bool is_matrix_header(std::string_view line) {
@@ -139,6 +154,7 @@ std::string one_line(std::string_view text) {
 void conclude(ToolReport& report) {
     auto& readings = report.readings;
     compare_nodes(readings);
+    compare_drivers(readings);
     const HealthCheck* network = first_of(readings, HealthLayer::network, HealthVerdict::fail);
     const HealthCheck* device = first_of(readings, HealthLayer::device, HealthVerdict::fail);
     const HealthCheck* model = first_of(readings, HealthLayer::model, HealthVerdict::fail);
@@ -224,6 +240,7 @@ Tool recognise(std::string_view all) {
         // Of logs, lines begin with [rank3] or [1,0]<stdout>.
         if (json != Tool::unknown) return json;
     }
+    if (is_kube_yaml(text) || is_kube_describe(text)) return Tool::kubernetes;
     if (contains(text, "<nvidia_smi_log")) return Tool::nvidia_smi_xml;
     bool nccl = false, smi = false, trouble = false;
     for (std::size_t i = 0; i < lines.size(); ++i) {

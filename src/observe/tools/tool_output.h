@@ -23,7 +23,7 @@ enum class Tool : std::uint8_t {
     nccl_log,         // NCCL_DEBUG=INFO
     ib_bandwidth,     // ib_write_bw and its sisters
     nccl_tests,       // all_reduce_perf and its sisters
-    kubernetes,       // kubectl get pods, nodes, events, resourcequotas -o json
+    kubernetes,       // kubectl get pods, nodes, events, resourcequotas -o json or -o yaml; kubectl describe pod
     dcgm_json,        // dcgmi diag -j
     dcgm_text,        // dcgmi diag
     azure_skus,       // az vm list-skus
@@ -39,7 +39,7 @@ constexpr std::array<std::pair<Tool, std::string_view>, 14> enum_names(Tool) {
              {Tool::nccl_log, "NCCL log"},
              {Tool::ib_bandwidth, "ib_write_bw"},
              {Tool::nccl_tests, "nccl-tests"},
-             {Tool::kubernetes, "kubectl get -o json"},
+             {Tool::kubernetes, "kubectl get or describe"},
              {Tool::dcgm_json, "dcgmi diag -j"},
              {Tool::dcgm_text, "dcgmi diag"},
              {Tool::azure_skus, "az vm list-skus"},
@@ -63,12 +63,19 @@ struct ToolNote {
 struct ToolFact {
     std::string name, value;  // "driver" "535.104.05"
 };
+// A CUDA that something of the file was built for; held against the driver of the other files.
+struct CudaNeed {
+    std::uint32_t line = 0, column = 0;
+    std::string cuda, what;      // "12.4", "the image nvidia/cuda:12.4.1-base-ubuntu22.04"
+    bool brings_compat = false;  // it brings libraries that let it run on older drivers of data-centre GPUs
+};
 struct ToolReading {
     Tool tool = Tool::unknown;
     std::string file;
     std::vector<ToolNote> notes;  // in the order of their lines
     std::vector<HealthCheck> checks;
     std::vector<ToolFact> facts;
+    std::vector<CudaNeed> needs;
     std::string conclusion;  // of this file alone
 
     HealthVerdict verdict() const;

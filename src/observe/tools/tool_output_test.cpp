@@ -32,7 +32,9 @@ ToolReport report_of(const std::vector<std::string_view>& texts, const ToolConte
 TEST(ToolOutput, EveryFormatIsRecognisedByItsContent) {
     for (const auto& [name, text] : samples::all()) EXPECT_EQ(word_of(recognise(text)), name) << text.substr(0, 200);
     EXPECT_EQ(recognise(""), Tool::unknown);
-    EXPECT_EQ(recognise("apiVersion: v1\nkind: Pod\n"), Tool::unknown);
+    EXPECT_EQ(recognise("apiVersion: v1\nkind: Pod\n"), Tool::kubernetes);
+    EXPECT_EQ(recognise("---\napiVersion: v1\nitems:\n- apiVersion: v1\n"), Tool::kubernetes);
+    EXPECT_EQ(recognise("kind: training\nmodel: x\n"), Tool::unknown);
     EXPECT_EQ(recognise("bash: nvidia-smi: command not found\n"), Tool::nvidia_smi);
     EXPECT_EQ(recognise("name, value, other\n1, 2, 3\n"), Tool::unknown);
     EXPECT_EQ(recognise(R"({"hello": 1})"), Tool::unknown);

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "observe/tools/cuda_driver.h"
 
 namespace stoker {
 namespace {
@@ -61,6 +62,18 @@ void ReadingBuilder::repeated(std::string name, const std::string& key, ToolPlac
     const auto [found, fresh] = at_.try_emplace(name + '\n' + key, repeats_.size());
     if (fresh) repeats_.push_back({std::move(name), place, finding, 0});
     ++repeats_[found->second].count;
+}
+
+void ReadingBuilder::needs_cuda(std::string cuda, std::string what, bool brings_compat, ToolPlace place) {
+    for (const CudaNeed& each : reading_.needs)
+        if (each.cuda == cuda && each.what == what) return;
+    if (reading_.needs.size() < kMostToolNotes)
+        reading_.needs.push_back({place.line, place.column, std::move(cuda), std::move(what), brings_compat});
+}
+
+void ReadingBuilder::needs_cuda_of_image(const std::string& image, ToolPlace place) {
+    if (const auto cuda = cuda_of_image(image))
+        needs_cuda(cuda->text(), "the image " + printable(image, 100), brings_cuda_compat(image), place);
 }
 
 Error ReadingBuilder::broken(ToolPlace place, std::string what, std::string remedy) const {

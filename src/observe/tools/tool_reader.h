@@ -58,6 +58,9 @@ public:
     void check(std::string name, ToolPlace place, ToolFinding finding);
     // The same for a line that may come a thousand times: kept once for each key, with how many there were.
     void repeated(std::string name, const std::string& key, ToolPlace place, const ToolFinding& finding);
+    void needs_cuda(std::string cuda, std::string what, bool brings_compat, ToolPlace place);
+    // When the image's name says which.
+    void needs_cuda_of_image(const std::string& image, ToolPlace place);
     Error broken(ToolPlace place, std::string what, std::string remedy) const;
     std::size_t checks() const { return reading_.checks.size(); }
     ToolReading finish(std::string conclusion);

@@ -368,6 +368,78 @@ inline constexpr std::string_view kExtension = R"({
 }
 )";
 
+// kubectl get pods -o yaml; what a whole cluster prints is in tests/kube/recorded.
+inline constexpr std::string_view kPodYaml = R"(apiVersion: v1
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    annotations:
+      note: |
+        two lines
+        --- of text
+    name: train
+    namespace: ml
+  spec:
+    containers:
+    - image: nvidia/cuda:12.4.1-base-ubuntu22.04
+      name: main
+      resources:
+        limits:
+          nvidia.com/gpu: "8"
+    tolerations:
+    - effect: NoExecute
+      key: node.kubernetes.io/not-ready
+      operator: Exists
+      tolerationSeconds: 300
+  status:
+    conditions:
+    - message: '0/1 nodes are available: 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption:
+        0/1 nodes are available: 1 Preemption is not helpful for scheduling.'
+      reason: Unschedulable
+      status: "False"
+      type: PodScheduled
+    phase: Pending
+kind: List
+metadata:
+  resourceVersion: ""
+)";
+
+// ib_write_bw -d mlx5_3 --report_gbits --out_json
+inline constexpr std::string_view kIbJson = R"({
+"test_info": {
+"test": "RDMA_Write_BW_Test",
+"Dual_port": "OFF",
+"Device": "mlx5_3",
+"Number_of_qps": 1,
+"Transport_type": "IB",
+"Connection_type": "RC",
+"Using_SRQ": "OFF",
+ "PCIe_relax_order": "Unsupported",
+"ibv_wr_API": "ON",
+"TX_depth": 128,
+"CQ_Moderation": 1,
+"Mtu": 4096,
+"Link_type": "IB",
+"Max_inline_data": 0,
+"rdma_cm_QPs": "OFF",
+"Data_ex_method": "Ethernet"
+},
+"results": {
+"MsgSize": 65536,
+"n_iterations": 5000,
+"BW_peak": 94.20,
+"BW_average": 94.11,
+"MsgRate": 0.179500
+}
+}
+)";
+
+// all_reduce_perf -b 16G -e 16G -g 8 -J FILE.json
+inline constexpr std::string_view kNcclJson =
+    R"({"version":3,"start_time":"2026-11-19 10:02:44","args":["./build/all_reduce_perf","-b","16G","-e","16G","-g","8","-J","n.json"],"env":["HOME=/root"],"nccl_version":22807,"config":{"nthreads":1,"ngpus":8,"minimum_bytes":17179869184,"maximum_bytes":17179869184,"step_factor":2,"warmup_iters":1,"iterations":20,"aggregated_iterations":1,"validation":1,"graph":0,"blocking_collectives":"false","per_iter_timing":"false","per_iter_skip":0,"parallel_init":"false","devices":[{"rank":0,"group":0,"pid":4711,"hostname":"gpu-a","device":0,"device_hex":"0001:00:00","device_info":"NVIDIA H100 80GB HBM3"}]},"results":[
+{"size":17179869184,"count":4294967296,"type":"float","redop":"sum","root":"    -1","out_of_place":{"time":63420.000000,"alg_bw":270.890000,"bus_bw":474.060000,"nwrong":0.000000},"in_place":{"time":63400.000000,"alg_bw":270.970000,"bus_bw":474.200000,"nwrong":0.000000},"actual_iterations":20,"experiment_name":"AllReduce"}],"out_of_bounds":{"count":0,"okay":"true"},"average_bus_bandwidth":{"bandwidth":474.130000,"okay":"unchecked"},"errors":[""],"end_time":"2026-11-19 10:02:52"})";
+
 inline const std::vector<std::pair<std::string, std::string_view>>& all() {
     static const std::vector<std::pair<std::string, std::string_view>> list = {{"nvidia-smi", kSmiOld},
                                                                                {"nvidia-smi", kSmiNew},
@@ -378,9 +450,12 @@ inline const std::vector<std::pair<std::string, std::string_view>>& all() {
                                                                                {"NCCL log", kNcclSocket},
                                                                                {"NCCL log", kNcclGood},
                                                                                {"ib_write_bw", kIbSlow},
+                                                                               {"ib_write_bw", kIbJson},
                                                                                {"nccl-tests", kNcclTests},
-                                                                               {"kubectl get -o json", kPods},
-                                                                               {"kubectl get -o json", kNodes},
+                                                                               {"nccl-tests", kNcclJson},
+                                                                               {"kubectl get or describe", kPods},
+                                                                               {"kubectl get or describe", kNodes},
+                                                                               {"kubectl get or describe", kPodYaml},
                                                                                {"dcgmi diag -j", kDcgmJson},
                                                                                {"dcgmi diag", kDcgmText},
                                                                                {"az vm list-skus", kSkus},

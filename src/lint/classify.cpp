@@ -83,12 +83,34 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
     return kinds;
 }
 
+// az as a command: at the beginning of a line, behind &&, in $( ) or ` `.
+bool calls_az(std::string_view text) {
+    for (std::size_t at = text.find("az "); at != std::string_view::npos; at = text.find("az ", at + 3)) {
+        std::size_t begin = at;
+        while (begin > 0 && (text[begin - 1] == ' ' || text[begin - 1] == '\t')) --begin;
+        const std::string_view before = text.substr(0, begin);
+        if (before.empty() || before.ends_with('\n')) return true;
+        if (begin == at ? before.ends_with("$(") || before.ends_with('`') : before.ends_with("&&")) return true;
+    }
+    return false;
+}
+
+// #SBATCH, # SBATCH, #PBS, #$ -: in one pass over the lines that begin with '#'.
+bool has_directive(std::string_view text) {
+    for (std::size_t at = text.find('#'); at != std::string_view::npos; at = text.find('#', at + 1)) {
+        if (at > 0 && text[at - 1] != '\n') continue;
+        const std::string_view rest = text.substr(at + 1);
+        if (rest.starts_with("SBATCH") || rest.starts_with(" SBATCH") || rest.starts_with("PBS") ||
+            rest.starts_with("$ -"))
+            return true;
+    }
+    return false;
+}
+
 Kinds of_shell(std::string_view text) {
     Kinds kinds;
-    if (line_starts(text, "#SBATCH") || line_starts(text, "# SBATCH") || line_starts(text, "#PBS") ||
-        line_starts(text, "#$ -"))
-        kinds.add(Kind::slurm);
-    if (line_starts(text, "az ", true) || has_any(text, {"$(az ", "&& az ", "`az "})) kinds.add(Kind::az);
+    if (has_directive(text)) kinds.add(Kind::slurm);
+    if (calls_az(text)) kinds.add(Kind::az);
     kinds.add(Kind::launch);
     return kinds;
 }
@@ -121,6 +143,7 @@ Kinds classify(std::string_view path, std::string_view whole) {
         return {Kind::dockerfile};
     if (ends(".sh") || ends(".bash") || ends(".sbatch") || ends(".slurm") || ends(".pbs") || ends(".qsub"))
         return of_shell(text);
+    if (name == "plugstack.conf") return {Kind::slurm};
     if (ends(".json") || ends(".jsonc") || ends(".json5")) return of_json(text);
     if (ends(".yaml") || ends(".yml")) return of_yaml(path, text);
     if (ends(".tpl")) return {Kind::helm};

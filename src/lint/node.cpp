@@ -1,5 +1,9 @@
 #include "lint/node.h"
 
+#include <memory>
+#include <new>
+#include <type_traits>
+
 namespace stoker::lint {
 
 const Node* Node::find(std::string_view name) const {
@@ -24,7 +28,9 @@ std::size_t Node::count() const {
 }
 
 Node& Tree::make(const Source& source, Shape shape, Span span) {
-    Node& node = nodes_.emplace_back();
+    static_assert(std::is_trivially_destructible_v<Node>);
+    Node& node = *new (arena_.take(sizeof(Node), alignof(Node))) Node;
+    ++size_;
     node.shape = shape;
     node.span = span;
     node.source = &source;
@@ -40,12 +46,12 @@ void Tree::append(Node& parent, Node& child) {
     parent.last = &child;
 }
 
-std::string_view Tree::keep(std::string text) {
-    return strings_.emplace_back(std::move(text));
-}
-
-std::span<const std::string_view> Tree::keep_labels(std::vector<std::string_view> labels) {
-    return labels_.emplace_back(std::move(labels));
+std::span<const std::string_view> Tree::keep_labels(const std::vector<std::string_view>& labels) {
+    if (labels.empty()) return {};
+    auto* const to = static_cast<std::string_view*>(
+        arena_.take(labels.size() * sizeof(std::string_view), alignof(std::string_view)));
+    std::uninitialized_copy(labels.begin(), labels.end(), to);
+    return {to, labels.size()};
 }
 
 }  // namespace stoker::lint

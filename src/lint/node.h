@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lint/arena.h"
 #include "lint/source.h"
 
 namespace stoker::lint {
@@ -77,16 +77,15 @@ class Tree {
 public:
     Node& make(const Source& source, Shape shape, Span span);
     void append(Node& parent, Node& child);
-    std::string_view keep(std::string text);
-    std::span<const std::string_view> keep_labels(std::vector<std::string_view> labels);
-    std::size_t size() const { return nodes_.size(); }
+    std::string_view keep(std::string_view text) { return arena_.keep(text); }
+    std::span<const std::string_view> keep_labels(const std::vector<std::string_view>& labels);
+    std::size_t size() const { return size_; }
 
     std::vector<Node*> roots;  // one per YAML document; one of all else
 
 private:
-    std::deque<Node> nodes_;
-    std::deque<std::string> strings_;
-    std::deque<std::vector<std::string_view>> labels_;
+    Arena arena_;
+    std::size_t size_ = 0;  // nodes made
 };
 
 }  // namespace stoker::lint

@@ -3,6 +3,7 @@
 // needed.
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -50,7 +51,10 @@ struct Directive {
     Span line;
     bool after_command = false;  // the scheduler no longer reads it here
     bool malformed = false;      // "# SBATCH", "#SBATCH--x", an option that sbatch does not have
+    std::string_view expected;   // what sbatch wants as its value, where it refuses the one that is written
 };
+
+class ShellValues;
 
 struct Script {
     Span shebang;                         // the whole line; empty: there is none
@@ -61,6 +65,7 @@ struct Script {
     std::vector<Span> broken_continuations;  // a backslash followed by blanks or a comment
     Span error;                              // where the text cannot be a script; `error_message` says why
     std::string_view error_message;
+    std::shared_ptr<ShellValues> values;  // while the file is read: what its variables come to
 
     bool empty() const { return commands.empty() && assignments.empty() && directives.empty(); }
     // The value of the variable when all assignments agree (or there is one); absent, or unknown when they differ.

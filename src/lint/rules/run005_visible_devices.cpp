@@ -58,7 +58,9 @@ void check_run005(const File& file, Report& report) {
         if (!visible || !visible->value.known()) return;
         const auto list = visible_list(visible->value.text);
         const auto per_node = launch.per_node.as_int();
-        if (!list || !per_node || launch.launcher == Launcher::accelerate) return;
+        if (!list || !per_node) return;
+        // Its processes are those of all machines, and a configuration elsewhere may say that there are several.
+        if (launch.launcher == Launcher::accelerate && !launch.nodes.is("1")) return;
         if (*per_node <= list->count) return;
         Finding* finding =
             report.add(launch.per_node, address + "#visible",

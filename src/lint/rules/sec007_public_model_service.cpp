@@ -32,6 +32,26 @@ bool sec007_has_guard(const Workload& workload) {
     return false;
 }
 
+constexpr std::string_view kSec007Internal = "service.beta.kubernetes.io/azure-load-balancer-internal: \"true\"";
+
+// The annotation that makes a load balancer of Azure internal, in front of the first key of its metadata.
+std::optional<Edit> sec007_make_internal(const Workload& service) {
+    const Node* metadata = service.object->find("metadata");
+    if (!metadata || !metadata->first) return std::nullopt;
+    const Node* annotations = metadata->find("annotations");
+    if (annotations && annotations->first) return line_before(*annotations->first, kSec007Internal);
+    if (annotations) return std::nullopt;
+    return line_before(*metadata->first, "annotations:\n  " + std::string(kSec007Internal));
+}
+
+// The annotation means nothing to other clouds: the fix is safe only where the bundle says that it is for Azure.
+bool sec007_is_azure(const Bundle& bundle) {
+    for (const File* file : bundle.files)
+        for (const std::string_view word : {"kubernetes.azure.com", "azure-", "azurecr.io", "azurerm_", "az aks"})
+            if (file->source().text().find(word) != std::string_view::npos) return true;
+    return false;
+}
+
 }  // namespace
 
 void check_sec007(const Bundle& bundle, Report& report) {
@@ -50,6 +70,10 @@ void check_sec007(const Bundle& bundle, Report& report) {
             finding->advice = "make it ClusterIP or internal, or put authentication in front of it";
             report.relate(finding, *workload.object->source, workload.object->find("kind")->span,
                           "the workload behind it");
+            if (type->text != "LoadBalancer") return;
+            if (const auto edit = sec007_make_internal(service))
+                report.fix(finding, *type->source, sec007_is_azure(bundle) ? FixClass::safe : FixClass::unsafe,
+                           "make the load balancer of Azure internal", {*edit});
         });
     });
 }

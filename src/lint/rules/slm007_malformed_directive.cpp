@@ -3,6 +3,21 @@
 
 namespace stoker::lint {
 
+namespace {
+
+void tell_refused_value(const File& part, const Directive& directive, Report& report) {
+    if (directive.expected.empty() || directive.prefix != "#SBATCH") return;
+    const std::string option(directive.option);
+    const bool missing = directive.value.absent();
+    Finding* finding = report.add(
+        part.source(), missing ? directive.span : directive.value.span, script_address(part) + "#directive/" + option,
+        missing ? "--" + option + " has no value: sbatch refuses the script"
+                : "sbatch refuses --" + option + "=" + std::string(directive.value.text.substr(0, 40)));
+    if (finding) finding->advice = "it takes " + std::string(directive.expected);
+}
+
+}  // namespace
+
 void check_slm007(const File& file, Report& report) {
     if (!file.kinds.has(Kind::slurm)) return;
     for_each_part(file, [&](const File& part) {
@@ -12,10 +27,12 @@ void check_slm007(const File& file, Report& report) {
         bool real = false;
         for (const Directive& directive : part.script.directives)
             real |= directive.prefix == "#SBATCH" && !directive.malformed;
-        int ordinal = 0;
         for (const Directive& directive : part.script.directives) {
-            if (!directive.malformed || directive.after_command) continue;
-            ++ordinal;
+            if (directive.after_command) continue;
+            if (!directive.malformed) {
+                tell_refused_value(part, directive, report);
+                continue;
+            }
             const std::string address =
                 script_address(part) + "#directive/" + std::string(directive.option.substr(0, 40));
             const bool apart = directive.prefix != "#SBATCH" && directive.prefix != "#PBS" && directive.prefix != "#$";

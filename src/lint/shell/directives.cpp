@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "lint/shell/directive_values.h"
+
 namespace stoker::lint {
 
 namespace {
@@ -103,6 +105,8 @@ constexpr BatchOption kSbatch[] = {
     {"spread-job", 0, 'n'},
     {"stepmgr", 0, 'n'},
     {"switches", 0, 'y'},
+    {"tasks", 0, 'y', "ntasks"},
+    {"tasks-per-node", 0, 'y', "ntasks-per-node"},
     {"test-only", 0, 'n'},
     {"thread-spec", 0, 'y'},
     {"threads-per-core", 0, 'y'},
@@ -131,6 +135,7 @@ struct DirectiveReader {
     const Source& source;
     std::string_view text;
     std::uint32_t at, end;
+    bool unmatched = false;  // a quote without its end
 
     void skip() {
         while (at < end && directive_blank(text[at])) ++at;
@@ -146,12 +151,11 @@ struct DirectiveReader {
                 if (c == quote) quote = 0;
             } else if (c == '"' || c == '\'') {
                 quote = c;
-            } else if (c == '\\' && at + 1 < end) {
-                ++at;
-            } else if (directive_blank(c)) {
+            } else if (directive_blank(c) || c == '#') {
                 break;
             }
         }
+        unmatched |= quote != 0;
         return {begin, at};
     }
     Value value(Span span) const {
@@ -176,11 +180,31 @@ void read_sbatch(DirectiveReader in, Directive directive, Script& script) {
         script.directives.push_back(directive);
         ++count;
     };
+    // The next argument as the value; where it ends.
+    const auto argument = [&](std::uint32_t end) {
+        in.skip();
+        const Span next = in.token();
+        if (next.empty()) return end;
+        directive.value = in.value(next);
+        return next.end;
+    };
+    const auto judge = [&](const BatchOption& known) {
+        directive.option = known.name;
+        if (!directive.expected.empty()) return;
+        if (in.unmatched)
+            directive.expected = "a closing quote";
+        else if (directive.value.known())
+            directive.expected = expected_by_sbatch(directive.option, directive.value.text);
+        else if (directive.value.absent() && known.value == 'y')
+            directive.expected = "a value";
+    };
     while (in.skip(), in.at < in.end && count < 64) {
         directive.value = {};
         directive.malformed = false;
+        directive.expected = {};
         const Span token = in.token();
         std::string_view word = in.text.substr(token.begin, token.size());
+        if (word == "--") return;  // what follows is no option
         if (word.size() < 2 || word[0] != '-') {
             directive.option = word;
             directive.malformed = true;
@@ -195,12 +219,7 @@ void read_sbatch(DirectiveReader in, Directive directive, Script& script) {
             if (equals != std::string_view::npos) {
                 directive.value = in.value({token.begin + static_cast<std::uint32_t>(equals) + 1, token.end});
             } else if (known && known->value == 'y') {
-                while (in.at < in.end && directive_blank(in.text[in.at])) ++in.at;
-                const Span next = in.token();
-                if (!next.empty()) {
-                    directive.value = in.value(next);
-                    span.end = next.end;
-                }
+                span.end = argument(token.end);
             } else if (!known) {  // of a plug-in: its value is not an argument of its own
                 while (in.at < in.end && directive_blank(in.text[in.at])) ++in.at;
                 if (in.at < in.end && in.text[in.at] != '-' && in.text[in.at] != '#') {
@@ -209,8 +228,9 @@ void read_sbatch(DirectiveReader in, Directive directive, Script& script) {
                     span.end = next.end;
                 }
             }
+            if (known && known->value == 'n' && equals != std::string_view::npos) directive.expected = "no value";
             if (known)
-                directive.option = known->name;
+                judge(*known);
             else
                 directive.malformed = !directive.option.starts_with("container-") &&
                                       !directive.option.starts_with("no-container-") &&
@@ -226,13 +246,9 @@ void read_sbatch(DirectiveReader in, Directive directive, Script& script) {
         if (word.size() > 2) {
             directive.value = in.value({token.begin + 2, token.end});
         } else if (known && known->value == 'y') {
-            while (in.at < in.end && directive_blank(in.text[in.at])) ++in.at;
-            const Span next = in.token();
-            if (!next.empty()) {
-                directive.value = in.value(next);
-                span.end = next.end;
-            }
+            span.end = argument(token.end);
         }
+        if (known) judge(*known);
         put(span);
     }
 }
@@ -261,7 +277,7 @@ void read_pbs(DirectiveReader in, Directive directive, Script& script) {
 const BatchOption* sbatch_option(std::string_view name) {
     const BatchOption* found = nullptr;
     for (const BatchOption& option : kSbatch) {
-        if (option.name == name) return &option;
+        if (option.name == name) return option.means.empty() ? &option : sbatch_option(option.means);
         if (name.size() > 1 && option.name.starts_with(name)) {
             if (found) return nullptr;  // ambiguous; an exact name would come first in order of length
             found = &option;

@@ -1,7 +1,6 @@
 // az and helm commands as Resources: the options of each command are a row of a table.
 #include <algorithm>
 #include <array>
-#include <memory>
 
 #include "lint/read.h"
 #include "lint/shell/shell_values.h"
@@ -205,8 +204,7 @@ private:
         if (!part.source || part.source != &file_.source() || part.use_source) return part;
         const std::string_view raw = part.source->text(part.span);
         if (!raw.starts_with('$') && !raw.starts_with("\"$")) return part;
-        if (!values_) values_ = std::make_unique<ShellValues>(file_);
-        Value value = values_->value(part.span);
+        const Value value = ShellValues::of(file_).value(part.span);
         return value;
     }
 
@@ -480,7 +478,6 @@ private:
     }
 
     File& file_;
-    std::unique_ptr<ShellValues> values_;
     int ordinal_ = 0;
 };
 

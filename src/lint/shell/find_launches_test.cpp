@@ -1,57 +1,8 @@
 // When this breaks, a launch behind srun, docker run or env is not seen, or its numbers are those of another command.
-#include <gtest/gtest.h>
-
-#include "lint/read.h"
+#include "lint/shell/launch_test.h"
 
 namespace stoker::lint {
 namespace {
-
-struct Seen {
-    Launcher launcher = Launcher::python;
-    std::string nodes, per_node, program;
-};
-std::vector<const Launch*> launches(const File& file) {
-    std::vector<const Launch*> all;
-    for_each_part(file, [&](const File& part) {
-        for (const Launch& launch : part.launches) all.push_back(&launch);
-    });
-    return all;
-}
-Seen one(const std::string& line) {
-    const auto file = read_file("run.sh", "#!/bin/bash\n" + line + "\n");
-    const auto all = launches(*file);
-    EXPECT_EQ(all.size(), 1u) << line;
-    if (all.size() != 1) return {};
-    return {all[0]->launcher, std::string(all[0]->nodes.text), std::string(all[0]->per_node.text),
-            std::string(all[0]->program.text)};
-}
-
-TEST(FindLaunches, ReadsEachLauncher) {
-    const Seen torchrun = one("torchrun --nnodes=2 --nproc_per_node 8 --standalone train.py --lr 1");
-    EXPECT_EQ(torchrun.launcher, Launcher::torchrun);
-    EXPECT_EQ(torchrun.nodes + "/" + torchrun.per_node + "/" + torchrun.program, "2/8/train.py");
-    EXPECT_EQ(one("python3 -u -m torch.distributed.run --nproc-per-node 4 -m pkg.train").program, "pkg.train");
-    EXPECT_EQ(one("python -m torch.distributed.launch --use_env train.py").launcher, Launcher::torch_launch);
-    EXPECT_EQ(one("deepspeed --num_gpus 8 --module pkg.train --deepspeed ds.json").program, "pkg.train");
-    EXPECT_EQ(one("accelerate launch --num_machines 1 --num_processes 8 train.py").per_node, "8");
-    EXPECT_EQ(
-        one("mpirun -np 16 --map-by ppr:8:node -x NCCL_DEBUG=INFO --mca btl self ./all_reduce_perf -b 8").launcher,
-        Launcher::mpirun);
-    EXPECT_EQ(one("vllm serve org/model --tensor-parallel-size 8").per_node, "8");
-    EXPECT_EQ(one("python3 -m sglang.launch_server --model-path m --tp 4").launcher, Launcher::sglang);
-    EXPECT_EQ(one("tritonserver --model-repository=/m").launcher, Launcher::triton);
-}
-
-TEST(FindLaunches, LooksBehindPrefixes) {
-    for (const std::string prefix :
-         {"nohup", "time", "exec", "sudo -E", "env X=1", "timeout -k 5 1h", "numactl --cpunodebind=0 -m 0",
-          "nsys profile -o f -t cuda,nvtx", "srun -N 2 --gpus-per-node=8 --container-image=a#b:c -l",
-          "docker run --rm -it --gpus all -v /a:/b img:1", "singularity exec --nv -B /a x.sif", "conda run -n e",
-          "srun -n1 env A=b"}) {
-        EXPECT_EQ(one(prefix + " torchrun --nproc_per_node 8 train.py").per_node, "8") << prefix;
-        EXPECT_EQ(one(prefix + " bash -lc 'cd /x && torchrun --nproc_per_node 8 train.py'").per_node, "8") << prefix;
-    }
-}
 
 TEST(FindLaunches, IsNotFooledByText) {
     const auto file = read_file("run.sh",

@@ -6,106 +6,30 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lint/read.h"
+#include "lint/shell/shell_test.h"
 
 namespace stoker::lint {
 namespace {
 
-struct Read {
-    std::unique_ptr<File> file;
-    const Script& script() const { return file->script; }
-    std::string words(std::size_t command) const {
-        std::string text;
-        for (const Value& word : script().commands.at(command).words)
-            text += (text.empty() ? "" : "|") + std::string(word.known() ? "" : "?") + std::string(word.text);
-        return text;
-    }
-};
-Read shell(std::string text) {
-    Read read{std::make_unique<File>("x.sh", std::move(text))};
-    read.file->kinds = {Kind::launch};
-    read_shell(*read.file);
-    return read;
-}
-std::string problem(std::string text) {
-    const Read read = shell(std::move(text));
-    return read.file->problems.empty()
-               ? ""
-               : std::string(read.file->problems.front().rule) + " " + read.file->problems.front().message;
-}
-
-TEST(ReadShell, TakesQuotesAway) {
-    EXPECT_EQ(shell("run 'a b' \"c d\" e\\ f $'g\\n' \"h\\\"i\"").words(0), "run|a b|c d|e f|g\n|h\"i");
-}
-
-TEST(ReadShell, FollowsVariablesWithOneValueAndDefaults) {
-    EXPECT_EQ(shell("N=8\nrun --n=$N ${N} \"${N}x\"").words(0), "run|--n=8|8|8x");
-    EXPECT_EQ(shell("run ${M:-4} ${M-5} $M").words(0), "run|4|5|?$M");
-    EXPECT_EQ(shell("N=${N:-8}\nrun $N").words(0), "run|8");
-    EXPECT_EQ(shell("N=1\nN=2\nrun $N").words(0), "run|?$N");
-    EXPECT_EQ(shell("N=2\nN=2\nrun $N").words(0), "run|2");
-    EXPECT_EQ(shell("F=a.tar.gz\nrun ${F%.gz} ${F##*.} ${F%%.*}").words(0), "run|a.tar|gz|a");
-    EXPECT_EQ(shell("A=1\nA+=2\nrun $A").words(0), "run|12");
-    EXPECT_EQ(shell("for N in 1 2; do run $N; done").words(0), "run|?$N");
-    EXPECT_EQ(shell("read N\nrun $N").words(1), "run|?$N");
-    EXPECT_EQ(shell("N=$(nproc)\nrun $N").words(1), "run|?$N");
-    // What the scheduler sets says nothing about the job when it is a default.
-    EXPECT_EQ(shell("run ${SLURM_NNODES:-1}").words(0), "run|?${SLURM_NNODES:-1}");
-    EXPECT_TRUE(shell("run ${M:-4}").script().commands[0].words[1].assumed);
-}
-
 TEST(ReadShell, PartsUnquotedVariablesIntoWords) {
-    EXPECT_EQ(shell("A=\"--x 1 \\\n --y 2\"\nrun $A z").words(0), "run|--x|1|--y|2|z");
-    EXPECT_EQ(shell("A=\"--x 1\"\nrun \"$A\"").words(0), "run|--x 1");
-    EXPECT_EQ(shell("A=\"--x $(f a b)\"\nrun $A").words(1), "run|--x|?$(f a b)");
-    const Read read = shell("A=\"--x 1\"\nrun $A");
+    EXPECT_EQ(read_script("A=\"--x 1 \\\n --y 2\"\nrun $A z").words(0), "run|--x|1|--y|2|z");
+    EXPECT_EQ(read_script("A=\"--x 1\"\nrun \"$A\"").words(0), "run|--x 1");
+    EXPECT_EQ(read_script("A=\"--x $(f a b)\"\nrun $A").words(1), "run|--x|?$(f a b)");
+    const ReadScript read = read_script("A=\"--x 1\"\nrun $A");
     const Value& one = read.script().commands[0].words[2];
     EXPECT_EQ(read.file->source().text(one.span), "1");  // where it is written, not where it is used
     EXPECT_EQ(one.source->place(one.span.begin).line, 1u);
 }
 
 TEST(ReadShell, SpreadsArrays) {
-    EXPECT_EQ(shell("a=(run --x 1  # why\n 'y z')\n\"${a[@]}\" end").words(0), "run|--x|1|y z|end");
-    EXPECT_EQ(shell("a=(1 2)\na+=(3)\nrun \"${a[@]}\" ${a[1]}").words(0), "run|1|2|3|2");
+    EXPECT_EQ(read_script("a=(run --x 1  # why\n 'y z')\n\"${a[@]}\" end").words(0), "run|--x|1|y z|end");
+    EXPECT_EQ(read_script("a=(1 2)\na+=(3)\nrun \"${a[@]}\" ${a[1]}").words(0), "run|1|2|3|2");
     // What is added under a condition may be missing or there.
-    EXPECT_EQ(shell("a=(1)\nif [ $X ]; then a+=(2); fi\nrun \"${a[@]}\"").words(1), "run|1|?\"${a[@]}\"");
-}
-
-TEST(ReadShell, KnowsWhatStandsAroundCommands) {
-    const Read read = shell("f() { X=1 run a | tee log; }\nif c; then d && e; fi\ng $(h)");
-    const auto& commands = read.script().commands;
-    ASSERT_EQ(commands.size(), 7u);
-    EXPECT_TRUE(commands[0].in_function);
-    EXPECT_EQ(commands[0].assignments.at(0).name, "X");
-    EXPECT_EQ(commands[0].pipeline, commands[1].pipeline);
-    EXPECT_TRUE(commands[3].in_condition);
-    EXPECT_EQ(commands[3].list, commands[4].list);
-    EXPECT_NE(commands[3].pipeline, commands[4].pipeline);
-    EXPECT_TRUE(commands[5].in_substitution);
-    EXPECT_EQ(commands[5].name(), "h");
-}
-
-TEST(ReadShell, ReadsHeredocsAsText) {
-    const Read read = shell("cat <<A <<-'B' > f\none $X\nA\n\ttwo\n\tB\nrun\n");
-    const auto& command = read.script().commands.at(0);
-    ASSERT_EQ(command.redirects.size(), 3u);
-    EXPECT_EQ(read.file->source().text(command.redirects[0].body), "one $X\n");
-    EXPECT_FALSE(command.redirects[0].literal);
-    EXPECT_EQ(read.file->source().text(command.redirects[1].body), "\ttwo\n");
-    EXPECT_TRUE(command.redirects[1].literal);
-    EXPECT_EQ(read.words(1), "run");
-}
-
-TEST(ReadShell, MarksExports) {
-    const Read read = shell("A=1\nexport A\nexport B=2 C=3\nD=4\ndeclare -x E=5");
-    ASSERT_EQ(read.script().assignments.size(), 5u);
-    EXPECT_TRUE(read.script().assignments[0].exported);
-    EXPECT_TRUE(read.script().assignments[2].exported);
-    EXPECT_FALSE(read.script().assignments[3].exported);
+    EXPECT_EQ(read_script("a=(1)\nif [ $X ]; then a+=(2); fi\nrun \"${a[@]}\"").words(1), "run|1|?\"${a[@]}\"");
 }
 
 TEST(ReadShell, ReadsDirectives) {
-    const Read read = shell(
+    const ReadScript read = read_script(
         "#!/bin/bash\n#SBATCH -N2 --gres=gpu:8  # two\n#SBATCH -c 12\n##SBATCH -t 1\n# SBATCH --time=1\nrun\n#SBATCH "
         "--qos=x");
     const auto& all = read.script().directives;
@@ -119,42 +43,37 @@ TEST(ReadShell, ReadsDirectives) {
 }
 
 TEST(ReadShell, ReadsOnlyDirectivesOfOtherLanguages) {
-    const Read read = shell("#!/usr/bin/env python3\n#SBATCH --nodes=2\nimport os\nx = 'a\"b'\n#SBATCH --late\n");
+    const ReadScript read =
+        read_script("#!/usr/bin/env python3\n#SBATCH --nodes=2\nimport os\nx = 'a\"b'\n#SBATCH --late\n");
     EXPECT_TRUE(read.script().commands.empty());
     ASSERT_EQ(read.script().directives.size(), 2u);
     EXPECT_TRUE(read.script().directives[1].after_command);
     EXPECT_TRUE(read.file->problems.empty());
 }
 
-TEST(ReadShell, FindsBrokenContinuations) {
-    EXPECT_EQ(shell("run \\ \n  x").script().broken_continuations.size(), 1u);
-    EXPECT_EQ(shell("a=(1 \\ # why\n 2)").script().broken_continuations.size(), 1u);
-    EXPECT_EQ(shell("run \\\n  x a\\ b '\\ ' # \\ \n").script().broken_continuations.size(), 0u);
-    EXPECT_EQ(shell("run \\\r\n  x\r\n").words(0), "run|x");
-}
-
 TEST(ReadShell, TellsWhatAShellRefuses) {
-    EXPECT_EQ(problem("echo \"a"), "SYN001 a double quote that is not closed");
-    EXPECT_EQ(problem("echo $(a"), "SYN001 a '$(' that is not closed");
-    EXPECT_EQ(problem("if a; then b"), "SYN001 an 'if' without 'fi'");
-    EXPECT_EQ(problem("a)"), "SYN001 a ')' without its '('");
-    EXPECT_EQ(problem("if ! (. /x && [[ $a =~ (x|y) ]]) 2>/dev/null; then :; fi; time (a); ! ! (b)"), "");
-    EXPECT_EQ(problem("cat <<EOF\nx"), "");  // a warning of bash, no more
-    EXPECT_EQ(problem("X=<PATH> (e.g. x)\n"), "SYN003 a ')' without its '('");
-    EXPECT_EQ(problem("echo \"{{ name }}"), "SYN003 a double quote that is not closed");
-    EXPECT_EQ(
-        problem("case x in a|b) c;; (*) d;; esac; [[ a =~ ^(x|y)$ ]] && ((i++)); for ((i=0;i<3;i++)); do :; done"), "");
-    EXPECT_EQ(problem("x=$((1+(2*3))) y=$( (a) ) z=${a:-$(b \"c\")} w=`d \"e\"`"), "");
+    EXPECT_EQ(script_problem("echo \"a"), "SYN001 a double quote that is not closed");
+    EXPECT_EQ(script_problem("echo $(a"), "SYN001 a '$(' that is not closed");
+    EXPECT_EQ(script_problem("if a; then b"), "SYN001 an 'if' without 'fi'");
+    EXPECT_EQ(script_problem("a)"), "SYN001 a ')' without its '('");
+    EXPECT_EQ(script_problem("if ! (. /x && [[ $a =~ (x|y) ]]) 2>/dev/null; then :; fi; time (a); ! ! (b)"), "");
+    EXPECT_EQ(script_problem("cat <<EOF\nx"), "");  // a warning of bash, no more
+    EXPECT_EQ(script_problem("X=<PATH> (e.g. x)\n"), "SYN003 a '(' where none can stand");
+    EXPECT_EQ(script_problem("echo \"{{ name }}"), "SYN003 a double quote that is not closed");
+    EXPECT_EQ(script_problem(
+                  "case x in a|b) c;; (*) d;; esac; [[ a =~ ^(x|y)$ ]] && ((i++)); for ((i=0;i<3;i++)); do :; done"),
+              "");
+    EXPECT_EQ(script_problem("x=$((1+(2*3))) y=$( (a) ) z=${a:-$(b \"c\")} w=`d \"e\"`"), "");
 }
 
 TEST(ReadShell, StopsAtDepthAndAtBombs) {
     std::string deep;
     for (int i = 0; i < 5000; ++i) deep += "$(";
-    EXPECT_EQ(problem(deep).substr(0, 6), "SYN005");
+    EXPECT_EQ(script_problem(deep).substr(0, 6), "SYN005");
     std::string bomb = "a0=xxxxxxxxxx\n";
     for (int i = 1; i < 40; ++i)
         bomb += "a" + std::to_string(i) + "=\"$a" + std::to_string(i - 1) + "$a" + std::to_string(i - 1) + "\"\n";
-    const Read read = shell(bomb + "run $a39\n");
+    const ReadScript read = read_script(bomb + "run $a39\n");
     EXPECT_TRUE(read.script().commands[0].words.at(1).unknown());
 }
 
@@ -165,7 +84,7 @@ RC_GTEST_PROP(ReadShell, SpansLieInTheText, ()) {
         "=(", "#", "#SBATCH -N 2\n", "|", "&&", ";", "[[ ", "]] ", "case x in", "esac", "\r\n"));
     std::string text;
     for (const std::string& part : parts) text += part;
-    const Read read = shell(text);
+    const ReadScript read = read_script(text);
     for (const Command& command : read.script().commands) {
         RC_ASSERT(command.span.begin <= command.span.end && command.span.end <= text.size());
         for (const Value& word : command.words)
@@ -188,7 +107,7 @@ TEST(ReadShell, AgreesWithBash) {
           "echo ${#a[@]} ${a[*]:1:2}\n", "if x; then\n", "x='a\n"}) {
         std::ofstream(file) << text;
         const bool accepted = std::system(("bash -n " + file.string() + " > /dev/null 2>&1").c_str()) == 0;
-        EXPECT_EQ(problem(text).empty(), accepted) << text;
+        EXPECT_EQ(script_problem(text).empty(), accepted) << text;
     }
     std::filesystem::remove(file);
 }

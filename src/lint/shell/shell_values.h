@@ -31,7 +31,20 @@ struct Expanded {
     const Source* origin_source = nullptr;
 
     Span host_of(std::uint32_t begin, std::uint32_t end, const Source** source) const;
+    std::uint32_t end_of(std::size_t run) const {
+        return run + 1 < runs.size() ? runs[run + 1].at : static_cast<std::uint32_t>(text.size());
+    }
+    void clear() {
+        text.clear();
+        runs.clear();
+        known = true, assumed = false;
+        origin = {};
+        origin_source = nullptr;
+    }
 };
+
+// Set by the scheduler or the launcher: a default for such a variable says nothing about the job.
+bool set_by_scheduler(std::string_view name);
 
 // Follows the variables of one script and of the scripts that it stands in. Bounded: what grows beyond a few times the
 // size of the text stays unknown.
@@ -41,6 +54,10 @@ public:
     // span.
     explicit ShellValues(File& file);
     ~ShellValues();
+
+    // Those of the file, made at the first question; they go with drop() or the file.
+    static ShellValues& of(const File& file);
+    static void drop(File& file);
 
     Expanded expand(Span word);
     Expanded expand_body(Span body);  // of a heredoc whose delimiter is not quoted
@@ -53,8 +70,22 @@ public:
     static Span raw(const Value& value, const Source& source);
 
 private:
-    struct Variable;
+    static constexpr std::uint32_t kNone = ~0u;
+    static constexpr std::size_t kMostValue = 64u << 10;
+    struct Variable {
+        std::uint32_t first = kNone, last = kNone;  // its assignments; next_write_ joins them
+        enum class State : std::uint8_t { raw, settling, settled } state = State::raw;
+        bool one = false;                  // a single text; else nothing is known
+        bool array = false, open = false;  // open: elements may be missing
+        bool is_default = false;           // ${X:=d}
+        Expanded value;
+        std::vector<Value> items;
+        Span origin;
+        const Source* source = nullptr;
+    };
+    Variable& made(std::string_view name);
     Variable* find(std::string_view name);
+    void settle_array(Variable& variable);
     void settle(Variable& variable);
     void text(std::uint32_t begin, std::uint32_t end, bool quoted, Expanded& out, int depth);
     std::uint32_t dollar(std::uint32_t at, std::uint32_t end, bool quoted, Expanded& out, int depth);
@@ -62,15 +93,26 @@ private:
     void put(std::string_view bytes, Span host, bool verbatim, bool splits, bool known, Expanded& out);
     void put_unknown(Span span, Expanded& out);
     void put_variable(Variable& variable, Span use, bool quoted, Expanded& out);
+    void expand_into(Span word, Expanded& out);
     bool array_of(Span word, std::vector<Value>& words);
+    bool plain_value(Span word, Value& result);
+    bool never_known(std::string_view word);
+    Value value_of(Span word, const Expanded& expanded);
+    void split(Span word, const Expanded& expanded, std::vector<Value>& words);
+    void settle_words(Command& command);
+    void settle_assignment(Assignment& assignment);
+    void take_default(std::string_view raw, Span word);
     bool spend(std::size_t bytes);
 
     File& file_;
     const Source& source_;
     std::string_view all_;
-    std::unordered_map<std::string_view, std::unique_ptr<Variable>> variables_;
+    std::unordered_map<std::string_view, Variable> variables_;
+    std::vector<std::uint32_t> next_write_;  // of each assignment: the next one of the same name
     std::size_t budget_;
-    std::vector<std::unique_ptr<ShellValues>> hosts_;  // of the script outside, when there is one
+    // Kept for their memory.
+    Expanded scratch_;
+    std::vector<Value> collected_;
 };
 
 // The text of a word as a script of its own (bash -c "..."): variables of this script stay as they are written, so that

@@ -1,0 +1,383 @@
+// What a word expands to: its quotes, variables and substitutions, byte by byte with where each was written.
+#include <algorithm>
+
+#include "lint/shell/shell_parser.h"
+#include "lint/shell/shell_values.h"
+
+namespace stoker::lint {
+
+namespace {
+
+constexpr int kExpansionDepth = 60;
+
+// A pattern of ${x%pattern} that can be followed: literal text with at most one '*'; -1 when it does not match.
+bool matches_glob(std::string_view text, std::string_view pattern) {
+    const std::size_t star = pattern.find('*');
+    if (star == std::string_view::npos) return text == pattern;
+    const std::string_view head = pattern.substr(0, star), tail = pattern.substr(star + 1);
+    return text.size() >= head.size() + tail.size() && text.starts_with(head) && text.ends_with(tail);
+}
+
+}  // namespace
+
+Span Expanded::host_of(std::uint32_t begin, std::uint32_t end, const Source** source) const {
+    const ShellRun* run = nullptr;
+    for (const ShellRun& each : runs) {
+        if (each.at > begin) break;
+        run = &each;
+    }
+    if (!run) return {};
+    *source = run->source;
+    if (!run->verbatim) return run->host;
+    const std::uint32_t from = std::min(run->host.begin + (begin - run->at), run->host.end);
+    return {from, std::min(from + (end - begin), run->host.end)};
+}
+
+void ShellValues::put(std::string_view bytes, Span host, bool verbatim, bool splits, bool known, Expanded& out) {
+    if (out.text.size() + bytes.size() > kMostValue || !spend(bytes.size() + sizeof(ShellRun))) {
+        out.known = false;
+        return;
+    }
+    out.runs.push_back({static_cast<std::uint32_t>(out.text.size()), host, &source_, verbatim, splits, known});
+    out.text += bytes;
+    if (!known) out.known = false;
+}
+
+void ShellValues::put_unknown(Span span, Expanded& out) {
+    put(all_.substr(span.begin, span.size()), span, true, false, false, out);
+}
+
+void ShellValues::put_variable(Variable& variable, Span use, bool quoted, Expanded& out) {
+    settle(variable);
+    if (variable.array && variable.one == false && !variable.open && !variable.items.empty() &&
+        variable.items.front().known() && variable.state == Variable::State::settled) {  // $array is its first element
+        put(variable.items.front().text, use, false, !quoted, true, out);
+        return;
+    }
+    if (variable.state == Variable::State::settling || !variable.one) {
+        put_unknown(use, out);
+        return;
+    }
+    const Expanded& value = variable.value;
+    if (out.text.size() + value.text.size() > kMostValue ||
+        !spend(value.text.size() + sizeof(ShellRun) * value.runs.size())) {
+        put_unknown(use, out);
+        return;
+    }
+    const auto shift = static_cast<std::uint32_t>(out.text.size());
+    for (ShellRun run : value.runs) {
+        run.at += shift;
+        run.splits = !quoted;
+        out.runs.push_back(run);
+    }
+    out.text += value.text;
+    out.known &= value.known;
+    out.assumed |= value.assumed;
+    out.origin = variable.origin;
+    out.origin_source = variable.source;
+}
+
+// ${...}: `inside` is what the braces hold.
+void ShellValues::parameter(Span inside, Span whole, bool quoted, Expanded& out, int depth) {
+    std::uint32_t at = inside.begin;
+    while (at < inside.end && shell_name_char(all_[at])) ++at;
+    const std::string_view name = all_.substr(inside.begin, at - inside.begin);
+    if (name.empty()) return put_unknown(whole, out);
+    std::string_view rest = all_.substr(at, inside.end - at);
+    const bool positional = name[0] >= '0' && name[0] <= '9';
+    Variable* variable = positional ? nullptr : find(name);
+    if (rest.empty()) {
+        if (!variable) return put_unknown(whole, out);
+        return put_variable(*variable, whole, quoted, out);
+    }
+    if (rest[0] == '[') {
+        const std::size_t close = rest.find(']');
+        if (!variable || close == std::string_view::npos || close + 1 != rest.size()) return put_unknown(whole, out);
+        settle(*variable);
+        const std::string_view index = rest.substr(1, close - 1);
+        std::size_t number = 0;
+        if (index.empty() || index.size() > 3) return put_unknown(whole, out);
+        if (index == "@" || index == "*") {
+            if (variable->open || variable->state != Variable::State::settled || !variable->array)
+                return put_unknown(whole, out);
+            bool first = true;
+            for (const Value& item : variable->items) {
+                if (!first) put(" ", whole, false, !quoted, true, out);
+                put(item.text, item.source == &source_ && item.span.size() == item.text.size() ? item.span : whole,
+                    item.source == &source_ && item.span.size() == item.text.size(), !quoted, item.known(), out);
+                first = false;
+            }
+            return;
+        }
+        for (const char c : index) {
+            if (c < '0' || c > '9') return put_unknown(whole, out);
+            number = number * 10 + static_cast<std::size_t>(c - '0');
+        }
+        if (variable->open || number >= variable->items.size() || !variable->items[number].known())
+            return put_unknown(whole, out);
+        return put(variable->items[number].text, whole, false, !quoted, true, out);
+    }
+    const bool colon = rest[0] == ':';
+    const char op = colon ? (rest.size() > 1 ? rest[1] : '\0') : rest[0];
+    const std::uint32_t word = at + (colon ? 2 : 1);
+    if (op == '-' || op == '=') {
+        if (variable && (settle(*variable), variable->state == Variable::State::settled)) {
+            if (variable->is_default && variable->one) {
+                put_variable(*variable, whole, quoted, out);
+                out.assumed = true;
+                return;
+            }
+            if (variable->one && variable->value.known && (!colon || !variable->value.text.empty()))
+                return put_variable(*variable, whole, quoted, out);
+            if (!(variable->one && variable->value.known)) return put_unknown(whole, out);
+        } else if (variable == nullptr && set_by_scheduler(name)) {
+            return put_unknown(whole, out);
+        }
+        const auto before = static_cast<std::uint32_t>(out.runs.size());
+        const std::size_t size = out.text.size();
+        text(word, inside.end, quoted, out, depth + 1);
+        for (std::size_t k = before; k < out.runs.size(); ++k) out.runs[k].splits = !quoted;
+        out.assumed = true;
+        if (size == 0 && out.runs.size() == 1 && before == 0) {
+            out.origin = out.runs[0].host;
+            out.origin_source = out.runs[0].source;
+        }
+        return;
+    }
+    if (!variable) return put_unknown(whole, out);
+    if (op == '?') return put_variable(*variable, whole, quoted, out);
+    if ((op == '%' || op == '#') && !colon) {
+        settle(*variable);
+        const bool longest = rest.size() > 1 && rest[1] == op;
+        const std::string_view pattern = rest.substr(longest ? 2 : 1);
+        const std::string& value = variable->value.text;
+        if (!variable->one || !variable->value.known || variable->state != Variable::State::settled ||
+            pattern.find_first_of("$`\\'\"[?@!+") != std::string_view::npos ||
+            std::count(pattern.begin(), pattern.end(), '*') > 1 || value.size() > 1024)
+            return put_unknown(whole, out);
+        std::string_view left = value;
+        const std::size_t n = value.size();
+        for (std::size_t k = 0; k <= n; ++k) {
+            const std::size_t length = longest ? n - k : k;  // of what is taken away
+            const std::string_view part =
+                op == '%' ? std::string_view(value).substr(n - length) : std::string_view(value).substr(0, length);
+            if (!matches_glob(part, pattern)) continue;
+            left = op == '%' ? std::string_view(value).substr(0, n - length) : std::string_view(value).substr(length);
+            break;
+        }
+        const std::string kept(left);
+        out.assumed |= variable->value.assumed;
+        return put(kept, whole, false, !quoted, true, out);
+    }
+    put_unknown(whole, out);
+}
+
+// At '$'; returns what is behind it.
+std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quoted, Expanded& out, int depth) {
+    const char next = at + 1 < end ? all_[at + 1] : '\0';
+    if (next == '{') {
+        int level = 0;
+        std::uint32_t j = at + 1;
+        for (; j < end; ++j) {
+            if (all_[j] == '\\') {
+                ++j;
+            } else if (all_[j] == '{') {
+                ++level;
+            } else if (all_[j] == '}' && --level == 0) {
+                break;
+            }
+        }
+        if (j >= end) {
+            put_unknown({at, end}, out);
+            return end;
+        }
+        if (depth > kExpansionDepth)
+            put_unknown({at, j + 1}, out);
+        else
+            parameter({at + 2, j}, {at, j + 1}, quoted, out, depth);
+        return j + 1;
+    }
+    if (next == '(') {
+        int level = 0;
+        std::uint32_t j = at + 1;
+        for (; j < end; ++j) {
+            if (all_[j] == '\\')
+                ++j;
+            else if (all_[j] == '\'') {
+                const std::size_t close = all_.find('\'', j + 1);
+                if (close < end) j = static_cast<std::uint32_t>(close);
+            } else if (all_[j] == '(') {
+                ++level;
+            } else if (all_[j] == ')' && --level == 0) {
+                break;
+            }
+        }
+        j = std::min(j + 1, end);
+        put_unknown({at, j}, out);
+        return j;
+    }
+    if (next == '\'' && !quoted) {
+        std::uint32_t j = at + 2;
+        std::string decoded;
+        bool simple = true;
+        for (; j < end && all_[j] != '\''; ++j) {
+            char c = all_[j];
+            if (c == '\\' && j + 1 < end) {
+                c = all_[++j];
+                if (c == 'n')
+                    c = '\n';
+                else if (c == 't')
+                    c = '\t';
+                else if (c != '\'' && c != '\\' && c != '"')
+                    simple = false;
+            }
+            decoded += c;
+        }
+        put(decoded, {at, std::min(j + 1, end)}, false, false, simple, out);
+        return std::min(j + 1, end);
+    }
+    std::uint32_t j = at + 1;
+    if (j < end && shell_name_char(all_[j]) && !(all_[j] >= '0' && all_[j] <= '9')) {
+        while (j < end && shell_name_char(all_[j])) ++j;
+        Variable* variable = depth > kExpansionDepth ? nullptr : find(all_.substr(at + 1, j - at - 1));
+        if (variable)
+            put_variable(*variable, {at, j}, quoted, out);
+        else
+            put_unknown({at, j}, out);
+        return j;
+    }
+    if (j < end && std::string_view("0123456789@*#?$!-").find(all_[j]) != std::string_view::npos) {
+        put_unknown({at, j + 1}, out);
+        return j + 1;
+    }
+    if (j < end && all_[j] == '"' && !quoted) return j;  // $"..." is a string
+    put("$", {at, at + 1}, true, false, true, out);
+    return at + 1;
+}
+
+void ShellValues::text(std::uint32_t begin, std::uint32_t end, bool quoted, Expanded& out, int depth) {
+    std::uint32_t at = begin;
+    bool inside = quoted;
+    while (at < end) {
+        std::uint32_t j = at;
+        while (j < end && (kWordChars[static_cast<unsigned char>(all_[j])] != 2 || (all_[j] == '\'' && inside))) ++j;
+        if (j > at) put(all_.substr(at, j - at), {at, j}, true, false, true, out);
+        at = j;
+        if (at >= end) break;
+        const char c = all_[at];
+        if (c == '"') {
+            inside = !inside;
+            ++at;
+        } else if (c == '\'') {
+            std::size_t close = all_.find('\'', at + 1);
+            if (close >= end) close = end;
+            const auto stop = static_cast<std::uint32_t>(close);
+            put(all_.substr(at + 1, stop - at - 1), {at + 1, stop}, true, false, true, out);
+            at = std::min(stop + 1, end);
+        } else if (c == '\\') {
+            if (at + 1 >= end) {
+                put("\\", {at, at + 1}, true, false, true, out);
+                break;
+            }
+            const char next = all_[at + 1];
+            if (next == '\n') {
+                at += 2;
+            } else if (next == '\r' && at + 2 < end && all_[at + 2] == '\n') {
+                at += 3;
+            } else if (inside && next != '$' && next != '`' && next != '"' && next != '\\') {
+                put(all_.substr(at, 2), {at, at + 2}, true, false, true, out);
+                at += 2;
+            } else {
+                put(all_.substr(at + 1, 1), {at, at + 2}, false, false, true, out);
+                at += 2;
+            }
+        } else if (c == '`') {
+            std::uint32_t close = at + 1;
+            while (close < end && all_[close] != '`') close += all_[close] == '\\' ? 2 : 1;
+            close = std::min(close + 1, end);
+            put_unknown({at, close}, out);
+            at = close;
+        } else {
+            at = dollar(at, end, inside, out, depth);
+        }
+    }
+}
+
+Expanded ShellValues::expand(Span word) {
+    Expanded out;
+    expand_into(word, out);
+    return out;
+}
+
+void ShellValues::expand_into(Span word, Expanded& out) {
+    out.clear();
+    if (word.end > all_.size() || word.begin > word.end) return;
+    text(word.begin, word.end, false, out, 0);
+    // Only a word that is one variable and nothing else has its origin elsewhere.
+    std::uint32_t begin = word.begin, end = word.end;
+    if (end - begin >= 2 && all_[begin] == '"' && all_[end - 1] == '"') {
+        ++begin;
+        --end;
+    }
+    bool whole = begin < end && all_[begin] == '$' && begin + 1 < end;
+    if (whole && all_[begin + 1] == '{') {
+        int level = 0;
+        std::uint32_t j = begin + 1;
+        for (; j < end; ++j)
+            if (all_[j] == '{')
+                ++level;
+            else if (all_[j] == '}' && --level == 0)
+                break;
+        whole = j + 1 == end;
+    } else if (whole) {
+        for (std::uint32_t j = begin + 1; j < end; ++j) whole &= shell_name_char(all_[j]);
+    }
+    if (!whole) {
+        out.origin = {};
+        out.origin_source = nullptr;
+    }
+}
+
+Expanded ShellValues::expand_body(Span body) {
+    Expanded out;
+    std::uint32_t at = body.begin;
+    while (at < body.end) {
+        std::uint32_t j = at;
+        while (j < body.end && all_[j] != '$' && all_[j] != '\\') ++j;
+        if (j > at) put(all_.substr(at, j - at), {at, j}, true, false, true, out);
+        at = j;
+        if (at >= body.end) break;
+        if (all_[at] == '$') {
+            at = dollar(at, body.end, true, out, 0);
+        } else if (at + 1 < body.end && (all_[at + 1] == '$' || all_[at + 1] == '`' || all_[at + 1] == '\\')) {
+            put(all_.substr(at + 1, 1), {at, at + 2}, false, false, true, out);
+            at += 2;
+        } else {
+            put(all_.substr(at, 1), {at, at + 1}, true, false, true, out);
+            ++at;
+        }
+    }
+    out.origin = {};
+    out.origin_source = nullptr;
+    return out;
+}
+
+GuestText guest_of_runs(const Expanded& expanded, const Source& source, Span fallback) {
+    GuestText guest;
+    guest.text = expanded.text;
+    for (std::size_t k = 0; k < expanded.runs.size(); ++k) {
+        const ShellRun& run = expanded.runs[k];
+        const std::uint32_t stop = expanded.end_of(k);
+        if (stop == run.at) continue;
+        Piece piece;
+        piece.guest = run.at;
+        piece.length = stop - run.at;
+        const bool here = run.source == &source;
+        piece.host = here ? run.host : fallback;
+        piece.kind = here && run.verbatim ? Piece::Kind::verbatim : Piece::Kind::changed;
+        guest.pieces.push_back(piece);
+    }
+    return guest;
+}
+
+}  // namespace stoker::lint

@@ -1,0 +1,34 @@
+// When this breaks, a rule speaks of a number that the script never has, or misses the one it has.
+#include <gtest/gtest.h>
+
+#include "lint/shell/shell_test.h"
+
+namespace stoker::lint {
+namespace {
+
+TEST(ShellExpand, FollowsVariablesWithOneValueAndDefaults) {
+    EXPECT_EQ(read_script("N=8\nrun --n=$N ${N} \"${N}x\"").words(0), "run|--n=8|8|8x");
+    EXPECT_EQ(read_script("run ${M:-4} ${M-5} $M").words(0), "run|4|5|?$M");
+    EXPECT_EQ(read_script("N=${N:-8}\nrun $N").words(0), "run|8");
+    EXPECT_EQ(read_script("N=1\nN=2\nrun $N").words(0), "run|?$N");
+    EXPECT_EQ(read_script("N=2\nN=2\nrun $N").words(0), "run|2");
+    EXPECT_EQ(read_script("F=a.tar.gz\nrun ${F%.gz} ${F##*.} ${F%%.*}").words(0), "run|a.tar|gz|a");
+    EXPECT_EQ(read_script("A=1\nA+=2\nrun $A").words(0), "run|12");
+    EXPECT_EQ(read_script("for N in 1 2; do run $N; done").words(0), "run|?$N");
+    EXPECT_EQ(read_script("read N\nrun $N").words(1), "run|?$N");
+    EXPECT_EQ(read_script("N=$(nproc)\nrun $N").words(1), "run|?$N");
+    // What the scheduler sets says nothing about the job when it is a default.
+    EXPECT_EQ(read_script("run ${SLURM_NNODES:-1}").words(0), "run|?${SLURM_NNODES:-1}");
+    EXPECT_TRUE(read_script("run ${M:-4}").script().commands[0].words[1].assumed);
+}
+
+TEST(ShellExpand, EndsWhereItKnowsNoMore) {
+    EXPECT_EQ(read_script("A=$A\nrun $A").words(0), "run|?$A");
+    EXPECT_EQ(read_script("A=$B\nB=$A\nrun \"x$A\"").words(0), "run|?\"x$A\"");
+    EXPECT_EQ(read_script("run ${A:?} ${!A} ${A^^} ${A/x/y} $'\\x41'").words(0),
+              "run|?${A:?}|?${!A}|?${A^^}|?${A/x/y}|?$'\\x41'");
+    EXPECT_EQ(read_script(": ${N:=8}\nrun $N").words(1), "run|8");
+}
+
+}  // namespace
+}  // namespace stoker::lint

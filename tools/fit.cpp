@@ -1,5 +1,5 @@
 // ./dev fit: the constants of the cost model from the published rows of data/validation, written to data/calibration.
-// usage: fit [NAME...] [--rows FOLDER] [--out FOLDER] [--no-folds] [--dry-run]
+// usage: fit [NAME...] [--rows FOLDER] [--out FOLDER] [--residuals FILE] [--no-folds] [--dry-run]
 #include <fmt/core.h>
 
 #include <chrono>
@@ -21,13 +21,15 @@ int fail(const Error& error) {
 }
 
 int usage(const std::string& why) {
-    fmt::print(stderr, "error: {}\n  usage: fit [NAME...] [--rows FOLDER] [--out FOLDER] [--no-folds] [--dry-run]\n",
+    fmt::print(stderr,
+               "error: {}\n  usage: fit [NAME...] [--rows FOLDER] [--out FOLDER] [--residuals FILE] [--no-folds] "
+               "[--dry-run]\n",
                why);
     return 2;
 }
 
 Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, const std::string& out,
-                     const validate::FitOptions& options, bool dry) {
+                     const validate::FitOptions& options, bool dry, const std::string& residuals) {
     // The constants as they stand before any fit: what was fitted last time must not decide what is fitted now.
     TRY(const Catalog catalog, Catalog::embedded_unfitted(one.name));
     const std::string path = rows + "/" + std::string(one.rows);
@@ -43,6 +45,9 @@ Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, cons
     fmt::print("{}: {} rows in {} groups, {} constants, {} iterations, {:.0f} s\n{}\n", one.name,
                problem.group_of.size(), problem.groups.size(), problem.knobs.size(), fitted.iterations, seconds,
                validate::fit_text(problem, fitted) + more);
+    if (options.folds) fmt::print("{}
+", validate::interval_text(problem, fitted));
+    if (!residuals.empty()) TRY_VOID(write_file_atomic(residuals, validate::residuals_tsv(problem, fitted)));
     if (!dry) {
         const std::string file = fmt::format("{}/{}.tsv", out, one.name);
         TRY_VOID(write_file_atomic(file, validate::calibration_tsv(one.name, problem, fitted)));
@@ -54,7 +59,7 @@ Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, cons
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::string rows = "data/validation", out = "data/calibration";
+    std::string rows = "data/validation", out = "data/calibration", residuals;
     std::vector<std::string> names;
     validate::FitOptions options;
     options.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
@@ -63,6 +68,8 @@ int main(int argc, char** argv) {
         const std::string word = argv[i];
         if ((word == "--rows" || word == "--out") && i + 1 < argc) {
             (word == "--rows" ? rows : out) = argv[++i];
+        } else if (word == "--residuals" && i + 1 < argc) {
+            residuals = argv[++i];
         } else if (word == "--no-folds") {
             options.folds = false;
         } else if (word == "--dry-run") {
@@ -82,7 +89,7 @@ int main(int argc, char** argv) {
         bool wanted = names.empty();
         for (const std::string& name : names) wanted = wanted || one.name == name;
         if (!wanted) continue;
-        if (auto done = fit_one(one, rows, out, options, dry); !done) return fail(done.error());
+        if (auto done = fit_one(one, rows, out, options, dry, residuals); !done) return fail(done.error());
     }
     return 0;
 }

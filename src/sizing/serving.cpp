@@ -27,7 +27,7 @@ double weights_of_device(const ServingSetup& s, ReplicaShape shape) {
     const double d = std::max(shape.data, 1);
     if (d <= 1) return (layers * stage + end) / t;
     // Attention and tables are on each of the d groups in whole.
-    const double attention = s.attention_params * s.layers * s.weight_bytes_per_param;
+    const double attention = s.attention_params * s.layers * s.attention_weight_bytes();
     return ((attention + (layers - attention) / d) * stage + end) / t;
 }
 

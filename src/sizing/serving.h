@@ -42,6 +42,12 @@ struct ServingSetup {
     double encoder_params = 0;
     double weight_bytes = 0;  // all weights, stored, with quantisation scales; embeddings stay in 16 bits or more
     double weight_bytes_per_param = 2;
+    bool fp8_blocks = false;  // FP8 comes with a scale per block of weights
+    // Where a checkpoint of 4 bits leaves attention as it was; 0: as weight_bytes_per_param.
+    double attention_bytes_per_param = 0;
+    double attention_weight_bytes() const {
+        return attention_bytes_per_param > 0 ? attention_bytes_per_param : weight_bytes_per_param;
+    }
     double kv_bytes_per_token = 0;         // whole model
     bool kv_replicated_by_tensor = false;  // MLA
     double sliding_window = 0;
@@ -65,25 +71,37 @@ struct ServingSetup {
     double kv_output_share =
         0.55;  // of the output that a sequence holds on average; 1 where the full length is reserved
     double weight_read_efficiency = 0.8, compute_efficiency = 0.6, kv_read_efficiency = 0.7, prefill_efficiency = 0.55;
-    double expert_efficiency = 1;  // of the grouped matmul of routed experts, relative to a dense one
+    double expert_width = 0, expert_half_width = 0;  // of one expert; at which its products reach half of their rate
+    double expert_half_tokens = 0;  // of one expert at which its products reach half of their rate: tiles fill up
+    double expert_efficiency = 1;   // of the grouped matmul of routed experts, relative to a dense one
     double layer_launch_s = 5e-6, host_step_s = 3e-4;
+    double quantise_layer_s = 0;  // of kernels that quantise the activations of a layer
     // Weights read and multiplied overlap: (read^k + compute^k)^(1/k); 0: the longer one alone.
     double overlap_power = 0;
     double matmul_half_tokens = 0;  // tokens per step at which the matrix units reach half of their rate
     // Elements that norms, activations, quantisation and expert permutation move per token, all layers: of the part
     // that every rank repeats and of the part that they share.
     double vector_hidden = 0, vector_ffn = 0;
-    double narrow_read_efficiency = 1;       // of streaming 4-bit weights, relative to wider ones
-    double expert_read_efficiency = 1;       // of streaming routed experts, relative to dense weights
+    double narrow_read_efficiency = 1;  // of streaming 4-bit weights, relative to wider ones
+    // Routers have favourites: the share of tokens that an expert gets is gamma distributed with this variance over its
+    // mean squared, so that a batch touches fewer experts than independent choices would. 0: all are alike.
+    double expert_skew = 0;
+    double expert_imbalance = 1;        // of the busiest rank's experts and tokens, over that of independent choices
+    double expert_read_efficiency = 1;  // of streaming routed experts, relative to dense weights
     double prompt_attention_efficiency = 0;  // of the peak; 0: prefill_efficiency
     double latent_efficiency = 1;            // of reading a latent cache (MLA), relative to plain attention
     double moe_kernels = 1;                  // launches of a layer with experts over those of a dense one
     double moe_prompt_kernels = 1;           // the same in a step with prompts
+    double latent_prompt_kernels = 1;        // launches of prompts under MLA over those under plain attention
     double sequence_host_s = 0;              // per running sequence and step: sampling, detokenisation, bookkeeping
     double prompt_layer_s = 0;               // floor of a step with prompts, per layer: such steps are not in graphs
     double front_request_s = 0, front_token_s = 0;  // of the tokeniser, one request after the other
     double first_token_s = 0;                       // front end: tokenisation and HTTP, once per request
-    double all_reduce_s = 0;                        // floor of one all-reduce; then link_efficiency of the link's rate
+    // Engines reduce with kernels of their own: a floor for two ranks, which each doubling of the ranks raises by a
+    // share; then bytes at link_efficiency of the link's rate. Messages of up to one_shot_bytes are read from every
+    // peer in one exchange, n - 1 times their size; larger ones go around a ring, 2 (n - 1) hops of a latency each, of
+    // which 2 (n - 1)/n times their size. No floor: the ring of NCCL as collectives.h has it.
+    double all_reduce_s = 0, all_reduce_growth = 1, one_shot_bytes = 0, ring_hop_s = 0;
     double link_efficiency = 1;
     double split_s = 0;  // per step and device boundary, where layers run on one device after the other
     // Memory beside weights and cache, per device.
@@ -100,6 +118,9 @@ struct ReplicaShape {
     // Attention data parallelism: so many groups of `tensor` ranks each attend to their own sequences, while experts
     // and MLP are divided over all of them.
     int data = 1;
+    // Ranks over which whole experts are divided; 0: over all of them under attention data parallelism, else each
+    // expert over all ranks.
+    int expert = 0;
     int gpus() const { return tensor * pipeline * data; }
 };
 

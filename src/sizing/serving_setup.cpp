@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "catalog/model_count.h"
 #include "sizing/kv_cache.h"
 
@@ -70,6 +71,15 @@ private:
     std::string_view engine_, era_, device_;
 };
 
+// Families whose makers publish FP8 checkpoints with a scale per 128 x 128 weights (quantization_config in config.json:
+// weight_block_size). Of others FP8 is made with a scale per tensor (TensorRT Model Optimizer).
+bool published_in_blocks(const ModelSpec& m) {
+    const std::string name = lower(m.name) + " " + lower(m.family);
+    for (const std::string_view family : {"qwen3", "deepseek-v3", "deepseek-r1", "minimax", "kimi-k2", "glm-4"})
+        if (name.find(family) != std::string::npos) return true;
+    return false;
+}
+
 void count_shape(ServingSetup& s, const ModelSpec& m) {
     const ParameterCount count = count_parameters(m);
     s.layers = m.layers;
@@ -91,6 +101,7 @@ void count_shape(ServingSetup& s, const ModelSpec& m) {
         s.experts = m.experts;
         s.active_experts = std::clamp(m.active_experts, 1, m.experts);
         s.expert_params = count.per_layer_expert;
+        s.expert_width = std::max(m.expert_ffn, 1);
     }
     // Width in flight per token: routed copies of a token live at the same time.
     s.ffn = m.moe() ? s.active_experts * std::max(m.expert_ffn, 1) + m.shared_expert_ffn : m.ffn;
@@ -104,9 +115,12 @@ void count_shape(ServingSetup& s, const ModelSpec& m) {
     // beside those the others cost nothing.
     constexpr double kSmallestWholeWindow = 1024;
     s.full_attention_share = s.sliding_window > 0 && s.sliding_window < kSmallestWholeWindow ? 0.5 : 1;
-    if (s.full_attention_share < 1) s.sliding_window = 0;
+    // TensorRT-LLM keeps and reads the whole context unless it is told otherwise (max_attention_window_size).
+    if (s.full_attention_share < 1 || s.policy == SchedulerPolicy::in_flight) s.sliding_window = 0;
     s.kv_replicated_by_tensor = m.attention == AttentionKind::mla;
     if (m.attention == AttentionKind::mla) {
+        // Prompts expand the latent cache, turn part of it and join the pieces: kernel by kernel outside of graphs.
+        s.moe_prompt_kernels *= s.latent_prompt_kernels;
         // Decoding multiplies with the latent cache itself (weight absorption, arXiv 2405.04434); prompts expand it to
         // heads.
         s.decode_attention_flops = 2 * s.layers * s.heads * (2.0 * m.kv_lora_rank + m.rope_head_dim);
@@ -179,10 +193,15 @@ void take_constants(ServingSetup& s, const Constants& c) {
     s.prompt_attention_efficiency = c.of_device("inference_prompt_attention_efficiency");
     s.kv_read_efficiency = c.of_engine("decode_attention_efficiency");
     s.latent_efficiency = c("inference_latent_efficiency");
-    s.expert_efficiency = c("inference_expert_efficiency");
+    s.expert_efficiency = c.of_engine("inference_expert_efficiency");
+    s.expert_half_width = c("inference_expert_half_width");
+    s.expert_half_tokens = c("inference_expert_half_tokens");
     s.expert_read_efficiency = c("inference_expert_read_efficiency");
-    s.moe_kernels = c("inference_moe_kernels");
+    s.expert_skew = c("inference_expert_skew");
+    s.expert_imbalance = c("inference_expert_imbalance");
+    s.moe_kernels = c.of_engine("inference_moe_kernels");
     s.moe_prompt_kernels = c("inference_moe_prompt_kernels");
+    s.latent_prompt_kernels = c("inference_latent_prompt_kernels");
     s.overlap_power = c("inference_overlap_power");
     s.matmul_half_tokens = c("inference_matmul_half_tokens");
     s.layer_launch_s = c.of_engine("inference_layer_us") * kMicro;
@@ -194,14 +213,36 @@ void take_constants(ServingSetup& s, const Constants& c) {
     s.front_token_s = c("inference_front_token_us") * kMicro;
     s.narrow_read_efficiency = c("inference_narrow_read_efficiency");
     // Formats that the device does not multiply are widened on the way, which costs more than it saves for a cache.
-    if (s.weight_only) s.narrow_read_efficiency *= c("inference_widening_efficiency");
+    if (s.weight_only) {
+        s.narrow_read_efficiency *= c("inference_widening_efficiency");
+        // Mixtures then lack the fused kernels that devices with the format have.
+        s.moe_kernels *= c("inference_widening_kernels");
+        s.moe_prompt_kernels *= c("inference_widening_prompt_kernels");
+    }
     if (s.device.gpu && s.kv_precision == Precision::fp8 && !computes(s.device, Precision::fp8))
         s.kv_read_efficiency *= c("inference_emulated_cache_efficiency");
     if (s.compute_precision == Precision::fp4) {
         s.prefill_efficiency *= c("inference_fp4_matmul_factor");
         s.compute_efficiency = s.prefill_efficiency;
     }
+    // Blocks of 128 or 16 numbers share a scale: activations are quantised on the way by kernels of their own, and the
+    // product is scaled outside of the matrix units.
+    const bool blocks = s.compute_precision == Precision::fp8 && s.fp8_blocks;
+    if (blocks) {
+        s.prefill_efficiency *= c("inference_block_matmul_factor");
+        s.compute_efficiency = s.prefill_efficiency;
+        s.weight_read_efficiency *= c("inference_block_read_factor");
+        s.moe_prompt_kernels *= c("inference_block_prompt_kernels");
+    } else if (s.compute_precision == Precision::fp8) {
+        // The rows' best FP8 products leave out what engines know of the shapes.
+        s.prefill_efficiency *= c("inference_fp8_matmul_factor");
+        s.compute_efficiency = s.prefill_efficiency;
+    }
+    if (blocks || s.compute_precision == Precision::fp4) s.quantise_layer_s = c("inference_quantise_layer_us") * kMicro;
     s.all_reduce_s = c.of_engine("inference_allreduce_alpha_us") * kMicro;
+    s.all_reduce_growth = c("inference_allreduce_growth");
+    s.ring_hop_s = c.of_engine("inference_ring_hop_us") * kMicro;
+    s.one_shot_bytes = c.of_engine("inference_one_shot_kib") * 1024;
     s.link_efficiency = c.of_device("inference_link_efficiency");
     if (c.engine_is("_llama_cpp")) s.split_s = c("inference_split_us_llama_cpp") * kMicro;
     s.activation_hidden = c("prefill_activation_hidden");
@@ -253,6 +294,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     const bool generates = m.kind == ModelKind::decoder || m.kind == ModelKind::encoder_decoder;
     s.decoder = generates && m.transformer() && workload.kind != WorkloadKind::embedding;
     s.policy = s.decoder ? policy_of(workload.framework) : SchedulerPolicy::fixed_batch;
+    s.fp8_blocks = published_in_blocks(m);
     take_constants(s, Constants(catalog, workload.framework, era, device));
 
     if (!m.transformer() && (m.published_parameters <= 0 || m.forward_flops_per_sample <= 0)) {
@@ -287,6 +329,13 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     }
     const double wide = std::max(s.weight_bytes_per_param, 2.0);
     s.weight_bytes = (s.total_params - s.embedding_params) * s.weight_bytes_per_param + s.embedding_params * wide;
+    // Mixtures are published in 4 bits with their experts alone in 4 bits (gpt-oss in MXFP4, model card; DeepSeek-R1 in
+    // NVFP4, its hf_quant_config excludes self_attn).
+    if (s.decoder && s.experts > 1 && s.precision == Precision::fp4) {
+        s.attention_bytes_per_param = 2;
+        s.quantise_layer_s = 0;  // experts quantise in their own kernels
+        s.weight_bytes += s.attention_params * s.layers * (2 - s.weight_bytes_per_param);
+    }
     if (!s.decoder) count_sample(s, workload, catalog);
     return s;
 }

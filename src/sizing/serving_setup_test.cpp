@@ -93,5 +93,42 @@ TEST(ServingSetup, AnEmulatedCacheIsNoFaster) {
     EXPECT_EQ(setup_of(kH100, "vllm", Precision::fp8, EngineEra::current).kv_read_efficiency, fp16.kv_read_efficiency);
 }
 
+ServingSetup setup_of_model(const char* model, Precision weights, const char* framework) {
+    static const Catalog catalog = *Catalog::embedded();
+    Workload w;
+    w.kind = WorkloadKind::inference;
+    w.model = catalog.models()[static_cast<std::size_t>(*catalog.find_model(model))];
+    w.framework = framework;
+    w.precision = weights;
+    w.traffic.prompt_tokens = 1000;
+    w.traffic.output_tokens = 100;
+    return *make_serving_setup(w, catalog, kH100, EngineEra::current);
+}
+
+// A checkpoint of a mixture in 4 bits has its experts in 4 bits and nothing else.
+TEST(ServingSetup, AMixtureInFourBitsKeepsItsAttention) {
+    const ServingSetup mixture = setup_of_model("mixtral-8x7b", Precision::fp4, "vllm");
+    EXPECT_EQ(mixture.attention_weight_bytes(), 2);
+    EXPECT_LT(mixture.weight_bytes_per_param, 1);
+    const ServingSetup dense = setup_of_model("llama-3-8b", Precision::fp4, "vllm");
+    EXPECT_EQ(dense.attention_weight_bytes(), dense.weight_bytes_per_param);
+}
+
+// FP8 with a scale per block is multiplied more slowly, and its activations are quantised on the way.
+TEST(ServingSetup, BlocksOfFp8CostTheirScales) {
+    const ServingSetup tensor = setup_of_model("llama-3-8b", Precision::fp8, "vllm");
+    const ServingSetup blocks = setup_of_model("qwen3-8b", Precision::fp8, "vllm");
+    EXPECT_LT(blocks.prefill_efficiency, tensor.prefill_efficiency);
+    EXPECT_EQ(tensor.quantise_layer_s, 0);
+    EXPECT_GT(blocks.quantise_layer_s, 0);
+    EXPECT_EQ(setup_of_model("qwen3-8b", Precision::bf16, "vllm").quantise_layer_s, 0);
+}
+
+// TensorRT-LLM attends to the whole context of a model with a wide window.
+TEST(ServingSetup, AWideWindowIsTheEnginesChoice) {
+    EXPECT_GT(setup_of_model("mistral-7b", Precision::fp16, "vllm").sliding_window, 0);
+    EXPECT_EQ(setup_of_model("mistral-7b", Precision::fp16, "tensorrt-llm").sliding_window, 0);
+}
+
 }  // namespace
 }  // namespace stoker

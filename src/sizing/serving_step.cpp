@@ -54,8 +54,11 @@ StepModel::StepModel(const ServingSetup& setup, ReplicaShape shape) noexcept : s
     const double read = 1 / (bandwidth * s.weight_read_efficiency * narrow);
     const double attention_dense = s.attention_params * s.layers;
     const double shared_dense = s.mlp_params * s.dense_layers + s.shared_params * s.moe_layers;
-    const double dense = attention_dense + shared_dense;
-    read_dense_s_ = (attention_dense / t + shared_dense / ranks_) * s.weight_bytes_per_param * read;
+    // Attention that is kept in 16 bits has neither the scales nor the unpacking of narrow weights.
+    const bool attention_wide = s.attention_weight_bytes() > s.weight_bytes_per_param;
+    read_dense_s_ = (attention_dense / t * s.attention_weight_bytes() * (attention_wide ? narrow : 1) +
+                     shared_dense / ranks_ * s.weight_bytes_per_param) *
+                    read;
     read_head_s_ = s.head_params * head_bytes_per_param(s) * read * narrow / t;
     read_encoder_s_ = s.encoder_params * s.weight_bytes_per_param * read / t;
     read_expert_s_ = s.expert_params * s.moe_layers * s.weight_bytes_per_param * read /
@@ -63,13 +66,37 @@ StepModel::StepModel(const ServingSetup& setup, ReplicaShape shape) noexcept : s
 
     const double decode_flops = ranks_ * flops_of(s.device, s.compute_precision, s.compute_efficiency);
     const double prompt_flops = ranks_ * flops_of(s.device, s.compute_precision, s.prefill_efficiency);
-    const double experts = s.active_experts * s.expert_params * s.moe_layers / std::max(s.expert_efficiency, 0.01);
-    decode_token_s_ = 2 * (dense + experts) / decode_flops;
-    prompt_token_s_ = 2 * (s.encoder_params > 0 ? s.encoder_params : dense + experts) / prompt_flops;
+    // Whole experts on different ranks: all wait for the one with most tokens, as with most experts below.
+    const double places = std::min<double>(shape.expert > 0 ? shape.expert
+                                           : d > 1          ? ranks_
+                                                            : 1,
+                                           std::max(s.experts, 1.0));
+    // Deviations by which the largest of n normal draws lies above their mean: 0.56 (log2 n)^0.85 within 3 % up to 64.
+    if (places > 1)
+        expert_spread_ = s.expert_imbalance * 0.56 * std::pow(std::log2(places), 0.85) * std::sqrt(places / s.experts);
+    const double busiest = std::min(1 + expert_spread_ * std::sqrt(s.expert_skew), places);
+    // Slices of an expert are narrow matrices, which do not fill the device.
+    const double width = std::max(s.expert_width * places / ranks_, 1.0);
+    const double expert_slowness = (1 + s.expert_half_width / width) / std::max(s.expert_efficiency, 0.01);
+    const double experts = s.active_experts * s.expert_params * s.moe_layers * busiest * expert_slowness;
+    double attention_work = attention_dense;
+    if (attention_wide) {
+        const double wide = flops_of(s.device, attention_precision(s), s.compute_efficiency);
+        const double narrow_rate = flops_of(s.device, s.compute_precision, s.compute_efficiency);
+        attention_work *= std::max(narrow_rate / wide, 1.0);
+    }
+    const double multiplied = attention_work + shared_dense + experts;
+    decode_token_s_ = 2 * multiplied / decode_flops;
+    prompt_token_s_ = 2 * (s.encoder_params > 0 ? s.encoder_params : multiplied) / prompt_flops;
     // Logits are written, read by the sampler and sorted in part: four passes over 4 bytes.
     sample_s_ = 2 * s.head_params / decode_flops +
                 (s.vector_hidden > 0 ? 16 * s.vocabulary / (ranks_ * bandwidth * s.device.memory_efficiency) : 0);
+    prompt_attention_s_ = 2 * attention_work / prompt_flops;
     ramp_s_ = s.matmul_half_tokens * prompt_token_s_;
+    if (s.experts > 1) {
+        expert_ramp_s_ = 2 * s.expert_half_tokens * s.expert_params * s.moe_layers * expert_slowness / prompt_flops;
+        ramp_s_ = 2 * s.matmul_half_tokens * (attention_work + shared_dense) / prompt_flops;  // experts have their own
+    }
 
     const Precision attention = attention_precision(s);
     const double prompt_efficiency =
@@ -85,7 +112,7 @@ StepModel::StepModel(const ServingSetup& setup, ReplicaShape shape) noexcept : s
     const bool wide = s.compute_precision == Precision::fp32 || s.compute_precision == Precision::tf32;
     activation_bytes_ = s.hidden * (wide ? 4 : 2);
     const double kernels = std::max(s.layers - s.moe_layers, 0.0) + s.moe_layers * s.moe_kernels;
-    launch_s_ = kernels * s.layer_launch_s;
+    launch_s_ = kernels * s.layer_launch_s + s.layers * s.quantise_layer_s;
     prompt_floor_s_ = (std::max(s.layers - s.moe_layers, 0.0) + s.moe_layers * s.moe_prompt_kernels) * s.prompt_layer_s;
     vector_s_ = (s.vector_hidden / d + s.vector_ffn / ranks_) * (wide ? 4 : 2) /
                 (bandwidth * std::max(s.device.memory_efficiency, 0.01));
@@ -97,9 +124,12 @@ double StepModel::reduce_s(double ranks, const Group& group, double bytes) const
     if (setup_->all_reduce_s <= 0 || ranks > d.ranks_joined()) return all_reduce_s(d, group, bytes);
     const LinkModel& link = d.pairs_only && ranks <= 2 && d.pair.known() ? d.pair : d.inside;
     const double rate = std::max(link.bytes_per_second, 1.0) * std::max(setup_->link_efficiency, 0.01);
-    // Two ranks exchange once, eight in three rounds.
-    const double rounds = std::log2(std::max(ranks, 2.0));
-    return std::max(setup_->all_reduce_s * rounds, link.latency_s) + 2 * (ranks - 1) / ranks * bytes / rate;
+    const double floor = setup_->all_reduce_s * (1 + setup_->all_reduce_growth * (std::log2(std::max(ranks, 2.0)) - 1));
+    // Nothing larger is faster than the largest message of one exchange.
+    const double one = (ranks - 1) * std::min(bytes, setup_->one_shot_bytes) / rate;
+    double ring = 2 * (ranks - 1) / ranks * bytes / rate;
+    if (bytes > setup_->one_shot_bytes) ring += 2 * (ranks - 1) * setup_->ring_hop_s;
+    return std::max(floor, link.latency_s) + std::max(one, ring);
 }
 
 double StepModel::balance_batch() const noexcept {
@@ -119,13 +149,27 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
     if (decoder_runs) out.weight_read += read_dense_s_;
     if (work.decode + work.sampled > 0) out.weight_read += read_head_s_;
     if (work.prompt > 0) out.weight_read += read_encoder_s_;
+    double expert_ramp = 0;
     if (setup_->experts > 1) {
-        // Experts that at least one token chose, were the choices independent: E (1 - (1 - K/E)^tokens).
-        out.weight_read += read_expert_s_ * setup_->experts * -std::expm1(tokens * touched_log_);
+        // Experts that at least one token chose: E (1 - (1 - K/E)^tokens), were the choices independent and alike.
+        // Where whole experts lie on different ranks, all wait for the one that has most of them: for n ranks of m
+        // experts some deviations above the mean, and never more than m.
+        const double skew = setup_->expert_skew;
+        const double log_untouched =
+            skew > 0 ? -std::log1p(-skew * tokens * touched_log_) / skew : tokens * touched_log_;
+        const double touched = -std::expm1(log_untouched);
+        const double busiest = std::min(1.0, touched + expert_spread_ * std::sqrt(touched * (1 - touched)));
+        out.weight_read += read_expert_s_ * setup_->experts * busiest;
+        expert_ramp = expert_ramp_s_ * setup_->experts * touched;
     }
     out.compute =
         (work.decode * decode_token_s_ + work.prompt * prompt_token_s_ + (work.decode + work.sampled) * sample_s_) / m +
-        ramp_s_;
+        ramp_s_ + expert_ramp;
+    // A prompt is attended to by one of the groups of attention data parallelism: fewer prompts than groups leave some
+    // idle.
+    const double groups = std::max(shape_.data, 1);
+    const double idle = work.prompt > 0 ? std::max(groups / std::max(work.sampled, 1.0), 1.0) : 1;
+    out.compute += work.prompt * prompt_attention_s_ * (idle - 1) / m;
     out.matmul = std::max(out.weight_read, out.compute);
     if (setup_->overlap_power > 0 && out.matmul > 0) {
         const double ratio = std::min(out.weight_read, out.compute) / out.matmul;
@@ -134,8 +178,8 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
     out.vector = tokens * vector_s_;
 
     const double decode_read = work.context * kv_read_s_ / m, decode_compute = work.context * decode_pair_s_ / m;
-    const double prompt_read = work.prompt_reads * kv_read_s_ / m,
-                 prompt_compute = work.prompt_pairs * prompt_pair_s_ / m;
+    const double prompt_read = work.prompt_reads * kv_read_s_ * idle / m,
+                 prompt_compute = work.prompt_pairs * prompt_pair_s_ * idle / m;
     out.attention_read = decode_read + prompt_read;
     out.attention_compute = decode_compute + prompt_compute;
     out.attention = std::max(decode_read, decode_compute) + std::max(prompt_read, prompt_compute);

@@ -59,6 +59,9 @@ private:
     double decode_token_s_ = 0, prompt_token_s_ = 0, sample_s_ = 0;  // compute of one token
     double decode_pair_s_ = 0, prompt_pair_s_ = 0, kv_read_s_ = 0;   // per pair, per cached token
     double touched_log_ = 0;                                         // ln(1 - K/E)
+    double expert_spread_ = 0;                                       // of the busiest rank, in deviations of one expert
+    double prompt_attention_s_ = 0;                                  // of prompt_token_s_
+    double expert_ramp_s_ = 0;                                       // of one touched expert in all layers
     double activation_bytes_ = 0, launch_s_ = 0, prompt_floor_s_ = 0, ramp_s_ = 0, vector_s_ = 0;
 };
 

@@ -166,6 +166,100 @@ TEST(StepSeconds, AReductionHasAFloor) {
     EXPECT_GT(step_seconds(slow, {8, 1}, 0, 0, 4000, 0), step_seconds(s, {8, 1}, 0, 0, 4000, 0));
 }
 
+// A small message is read from every peer at once, so that more ranks make it slower; a larger one never costs less
+// than the largest of those.
+TEST(StepSeconds, SmallReductionsReadFromEveryPeer) {
+    ServingSetup s = plain();
+    s.all_reduce_s = 1e-5;
+    s.all_reduce_growth = 0;
+    const double before = step_seconds(s, {8, 1}, 64, 0, 0, 0);
+    s.one_shot_bytes = 64 * 2000;
+    // 20 messages of 128 kB: 7 of them at 300 GB/s instead of 7/4.
+    EXPECT_NEAR(step_seconds(s, {8, 1}, 64, 0, 0, 0) - before, 20 * (7 - 1.75) * 128e3 / 300e9, 1e-7);
+    double last = 0;
+    for (double b = 1; b <= 1024; b += 1) {
+        const double now = step_seconds(s, {8, 1}, b, 0, 0, 0);
+        EXPECT_GE(now, last);
+        last = now;
+    }
+}
+
+// A mixture whose experts alone are in 4 bits reads and multiplies its attention as it was.
+TEST(StepSeconds, AttentionMayKeepItsBits) {
+    ServingSetup s = plain();
+    s.weight_bytes_per_param = 0.5;
+    const double narrow = step_seconds(s, {1, 1}, 1, 0, 0, 0);
+    s.attention_bytes_per_param = 2;
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 1, 0, 0, 0) - narrow, 4e6 * 10 * 1.5 / 1e12, 1e-9);
+}
+
+// Whole experts on different ranks: the rank that has most of those chosen is waited for, until all are chosen.
+TEST(StepSeconds, TheBusiestRankOfTheExpertsCounts) {
+    ServingSetup s = plain();
+    s.dense_layers = 0;
+    s.moe_layers = 10;
+    s.experts = 64;
+    s.active_experts = 2;
+    s.expert_params = 5e6;
+    ReplicaShape divided{8, 1}, whole{8, 1};
+    whole.expert = 8;
+    EXPECT_GT(step_seconds(s, whole, 8, 0, 0, 0), 1.05 * step_seconds(s, divided, 8, 0, 0, 0));
+    EXPECT_NEAR(step_seconds(s, whole, 4000, 0, 0, 0), step_seconds(s, divided, 4000, 0, 0, 0), 1e-9);
+    double last = 0;
+    for (double b = 1; b <= 400; b += 1) {
+        const double now = step_seconds(s, whole, b, 0, 0, 0);
+        EXPECT_GT(now, last);
+        last = now;
+    }
+}
+
+// Favourites of the router: a batch touches fewer experts, one token its K.
+TEST(StepSeconds, AFavouredExpertIsReadOnce) {
+    ServingSetup s = plain();
+    s.dense_layers = 0;
+    s.moe_layers = 10;
+    s.experts = 64;
+    s.active_experts = 2;
+    s.expert_params = 5e6;
+    const double alike = step_seconds(s, {1, 1}, 32, 0, 0, 0), one = step_seconds(s, {1, 1}, 1, 0, 0, 0);
+    s.expert_skew = 1.5;
+    EXPECT_LT(step_seconds(s, {1, 1}, 32, 0, 0, 0), 0.85 * alike);
+    EXPECT_NEAR(step_seconds(s, {1, 1}, 1, 0, 0, 0), one, 0.03 * one);
+}
+
+// Thin slices of experts, and few tokens for each, keep the matrix units waiting.
+TEST(StepSeconds, NarrowExpertsMultiplySlower) {
+    ServingSetup s = plain();
+    s.dense_layers = 0;
+    s.moe_layers = 10;
+    s.experts = 8;
+    s.active_experts = 2;
+    s.expert_params = 50e6;
+    s.expert_width = 1600;
+    const double before = step_seconds(s, {8, 1}, 0, 0, 4000, 0);
+    s.expert_half_width = 200;
+    const double narrow = step_seconds(s, {8, 1}, 0, 0, 4000, 0);
+    EXPECT_GT(narrow, 1.5 * before);
+    ReplicaShape whole{8, 1};
+    whole.expert = 8;
+    EXPECT_LT(step_seconds(s, whole, 0, 0, 4000, 0), narrow);
+    s.expert_half_width = 0;
+    s.expert_half_tokens = 100;
+    EXPECT_GT(step_seconds(s, {8, 1}, 0, 0, 4000, 0), before);
+}
+
+// One prompt among eight groups of attention data parallelism occupies one of them.
+TEST(StepSeconds, APromptOccupiesOneGroup) {
+    const ServingSetup s = plain();
+    const ReplicaShape data{1, 1, 8};
+    StepWork one, eight;
+    one.add_prompt(8000, 0, true);
+    for (int i = 0; i < 8; ++i) eight.add_prompt(1000, 0, true);
+    eight.prompt_pairs = one.prompt_pairs;
+    eight.prompt_reads = one.prompt_reads;
+    EXPECT_GT(StepModel(s, data).seconds(one), 1.2 * StepModel(s, data).seconds(eight));
+}
+
 // Attention data parallelism: every group reads its own attention weights, but a cache that all ranks of a tensor
 // group would hold in full (MLA) is divided.
 TEST(StepSeconds, AttentionDataParallelismDividesALatentCache) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -355,6 +356,36 @@ std::string fit_text(const FitProblem& problem, const Fit& fit) {
         text += fmt::format("{:<40} {:>10.4g} {:>10.4g} {:>8.3f} {:>6} {:>6}{}\n", problem.knobs[k].name,
                             problem.knobs[k].prior, f.value, f.spread, f.rows, f.groups.size(),
                             f.at_bound ? "  at its bound" : "");
+    }
+    return text;
+}
+
+std::string interval_text(const FitProblem& problem, const Fit& fit) {
+    std::map<std::string, Vector> by_metric;
+    for (std::size_t i = 0; i < problem.names.size() && i < fit.left_out.size(); ++i) {
+        const std::size_t cut = problem.names[i].find(' ');
+        if (cut == std::string::npos || !std::isfinite(fit.left_out[i])) continue;
+        by_metric[problem.names[i].substr(cut + 1)].push_back(-fit.left_out[i]);
+    }
+    std::string text;
+    for (auto& [metric, v] : by_metric) {
+        std::sort(v.begin(), v.end());
+        const auto at = [&v = v](double share) {
+            return v[static_cast<std::size_t>(share * static_cast<double>(v.size() - 1))];
+        };
+        text += fmt::format("80 % of {} left out: x {:.2f} to x {:.2f} ({} rows)\n", metric, std::exp(at(0.1)),
+                            std::exp(at(0.9)), v.size());
+    }
+    return text;
+}
+
+std::string residuals_tsv(const FitProblem& problem, const Fit& fit) {
+    std::string text = "group\tid\tmetric\tfitted\tleft_out\n";
+    for (std::size_t i = 0; i < problem.names.size() && i < fit.after.size(); ++i) {
+        const std::string& name = problem.names[i];
+        const std::size_t cut = name.find(' ');
+        text += fmt::format("{}\t{}\t{}\t{:.4f}\t{:.4f}\n", problem.groups[problem.group_of[i]], name.substr(0, cut),
+                            cut == std::string::npos ? "" : name.substr(cut + 1), fit.after[i], fit.left_out[i]);
     }
     return text;
 }

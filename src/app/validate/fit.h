@@ -31,6 +31,7 @@ struct FitProblem {
     std::vector<Knob> knobs;
     std::vector<std::string> groups;      // names
     std::vector<std::uint32_t> group_of;  // of each residual
+    std::vector<std::string> names;       // of each residual, "id metric"; may be empty
     // ln(predicted / measured) of every row for these values of the knobs; not a number where there is no prediction.
     // Called from several threads at once. Where `wanted` is not empty, only rows that it marks are asked for.
     std::function<void(std::span<const double> values, std::span<const char> wanted, std::span<double> residuals)>
@@ -79,6 +80,13 @@ struct FitGroup {
 // The last row is the median over the groups.
 std::vector<FitGroup> fit_table(const FitProblem& problem, const Fit& fit);
 std::string fit_text(const FitProblem& problem, const Fit& fit);
+
+// Factors around a prediction between which four fifths of each metric's rows lie, each row predicted with constants
+// that never saw its group: what data/calibration/intervals.tsv should have.
+std::string interval_text(const FitProblem& problem, const Fit& fit);
+
+// group, id, metric and ln(predicted / measured) of every row: fitted, and with constants that never saw its group.
+std::string residuals_tsv(const FitProblem& problem, const Fit& fit);
 
 // data/calibration/NAME.tsv: name, value, spread, rows, groups, note.
 std::string calibration_tsv(std::string_view name, const FitProblem& problem, const Fit& fit);

@@ -48,6 +48,7 @@ Result<FitProblem> fit_of_rows(const Catalog& catalog, const std::string& csv_te
             const auto [at, fresh] = groups.try_emplace(line.group, static_cast<std::uint32_t>(groups.size()));
             if (fresh) problem.groups.push_back(line.group);
             problem.group_of.push_back(at->second);
+            problem.names.push_back(line.id + " " + line.metric);
             rows->push_back(line.row);
             measured->push_back(*line.measured);
         }

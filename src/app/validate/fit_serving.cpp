@@ -36,12 +36,29 @@ constexpr ServingKnob kServingKnobs[] = {
     // Kernels
     {"inference_latent_efficiency", 0.75},
     {"inference_expert_efficiency", 0.75},
+    {"inference_expert_efficiency_tensorrt_llm", 0.75},
     {"inference_expert_read_efficiency", 0.75},
+    {"inference_expert_skew", 1.2},
+    {"inference_expert_half_tokens", 1.2},
+    {"inference_expert_half_width", 1.2},
+    {"inference_ring_hop_us", 1},
+    {"inference_ring_hop_us_tensorrt_llm_2024", 1},
+    {"inference_fp8_matmul_factor", 0.3},
+    {"inference_block_matmul_factor", 0.38},
+    {"inference_block_read_factor", 0.2},
+    {"inference_quantise_layer_us", 1.2},
     {"inference_moe_kernels", 1},
+    {"inference_moe_kernels_tensorrt_llm", 1},
+    {"inference_moe_kernels_tensorrt_llm_2024", 1},
+    {"inference_latent_prompt_kernels", 1},
     {"inference_moe_prompt_kernels", 1.2},
     {"inference_widening_efficiency", 0.75},
+    {"inference_widening_kernels", 1},
+    {"inference_widening_prompt_kernels", 1},
+    {"inference_block_prompt_kernels", 1},
+    {"inference_expert_imbalance", 0.75},
     {"inference_emulated_cache_efficiency", 1.2},
-    {"inference_client_cv", 1},
+    {"inference_client_cv", 0.3},
     {"inference_overlap_power", 0.75},
     {"inference_matmul_half_tokens", 1.2},
     {"inference_vector_passes", 1},
@@ -50,6 +67,8 @@ constexpr ServingKnob kServingKnobs[] = {
     {"inference_link_efficiency_hopper", 0.75},
     {"inference_link_efficiency_blackwell", 0.75},
     {"inference_allreduce_alpha_us", 1},
+    {"inference_allreduce_alpha_us_tensorrt_llm", 1},
+    {"inference_allreduce_growth", 1},
     {"inference_allreduce_alpha_us_tensorrt_llm_2024", 1},
     {"inference_allreduce_alpha_us_vllm_2024", 1},
     {"inference_allreduce_alpha_us_deepspeed_mii", 1},
@@ -152,6 +171,7 @@ Result<FitProblem> serving_fit(const Catalog& catalog, const std::string& csv_te
                 const auto [at, fresh] = groups.try_emplace(source, static_cast<std::uint32_t>(groups.size()));
                 if (fresh) problem.groups.push_back(source);
                 problem.group_of.push_back(at->second);
+                problem.names.push_back(line.id + " " + line.metric);
                 points->push_back({requests->size(), k, *line.measured});
                 used = true;
             }

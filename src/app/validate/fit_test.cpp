@@ -102,6 +102,22 @@ TEST(Fit, BoundsAndPriorsHold) {
     EXPECT_NE(tsv.find("rate\t50\t"), std::string::npos) << tsv;
 }
 
+// The interval that the left-out rows ask for, by metric; and the residuals for whoever looks for a mechanism.
+TEST(Fit, TellsTheIntervalOfWhatIsLeftOut) {
+    FitProblem problem;
+    problem.groups = {"a"};
+    Fit fitted;
+    for (int i = 0; i <= 100; ++i) {
+        problem.group_of.push_back(0);
+        problem.names.push_back("row" + std::to_string(i) + " tpot_ms");
+        fitted.after.push_back(0);
+        fitted.left_out.push_back(std::log(1 + 0.01 * i));
+    }
+    EXPECT_EQ(interval_text(problem, fitted), "80 % of tpot_ms left out: x 0.53 to x 0.91 (101 rows)\n");
+    const std::string tsv = residuals_tsv(problem, fitted);
+    EXPECT_NE(tsv.find("a\trow100\ttpot_ms\t0.0000\t0.6931\n"), std::string::npos) << tsv;
+}
+
 // Rows without a prediction neither count nor disturb.
 TEST(Fit, RefusedRowsDoNotCount) {
     FitProblem problem = two_constants(100, 0.02, 0);

@@ -157,7 +157,7 @@ std::vector<double> figures_of(const InferenceRequest& r) {
             // mean that they print has the burst in it, with the share that it has in the run.
             ServingLoad load;
             load.concurrency = r.batch;
-            load.rounds = 4;
+            load.rounds = 10;
             load.burst = true;
             const ServingOutcome o = simulate_serving(s, r.shape, load);
             const double ttft = r.burst_share * o.ttft_first_mean + (1 - r.burst_share) * o.ttft_mean;
@@ -359,6 +359,32 @@ private:
             data = data > 1 ? std::max(1.0, std::floor(world / std::min(tensor, world))) : 1;
             tensor = std::max(1.0, std::floor(world / data));
         }
+        // Both degrees of the experts equal, and attention over their product: one divides the devices, and the source
+        // multiplied them. Nobody divides the experts of one replica eightfold in both ways.
+        const double expert_tensor = number_behind(notes, "moe_tp").value_or(0);
+        double experts_over = std::max(0.0, number_behind(notes, "moe_ep").value_or(0));
+        if (model.moe() && expert_tensor > 1 && expert_tensor == experts_over && gpus == expert_tensor * experts_over &&
+            std::max(tensor, data) == gpus) {
+            gpus = experts_over;
+            assumed.push_back(fmt::format("gpus: {:g}, of the experts", gpus));
+            tensor = std::max(1.0, std::floor(tensor / experts_over));
+            data = std::max(1.0, std::floor(data / experts_over));
+        }
+        // The batch of one attention rank, where a row has it: more requests in flight than all ranks have are those of
+        // other ranks that share the experts, or of other replicas.
+        const double stated = std::max(1.0, number_behind(notes, "attn_dp").value_or(1));
+        const double each = number_behind(notes, "batch_size").value_or(0) * stated;
+        if (const double times = each >= 1 ? r.batch / each : 1;
+            r.scenario == InferenceScenario::closed_loop && times > 1 && std::fmod(times, 1) == 0) {
+            if (model.moe() && stated <= 1 && times == tensor) {
+                assumed.push_back(fmt::format("attn_dp: {:g}", tensor));
+                data = tensor;
+                tensor = 1;
+            } else {
+                assumed.push_back(fmt::format("replicas: {:g}", times));
+                r.batch /= times;
+            }
+        }
         // No engine divides the heads of a latent cache by a degree that does not divide them: such a degree counts all
         // devices of a deployment whose attention is data parallel.
         if (tensor > 1 && model.attention == AttentionKind::mla && std::fmod(model.heads, tensor) != 0) {
@@ -419,7 +445,8 @@ private:
         // Where the source leaves the division to the engine: the fewest devices that hold the model.
         for (;;) {
             r.device = cluster.device;
-            r.shape = {static_cast<int>(tensor), static_cast<int>(pipeline), static_cast<int>(data)};
+            r.shape = {static_cast<int>(tensor), static_cast<int>(pipeline), static_cast<int>(data),
+                       static_cast<int>(std::min(experts_over, tensor * data))};
             r.make_room = !(chosen && decoder && tensor * 2 <= gpus);
             if (!take_setup(r, hardware_->catalog())) {
                 refused = "unsupported:no shape to predict inference from";

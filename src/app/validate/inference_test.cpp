@@ -89,6 +89,26 @@ TEST_F(InferenceRowsTest, TheReleaseOfAnEngineCounts) {
     EXPECT_NE(rate("TensorRT-LLM v0.8.0", ""), rate("TensorRT-LLM 1.1.0rc2", ""));
 }
 
+// A source that multiplies both degrees of its experts has one replica's devices in neither column.
+TEST_F(InferenceRowsTest, MultipliedDegreesOfExpertsAreOneReplica) {
+    const Cells mixture = {{"scenario", "online_closed_loop_concurrency"},
+                           {"model", "mixtral-8x7b"},
+                           {"layers", ""},
+                           {"hidden", ""},
+                           {"heads", ""},
+                           {"kv_heads", ""},
+                           {"ffn", ""},
+                           {"vocab", ""},
+                           {"is_moe", "1"}};
+    const auto row = [&](const char* gpus, const char* notes) {
+        return predict(with(mixture, {{"gpus", gpus}, {"tp", gpus}, {"notes", notes}})).front();
+    };
+    const Line multiplied = row("16", "attn_dp=1 moe_tp=4 moe_ep=4;"), plain = row("4", "attn_dp=1 moe_tp=1 moe_ep=4;");
+    ASSERT_TRUE(multiplied.predicted && plain.predicted) << multiplied.refused << plain.refused;
+    EXPECT_EQ(multiplied.value, plain.value);
+    EXPECT_NE(row("4", "attn_dp=1 moe_tp=4 moe_ep=1;").value, plain.value);
+}
+
 TEST_F(InferenceRowsTest, RefusalsNameWhatStandsInTheWay) {
     EXPECT_EQ(predict({{"input_len", ""}}).front().refused, "missing:input_len");
     EXPECT_EQ(predict({{"batch_or_concurrency", ""}}).front().refused, "missing:batch_or_concurrency");

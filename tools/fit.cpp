@@ -45,8 +45,7 @@ Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, cons
     fmt::print("{}: {} rows in {} groups, {} constants, {} iterations, {:.0f} s\n{}\n", one.name,
                problem.group_of.size(), problem.groups.size(), problem.knobs.size(), fitted.iterations, seconds,
                validate::fit_text(problem, fitted) + more);
-    if (options.folds) fmt::print("{}
-", validate::interval_text(problem, fitted));
+    if (options.folds) fmt::print("{}\n", validate::interval_text(problem, fitted));
     if (!residuals.empty()) TRY_VOID(write_file_atomic(residuals, validate::residuals_tsv(problem, fitted)));
     if (!dry) {
         const std::string file = fmt::format("{}/{}.tsv", out, one.name);

@@ -248,6 +248,49 @@ const KnownSize* Knowledge::cheapest_gpu(std::string_view region) const {
     return cheapest;
 }
 
+namespace {
+
+// NC A100 v4, NC_A100_v4 and NCA100v4 are one name.
+std::string series_letters(std::string_view name) {
+    std::string letters;
+    for (const char c : name) {
+        const char low = knowledge_lower(c);
+        if ((low >= 'a' && low <= 'z') || (low >= '0' && low <= '9')) letters += low;
+    }
+    return letters;
+}
+
+// Series before 2020 had an accelerator for each six processors, and the number of these in their name.
+double accelerators_of_retired(const Knowledge& knowledge, std::string_view size) {
+    const std::string_view name = bare_size(size);
+    if (const KnownSize* known = knowledge.size("Standard_" + std::string(name))) return known->accelerators;
+    const std::size_t digits = name.find_first_of("0123456789");
+    if (digits == std::string_view::npos) return 0;
+    int processors = 0;
+    std::from_chars(name.data() + digits, name.data() + name.size(), processors);
+    return processors % 6 == 0 ? processors / 6.0 : 0;
+}
+
+}  // namespace
+
+const KnownSize* Knowledge::successor(std::string_view size) const {
+    const KnownRetirement* row = retirement(size);
+    const double wanted = row ? accelerators_of_retired(*this, size) : 0;
+    if (wanted <= 0) return nullptr;
+    const std::string target = series_letters(row->target);
+    const KnownSize* best = nullptr;
+    std::size_t first = std::string::npos;
+    for (const KnownSize& each : size_table().sizes) {
+        if (each.accelerators != wanted || each.usd_per_hour <= 0 || each.series.empty() || retirement(each.name))
+            continue;
+        const std::size_t at = target.find(series_letters(each.series));
+        if (at == std::string::npos || at > first) continue;
+        if (at == first && best->usd_per_hour <= each.usd_per_hour) continue;
+        best = &each, first = at;
+    }
+    return best;
+}
+
 const KnownRetirement* Knowledge::retirement(std::string_view size) const {
     const auto& rows = retirement_table().rows;
     const std::string_view name = bare_size(size);

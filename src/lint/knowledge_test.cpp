@@ -63,5 +63,20 @@ TEST(Knowledge, PricesHaveARegionAndADay) {
     EXPECT_FALSE(knowledge.cheapest_gpu("atlantis"));
 }
 
+// Who follows the fix gets as many accelerators as before, of a series that is recommended and stays.
+TEST(Knowledge, NamesASuccessorWithAsManyAccelerators) {
+    const Knowledge& knowledge = Knowledge::embedded();
+    const auto successor = [&](std::string_view size) {
+        const KnownSize* found = knowledge.successor(size);
+        return found ? found->name : std::string_view();
+    };
+    EXPECT_EQ(successor("Standard_NC24rs_v3"), "Standard_NC96ads_A100_v4");
+    EXPECT_EQ(successor("standard_nc6s_v3"), "Standard_NC24ads_A100_v4");
+    EXPECT_EQ(successor("NC12"), "Standard_NC48ads_A100_v4") << "two, which the T4 series does not have";
+    EXPECT_EQ(successor("NV12s_v3"), "Standard_NV36ads_A10_v5");
+    EXPECT_EQ(successor("Standard_ND96isr_H100_v5"), "") << "not retired";
+    EXPECT_EQ(successor("Standard_D4s_v5"), "");
+}
+
 }  // namespace
 }  // namespace stoker::lint

@@ -74,7 +74,7 @@ private:
             const std::uint32_t type = in_.at;
             Node* offered = skip_type(true);
             if (in_.at > type) labels.push_back(in_.text({type, in_.at}));
-            made.labels = file_.tree.keep_labels(std::move(labels));
+            made.labels = file_.tree.keep_labels(labels);
             if (!allowed) allowed = offered;
             good = value_of(made, "value");
         } else if (word == "targetScope") {
@@ -196,7 +196,7 @@ private:
             labels.push_back("existing");
             in_.skip(false);
         }
-        made.labels = file_.tree.keep_labels(std::move(labels));
+        made.labels = file_.tree.keep_labels(labels);
         if (in_.peek() != '=') return in_.fail("expected \"=\" and the body"), false;
         ++in_.at;
         in_.skip(true);

@@ -155,7 +155,7 @@ Node* ExpressionReader::object(int depth) {
             Node* body = value(depth + 1);
             if (!body) return lines_ = outer, nullptr;
             body->key = "resource", body->key_span = key;
-            body->labels = file_.tree.keep_labels(std::move(labels));
+            body->labels = file_.tree.keep_labels(labels);
             file_.tree.append(made, *body);
             continue;
         }

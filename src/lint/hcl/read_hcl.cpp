@@ -105,7 +105,7 @@ private:
         Node& made = file_.tree.make(file_.source(), Shape::object, {in_.at, in_.at});
         made.key = key;
         made.key_span = name;
-        made.labels = file_.tree.keep_labels(std::move(labels));
+        made.labels = file_.tree.keep_labels(labels);
         file_.tree.append(parent, made);
         const std::uint32_t open = in_.at++;
         if (!body(made, depth + 1)) return made.span.end = in_.at, false;
@@ -307,7 +307,7 @@ private:
         }
         if (!body.is_object()) return;
         body.key = key;
-        body.labels = file_.tree.keep_labels(std::move(labels));
+        body.labels = file_.tree.keep_labels(labels);
         put(root, body);
         if (nested) spread_lists(body, 0);
         if (key != "variable") templates(body, 0);

@@ -57,8 +57,8 @@ public:
     std::vector<std::string> regions() const;
     // The cheapest GPU size of Azure by the hour, in the region or anywhere; null: no prices.
     const KnownSize* cheapest_gpu(std::string_view region = {}) const;
-    // What to take instead of a retired size: of the series that its `target` names, in that order, the cheapest size with
-    // as many accelerators that is not to be retired itself; null: the choice needs a person.
+    // What to take instead of a retired size: of the series that its `target` names, in that order, the cheapest size
+    // with as many accelerators that is not to be retired itself; null: the choice needs a person.
     const KnownSize* successor(std::string_view size) const;
     // Of a size that is retired or announced: NC6, Standard_NC6s_v3, with or without _Promo.
     const KnownRetirement* retirement(std::string_view size) const;

@@ -53,7 +53,6 @@ struct TrainingSetup {
     double predicted_share = 1;  // of the tokens that get logits: masked ones in an encoder
     double sample_forward_flops = 0, sample_activation_bytes = 0;  // cnn, vit, diffusion; bytes of what is kept
     double sample_frozen_flops = 0, sample_frozen_bytes = 0;       // of frozen layers, which go forward only
-    double winograd_share = 0;                                     // of sample_forward_flops
     double vision_work = 1;  // multiplications that are made over those that are counted
     // Bytes
     double weight_bytes = 2, compute_bytes = 2, gradient_bytes = 2, optimizer_bytes = 12;

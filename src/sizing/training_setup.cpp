@@ -77,8 +77,6 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
             m.forward_flops_per_sample > 0 ? m.forward_flops_per_sample : 2 * setup.total_params;
         setup.sample_frozen_flops = m.frozen_flops_per_sample;
         setup.sample_frozen_bytes = m.frozen_activation_bytes;
-        setup.winograd_share =
-            setup.sample_forward_flops > 0 ? m.winograd_flops_per_sample / setup.sample_forward_flops : 0;
         setup.sample_activation_bytes = m.activation_bytes_per_sample - m.frozen_activation_bytes;
         setup.trainable_params = setup.total_params;
         setup.sequence = 1;
@@ -227,7 +225,10 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     // 1509.09308).
     const bool vector_units = setup.precision == Precision::fp32 && setup.device.gpu;
     setup.vision_efficiency = constant(vector_units ? "vision_matmul_efficiency_fp32" : "vision_matmul_efficiency");
-    setup.vision_work = vector_units ? 1 - setup.winograd_share * (1 - 1 / constant("winograd_gain")) : 1;
+    if (vector_units && setup.sample_forward_flops > 0) {
+        const double share = workload.model.winograd_flops_per_sample / setup.sample_forward_flops;
+        setup.vision_work = 1 - share * (1 - 1 / constant("winograd_gain"));
+    }
     setup.vision_passes = constant(workload.compiled ? "vision_passes_compiled" : "vision_passes");
     if (workload.model.separate_norm) setup.vision_passes *= constant("vision_passes_separate_norm");
     setup.vision_kernels = constant("vision_kernels_per_step");

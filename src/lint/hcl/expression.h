@@ -118,7 +118,9 @@ private:
     const Expression* object_or_loop(int depth);
     const Expression* loop(int depth, bool object, std::uint32_t begin);
     const Expression* arguments(int depth, Expression& call, char close);
-    const Expression* quoted(int depth);        // HCL "..."
+    const Expression* quoted(int depth);  // HCL "..."
+    bool plain_text(const char* stops, std::uint32_t begin, std::string& part);
+    void escaped(std::string& part);
     const Expression* heredoc(int depth);       // HCL <<EOF
     const Expression* bicep_string(int depth);  // '...' and '''...'''
     const Expression* arm_string();

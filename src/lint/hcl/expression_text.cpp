@@ -81,25 +81,35 @@ bool ExpressionReader::hole(int depth, std::vector<const Expression*>& parts, ch
     return true;
 }
 
+// Up to the next of `stops`, of which the end of the line is one that must not come before the closing quote.
+bool ExpressionReader::plain_text(const char* stops, std::uint32_t begin, std::string& part) {
+    const std::size_t stop = text_.find_first_of(stops, at);
+    if (stop == std::string_view::npos || text_[stop] == '\n') {
+        fail("the string does not end: a closing quote is missing", {begin, begin + 1});
+        return false;
+    }
+    part.append(text_.substr(at, stop - at));
+    at = static_cast<std::uint32_t>(stop);
+    return true;
+}
+
+void ExpressionReader::escaped(std::string& part) {
+    const char next = peek(1);
+    part += next == 'n' ? '\n' : next == 't' ? '\t' : next == 'r' ? '\r' : next;
+    at = std::min(at + 2, size());
+}
+
 const Expression* ExpressionReader::quoted(int depth) {
     const std::uint32_t begin = at++;
     std::vector<const Expression*> parts;
     std::string part;
     std::uint32_t part_begin = at;
     for (;;) {
-        const std::size_t stop = text_.find_first_of("\"\\$%\n", at);
-        if (stop == std::string_view::npos || text_[stop] == '\n') {
-            fail("the string does not end: a closing quote is missing", {begin, begin + 1});
-            return nullptr;
-        }
-        part.append(text_.substr(at, stop - at));
-        at = static_cast<std::uint32_t>(stop);
+        if (!plain_text("\"\\$%\n", begin, part)) return nullptr;
         const char c = text_[at];
         if (c == '"') break;
         if (c == '\\') {
-            const char next = peek(1);
-            part += next == 'n' ? '\n' : next == 't' ? '\t' : next == 'r' ? '\r' : next;
-            at = std::min(at + 2, size());
+            escaped(part);
         } else if (peek(1) == c && peek(2) == '{') {  // $${ and %%{
             part += c;
             part += '{';
@@ -241,25 +251,17 @@ const Expression* ExpressionReader::bicep_string(int depth) {
     std::string part;
     std::uint32_t part_begin = at;
     for (;;) {
-        const std::size_t stop = text_.find_first_of("'\\$\n", at);
-        if (stop == std::string_view::npos || text_[stop] == '\n') {
-            fail("the string does not end: a closing quote is missing", {begin, begin + 1});
-            return nullptr;
-        }
-        part.append(text_.substr(at, stop - at));
-        at = static_cast<std::uint32_t>(stop);
+        if (!plain_text("'\\$\n", begin, part)) return nullptr;
         const char c = text_[at];
         if (c == '\'') break;
         if (c == '\\') {
-            const char next = peek(1);
-            if (next == 'u') {
+            if (peek(1) == 'u') {
                 const std::size_t end = text_.find_first_of("}\n'", at);
                 part += '?';
                 at = end == std::string_view::npos ? size() : static_cast<std::uint32_t>(end + (text_[end] == '}'));
                 continue;
             }
-            part += next == 'n' ? '\n' : next == 't' ? '\t' : next == 'r' ? '\r' : next;
-            at = std::min(at + 2, size());
+            escaped(part);
         } else if (peek(1) == '{') {
             add_text_part(parts, std::move(part), {part_begin, at}, Style::single_quoted);
             part.clear();

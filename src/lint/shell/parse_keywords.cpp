@@ -227,16 +227,11 @@ void ShellParser::pattern(Level& level) {
                 newline();
             else
                 ++i_;
-        } else if (c == '\\') {
-            i_ = std::min(i_ + 2, end_);
-        } else if (c == '\'' || c == '"' || c == '$' || c == '`') {
-            bool plain = true;
-            part(plain, level.depth);
         } else if ((c == '@' || c == '!' || c == '+' || c == '?' || c == '*') && peek(1) == '(') {
             ++i_;
             skip_parens(level.depth);
         } else {
-            ++i_;
+            step(level.depth);
         }
     }
     if (i_ < end_) {
@@ -257,13 +252,8 @@ void ShellParser::test_brackets(int depth) {  // behind [[
         } else if (c == ']' && peek(1) == ']' && shell_blank(s_[i_ - 1]) && ends_word(i_ + 2)) {
             i_ += 2;
             return;
-        } else if (c == '\\') {
-            i_ = std::min(i_ + 2, end_);
-        } else if (c == '\'' || c == '"' || c == '$' || c == '`') {
-            bool plain = true;
-            part(plain, depth);
         } else {
-            ++i_;
+            step(depth);
         }
     }
     if (script_.error_message.empty()) fail({at - 2, at}, "a '[[' without ']]'");

@@ -3,6 +3,18 @@
 
 namespace stoker::lint {
 
+void ShellParser::step(int depth) {
+    const char c = s_[i_];
+    if (c == '\\') {
+        i_ = std::min(i_ + 2, end_);
+    } else if (c == '\'' || c == '"' || c == '$' || c == '`') {
+        bool plain = true;
+        part(plain, depth);
+    } else {
+        ++i_;
+    }
+}
+
 // Balanced ( ), quotes respected.
 void ShellParser::skip_parens(int depth) {
     const std::uint32_t at = i_;
@@ -15,13 +27,8 @@ void ShellParser::skip_parens(int depth) {
         } else if (c == ')') {
             ++i_;
             if (--level == 0) return;
-        } else if (c == '\\') {
-            i_ = std::min(i_ + 2, end_);
-        } else if (c == '\'' || c == '"' || c == '$' || c == '`') {
-            bool plain = true;
-            part(plain, depth);
         } else {
-            ++i_;
+            step(depth);
         }
     }
     fail({at, at + 1}, "a '(' that is not closed");

@@ -128,6 +128,7 @@ private:
     void backticks(std::uint32_t at, int depth);
     void dollar(bool quoted, int depth);
     void braces(std::uint32_t at, bool quoted, int depth);
+    void step(int depth);  // over an escaped character, a quoted part, or one character
     void skip_parens(int depth);
     bool arithmetic(std::uint32_t at);
     void broken_continuation(std::uint32_t at);

@@ -35,7 +35,7 @@ add_library(llhttp STATIC ${STOKER_LLHTTP_SOURCE}/llhttp.c ${STOKER_LLHTTP_SOURC
 target_compile_definitions(llhttp PRIVATE LLHTTP_STRICT_MODE=1)
 target_include_directories(llhttp SYSTEM PUBLIC ${STOKER_LLHTTP_INCLUDE})
 
-# toml++, headers only: only app/check/check_config.cpp includes it.
+# toml++, headers only: only check/check_config.cpp includes it.
 find_path(STOKER_TOML_INCLUDE toml++/toml.h REQUIRED)
 
 # Asio, headers only.

@@ -1,4 +1,4 @@
-# stoker_embed(TARGET FOLDER): puts the files below FOLDER into TARGET, behind src/catalog/embedded.h.
+# stoker_embed(TARGET FOLDER): puts the files below FOLDER into TARGET, behind src/base/embedded.h.
 # The assembler copies them with .incbin, which costs nothing to compile however large they are.
 function(stoker_embed target folder)
   file(GLOB_RECURSE paths CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/*)
@@ -25,7 +25,7 @@ function(stoker_embed target folder)
 
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/embedded.S CONTENT "${assembly}" @ONLY)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/embedded.cpp @ONLY CONTENT
-"#include \"catalog/embedded.h\"
+"#include \"base/embedded.h\"
 
 #include <cstddef>
 #include <vector>

@@ -1,12 +1,50 @@
-# stoker_module(NAME [USES MODULE...] [LINKS TARGET...])
-# makes the library stoker_NAME from src/NAME and the test program NAME_test from the *_test.cpp files in it.
-# A module without files is passed over.
+# The rooms of src/layers.tsv, bottom to top. A library and a test program are made for each first-level folder
+# ("module"): libstoker_NAME.a from src/NAME, NAME_test from the *_test.cpp files in it. Rooms inside a module
+# ("run/state") share its library; which of them may include which is checked by tests/layers_test.cpp.
+# A build in batches (release, asan, fuzz) that reports "redefinition of ...{anonymous}::f" has met two helpers of the
+# same name in one batch: share or rename them.
+
+# stoker_modules(FILE): all modules of the table.
+function(stoker_modules file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(STRINGS ${file} lines)
+  set(modules "")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^#" OR line MATCHES "^room\t")
+      continue()
+    endif()
+    string(REPLACE "\t" ";" cells "${line}")
+    list(GET cells 0 room)
+    list(GET cells 1 uses)
+    list(GET cells 2 test_uses)
+    list(GET cells 3 links)
+    string(REGEX REPLACE "/.*" "" module ${room})
+    list(APPEND modules ${module})
+    foreach(kind uses test_uses links)
+      if(NOT "${${kind}}" STREQUAL "-")
+        string(REPLACE " " ";" words "${${kind}}")
+        list(APPEND ${kind}_of_${module} ${words})
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES modules)
+  foreach(module IN LISTS modules)
+    foreach(kind uses test_uses)
+      list(TRANSFORM ${kind}_of_${module} REPLACE "/.*" "")
+      list(REMOVE_DUPLICATES ${kind}_of_${module})
+      list(REMOVE_ITEM ${kind}_of_${module} ${module})
+    endforeach()
+    stoker_module(${module} USES ${uses_of_${module}} TEST_USES ${test_uses_of_${module}} LINKS ${links_of_${module}})
+  endforeach()
+endfunction()
+
+# stoker_module(NAME [USES MODULE...] [TEST_USES MODULE...] [LINKS TARGET...]); one without files is passed over.
 function(stoker_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;TEST_USES;LINKS")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
   list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/app/main.cpp)
-  if(NOT sources AND NOT name MATCHES "^(catalog|app)$") # these two always have a generated file
+  if(NOT sources)
     return()
   endif()
 
@@ -31,6 +69,7 @@ function(stoker_module name)
   if(tests AND STOKER_TEST_LIBRARIES)
     set_property(GLOBAL APPEND PROPERTY STOKER_TESTED_MODULES ${name})
     set_property(GLOBAL PROPERTY STOKER_TESTS_OF_${name} ${tests})
+    set_property(GLOBAL PROPERTY STOKER_TEST_USES_OF_${name} ${arg_TEST_USES})
   endif()
 endfunction()
 

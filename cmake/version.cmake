@@ -1,4 +1,4 @@
-# Run at build time: fills src/app/version.cpp.in. A source tree without .git (a tarball) has the commit "unknown".
+# Run at build time: fills src/base/version.cpp.in. A source tree without .git (a tarball) has the commit "unknown".
 set(COMMIT unknown)
 if(EXISTS ${SOURCE}/.git)
   # safe.directory: in containers the tree often belongs to another user, and git would refuse to look at it.
@@ -8,4 +8,4 @@ if(EXISTS ${SOURCE}/.git)
     set(COMMIT ${head})
   endif()
 endif()
-configure_file(${SOURCE}/src/app/version.cpp.in ${OUTPUT} @ONLY)
+configure_file(${SOURCE}/src/base/version.cpp.in ${OUTPUT} @ONLY)

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "app/validate/fit.h"
 #include "io/files.h"
+#include "validate/fit.h"
 
 namespace {
 

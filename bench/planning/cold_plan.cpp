@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     std::string verdict;
     for (int run = 0; run < runs; ++run) {
         for (bool what_if : {true, false}) {
-            PlanOptions options;
+            PlanOptions options{.today = "2026-11-21"};
             options.what_if = what_if;
             const double before = now_ms();
             auto plan = make_plan(*workload, *catalog, options);

@@ -13,7 +13,7 @@
 
 #include "base/tsv.h"
 #include "io/gzip.h"
-#include "run/replay.h"
+#include "run/decide/replay.h"
 
 namespace {
 

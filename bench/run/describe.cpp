@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
-#include "run/testing.h"
-#include "run/why.h"
+#include "run/decide/testing.h"
+#include "run/decide/why.h"
 
 using namespace stoker;
 

@@ -21,9 +21,9 @@
 #include "deploy/local/local_driver.h"
 #include "io/process.h"
 #include "io/sqlite.h"
-#include "run/engine.h"
-#include "run/load_state.h"
-#include "run/rules.h"
+#include "run/engine/engine.h"
+#include "run/state/load_state.h"
+#include "run/state/rules.h"
 
 using namespace stoker;
 

@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "io/gzip.h"
-#include "run/testing.h"
-#include "run/why.h"
+#include "run/decide/testing.h"
+#include "run/decide/why.h"
 
 using namespace stoker;
 

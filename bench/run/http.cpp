@@ -18,8 +18,8 @@
 
 #include <fmt/format.h>
 
-#include "io/http_client.h"
-#include "io/http_server.h"
+#include "io/http/http_client.h"
+#include "io/http/http_server.h"
 #include "io/process.h"
 
 using namespace stoker;

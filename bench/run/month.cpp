@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "run/rules.h"
+#include "run/state/rules.h"
 #include "scenarios.h"
 #include "simulation.h"
 

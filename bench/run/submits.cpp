@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "run/records.h"
+#include "run/state/records.h"
 #include "scenarios.h"
 #include "simulation.h"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "run/core.h"
+#include "run/core/core.h"
 
 using namespace stoker;
 

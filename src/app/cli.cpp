@@ -9,9 +9,9 @@
 
 #include "app/listing.h"
 #include "app/session.h"
-#include "app/version.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "io/clock.h"
 #include "io/terminal.h"
 

@@ -56,7 +56,7 @@ TEST_F(Sides, TextSetsTheAnswersSideBySide) {
     std::vector<Side> sides;
     for (const char* word : {"T4", "ND96asr_v4", "NC24ads_A100_v4"}) {
         auto under = std::move(restricted(workload, word, catalog)).value();
-        sides.push_back(std::move(side_of_workload(word, std::move(*under), catalog, {})).value());
+        sides.push_back(std::move(side_of_workload(word, std::move(*under), catalog, {.today = "2026-11-21"})).value());
     }
     EXPECT_FALSE(sides[0].no_plan.empty());  // no bf16 on a T4
     const std::string text = sides_text(sides, catalog, {}, Style());

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "app/tool_text.h"
+#include "doctor/tool_text.h"
 #include "io/files.h"
 #include "observe/health_lines.h"
-#include "observe/tools/tool_output.h"
+#include "readings/tool_output.h"
 
 namespace stoker {
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "base/embedded.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "base/tsv.h"
-#include "catalog/embedded.h"
 #include "catalog/names.h"
 #include "sizing/terms.h"
 

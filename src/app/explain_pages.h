@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "app/style.h"
 #include "base/result.h"
+#include "base/style.h"
 #include "catalog/catalog.h"
 
 namespace stoker {

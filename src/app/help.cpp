@@ -8,12 +8,12 @@
 #include "app/args.h"
 #include "app/explain_pages.h"
 #include "app/help.h"
-#include "app/version.h"
+#include "base/embedded.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "catalog/catalog.h"
-#include "catalog/embedded.h"
 #include "lint/rule.h"
-#include "sizing/workload.h"
+#include "workload/workload.h"
 
 namespace stoker {
 

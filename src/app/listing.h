@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/session.h"
-#include "app/style.h"
 #include "base/json.h"
+#include "base/style.h"
 #include "catalog/catalog.h"
 
 namespace stoker {

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "app/args.h"
-#include "app/server/openapi.h"
-#include "app/server/server_config.h"
 #include "io/files.h"
-#include "run/states.h"
+#include "run/state/states.h"
+#include "server/log_events.h"
+#include "server/metrics.h"
+#include "server/openapi.h"
+#include "server/server_config.h"
 
 namespace stoker {
 namespace {
@@ -38,6 +40,13 @@ TEST(Reference, CommandsPageIsWhatTheTablesSay) {
 TEST(Reference, ServerPageIsWhatTheTableSays) {
     EXPECT_EQ(page("server.md"), server_config_reference())
         << "stoker schema server-reference > docs/reference/server.md";
+}
+
+// A dashboard is written from the page of metrics, an alert from the page of events.
+TEST(Reference, MetricsAndLogPagesAreWhatTheTablesSay) {
+    EXPECT_EQ(page("metrics.md"), api::metrics_reference())
+        << "stoker schema metrics-reference > docs/reference/metrics.md";
+    EXPECT_EQ(page("log.md"), log_reference()) << "stoker schema log-reference > docs/reference/log.md";
 }
 
 // The same for the keys of the workload file.

@@ -6,14 +6,15 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "app/prediction.h"
 #include "base/text.h"
+#include "explain/prediction.h"
 #include "io/files.h"
 #include "io/process.h"
 #include "io/sha256.h"
 #include "plan/context.h"
-#include "run/compile.h"
-#include "run/source.h"
+#include "run/spec/compile.h"
+#include "run/spec/source.h"
+#include "run/spec/start_spec.h"
 
 namespace stoker {
 namespace {
@@ -145,18 +146,28 @@ void set_checkpoint_times(const Workload& workload, const Catalog& catalog, cons
     context.mtbf_s = failures > 0 ? 3600 / failures : 0;
 }
 
-// The same prediction for every point of a sweep, which differ in what the planner does not know of.
-void add_prediction(Session& session, const Workload& workload, const RunSection& section, const PriceBook& prices,
-                    LoadedRun& loaded) {
-    if (!is_training(workload.kind) || !section.steps.empty()) return;
+// What is planned goes through its Deployment, which every point of a sweep shares but for its command and parameters:
+// the planner knows nothing of those.
+void plan_run(Session& session, const Workload& workload, const RunSection& section, const PriceBook& prices,
+              LoadedRun& loaded) {
+    const bool answers = workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference ||
+                         workload.kind == WorkloadKind::embedding;
+    if ((!is_training(workload.kind) && !answers) || !section.steps.empty()) return;
     RunSpec& first = loaded.spec.steps.empty() ? loaded.spec : loaded.spec.steps.front().run;
-    PredictedRun predicted = predict(session, workload, first.ranks, first.per_rank, first.checkpoint);
-    if (!predicted.note.empty()) loaded.warnings.push_back(predicted.note);
-    if (!predicted.prediction) return;
-    predicted.prediction->cost_microusd = predicted_cost(prices, first, predicted.prediction->run_s, wall_clock_us());
-    loaded.summary = prediction_text(*predicted.prediction, first.ranks);
-    if (loaded.spec.steps.empty()) loaded.spec.prediction = predicted.prediction;
-    for (GraphStep& step : loaded.spec.steps) step.run.prediction = predicted.prediction;
+    const auto catalog = session.catalog();
+    if (!catalog) {
+        loaded.warnings.push_back("nothing is predicted: " + catalog.error().message());
+        return;
+    }
+    DeploymentHere here = deployment_here(**catalog, session.today, workload, loaded.spec.name, start_of(first));
+    if (!here.note.empty())
+        loaded.warnings.push_back(here.pos.known() ? here.note + " (" + here.pos.text() + ")" : here.note);
+    if (!here.deployment) return;
+    PredictionSpec& prediction = here.deployment->prediction;
+    prediction.cost_microusd = predicted_cost(prices, first, prediction.run_s, wall_clock_us());
+    loaded.summary = prediction_text(prediction, first.ranks);
+    if (loaded.spec.steps.empty()) take_deployment(*here.deployment, loaded.spec);
+    for (GraphStep& step : loaded.spec.steps) step.run.prediction = prediction;
 }
 
 Result<LoadedRun> finish(Session& session, LoadedRun loaded, RunSection section, const RunOverrides& overrides,
@@ -183,7 +194,7 @@ Result<LoadedRun> finish(Session& session, LoadedRun loaded, RunSection section,
             TRY(const std::string text, session.read_source(overrides.prices));
             TRY(prices, PriceBook::read(text, overrides.prices));
         }
-        add_prediction(session, *context.workload, section, prices, loaded);
+        plan_run(session, *context.workload, section, prices, loaded);
     }
     return loaded;
 }
@@ -238,8 +249,40 @@ Result<LoadedRun> load_run_file(Session& session, const std::string& path, const
         return Error(ErrorKind::invalid, "the file does not say what to run: it has no section run", root.pos,
                      "add for example run: {command: python3 train.py, ranks: 2}");
     context.workload = &workload;
-    context.name = run_name_from(workload.name.empty() ? stem : workload.name, "run");
+    context.name = name_of_workload(workload, path);
     return finish(session, std::move(loaded), *workload.run, overrides, std::move(context));
+}
+
+std::string name_of_workload(const Workload& workload, const std::string& path) {
+    return run_name_from(workload.name.empty() ? stem_of(path) : workload.name, "run");
+}
+
+Result<std::optional<StartSpec>> load_start(Session& session, const Workload& workload, const std::string& path) {
+    if (!workload.run) return std::optional<StartSpec>();
+    const RunSection& section = *workload.run;
+    for (const char* key : {"sweep", "array", "steps"}) {
+        const bool said = key == std::string_view("sweep")   ? !section.sweep.empty()
+                          : key == std::string_view("array") ? section.array.has_value()
+                                                             : !section.steps.empty();
+        if (said)
+            return Error(ErrorKind::unsupported, fmt::format("run.{} makes several runs, and one is rendered", key),
+                         section.place(key), "stoker submit runs them all");
+    }
+    CompileContext context{
+        .workload = &workload, .name = name_of_workload(workload, path), .folder = folder_of_file(path)};
+    TRY(const Catalog* catalog, session.catalog());
+    set_checkpoint_times(workload, *catalog, section, context);
+    TRY(const RunSpec spec, compile_run(section, context));
+    StartSpec start = start_of(spec);
+    namespace fs = std::filesystem;
+    // No path of this machine goes into what is rendered, but for those that the file itself has.
+    const auto relative = [&](std::string& text, const std::string& said) {
+        if (!text.empty() && !said.starts_with('/') && text.starts_with('/'))
+            text = fs::path(text).lexically_relative(context.folder).string();
+    };
+    relative(start.folder, section.folder);
+    relative(start.image, section.image);
+    return std::optional(std::move(start));
 }
 
 Result<LoadedRun> load_command_line(Session& session, const std::vector<std::string>& command,

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "app/session.h"
-#include "run/import_report.h"
-#include "run/run_spec.h"
+#include "run/spec/run_spec.h"
+#include "run/spec/start_spec.h"
+#include "workload/import/import_report.h"
 
 namespace stoker {
 
@@ -38,5 +39,12 @@ Result<LoadedRun> load_run_file(Session& session, const std::string& path, const
 // `stoker run -- python3 train.py`: that command in the current folder.
 Result<LoadedRun> load_command_line(Session& session, const std::vector<std::string>& command,
                                     const RunOverrides& overrides = {});
+
+// How the run section of a workload starts its work, for what is rendered of it: folders are relative to the file.
+// nullopt: it has none. A sweep, an array and steps are runs of their own, and refused.
+Result<std::optional<StartSpec>> load_start(Session& session, const Workload& workload, const std::string& path);
+
+// "examples/tiny-gpt.yaml" is called tiny-gpt where it says no name of its own.
+std::string name_of_workload(const Workload& workload, const std::string& path);
 
 }  // namespace stoker

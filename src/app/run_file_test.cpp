@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "deploy/render/targets.h"
+
 namespace stoker {
 namespace {
 
@@ -126,6 +128,50 @@ TEST_F(RunFileTest, EveryMistakeIsToldWithItsPlace) {
     EXPECT_EQ(error_of("version: 1\nrun: {command: ls, checkpoint: {every: auto}}\n").substr(0, 10), "2:40 every");
     EXPECT_EQ(error_of("version: 1\nkind: notebook\n"),
               "1:1 the file does not say what to run: it has no section run\n");
+}
+
+// What `stoker deploy --target local` writes is started as the file it was made of is.
+TEST_F(RunFileTest, TheRenderedRunSectionIsTheSameRun) {
+    const std::string path = write("tiny.yaml", R"(version: 1
+name: tiny
+kind: training
+model: {layers: 2, hidden: 64, heads: 4, ffn: 256, vocab: 259}
+data: {tokens: 100k, sequence: 128}
+batch: {global_examples: 8}
+run:
+  command: |
+    echo "${HOME}" && exec python3 train.py
+  ranks: 2
+  memory: 1GiB
+  environment: {SEED: 7}
+  checkpoint: {every: 30s, keep: 2}
+  lease: 4h
+)");
+    const auto document = session_.read_document(path);
+    ASSERT_TRUE(document) << document.error().text();
+    const auto workload = load_workload(session_, *document, path);
+    ASSERT_TRUE(workload) << workload.error().text();
+    const auto start = load_start(session_, *workload, path);
+    ASSERT_TRUE(start && *start) << start.error().text();
+    EXPECT_EQ((*start)->folder.find(folder_), std::string::npos) << "a path of this machine in what is rendered";
+    // As deployment_here has it, without measuring this machine.
+    Deployment deployment{.name = "tiny", .title = workload->title(), .environment = (*start)->environment};
+    deployment.nodes.cloud = "this-machine";
+    deployment.command = (*start)->command, deployment.folder = (*start)->folder;
+    deployment.ranks = {.count = (*start)->ranks, .per_node = (*start)->ranks, .each = (*start)->per_rank};
+    deployment.checkpoint = (*start)->checkpoint, deployment.lease = (*start)->lease;
+    const std::vector<FileToWrite> files = local_files(deployment);
+    ASSERT_EQ(files.size(), 1u);
+    const auto again = load_run_file(session_, write(files[0].path, files[0].content), without_git());
+    const auto once = load_run_file(session_, path, without_git());
+    ASSERT_TRUE(again && once) << files[0].content << again.error().text();
+    EXPECT_EQ(again->spec.command, once->spec.command);
+    EXPECT_EQ(again->spec.environment, once->spec.environment);
+    EXPECT_EQ(again->spec.folder, once->spec.folder);
+    EXPECT_EQ(again->spec.ranks, once->spec.ranks);
+    EXPECT_EQ(again->spec.per_rank, once->spec.per_rank);
+    EXPECT_EQ(again->spec.checkpoint, once->spec.checkpoint);
+    EXPECT_EQ(again->spec.lease, once->spec.lease);
 }
 
 TEST_F(RunFileTest, OtherToolsFilesAreToldApartAndReported) {

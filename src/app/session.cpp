@@ -10,10 +10,10 @@
 #include <map>
 #include <set>
 
-#include "app/this_machine.h"
 #include "base/text.h"
 #include "base/utf16.h"
 #include "catalog/names.h"
+#include "doctor/this_machine.h"
 #include "io/files.h"
 #include "io/terminal.h"
 

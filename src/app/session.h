@@ -6,10 +6,10 @@
 #include <string>
 
 #include "app/args.h"
-#include "app/style.h"
+#include "base/style.h"
 #include "catalog/catalog.h"
 #include "plan/plan.h"
-#include "sizing/workload.h"
+#include "workload/workload.h"
 
 namespace stoker {
 

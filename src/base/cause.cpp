@@ -36,6 +36,7 @@ constexpr std::array kCauses = {
     CauseWords{Cause::backing_off, "backing_off", "a try failed, and the next one waits a little"},
     CauseWords{Cause::held, "held", "a person holds it"},
     CauseWords{Cause::image_pulling, "image_pulling", "its image is being fetched"},
+    CauseWords{Cause::engine_queue, "engine_queue", "the engine has it in its own queue, and starts it later"},
     CauseWords{Cause::node_unhealthy, "node_unhealthy",
                "a node did not pass its health check, or has not been checked"},
     CauseWords{Cause::node_lemon, "node_lemon", "a node was the slowest, or was repaired, again and again"},

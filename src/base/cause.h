@@ -36,6 +36,7 @@ enum class Cause : std::uint8_t {
     backing_off,         // a try failed; the next one waits
     held,                // a person holds it
     image_pulling,       // its image is being fetched
+    engine_queue,        // the engine has it and starts it later, without saying why
     node_unhealthy,      // the nodes that it needs did not pass their check, or have not been checked
     // Why a node is what it is.
     node_lemon,     // slow or repaired again and again

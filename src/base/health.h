@@ -1,5 +1,5 @@
-// What a check of a node found. Measured by app/health_check, carried by drivers, decided on by run/health; told by
-// stoker doctor and stoker nodes.
+// What a check of a node found. Measured by doctor/health_check, carried by drivers, decided on by run/decide/health;
+// told by stoker doctor and stoker nodes.
 #pragma once
 
 #include <algorithm>

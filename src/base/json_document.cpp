@@ -20,9 +20,9 @@ bool is_word(char c) {
     return is_digit(c) || c == '_' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
-class JsonReader {
+class JsonDocumentReader {
 public:
-    JsonReader(std::string_view text, FileName file, const ReadLimits& limits)
+    JsonDocumentReader(std::string_view text, FileName file, const ReadLimits& limits)
         : at_(text.data()), end_(text.data() + text.size()), line_start_(at_), file_(file), limits_(limits) {}
 
     Result<Document> read() {
@@ -272,7 +272,7 @@ private:
 Result<Document> Document::parse_json(std::string_view text, std::string file, const ReadLimits& limits) {
     const FileName name(file);
     TRY(const std::string_view body, document_reader::check_text(text, name, limits));
-    return JsonReader(body, name, limits).read();
+    return JsonDocumentReader(body, name, limits).read();
 }
 
 }  // namespace stoker

@@ -135,17 +135,17 @@ NumberForm read_yaml_number(std::string_view text, double& out) {
     return form;
 }
 
-class YamlReader {
+class YamlDocumentReader {
 public:
-    YamlReader(std::string_view text, FileName file, const ReadLimits& limits)
+    YamlDocumentReader(std::string_view text, FileName file, const ReadLimits& limits)
         : text_(text), places_(text, file), limits_(limits) {
         CHECK(yaml_parser_initialize(&parser_) == 1);
         yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
         yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
     }
-    YamlReader(const YamlReader&) = delete;
-    YamlReader& operator=(const YamlReader&) = delete;
-    ~YamlReader() { yaml_parser_delete(&parser_); }
+    YamlDocumentReader(const YamlDocumentReader&) = delete;
+    YamlDocumentReader& operator=(const YamlDocumentReader&) = delete;
+    ~YamlDocumentReader() { yaml_parser_delete(&parser_); }
 
     Result<Document> read() {
         Event event;
@@ -467,7 +467,7 @@ private:
 Result<Document> Document::parse_yaml(std::string_view text, std::string file, const ReadLimits& limits) {
     const FileName name(file);
     TRY(const std::string_view body, document_reader::check_text(text, name, limits));
-    return YamlReader(body, name, limits).read();
+    return YamlDocumentReader(body, name, limits).read();
 }
 
 }  // namespace stoker

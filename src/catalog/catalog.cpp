@@ -71,11 +71,13 @@ double bytes_per_weight(Precision precision) {
 
 std::string_view to_string(Pricing pricing) {
     constexpr std::string_view names[] = {"on-demand", "spot", "reserved-1y", "reserved-3y", "owned"};
+    static_assert(std::size(names) == static_cast<std::size_t>(Pricing::owned) + 1);
     return names[static_cast<std::size_t>(pricing)];
 }
 
 std::string_view to_string(ModelKind kind) {
     constexpr std::string_view names[] = {"decoder", "encoder", "encoder-decoder", "cnn", "vit", "diffusion"};
+    static_assert(std::size(names) == static_cast<std::size_t>(ModelKind::diffusion) + 1);
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/embedded.h"
 #include "base/text.h"
-#include "catalog/embedded.h"
 #include "catalog/field_reader.h"
 #include "catalog/names.h"
 

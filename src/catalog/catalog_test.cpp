@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/document.h"
-#include "catalog/embedded.h"
+#include "base/embedded.h"
 #include "catalog/hf_config.h"
 #include "catalog/names.h"
 #include "catalog/this_machine.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/embedded.h"
 #include "base/text.h"
-#include "catalog/embedded.h"
 #include "catalog/field_reader.h"
 #include "catalog/tsv_rows.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "catalog/embedded.h"
+#include "base/embedded.h"
 
 namespace stoker {
 namespace {

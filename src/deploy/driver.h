@@ -3,18 +3,26 @@
 //
 // What every driver keeps, and tests/contract checks on each:
 //  1. Every call ends by its deadline: with `unknown` then, never with a hang.
-//  2. The same operation twice has the effect of once. cancel and release twice: confirmed twice.
+//  2. The same operation twice has the effect of once, also when the engine itself has forgotten the first. cancel and
+//     release twice: confirmed twice.
 //  3. `rejected` is a definite no. Whatever is doubtful is `unknown`; listing tells later.
-//  4. `confirmed` of cancel means that no process of the operation runs any more.
-//  5. Facts may repeat and never skip; of one operation they come in order.
+//  4. `confirmed` of cancel means that no process of the operation runs any more, nor will: also of one that waited.
+//  5. Facts may repeat and never skip; of one operation they come in order. An engine that forgets what has ended
+//     (keeps_history_s) loses no end by it: the ranks leave word of their end themselves.
 //  6. The engine's own words go into `detail`, at most 4 KiB; the cause is one of ours.
 //  7. check() ends by its deadline too, with what it knows by then. It starts no work and ends none, and a check that
 //     is cut off leaves nothing behind: it is simply asked again. What could not be measured is `skipped`, never
 //     `pass`.
+//  8. `accepted` of launch, from an engine that `queues`: it is there, and starts when the engine says so. Until then
+//     `waits` tells why, at first and whenever that changes, at most every 30 s; rank_started tells each start, and on
+//     an engine that `binds`, where. Once a rank has started, the engine neither puts it back nor starts it again.
+//  9. The name of a thing is our operation and nothing else: numbers that an engine gives may come back as another's.
+// 10. What an engine cannot tell (questions.h) it answers with `unsupported`, and nobody above asks who it is.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,17 +32,18 @@
 #include "base/health.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "deploy/questions.h"
 
 namespace stoker {
 
-using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr std::size_t kMaxDetailBytes = 4096;
 
-enum class Certainty : std::uint8_t { confirmed, rejected, unknown };
+// accepted: of launch only, line 8.
+enum class Certainty : std::uint8_t { confirmed, rejected, unknown, accepted };
 
 struct Outcome {
     Certainty certainty = Certainty::unknown;
-    Cause cause = Cause::none;  // of a rejection
+    Cause cause = Cause::none;  // of a rejection, or why it waits
     std::string detail;         // the engine's words
 };
 
@@ -47,7 +56,15 @@ struct Capabilities {
     bool runs_images = false;       // GangSpec::image
     bool kills_trees = false;       // processes that left their group are ended too
     double signal_notice_s = 0;     // longest notice before the kill; 0: no signal reaches the work
-    std::string detail;             // how, for `stoker describe`: "cgroup v2, pid namespace"
+    bool queues = false;            // accepts what it has no room for yet, and says why it waits
+    // Chooses the nodes: then our admission says how much and not where, RankSpec::node is empty, and rank_started
+    // tells the node.
+    bool binds = false;
+    bool topology = false;       // of an engine that binds: keeps GangSpec::one_switch
+    bool preempts = false;       // may end work of ours for others by itself, with cause preempted
+    bool ranks_here = false;     // rank_started's pid is a process of this machine, and can be watched here
+    double keeps_history_s = 0;  // how long the engine remembers what has ended; 0: until it is released
+    std::string detail;          // how, for `stoker describe`: "cgroup v2, pid namespace"
 };
 
 struct DeviceInfo {
@@ -67,13 +84,20 @@ struct NodeInfo {
     std::optional<std::int64_t> link_bytes_per_s;  // that its network should have; none: nobody said
 };
 
+// How an engine that cannot measure its nodes itself is helped to: ends by the deadline. It may outlive the driver, and
+// so may not refer to what goes with it.
+using NodeCheckFunction = std::function<HealthReport(const NodeInfo&, HealthLevel, Deadline)>;
+
 // One rank of a gang: a process group on one node.
 struct RankSpec {
-    std::string node;
+    std::string node;                    // empty: the engine chooses
     std::vector<std::string> arguments;  // argv; arguments[0] is looked up in PATH
     std::map<std::string, std::string> environment;
     std::int64_t cpu_milli = 0, memory_bytes = 0;  // 0: no limit
     std::vector<std::string> devices;              // ids; CUDA_VISIBLE_DEVICES lists them
+    int gpus = 0;                                  // how many, for an engine that chooses which
+    int gpu_milli = 1000;                          // of each
+    std::string gpu_model;                         // empty: any
 };
 struct GangSpec {
     AttemptId attempt;
@@ -85,14 +109,20 @@ struct GangSpec {
     // An OCI bundle (a folder with config.json and a root file system), or a pinned name (image_name.h) that was
     // prepared; empty: the machine as it is.
     std::string image;
+    // For an engine that chooses the nodes: exactly so many, ranks spread evenly (0: as few as there are), all on one
+    // switch, and after how long of running it is sure to be over (0: nobody knows).
+    int nodes = 0;
+    bool one_switch = false;
+    std::int64_t longest_s = 0;
 };
 
 enum class FactKind : std::uint8_t {
-    rank_started,  // rank, pid
+    rank_started,  // rank, pid, node
     rank_ended,    // rank, exit_code or signal, cause
     gang_ended,    // every rank is gone; cause is the first that went wrong
     node_lost,     // node
     notice,        // the machine will be taken: seconds; less than 0: that is taken back
+    waits,         // at the engine: cause, detail; seconds until it expects to start it, 0: it does not say
 };
 struct Fact {
     std::uint64_t cursor = 0;  // observe() goes on after it
@@ -104,7 +134,7 @@ struct Fact {
     std::int64_t pid = 0;
     std::optional<int> exit_code, signal;
     Cause cause = Cause::none;
-    double seconds = 0;  // of user and system time for rank_ended; of notice for notice
+    double seconds = 0;  // of user and system time for rank_ended; else as FactKind says
     std::int64_t peak_memory_bytes = 0;
     std::string node, detail;
 };
@@ -114,16 +144,15 @@ struct Ours {
     OperationId operation;
     std::uint64_t epoch = 0;
     bool ended = false;
+    bool waits = false;  // accepted, and not every rank has started
 };
 struct OursListing {
     std::vector<Ours> items;
     bool complete = true;  // false: something could not be read, so absence proves nothing
 };
 
-class Driver {
+class Driver : public Questions {
 public:
-    virtual ~Driver() = default;
-
     virtual Capabilities capabilities() const = 0;
     virtual Result<std::vector<NodeInfo>> discover(Deadline deadline) = 0;
 
@@ -139,7 +168,8 @@ public:
         (void)node, (void)level, (void)deadline;
         return {};
     }
-    // Starts the gang: all ranks or none. Returns when each runs or one could not.
+    // Starts the gang: all ranks or none. Returns when each runs or one could not; an engine that queues, as soon as it
+    // has it.
     virtual Outcome launch(const OperationId& operation, const GangSpec& gang, Deadline deadline) = 0;
     // "Write a checkpoint and go on", without ending anything: to each process of every rank that handles the signal.
     // Those that do not would die of it, and are left alone.
@@ -148,6 +178,12 @@ public:
     virtual Outcome cancel(const OperationId& launched, std::uint64_t epoch, double grace_s, Deadline deadline) = 0;
     // Forgets an ended gang: its folder may go. Confirmed also when there is nothing.
     virtual Outcome release(const OperationId& launched, Deadline deadline) = 0;
+
+    // One that list_checkpoints() told, with all that is in it. unsupported: whoever wrote it removes it.
+    virtual Status remove_checkpoint(const std::string& folder, Deadline deadline) {
+        (void)folder, (void)deadline;
+        return Error(ErrorKind::unsupported, "this engine removes no checkpoints");
+    }
 
     virtual Result<OursListing> list_ours(const std::string& site, Deadline deadline) = 0;
     // Facts after `cursor`, oldest first; waits until there is one or the deadline.

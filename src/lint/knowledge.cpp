@@ -7,7 +7,7 @@
 #include <mutex>
 #include <set>
 
-#include "catalog/embedded.h"
+#include "base/embedded.h"
 #include "lint/value.h"
 
 namespace stoker::lint {

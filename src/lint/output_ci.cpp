@@ -4,26 +4,15 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "formats/xml_text.h"
 #include "lint/outcome.h"
 
 namespace stoker::lint {
 
 namespace {
 
-// XML 1.0 has no way to write most control characters.
-std::string xml_text_of(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&': out += "&amp;"; break;
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '"': out += "&quot;"; break;
-            case '\n': out += "&#10;"; break;
-            default: out += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? '?' : c;
-        }
-    }
-    return out;
+std::string xml_attribute(std::string_view text) {
+    return xml_escaped(text, kXmlAttribute);
 }
 
 // Of the data of a workflow command; properties have ',' and ':' escaped too.
@@ -58,25 +47,25 @@ std::string junit_text(const Outcome& outcome) {
             const bool fails = next->severity != Severity::info;
             failed += fails;
             cases +=
-                fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n", xml_text_of(path),
-                            xml_text_of(fmt::format("{} {} line {}", next->rule, next->address, next->place.line)));
+                fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n", xml_attribute(path),
+                            xml_attribute(fmt::format("{} {} line {}", next->rule, next->address, next->place.line)));
             const std::string body =
                 fmt::format("{}:{}:{}: {}", path, next->place.line, next->place.column, next->message);
             if (fails)
                 cases += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                                     to_string(next->severity), xml_text_of(next->message), xml_text_of(body));
+                                     to_string(next->severity), xml_attribute(next->message), xml_attribute(body));
             else
-                cases += fmt::format("      <system-out>{}</system-out>\n", xml_text_of(body));
+                cases += fmt::format("      <system-out>{}</system-out>\n", xml_attribute(body));
             cases += "    </testcase>\n";
         }
         if (here == 0) {
             here = 1;
-            cases = fmt::format("    <testcase classname=\"{}\" name=\"no findings\"/>\n", xml_text_of(path));
+            cases = fmt::format("    <testcase classname=\"{}\" name=\"no findings\"/>\n", xml_attribute(path));
         }
         suites += fmt::format(
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\">\n{}"
             "  </testsuite>\n",
-            xml_text_of(path), here, failed, cases);
+            xml_attribute(path), here, failed, cases);
         tests += here;
         failures += failed;
     }

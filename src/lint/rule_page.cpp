@@ -25,8 +25,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/embedded.h"
 #include "base/text.h"
-#include "catalog/embedded.h"
 #include "lint/rule.h"
 
 namespace stoker::lint {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "catalog/embedded.h"
+#include "base/embedded.h"
 #include "lint/apply_fixes.h"
 #include "lint/check.h"
 #include "lint/read.h"

@@ -50,7 +50,8 @@ struct Directive {
     Span span;                // of the option through its value
     Span line;
     bool after_command = false;  // the scheduler no longer reads it here
-    bool malformed = false;      // "# SBATCH", "#SBATCH--x", an option that sbatch does not have
+    bool malformed = false;      // "# SBATCH", an option that sbatch does not have
+    bool separator = false;      // hetjob: what follows is another part of the job
     std::string_view expected;   // what sbatch wants as its value, where it refuses the one that is written
 };
 

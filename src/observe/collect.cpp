@@ -31,7 +31,7 @@ const RankSeries* steps_of(const std::vector<RankSeries>& series) {
 // Leading points are left out while they are slower than the later half by a factor, and the first one always where
 // there are some: it holds the very first steps. At most half of the steps go that way.
 std::optional<SteadyState> find_steady(const RankSeries& steps) {
-    const double least = cause_threshold("steady.least_steps"), factor = cause_threshold("warmup.factor");
+    const double least = diagnosis_threshold("steady.least_steps"), factor = diagnosis_threshold("warmup.factor");
     double total = 0, time = 0;
     for (const SeriesPoint& point : steps.points) {
         total += point.count;
@@ -86,8 +86,8 @@ const std::vector<std::string>& evidence_measures() {
     return names;
 }
 
-Evidence collect_evidence(const std::vector<RankSeries>& series, Planned planned, const RunTimes& times) {
-    Evidence evidence;
+RunEvidence collect_evidence(const std::vector<RankSeries>& series, Planned planned, const RunTimes& times) {
+    RunEvidence evidence;
     evidence.planned = std::move(planned);
     const RankSeries* steps = steps_of(series);
     if (steps != nullptr) evidence.steady = find_steady(*steps);

@@ -17,6 +17,6 @@ struct RunTimes {
 // The measures that rules look at; nothing else is asked of the store.
 const std::vector<std::string>& evidence_measures();
 
-Evidence collect_evidence(const std::vector<RankSeries>& series, Planned planned, const RunTimes& times);
+RunEvidence collect_evidence(const std::vector<RankSeries>& series, Planned planned, const RunTimes& times);
 
 }  // namespace stoker

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "observe/diagnosis.h"
+
 namespace stoker {
 namespace {
 
@@ -25,7 +27,7 @@ RankSeries series(int rank, const char* metric, std::vector<double> values, std:
 constexpr RunTimes kTimes{.from_s = 1000, .to_s = 1020, .expects_steps = true};
 
 TEST(CollectEvidence, FirstStepsAreWarmUp) {
-    const Evidence evidence =
+    const RunEvidence evidence =
         collect_evidence({series(0, "step_s", {2, 0.9, 0.2, 0.21, 0.19, 0.2, 0.2, 0.2}),
                           series(0, "cpu", {0.1, 0.1, 1, 1, 1, 1, 1, 1, 0.5, 0.5}, 1),
                           series(0, "allreduce_s", {0.1, 0.1, 0.04, 0.04, 0.04, 0.04, 0.04, 0.04})},
@@ -42,20 +44,20 @@ TEST(CollectEvidence, FirstStepsAreWarmUp) {
 }
 
 TEST(CollectEvidence, AFewStepsAreNoMeasure) {
-    const Evidence few = collect_evidence({series(0, "step_s", {1, 0.9}, 2)}, {}, kTimes);
+    const RunEvidence few = collect_evidence({series(0, "step_s", {1, 0.9}, 2)}, {}, kTimes);
     EXPECT_FALSE(few.steady);
     EXPECT_FALSE(few.step_s());
     EXPECT_EQ(few.ranks.at(0).steps, 4);
-    EXPECT_TRUE(explain_gap(few).findings.empty());
+    EXPECT_TRUE(diagnose(few).found.empty());
     EXPECT_TRUE(collect_evidence({}, {}, kTimes).ranks.empty());
     // All alike: the first second is left out all the same, and no more than that.
-    const Evidence even = collect_evidence({series(0, "step_s", {0.2, 0.2, 0.2, 0.2, 0.2})}, {}, kTimes);
+    const RunEvidence even = collect_evidence({series(0, "step_s", {0.2, 0.2, 0.2, 0.2, 0.2})}, {}, kTimes);
     EXPECT_EQ(even.steady->warm_up_steps, 5);
     EXPECT_EQ(even.steady->steps, 20);
 }
 
 TEST(CollectEvidence, WhatIsToldOnceCountsForTheWholeRun) {
-    const Evidence evidence = collect_evidence(
+    const RunEvidence evidence = collect_evidence(
         {series(1, "step_s", {0.2, 0.2, 0.2, 0.2, 0.2}), series(1, "param_bits", {32}, 1), series(0, "cpu", {1, 1, 1})},
         {}, {.from_s = 1000, .to_s = 1005, .expects_steps = false});
     EXPECT_EQ(evidence.mean("param_bits"), 32);

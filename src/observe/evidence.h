@@ -1,6 +1,6 @@
-// What is known about a run, for rules that say why it is slower than planned. Everything may be absent; a rule that
-// lacks what it needs is silent. Nothing here reads anything: it is filled from series, specification and prediction
-// (collect.h).
+// What is known about a run, for the rules that say why it is slower than planned (diagnosis.h). Everything may be
+// absent; a rule that lacks what it needs is silent. Nothing here reads anything: it is filled from series,
+// specification and prediction (collect.h).
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct SteadyState {
     std::optional<double> all_step_s;         // mean of all steps, warm-up included
 };
 
-struct Evidence {
+struct RunEvidence {
     std::vector<RankEvidence> ranks;
     Planned planned;
     std::optional<SteadyState> steady;   // none: too few steps
@@ -70,51 +70,5 @@ struct Evidence {
     // The rank with the largest mean of a measure.
     const RankEvidence* worst(std::string_view name) const;
 };
-
-// What a rule found. `cost_s` is its part of a step, as far as it can be told; the gain of the fix is at most that.
-struct Finding {
-    std::string_view cause;             // "starved-input": stable, for the API
-    std::string what;                   // one line
-    std::vector<std::string> evidence;  // figures with units
-    double cost_s = 0;
-    std::string fix;  // a command, or the line to change
-    std::optional<int> rank;
-    bool stops = false;  // nothing goes on, or will not for long: told first
-    bool aside = false;  // it is no part of a step in the steady state: told last
-};
-struct CauseVerdict {
-    enum class Kind : std::uint8_t { silent, ruled_out, found } kind = Kind::silent;
-    std::string reason;  // silent: what is missing; ruled_out: the figure that speaks against it
-    std::optional<Finding> finding;
-};
-struct CauseRule {
-    std::string_view cause;
-    CauseVerdict (*judge)(const Evidence&);
-};
-// In the order in which they are told where they cost the same.
-const std::vector<CauseRule>& cause_rules();
-
-struct Explanation {
-    std::vector<Finding> findings;  // what stops the run, then the dearest first
-    std::vector<std::pair<std::string_view, std::string>> ruled_out, not_known;
-};
-Explanation explain_gap(const Evidence& evidence);
-
-CauseVerdict judge_hung_collective(const Evidence& evidence);
-CauseVerdict judge_disk_full(const Evidence& evidence);
-CauseVerdict judge_memory_pressure(const Evidence& evidence);
-CauseVerdict judge_cpu_limit(const Evidence& evidence);
-CauseVerdict judge_noisy_neighbour(const Evidence& evidence);
-CauseVerdict judge_starved_input(const Evidence& evidence);
-CauseVerdict judge_slow_link(const Evidence& evidence);
-CauseVerdict judge_wrong_interface(const Evidence& evidence);
-CauseVerdict judge_straggler(const Evidence& evidence);
-CauseVerdict judge_disk_slow(const Evidence& evidence);
-CauseVerdict judge_checkpoint_stalls(const Evidence& evidence);
-CauseVerdict judge_other_precision(const Evidence& evidence);
-CauseVerdict judge_batch_smaller(const Evidence& evidence);
-CauseVerdict judge_recompute_on(const Evidence& evidence);
-CauseVerdict judge_eager_not_compiled(const Evidence& evidence);
-CauseVerdict judge_warm_up(const Evidence& evidence);
 
 }  // namespace stoker

@@ -5,10 +5,10 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/embedded.h"
 #include "base/text.h"
 #include "base/tsv.h"
 #include "base/units.h"
-#include "catalog/embedded.h"
 #include "catalog/names.h"
 
 namespace stoker {

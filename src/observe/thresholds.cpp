@@ -3,16 +3,16 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/embedded.h"
 #include "base/result.h"
 #include "base/tsv.h"
-#include "catalog/embedded.h"
 
 namespace stoker {
 
-const std::vector<CauseThreshold>& cause_thresholds() {
-    static const std::vector<CauseThreshold> list = [] {
-        std::vector<CauseThreshold> found;
-        const auto table = Tsv::read(embedded_bytes("observe/causes.tsv"), "observe/causes.tsv");
+const std::vector<DiagnosisThreshold>& diagnosis_thresholds() {
+    static const std::vector<DiagnosisThreshold> list = [] {
+        std::vector<DiagnosisThreshold> found;
+        const auto table = Tsv::read(embedded_bytes("observe/diagnoses.tsv"), "observe/diagnoses.tsv");
         CHECK(table.ok() && table->header().size() == 4);  // our own data
         for (std::size_t row = 0; row < table->rows(); ++row)
             found.push_back({.name = table->at(row, 0),
@@ -24,8 +24,8 @@ const std::vector<CauseThreshold>& cause_thresholds() {
     return list;
 }
 
-double cause_threshold(std::string_view name) {
-    for (const CauseThreshold& each : cause_thresholds())
+double diagnosis_threshold(std::string_view name) {
+    for (const DiagnosisThreshold& each : diagnosis_thresholds())
         if (each.name == name) return each.value;
     CHECK(name.empty());
     return 0;

@@ -1,4 +1,4 @@
-// The thresholds of the rules about causes, from data/observe/causes.tsv: what each is and what it was set on stands
+// The thresholds of the rules of diagnoses, from data/observe/diagnoses.tsv: what each is and what it was set on stands
 // beside it, so that a figure can be held against its source.
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace stoker {
 
-struct CauseThreshold {
+struct DiagnosisThreshold {
     std::string_view name, unit, set_on;
     double value = 0;
 };
-const std::vector<CauseThreshold>& cause_thresholds();
+const std::vector<DiagnosisThreshold>& diagnosis_thresholds();
 // A name that is not in the file is a bug.
-double cause_threshold(std::string_view name);
+double diagnosis_threshold(std::string_view name);
 
 }  // namespace stoker

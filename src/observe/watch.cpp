@@ -1,6 +1,5 @@
 #include "observe/watch.h"
 
-#include <pthread.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "io/process.h"
 
@@ -154,7 +152,7 @@ struct Observer::Shared {
     std::map<RankKey, RankNow> latest;
     ObserverStats stats;
     SteadyClock::time_point look_began;
-    bool looking = false, stop = false, ended = false;
+    bool looking = false, stop = false;
 
     // Of the thread alone.
     struct Watched {
@@ -345,9 +343,6 @@ struct Observer::Shared {
         }
         lock.unlock();
         take({});
-        lock.lock();
-        ended = true;
-        changed.notify_all();
     }
 };
 
@@ -355,18 +350,18 @@ std::unique_ptr<Observer> Observer::start(ObserverOptions options) {
     options.period_s = std::clamp(options.period_s, 0.01, 3600.0);
     auto shared = std::make_shared<Shared>();
     shared->options = std::move(options);
-    std::thread([shared] {
-        ::pthread_setname_np(::pthread_self(), "stoker-look");  // told apart by whoever measures what looking costs
-        shared->run();
-    }).detach();
-    return std::unique_ptr<Observer>(new Observer(std::move(shared)));
+    auto observer = std::unique_ptr<Observer>(new Observer(shared));
+    observer->thread_.post([shared] { shared->run(); });
+    return observer;
 }
 
 Observer::~Observer() {
-    std::unique_lock lock(shared_->mutex);
-    shared_->stop = true;
-    shared_->changed.notify_all();
-    shared_->changed.wait_for(lock, std::chrono::seconds(2), [&] { return shared_->ended; });
+    {
+        const std::lock_guard lock(shared_->mutex);
+        shared_->stop = true;
+        shared_->changed.notify_all();
+    }
+    thread_.stop(after(2));
 }
 
 void Observer::watch(std::vector<WatchedRank> ranks) {

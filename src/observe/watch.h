@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "io/worker.h"
 #include "observe/process_sample.h"
 #include "observe/series.h"
 #include "observe/step_file.h"
@@ -92,6 +93,7 @@ private:
     struct Shared;
     explicit Observer(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
     std::shared_ptr<Shared> shared_;
+    WorkerPool thread_{{.name = "stoker-look"}};  // told apart by whoever measures what looking costs
 };
 
 }  // namespace stoker

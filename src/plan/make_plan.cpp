@@ -112,6 +112,7 @@ void fill_candidates(Context& context, const Search& search, const Ranking& rank
 }  // namespace
 
 PlanOptions with_ordered_offers(PlanOptions options) {
+    CHECK(!options.today.empty());  // a plan for some day of the past would be believed
     order_offers(options.offers);
     return options;
 }

@@ -11,6 +11,7 @@ namespace {
 
 using testing::advice;
 using testing::first_size;
+using testing::kToday;
 using testing::node;
 using testing::plan;
 using testing::quick;
@@ -42,7 +43,7 @@ std::string text_of(const Plan& made) {
 // The same input gives the same plan, whatever the number of threads.
 TEST(MakePlan, DoesNotDependOnThreads) {
     const Workload asked = workload(kLlama8b);
-    PlanOptions options;
+    PlanOptions options{.today = std::string(kToday)};
     options.threads = 1;
     const std::string one = text_of(plan(asked, options));
     options.threads = 3;
@@ -166,7 +167,7 @@ TEST(MakePlan, WarnsOfStaleFacts) {
 
 // What changes the choice is told, with what it would become.
 TEST(MakePlan, TellsWhatWouldChangeTheChoice) {
-    PlanOptions options;
+    PlanOptions options{.today = std::string(kToday)};
     const Plan made = plan(kLlama8b, options);
     ASSERT_GE(made.what_if.size(), 3u);
     EXPECT_NE(made.what_if[0].change.find("x 1.3"), std::string::npos);

@@ -17,7 +17,7 @@
 #include "sizing/serving.h"
 #include "sizing/terms.h"
 #include "sizing/training.h"
-#include "sizing/workload.h"
+#include "workload/workload.h"
 
 namespace stoker {
 
@@ -90,9 +90,9 @@ struct Rejection {
     std::int64_t count = 1;  // candidates this line stands for
 };
 
-enum class Severity : std::uint8_t { info, warning, error };
+enum class AdviceSeverity : std::uint8_t { info, warning, error };
 struct Advice {
-    Severity severity = Severity::info;
+    AdviceSeverity severity = AdviceSeverity::info;
     std::string id;  // stable: quota-short, spot-risk, ib-scale-set, cpu-first, ...
     std::string text;
     std::string remedy, source;
@@ -166,7 +166,7 @@ struct Plan {
 };
 
 struct PlanOptions {
-    std::string today = "2026-11-21";  // YYYY-MM-DD; decides retirements and staleness
+    std::string today;  // YYYY-MM-DD, of whoever has a clock; decides retirements and staleness. Always given
     int top = 5;
     bool what_if = true;
     int threads = 0;                 // 0: all cores; the result does not depend on it

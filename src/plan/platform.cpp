@@ -29,6 +29,12 @@ constexpr std::array<OrchestratorInfo, 10> kOrchestrators{{
     {Orchestrator::kubernetes, "kubernetes", "Kubernetes", "medium", "containers on a cluster of your own"},
     {Orchestrator::none, "none", "none", "low", ""},
 }};
+// They are found by their place.
+static_assert([] {
+    for (std::size_t i = 0; i < kOrchestrators.size(); ++i)
+        if (static_cast<std::size_t>(kOrchestrators[i].orchestrator) != i) return false;
+    return true;
+}());
 const OrchestratorInfo& info_of(Orchestrator orchestrator) {
     return kOrchestrators[static_cast<std::size_t>(orchestrator)];
 }

@@ -16,8 +16,8 @@ bool is_generative(const ModelSpec& model) {
            model.kind == ModelKind::diffusion;
 }
 
-Role role_of(const Workload& workload) {
-    Role role;
+SizeRole role_of(const Workload& workload) {
+    SizeRole role;
     const double parameters = workload.model_known ? parameters_of(workload.model) : 0;
     if (is_training(workload.kind)) {
         // A language model of a few million parameters is trained like any small model, whatever it generates.
@@ -37,7 +37,7 @@ Role role_of(const Workload& workload) {
     return role;
 }
 
-bool fills_role(const Role& role, const NodeType& node) {
+bool fills_role(const SizeRole& role, const NodeType& node) {
     return role.series != 0 && node.cloud == "azure" && !node.has_gpu() && short_size(node.name)[0] == role.series;
 }
 

@@ -8,14 +8,14 @@
 
 namespace stoker {
 
-struct Role {
+struct SizeRole {
     bool small = false;       // no generative model, and small enough for the CPU rows of the table
     std::string name, sizes;  // in the table's words; empty: the table has no such row
     char series = 0;          // letter of the CPU series that the table names; 0: GPU sizes
 };
-Role role_of(const Workload& workload);
+SizeRole role_of(const Workload& workload);
 bool is_generative(const ModelSpec& model);
 // The node type belongs to the series that the role names.
-bool fills_role(const Role& role, const NodeType& node);
+bool fills_role(const SizeRole& role, const NodeType& node);
 
 }  // namespace stoker

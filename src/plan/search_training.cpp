@@ -107,7 +107,7 @@ private:
     TrainingSearchOptions options_;
     std::shared_ptr<LayoutCache> cache_;
     double examples_;
-    Role role_;
+    SizeRole role_;
     std::vector<std::unique_ptr<TrainingSetup>> setups_;
     std::vector<Lane> lanes_;
 };

@@ -29,8 +29,11 @@ inline Workload workload(std::string_view yaml) {
     return std::move(read).value();
 }
 
+// The day of the tests.
+inline constexpr std::string_view kToday = "2026-11-21";
+
 inline PlanOptions quick() {
-    PlanOptions options;
+    PlanOptions options{.today = std::string(kToday)};
     options.what_if = false;
     return options;
 }

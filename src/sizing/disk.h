@@ -2,7 +2,7 @@
 // constants disk_* of data/catalog/defaults.tsv.
 #pragma once
 
-#include "sizing/workload.h"
+#include "workload/workload.h"
 
 namespace stoker {
 

@@ -108,4 +108,11 @@ OwnVerdict own_or_rent(const OwnSpec& own, Usd rent_per_hour, double utilisation
     return verdict;
 }
 
+double suggested_interval_s(double write_s, double mtbf_s) {
+    if (!(mtbf_s > 0) || !(write_s > 0)) return 0;
+    const double interval =
+        write_s > mtbf_s / 10 ? daly_interval_s(write_s, mtbf_s) : young_interval_s(write_s, mtbf_s);
+    return std::max(interval, 10 * write_s);
+}
+
 }  // namespace stoker

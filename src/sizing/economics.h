@@ -50,4 +50,8 @@ struct OwnVerdict {
 };
 OwnVerdict own_or_rent(const OwnSpec& own, Usd rent_per_hour, double utilisation);
 
+// Young 1974 with Daly's correction, at least ten times the writing.
+// 0: no failures are expected, so none is needed.
+double suggested_interval_s(double write_s, double mtbf_s);
+
 }  // namespace stoker

@@ -152,5 +152,12 @@ TEST(Economics, OwningNeverPaysWhenRentIsLessThanPower) {
     EXPECT_TRUE(std::isinf(verdict.break_even_utilisation));
 }
 
+// 60 s to write, a failure each 3.1 h: sqrt(2 x 60 x 11160) = 1157 s (Young; the figures of Llama 3).
+TEST(Economics, TheIntervalIsYoungs) {
+    EXPECT_NEAR(suggested_interval_s(60, 3.1 * 3600), 1157, 1);
+    EXPECT_DOUBLE_EQ(suggested_interval_s(60, 0), 0);
+    EXPECT_GE(suggested_interval_s(600, 1800), 0);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -6,7 +6,7 @@
 
 #include "sizing/device.h"
 #include "sizing/terms.h"
-#include "sizing/workload.h"
+#include "workload/workload.h"
 
 namespace stoker {
 

@@ -3,38 +3,77 @@
 namespace stoker {
 namespace {
 
-constexpr std::array<TermInfo, kTimeTerms> kTime{{
-    {"matmul", "gemm: max(2 M N K/(P e q_tile q_wave q_K), bytes/(B e_m)), forward + input and weight gradients",
-     "NVIDIA Matrix Multiplication Background; Williams et al. 2009"},
-    {"attention", "flash: 4 b s s_mean a d/(t c)/(P e_fa), backward 2.5 x; unfused: all of s^2 + 12 b a s^2 w bytes",
-     "Dao 2023, arXiv 2307.08691; Korthikanti et al. 2022, arXiv 2205.05198"},
-    {"memory-bound", "vector: c w tokens (14 h + 1.5 g f/t)/(B e_m), backward 2 x",
-     "Korthikanti et al. 2022, arXiv 2205.05198; c fitted"},
-    {"logits", "logits: gemm(tokens, V/t, h) x 3 + 4 passes over fp32 logits",
-     "Korthikanti et al. 2022, arXiv 2205.05198"},
-    {"recompute", "recompute: full = one forward; selective = attention core where it is not fused",
-     "Korthikanti et al. 2022, arXiv 2205.05198"},
-    {"launch", "launch: max(0, kernels t_launch - time on the device) per layer and micro-batch",
-     "planner model; kernels counted, fitted"},
-    {"tensor comm", "tensor: 4 all-reduces of w tokens h per layer (6 with full recompute), or gather + scatter pairs",
-     "Shoeybi et al. 2019, arXiv 1909.08053; Korthikanti et al. 2022"},
-    {"context comm", "context: (c-1) hops of K and V, backward twice, beyond what attention hides",
-     "Liu et al. 2023, arXiv 2310.01889"},
-    {"expert comm", "expert: 4 all-to-all of w tokens h K/t per layer x imbalance",
-     "DeepSeek-V3, arXiv 2412.19437; Lepikhin et al. 2020, arXiv 2006.16668"},
-    {"pipeline comm", "pipeline: 2 v (alpha + w tokens h/BW) per micro-batch",
-     "Narayanan et al. 2021, arXiv 2104.04473"},
-    {"bubble", "bubble: sum of stages - slowest stage; interleaved (p-1)/v stages",
-     "Narayanan et al. 2021, arXiv 2104.04473"},
-    {"gradient comm", "gradients: reduction over data x context ranks beyond what backward hides, + norm",
-     "Rajbhandari et al. 2019, arXiv 1910.02054"},
-    {"gather comm", "gather: parameters of ZeRO-1..3 beyond what compute hides",
-     "Rajbhandari et al. 2019; Zhao et al. 2023, arXiv 2304.11277"},
-    {"optimizer", "optimizer: (2 state + 2 gradient + weight) bytes per parameter/(B e_m); offloaded: PCIe and host",
-     "Rajbhandari et al. 2019; Ren et al. 2021, arXiv 2101.06840"},
-    {"host", "host: step + per micro-batch cost of the pipeline engine, growing with nodes", "fitted"},
-    {"data stall", "input: max(0, max(bytes/storage, decode/vCPUs) - step)", "Mohan et al. 2021, arXiv 2007.06775"},
-    {"checkpoint stall", "checkpoint: stall/steps between checkpoints", "Young 1974; Daly 2006"},
+struct TimeTermInfo {
+    TermGroup group;
+    std::string_view id;  // as records have it: never another, whatever the name becomes
+    TermInfo info;
+};
+constexpr std::array<TimeTermInfo, kTimeTerms> kTime{{
+    {TermGroup::compute,
+     "matmul",
+     {"matmul", "gemm: max(2 M N K/(P e q_tile q_wave q_K), bytes/(B e_m)), forward + input and weight gradients",
+      "NVIDIA Matrix Multiplication Background; Williams et al. 2009"}},
+    {TermGroup::compute,
+     "attention",
+     {"attention", "flash: 4 b s s_mean a d/(t c)/(P e_fa), backward 2.5 x; unfused: all of s^2 + 12 b a s^2 w bytes",
+      "Dao 2023, arXiv 2307.08691; Korthikanti et al. 2022, arXiv 2205.05198"}},
+    {TermGroup::compute,
+     "memory-bound",
+     {"memory-bound", "vector: c w tokens (14 h + 1.5 g f/t)/(B e_m), backward 2 x",
+      "Korthikanti et al. 2022, arXiv 2205.05198; c fitted"}},
+    {TermGroup::compute,
+     "logits",
+     {"logits", "logits: gemm(tokens, V/t, h) x 3 + 4 passes over fp32 logits",
+      "Korthikanti et al. 2022, arXiv 2205.05198"}},
+    {TermGroup::compute,
+     "recompute",
+     {"recompute", "recompute: full = one forward; selective = attention core where it is not fused",
+      "Korthikanti et al. 2022, arXiv 2205.05198"}},
+    {TermGroup::compute,
+     "launch",
+     {"launch", "launch: max(0, kernels t_launch - time on the device) per layer and micro-batch",
+      "planner model; kernels counted, fitted"}},
+    {TermGroup::exchange,
+     "tensor comm",
+     {"tensor comm", "tensor: 4 all-reduces of w tokens h per layer (6 with full recompute), or gather + scatter pairs",
+      "Shoeybi et al. 2019, arXiv 1909.08053; Korthikanti et al. 2022"}},
+    {TermGroup::exchange,
+     "context comm",
+     {"context comm", "context: (c-1) hops of K and V, backward twice, beyond what attention hides",
+      "Liu et al. 2023, arXiv 2310.01889"}},
+    {TermGroup::exchange,
+     "expert comm",
+     {"expert comm", "expert: 4 all-to-all of w tokens h K/t per layer x imbalance",
+      "DeepSeek-V3, arXiv 2412.19437; Lepikhin et al. 2020, arXiv 2006.16668"}},
+    {TermGroup::exchange,
+     "pipeline comm",
+     {"pipeline comm", "pipeline: 2 v (alpha + w tokens h/BW) per micro-batch",
+      "Narayanan et al. 2021, arXiv 2104.04473"}},
+    {TermGroup::compute,
+     "bubble",
+     {"bubble", "bubble: sum of stages - slowest stage; interleaved (p-1)/v stages",
+      "Narayanan et al. 2021, arXiv 2104.04473"}},
+    {TermGroup::exchange,
+     "gradient comm",
+     {"gradient comm", "gradients: reduction over data x context ranks beyond what backward hides, + norm",
+      "Rajbhandari et al. 2019, arXiv 1910.02054"}},
+    {TermGroup::exchange,
+     "gather comm",
+     {"gather comm", "gather: parameters of ZeRO-1..3 beyond what compute hides",
+      "Rajbhandari et al. 2019; Zhao et al. 2023, arXiv 2304.11277"}},
+    {TermGroup::compute,
+     "optimizer",
+     {"optimizer", "optimizer: (2 state + 2 gradient + weight) bytes per parameter/(B e_m); offloaded: PCIe and host",
+      "Rajbhandari et al. 2019; Ren et al. 2021, arXiv 2101.06840"}},
+    {TermGroup::compute,
+     "host",
+     {"host", "host: step + per micro-batch cost of the pipeline engine, growing with nodes", "fitted"}},
+    {TermGroup::input,
+     "data stall",
+     {"data stall", "input: max(0, max(bytes/storage, decode/vCPUs) - step)", "Mohan et al. 2021, arXiv 2007.06775"}},
+    {TermGroup::checkpoint,
+     "checkpoint stall",
+     {"checkpoint stall", "checkpoint: stall/steps between checkpoints", "Young 1974; Daly 2006"}},
 }};
 
 constexpr std::array<TermInfo, kMemoryTerms> kMemory{{
@@ -97,7 +136,18 @@ constexpr std::array<ReasonText, static_cast<int>(Reason::count)> kReasons{{
 }  // namespace
 
 const TermInfo& info(TimeTerm term) {
-    return kTime[static_cast<std::size_t>(term)];
+    return kTime[static_cast<std::size_t>(term)].info;
+}
+TermGroup group_of(TimeTerm term) {
+    return kTime[static_cast<std::size_t>(term)].group;
+}
+std::string_view id_of(TimeTerm term) {
+    return kTime[static_cast<std::size_t>(term)].id;
+}
+std::optional<TimeTerm> find_time_term(std::string_view id) {
+    for (std::size_t i = 0; i < kTime.size(); ++i)
+        if (kTime[i].id == id) return static_cast<TimeTerm>(i);
+    return std::nullopt;
 }
 const TermInfo& info(MemoryTerm term) {
     return kMemory[static_cast<std::size_t>(term)];

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/units.h"
@@ -53,6 +54,12 @@ struct TermInfo {
     std::string_view source;   // paper, vendor page, or "fitted"
 };
 const TermInfo& info(TimeTerm term);
+// What a term of a step is spent on; a run is held against the sums (explain/explanation.h).
+enum class TermGroup : std::uint8_t { compute, input, exchange, checkpoint };
+TermGroup group_of(TimeTerm term);
+// What a prediction is kept under, in journals for ever: the names of the first version. None: of another version.
+std::string_view id_of(TimeTerm term);
+std::optional<TimeTerm> find_time_term(std::string_view id);
 const TermInfo& info(MemoryTerm term);
 
 enum class Bottleneck : std::uint8_t {
@@ -67,7 +74,10 @@ enum class Bottleneck : std::uint8_t {
 };
 std::string_view to_string(Bottleneck bottleneck);
 
-// Why a candidate is not possible or lost. Numbers travel beside it (have, need).
+// Why a candidate is not possible, or was not chosen: a reason, as a cause (base/cause.h) says why a run waits or ended
+// and a diagnosis (observe/diagnosis.h) why it is slow. Most are the planner's; they stand here because the cost model
+// refuses too (memory, shape, precision), and one list keeps a code from meaning two things. Numbers travel beside it
+// (have, need).
 enum class Reason : std::uint8_t {
     none,
     memory,

@@ -8,7 +8,7 @@
 #include "sizing/layout.h"
 #include "sizing/memory_habits.h"
 #include "sizing/terms.h"
-#include "sizing/workload.h"
+#include "workload/workload.h"
 
 namespace stoker {
 

@@ -1,9 +1,10 @@
-// What every driver keeps (src/deploy/driver.h, lines 1 to 7), as one suite: a harness makes drivers that really run
+// What every driver keeps (src/deploy/driver.h, lines 1 to 10), as one suite: a harness makes drivers that really run
 // programs, and each test is named after the line it checks. A harness has:
 //   std::unique_ptr<Driver> make();   // a driver on the same engine; several after one another
 //   std::string scratch() const;      // an empty folder that the work may write to
 //   OperationId next();               // a fresh id
 //   static Deadline soon();           // ample for this engine
+// and of an engine that queues, what makes it wait, forget and lose (queue_harness.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,8 +56,8 @@ struct Facts {
             if (fact.operation == operation && fact.kind == kind && (rank < 0 || fact.rank == rank)) return &fact;
         return nullptr;
     }
-    const Fact* wait(Driver& driver, const OperationId& operation, FactKind kind, Deadline deadline) {
-        while (find(operation, kind) == nullptr && Clock::now() < deadline) {
+    const Fact* wait(Driver& driver, const OperationId& operation, FactKind kind, Deadline deadline, int rank = -1) {
+        while (find(operation, kind, rank) == nullptr && Clock::now() < deadline) {
             auto more = driver.observe(cursor, deadline);
             EXPECT_TRUE(more.ok());
             if (!more) break;
@@ -66,8 +67,21 @@ struct Facts {
                 all.push_back(std::move(fact));
             }
         }
-        return find(operation, kind);
+        return find(operation, kind, rank);
     }
+    // Without what only an engine that queues tells.
+    std::vector<FactKind> kinds() const {
+        std::vector<FactKind> kinds;
+        for (const Fact& fact : all)
+            if (fact.kind != FactKind::waits) kinds.push_back(fact.kind);
+        return kinds;
+    }
+};
+
+// Engines that never queue have none of this to show.
+template <typename Harness>
+concept Queues = requires(Harness harness) {
+    harness.hold_the_queue();
 };
 
 template <typename Harness>
@@ -79,12 +93,35 @@ protected:
             .attempt = {{1}, 1}, .epoch = epoch, .folder = harness.scratch(), .log_folder = harness.scratch()};
         const auto nodes = driver->discover(Harness::soon());
         for (std::size_t i = 0; i < ranks; ++i)
-            spec.ranks.push_back({.node = nodes->at(i % nodes->size()).name, .arguments = {"sh", "-c", script}});
+            spec.ranks.push_back(
+                {.node = binds() ? "" : nodes->at(i % nodes->size()).name, .arguments = {"sh", "-c", script}});
         return spec;
     }
     void expect_launched(const OperationId& id, const GangSpec& spec) {
         const Outcome outcome = driver->launch(id, spec, Harness::soon());
-        ASSERT_EQ(outcome.certainty, Certainty::confirmed) << outcome.detail;
+        ASSERT_EQ(outcome.certainty, queues() ? Certainty::accepted : Certainty::confirmed) << outcome.detail;
+    }
+    // One that is refused at once, or as soon as the engine tries; with the words of either.
+    std::string refusal_of(const OperationId& id, const GangSpec& spec, Cause cause) {
+        const Outcome outcome = driver->launch(id, spec, Harness::soon());
+        if (!queues() || outcome.certainty != Certainty::accepted) {
+            EXPECT_EQ(outcome.certainty, Certainty::rejected);
+            EXPECT_EQ(outcome.cause, cause);
+            return outcome.detail;
+        }
+        Facts facts;
+        const Fact* end = facts.wait(*driver, id, FactKind::gang_ended, Harness::soon());
+        EXPECT_NE(end, nullptr);
+        if (end == nullptr) return {};
+        EXPECT_EQ(end->cause, cause);
+        EXPECT_EQ(facts.find(id, FactKind::rank_started), nullptr);
+        return end->detail;
+    }
+    bool queues() const { return driver->capabilities().queues; }
+    bool binds() const { return driver->capabilities().binds; }
+    void wait_until_it_runs(const OperationId& id) {
+        Facts facts;
+        ASSERT_NE(facts.wait(*driver, id, FactKind::rank_started, Harness::soon()), nullptr);
     }
     void expect_over(const OperationId& id) {
         EXPECT_EQ(driver->cancel(id, 1, 0, Harness::soon()).certainty, Certainty::confirmed);
@@ -134,11 +171,8 @@ TYPED_TEST_P(DriverContract, Line3_RejectedIsADefiniteNo) {
     GangSpec spec = this->gang("echo ran >> ran", 3);
     spec.ranks[1].arguments = {"no-such-program-anywhere"};
     for (int i = 0; i < 2; ++i) {
-        const Outcome outcome = this->driver->launch(id, spec, TypeParam::soon());
-        EXPECT_EQ(outcome.certainty, Certainty::rejected);
-        EXPECT_EQ(outcome.cause, Cause::user_error);
-        EXPECT_NE(outcome.detail.find("no program named no-such-program-anywhere in PATH"), std::string::npos)
-            << outcome.detail;
+        const std::string why = this->refusal_of(id, spec, Cause::user_error);
+        EXPECT_NE(why.find("no program named no-such-program-anywhere in PATH"), std::string::npos) << why;
     }
     EXPECT_EQ(content(this->harness.scratch() + "/ran"), "");
     EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::confirmed);
@@ -173,9 +207,7 @@ TYPED_TEST_P(DriverContract, Line5_FactsComeInOrderAndAgain) {
     this->expect_launched(id, this->gang("exit 0", 3));
     Facts facts;
     ASSERT_NE(facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon()), nullptr);
-    std::vector<FactKind> kinds;
-    for (const Fact& fact : facts.all) kinds.push_back(fact.kind);
-    EXPECT_EQ(kinds,
+    EXPECT_EQ(facts.kinds(),
               (std::vector{FactKind::rank_started, FactKind::rank_started, FactKind::rank_started, FactKind::rank_ended,
                            FactKind::rank_ended, FactKind::rank_ended, FactKind::gang_ended}));
     EXPECT_EQ(facts.all.back().cause, Cause::ok);
@@ -190,8 +222,8 @@ TYPED_TEST_P(DriverContract, Line5_FactsComeInOrderAndAgain) {
     Facts next{.all = {}, .cursor = facts.cursor};
     auto repeated = this->driver->observe(facts.cursor, TypeParam::soon());
     ASSERT_TRUE(repeated.ok());
-    ASSERT_EQ(repeated->size(), facts.all.size());
-    for (std::size_t i = 0; i < repeated->size(); ++i) EXPECT_EQ((*repeated)[i].kind, facts.all[i].kind);
+    next.all = std::move(*repeated);
+    EXPECT_EQ(next.kinds(), facts.kinds());
     this->expect_over(id);
 }
 
@@ -213,9 +245,7 @@ TYPED_TEST_P(DriverContract, Line6_CausesAreOursAndDetailsBounded) {
     GangSpec long_name = this->gang("true");
     long_name.ranks[0].arguments = {std::string(20000, 'x')};
     const OperationId other = this->harness.next();
-    const Outcome outcome = this->driver->launch(other, long_name, TypeParam::soon());
-    EXPECT_EQ(outcome.certainty, Certainty::rejected);
-    EXPECT_LE(outcome.detail.size(), kMaxDetailBytes);
+    EXPECT_LE(this->refusal_of(other, long_name, Cause::user_error).size(), kMaxDetailBytes);
     this->expect_over(other);
 }
 
@@ -240,6 +270,7 @@ TYPED_TEST_P(DriverContract, OldEpochsAreRefused) {
 TYPED_TEST_P(DriverContract, ListsOurs) {
     const OperationId id = this->harness.next();
     this->expect_launched(id, this->gang("sleep 60"));
+    this->wait_until_it_runs(id);
     EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::rejected);
     auto listing = this->driver->list_ours(id.site, TypeParam::soon());
     ASSERT_TRUE(listing.ok());
@@ -278,6 +309,193 @@ TYPED_TEST_P(DriverContract, Line7_ACheckEndsByItsDeadlineAndDisturbsNothing) {
     this->expect_over(id);
 }
 
+// 8. What waits says why from the first on, is listed as waiting, and starts when the engine says so, with its node.
+TYPED_TEST_P(DriverContract, Line8_WhatIsAcceptedWaitsAndSaysWhy) {
+    if constexpr (Queues<TypeParam>) {
+        this->harness.wait_for(3600);
+        const OperationId id = this->harness.next();
+        const Outcome outcome = this->driver->launch(id, this->gang("echo up > up", 2), TypeParam::soon());
+        ASSERT_EQ(outcome.certainty, Certainty::accepted);
+        EXPECT_NE(outcome.cause, Cause::none);
+        Facts facts;
+        const Fact* waits = facts.wait(*this->driver, id, FactKind::waits, TypeParam::soon());
+        ASSERT_NE(waits, nullptr);
+        EXPECT_NE(waits->cause, Cause::none);
+        EXPECT_NE(waits->detail, "");
+        this->harness.pass(3599);
+        auto listing = this->driver->list_ours(id.site, TypeParam::soon());
+        ASSERT_EQ(listing->items.size(), 1U);
+        EXPECT_TRUE(listing->items[0].waits);
+        EXPECT_EQ(this->driver->notify(id, 1, SIGUSR1, TypeParam::soon()).certainty, Certainty::rejected);
+        EXPECT_EQ(this->driver->release(id, TypeParam::soon()).certainty, Certainty::rejected);
+        EXPECT_EQ(content(this->harness.scratch() + "/up"), "");
+        this->harness.pass(2);
+        for (const int rank : {0, 1}) {
+            const Fact* started = facts.wait(*this->driver, id, FactKind::rank_started, TypeParam::soon(), rank);
+            ASSERT_NE(started, nullptr);
+            EXPECT_NE(started->node, "");
+        }
+        EXPECT_EQ(facts.all.front().kind, FactKind::waits);
+        ASSERT_NE(facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon()), nullptr);
+        listing = this->driver->list_ours(id.site, TypeParam::soon());
+        EXPECT_FALSE(listing->items[0].waits);
+        this->expect_over(id);
+    } else {
+        EXPECT_FALSE(this->queues());
+    }
+}
+
+// 4 and 8. What is cancelled while it waits never starts.
+TYPED_TEST_P(DriverContract, Line8_ACancelReachesWhatWaits) {
+    if constexpr (Queues<TypeParam>) {
+        this->harness.hold_the_queue();
+        const OperationId id = this->harness.next(), later = this->harness.next();
+        this->expect_launched(id, this->gang("echo ran > ran"));
+        for (int i = 0; i < 2; ++i)
+            EXPECT_EQ(this->driver->cancel(id, 1, 0, TypeParam::soon()).certainty, Certainty::confirmed);
+        this->harness.let_it_start();
+        this->expect_launched(later, this->gang("exit 0"));
+        Facts facts;
+        ASSERT_NE(facts.wait(*this->driver, later, FactKind::gang_ended, TypeParam::soon()), nullptr);
+        EXPECT_EQ(content(this->harness.scratch() + "/ran"), "");
+        this->expect_over(id);
+        this->expect_over(later);
+    }
+}
+
+// 8. A part of a gang is told rank by rank, and is not said to be the whole; it can be ended.
+TYPED_TEST_P(DriverContract, Line8_APartOfAGangIsToldAsAPart) {
+    if constexpr (Queues<TypeParam>) {
+        this->harness.start_only(1);
+        const OperationId id = this->harness.next();
+        this->expect_launched(id, this->gang("sleep 60", 3));
+        Facts facts;
+        ASSERT_NE(facts.wait(*this->driver, id, FactKind::rank_started, TypeParam::soon(), 0), nullptr);
+        EXPECT_EQ(facts.find(id, FactKind::rank_started, 1), nullptr);
+        const auto listing = this->driver->list_ours(id.site, TypeParam::soon());
+        ASSERT_EQ(listing->items.size(), 1U);
+        EXPECT_TRUE(listing->items[0].waits) << "not every rank has started";
+        this->expect_over(id);
+    }
+}
+
+// 2. An engine that lost an answer, or all memory of what it ran, still does it once.
+TYPED_TEST_P(DriverContract, Line2_ForgettingIsNoReasonToRunItTwice) {
+    if constexpr (Queues<TypeParam>) {
+        const OperationId id = this->harness.next();
+        const GangSpec spec = this->gang("echo here >> started");
+        this->harness.lose_next_answer();
+        EXPECT_EQ(this->driver->launch(id, spec, TypeParam::soon()).certainty, Certainty::unknown);
+        this->expect_launched(id, spec);
+        Facts facts;
+        ASSERT_NE(facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon()), nullptr);
+        this->harness.forget_what_ended();
+        this->expect_launched(id, spec);
+        const OperationId other = this->harness.next();
+        this->expect_launched(other, this->gang("exit 0"));
+        ASSERT_NE(facts.wait(*this->driver, other, FactKind::gang_ended, TypeParam::soon()), nullptr);
+        EXPECT_EQ(content(this->harness.scratch() + "/started"), "here\n");
+        this->expect_over(id);
+        this->expect_over(other);
+    }
+}
+
+// 3. What the engine lost before it began is not listed, and the same operation may begin then.
+TYPED_TEST_P(DriverContract, Line3_WhatTheEngineLostIsNotListed) {
+    if constexpr (Queues<TypeParam>) {
+        this->harness.hold_the_queue();
+        const OperationId id = this->harness.next();
+        const GangSpec spec = this->gang("echo here >> started");
+        this->expect_launched(id, spec);
+        this->harness.lose_what_waits();
+        EXPECT_TRUE(this->driver->list_ours(id.site, TypeParam::soon())->items.empty());
+        this->harness.let_it_start();
+        this->expect_launched(id, spec);
+        Facts facts;
+        ASSERT_NE(facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon()), nullptr);
+        EXPECT_EQ(content(this->harness.scratch() + "/started"), "here\n");
+        this->expect_over(id);
+    }
+}
+
+// 5. How it ended is known also to a server that comes when the engine has forgotten it.
+TYPED_TEST_P(DriverContract, Line5_AnEndOutlivesTheEnginesMemory) {
+    if constexpr (Queues<TypeParam>) {
+        const OperationId id = this->harness.next();
+        this->expect_launched(id, this->gang("exit 3"));
+        Facts facts;
+        ASSERT_NE(facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon()), nullptr);
+        this->driver.reset();
+        this->harness.forget_what_ended();
+        this->driver = this->harness.make();
+        Facts again;
+        const Fact* end = again.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon());
+        ASSERT_NE(end, nullptr);
+        EXPECT_EQ(end->cause, Cause::user_error);
+        EXPECT_TRUE(this->driver->list_ours(id.site, TypeParam::soon())->items.at(0).ended);
+        this->expect_over(id);
+    }
+}
+
+// 9. A number that comes back is another's: orders about the first do nothing to the second.
+TYPED_TEST_P(DriverContract, Line9_ANumberThatComesBackIsAnothers) {
+    if constexpr (Queues<TypeParam>) {
+        const OperationId first = this->harness.next(), second = this->harness.next();
+        this->expect_launched(first, this->gang("exit 0"));
+        Facts facts;
+        ASSERT_NE(facts.wait(*this->driver, first, FactKind::gang_ended, TypeParam::soon()), nullptr);
+        this->harness.forget_what_ended();
+        this->harness.number_again();
+        this->expect_launched(second, this->gang("sleep 60"));
+        ASSERT_NE(facts.wait(*this->driver, second, FactKind::rank_started, TypeParam::soon()), nullptr);
+        this->expect_over(first);
+        const auto listing = this->driver->list_ours(second.site, TypeParam::soon());
+        ASSERT_EQ(listing->items.size(), 1U);
+        EXPECT_EQ(listing->items[0].operation, second);
+        EXPECT_FALSE(listing->items[0].ended);
+        this->expect_over(second);
+    }
+}
+
+// 10. Each question is answered, or said to be one that this engine cannot answer.
+TYPED_TEST_P(DriverContract, Line10_AQuestionIsAnsweredOrUnsupported) {
+    const OperationId id = this->harness.next();
+    GangSpec spec = this->gang("echo a line; echo another; echo kept > kept");
+    this->expect_launched(id, spec);
+    Facts facts;
+    ASSERT_NE(facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon()), nullptr);
+    this->expect_over(id);  // answers do not hang on the operation still being known
+    const auto cannot = [](const auto& answer) { return !answer && answer.error().kind() == ErrorKind::unsupported; };
+    const Questions& engine = *this->driver;
+    const LogPlace log{.launched = id, .log_folder = spec.log_folder, .rank = 0};
+    if (const auto piece = engine.read_log(log, "", 1000, TypeParam::soon()); !cannot(piece)) {
+        ASSERT_TRUE(piece.ok());
+        EXPECT_EQ(piece->text, "a line\nanother\n");
+        EXPECT_EQ(engine.read_log(log, piece->next, 1000, TypeParam::soon())->text, "");
+        EXPECT_EQ(engine.tail_log(log, 1, 1000, TypeParam::soon())->text, "another\n");
+        EXPECT_EQ(engine.search_log(log, "another", 10, TypeParam::soon())->items.at(0).line, 2);
+    }
+    if (const auto files = engine.list_files(spec.folder, 100, TypeParam::soon()); !cannot(files)) {
+        ASSERT_TRUE(files.ok());
+        EXPECT_TRUE(std::any_of(files->items.begin(), files->items.end(),
+                                [](const WorkFile& file) { return file.path == "kept" && file.bytes == 5; }));
+        EXPECT_EQ(engine.read_file(spec.folder, "kept", 1, 3, TypeParam::soon())->bytes, "ept");
+        for (const char* out : {"../work/kept", "/etc/passwd", "none"})
+            EXPECT_EQ(engine.read_file(spec.folder, out, 0, 10, TypeParam::soon()).error().kind(), ErrorKind::not_found)
+                << out;
+    }
+    const PrerequisitesPlace place{.folder = spec.folder, .disk_folder = "", .image = "", .environment = {}};
+    if (const Status met = engine.look_for({.paths = {"kept"}}, place, TypeParam::soon()); !cannot(met)) {
+        EXPECT_TRUE(met.ok());
+        const Status missing = engine.look_for({.paths = {"kept", "lost", "gone"}}, place, TypeParam::soon());
+        ASSERT_FALSE(missing.ok());
+        EXPECT_EQ(missing.error().kind(), ErrorKind::infeasible);
+        EXPECT_EQ(missing.error().problems().size(), 2U) << "all of it at once";
+    }
+    const auto pinned = engine.pin(spec.folder, "/", TypeParam::soon());
+    EXPECT_TRUE(cannot(pinned) || *pinned == spec.folder) << "a bundle stays as it is";
+}
+
 // A rank that takes more than its memory is killed and said to be out of memory.
 TYPED_TEST_P(DriverContract, MemoryLimitIsSaid) {
     if (!this->driver->capabilities().limits_memory) GTEST_SKIP() << "this engine limits no memory";
@@ -298,6 +516,11 @@ TYPED_TEST_P(DriverContract, MemoryLimitIsSaid) {
 REGISTER_TYPED_TEST_SUITE_P(DriverContract, Line1_EveryCallEndsByItsDeadline, Line2_TwiceIsOnce,
                             Line3_RejectedIsADefiniteNo, Line4_ConfirmedCancelLeavesNothing,
                             Line5_FactsComeInOrderAndAgain, Line6_CausesAreOursAndDetailsBounded, OldEpochsAreRefused,
-                            ListsOurs, Line7_ACheckEndsByItsDeadlineAndDisturbsNothing, MemoryLimitIsSaid);
+                            ListsOurs, Line7_ACheckEndsByItsDeadlineAndDisturbsNothing,
+                            Line8_WhatIsAcceptedWaitsAndSaysWhy, Line8_ACancelReachesWhatWaits,
+                            Line8_APartOfAGangIsToldAsAPart, Line2_ForgettingIsNoReasonToRunItTwice,
+                            Line3_WhatTheEngineLostIsNotListed, Line5_AnEndOutlivesTheEnginesMemory,
+                            Line9_ANumberThatComesBackIsAnothers, Line10_AQuestionIsAnsweredOrUnsupported,
+                            MemoryLimitIsSaid);
 
 }  // namespace stoker::contract

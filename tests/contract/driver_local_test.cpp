@@ -8,9 +8,10 @@
 
 #include "contract/driver_contract.h"
 #include "contract/local_harness.h"
+#include "contract/queue_harness.h"
 #include "deploy/local/keeper.h"
-#include "io/cgroup.h"
-#include "io/namespaces.h"
+#include "io/machine/cgroup.h"
+#include "io/machine/namespaces.h"
 
 namespace stoker::contract {
 namespace {
@@ -22,6 +23,7 @@ using GroupEngine = LocalHarness<TreeKind::process_group>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Cgroup, DriverContract, ::testing::Types<CgroupEngine>);
 INSTANTIATE_TYPED_TEST_SUITE_P(PidNamespace, DriverContract, ::testing::Types<NamespaceEngine>);
 INSTANTIATE_TYPED_TEST_SUITE_P(ProcessGroup, DriverContract, ::testing::Types<GroupEngine>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Queue, DriverContract, ::testing::Types<QueueHarness>);
 
 // Without root everything works too: the same suite, and the deaths of keeper and server, as the
 // user nobody.

@@ -15,9 +15,9 @@
 #include "contract/driver_contract.h"
 #include "contract/local_harness.h"
 #include "deploy/local/box.h"
-#include "io/cgroup.h"
 #include "io/files.h"
-#include "io/namespaces.h"
+#include "io/machine/cgroup.h"
+#include "io/machine/namespaces.h"
 
 namespace stoker::contract {
 namespace {
@@ -568,6 +568,29 @@ TEST_P(LocalEngine, CostIsTold) {
 INSTANTIATE_TEST_SUITE_P(Cgroup, LocalEngine, ::testing::Values(TreeKind::cgroup));
 INSTANTIATE_TEST_SUITE_P(PidNamespace, LocalEngine, ::testing::Values(TreeKind::pid_namespace));
 INSTANTIATE_TEST_SUITE_P(ProcessGroup, LocalEngine, ::testing::Values(TreeKind::process_group));
+
+// The cloud takes the machine: those above learn it from the engine, of each node that goes with it, and that it stays.
+TEST(LocalNotices, ANoticeToTheMachineIsAFactOfEachOfItsNodes) {
+    LocalHarness<TreeKind::process_group> harness;
+    LocalOptions options = harness.options();
+    options.offer = std::make_shared<NodeOffer>(options.nodes);
+    const auto driver = LocalHarness<TreeKind::process_group>::make(options);
+    options.offer->notice(30, "Preempt of vm-1", 1'000'000);
+    auto facts = driver->observe(0, in(10));
+    ASSERT_TRUE(facts.ok());
+    ASSERT_EQ(facts->size(), 2U);
+    for (const Fact& fact : *facts) {
+        EXPECT_EQ(fact.kind, FactKind::notice);
+        EXPECT_EQ(fact.seconds, 30);
+        EXPECT_EQ(fact.detail, "Preempt of vm-1");
+    }
+    EXPECT_EQ(facts->at(0).node + facts->at(1).node, "alphabeta");
+    const std::uint64_t cursor = facts->back().cursor;
+    options.offer->notice(-1, "it stays", 2'000'000);
+    facts = driver->observe(cursor, in(10));
+    ASSERT_EQ(facts->size(), 2U);
+    EXPECT_EQ(facts->front().seconds, -1);
+}
 
 }  // namespace
 }  // namespace stoker::contract

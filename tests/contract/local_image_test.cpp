@@ -12,7 +12,7 @@
 #include "contract/local_harness.h"
 #include "deploy/local/box.h"
 #include "deploy/local/image.h"
-#include "io/cgroup.h"
+#include "io/machine/cgroup.h"
 
 namespace stoker::contract {
 namespace {

@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -23,6 +24,47 @@ HERE = pathlib.Path(__file__).resolve().parent
 VENV = HERE.parent.parent / "build" / "e2e-venv"
 CHECKS = ("not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
           "response_schema_conformance,negative_data_rejection")
+
+
+METRIC_LINE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)')
+ENDINGS = {"summary": ("", "_sum", "_count"), "histogram": ("_bucket", "_sum", "_count")}
+
+
+def strict_metrics(text):
+    """{family: type} of an answer of /metrics; a Failure for what a strict reader of the text format refuses."""
+    check(text.endswith("\n"), "the last line ends")
+    families, seen, helped, now = {}, set(), set(), None
+    for line in text.splitlines():
+        check(line == line.strip() and line, f"a plain line: {line!r}")
+        if line.startswith("# HELP "):
+            name = line.split(" ", 3)[2]
+            check(name not in helped, f"one HELP of {name}")
+            check(len(line.split(" ", 3)) == 4, f"HELP says something: {line}")
+            helped.add(name)
+            now = name
+        elif line.startswith("# TYPE "):
+            words = line.split(" ")
+            check(len(words) == 4 and words[3] in ("counter", "gauge", "summary", "histogram"), f"a type: {line}")
+            check(words[2] == now and words[2] not in families, f"TYPE once, after its HELP: {line}")
+            families[words[2]] = words[3]
+        else:
+            match = METRIC_LINE.match(line)
+            check(match, f"a sample: {line}")
+            name, labels, value = match.groups()
+            check(now in families, f"declared before its samples: {line}")
+            check(name in [now + end for end in ENDINGS.get(families[now], ("",))], f"of {now}: {line}")
+            check(families[now] != "counter" or name.endswith("_total"), f"a counter ends in _total: {name}")
+            rest = labels or ""
+            while rest:
+                label = LABEL.match(rest)
+                check(label, f"labels: {line}")
+                rest = rest[label.end():]
+            check((name, labels) not in seen, f"once: {line}")
+            seen.add((name, labels))
+            check(float(value) >= 0 or families[now] == "gauge", f"a number that only grows: {line}")
+    check(helped == set(families), "each family has HELP and TYPE")
+    return families
 
 
 class Api:
@@ -253,6 +295,19 @@ def test_whatever_is_sent_the_answer_is_what_the_openapi_says(t):
     check(done.returncode == 0, "\n".join(lines[-150:]) + done.stderr[-2000:])
     print("   ", " ".join(line.strip() for line in lines[-12:] if "generated" in line or "passed" in line))
     check(t.call("journal", "verify").returncode == 0, "and the journal is whole")
+
+
+def test_metrics_are_what_a_strict_reader_takes(t):
+    """Prometheus drops a whole scrape for one line that it does not understand; and what is not declared is not known."""
+    t.up()
+    api = Api(t)
+    api.call("POST", "/api/v1/runs", json.dumps({"name": 'a"b', "command": ["true"]}), {"Content-Type": "application/json"})
+    families = strict_metrics(api.call("GET", "/metrics")[2])
+    page = (HERE.parent.parent / "docs" / "reference" / "metrics.md").read_text()
+    declared = dict(re.findall(r"^\| `([a-z_]+)` \| (\w+) \|", page, re.M))
+    for name, kind in families.items():
+        check(declared.get(name) == kind, f"{name} stands in docs/reference/metrics.md as {kind}")
+    check("stoker_commit_seconds" in families and "stoker_http_requests_total" in families, "both hands are there")
 
 
 if __name__ == "__main__":

@@ -360,10 +360,12 @@ LINES = ["--nodes=2", "--nodes 1", "-N1", "-N 1", "-N=1", "--nodes = 1", "--node
          "--help", "--usage", "--wrap=x", "--", "-", "---nodes=1", "–nodes=1", "—nodes=1", "\t--nodes=1", "  --nodes=1  ", "--nodes=1\r", "--gres gpu:1",
          "--gres=gpu:1 --gpus-per-task=1 -n 1", "--constraint=", "-C", "--time", "--nodes", "-n", "--mem 4G", "--mem 4 G", "-t 10 20", "-p main x", "@nodes=1",
          "--export=ALL --get-user-env", "--chdir=/tmp", "-D /tmp", "--workdir=/tmp", "--share", "--usage-x", "--uid=root", "--gid=root", "--bb=x", "--tres-per-task=cpu:2",
-         "--stepmgr", "--segment=4", "--prefer=x", "--container=x", "--container-image=x", "--no-container-mount-home", "--oom-kill-step=1"]
+         "--stepmgr", "--cluster=main", "--immediate", "-HZ", "-vQ -N1", "-N1 -- -n 4", "hetjob", "packjob", "'--nodes=1'", "--job-name=a'b c'd", "--clust=main",
+         "--task=4", "--ntasks-per=4", "--mem-update=x", "--extra=x", "--segment=4", "--prefer=x", "--container=x", "--container-image=x",
+         "--no-container-mount-home", "--oom-kill-step=1"]
 # What sbatch refuses and we must not: options of later or earlier versions and of plug-ins; kinds of resources that another cluster
 # has; line ends of DOS, which a checkout makes and another takes away.
-ELSEWHERE = re.compile(r"--(stepmgr|segment|tres-per-task|oom-kill-step|container-image|no-container|workdir|share)|gres[= ](gpu=|gpus:|GPU:|gpu:8\(S)|\r")
+ELSEWHERE = re.compile(r"--(stepmgr|segment|tres-per-task|oom-kill-step|mem-update|extra=|cluster=|container-image|no-container|workdir|share)|\\ |gres[= ](gpu=|gpus:|GPU:|gpu:8\(S)|\r")
 # A word where a number belongs: as likely as not one that a tool fills in (--nodes=NODES), so we say nothing.
 FILLED_IN = re.compile(r"^(--\S+ )?(--(nodes|ntasks[a-z-]*|cpus-per-(task|gpu)|mincpus|cores-per-socket|sockets-per-node|threads-per-core|core-spec|"
                        r"thread-spec|mem|mem-per-(cpu|gpu)|tmp|time|time-min|delay-boot|begin|deadline|array|extra-node-info|switches|acctg-freq|"

@@ -294,7 +294,7 @@ def test_a_run_with_a_slow_link_names_the_network_first(t):
     text = t.call("doctor", "r-1", exit=1).stdout
     lines = text.splitlines()
     check(max(map(len, lines)) <= 100, text)
-    check(any(line.startswith("cause") and "the network: slow-link" in line for line in lines), text)
+    check(any(line.startswith("diagnosis") and "the network: slow-link" in line for line in lines), text)
     check(any(line.startswith("fix") for line in lines), text)
     t.up()
     served = look(t, None, "r-1", exit=1)

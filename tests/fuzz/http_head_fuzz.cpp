@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "io/http_parser.h"
-#include "io/http_wire.h"
+#include "io/http/http_parser.h"
+#include "io/http/http_wire.h"
 
 // A trap, where CHECK would end the program so that libFuzzer keeps no input.
 #define REQUIRE(expression)                  \

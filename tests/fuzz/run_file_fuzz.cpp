@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "base/document.h"
-#include "run/compile.h"
-#include "run/import_report.h"
+#include "run/spec/compile.h"
+#include "workload/import/import_report.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "base/document.h"
 #include "catalog/catalog.h"
-#include "sizing/workload.h"
+#include "workload/workload.h"
 
 namespace {
 

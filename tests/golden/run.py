@@ -8,6 +8,7 @@ A FILTER is a part of a case's path. A .case file is a description and then sect
     --- workload.yaml                     a file with this content, in the folder where the case runs
     --- generate: big.json EXPRESSION     the same from a Python expression that gives str or bytes
     --- env: KEY=VALUE                    for the runs that follow
+    --- show: advice.smell-fp32           of the run that follows, whose output is JSON, only these parts (api.py)
     --- run: stoker plan workload.yaml    the command, and below it the expected stdout; `< FILE` feeds stdin
     --- stderr                            the expected stderr of that run; not compared when absent
     --- exit: 2                           its expected exit code; 0 when absent
@@ -15,13 +16,15 @@ A FILTER is a part of a case's path. A .case file is a description and then sect
 In expected output a line `...` stands for any number of lines and <<any>> for anything within a line. $FROZEN is the frozen
 catalogue, $EXAMPLES the examples and $DIR the folder of the run, in commands and in output. Output must fit to the letter
 but for blanks at the end of a line and blank lines at the end. A content line that begins with "--- " is written "\\--- ".
---update writes what was answered into the cases that no longer fit; the diff is the review.
+--update writes what was answered into the cases that no longer fit; the diff is the review. The cases in api/ hold requests
+to a server instead of runs: api.py tells how they are written.
 """
 import argparse
 import concurrent.futures
 import dataclasses
 import difflib
 import functools
+import json
 import os
 import pathlib
 import re
@@ -29,6 +32,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
+
+import api
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
 ROOT = GOLDEN.parent.parent
@@ -53,6 +58,7 @@ class Section:
 class Run:
     out: Section
     env: dict
+    show: str = ""
     err: Section = None
     exit: Section = None
 
@@ -93,10 +99,15 @@ def place(folder, name):
 
 def prepare(folder, sections):
     """Writes the files and returns the runs."""
-    runs, env = [], {}
+    runs, env, show = [], {}, ""
     for section in sections:
-        if section.head.startswith("run:"):
-            runs.append(Run(section, dict(env)))
+        if section.head.startswith("show:"):
+            show = section.head[5:].strip()
+        elif section.head.startswith(api.STEPS):
+            continue
+        elif section.head.startswith("run:"):
+            runs.append(Run(section, dict(env), show))
+            show = ""
         elif section.head == "stderr" or section.head.startswith("exit:"):
             if not runs:
                 raise BadCase(f"'--- {section.head}' stands before any run")
@@ -112,8 +123,6 @@ def prepare(folder, sections):
             place(folder, name).write_bytes(content if isinstance(content, bytes) else content.encode())
         else:
             place(folder, section.head).write_text("".join(line + "\n" for line in section.body))
-    if not runs:
-        raise BadCase("the case runs nothing")
     return runs
 
 
@@ -141,6 +150,10 @@ def fits(expected, actual):
     return len(actual) in reached
 
 
+def environment(folder):
+    return BASE_ENV | {"HOME": str(folder)} | {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+
+
 def execute(stoker, run, folder):
     """Exit code, stdout lines, stderr lines."""
     names = {"$FROZEN": str(GOLDEN / "catalog"), "$EXAMPLES": str(ROOT / "examples"), "$DIR": str(folder)}
@@ -153,8 +166,7 @@ def execute(stoker, run, folder):
         at = words.index("<")
         stdin = (folder / words[at + 1]).read_bytes()
         del words[at:at + 2]
-    env = BASE_ENV | {"HOME": str(folder)} | {k: os.environ[k] for k in PASSED_ON if k in os.environ}
-    env |= {key: substitute(value) for key, value in run.env.items()}
+    env = environment(folder) | {key: substitute(value) for key, value in run.env.items()}
     done = subprocess.run([stoker] + words[1:], cwd=folder, env=env, input=stdin, capture_output=True, timeout=TIMEOUT_S)
 
     def readable(data):
@@ -162,7 +174,14 @@ def execute(stoker, run, folder):
         for name, value in sorted(names.items(), key=lambda pair: -len(pair[1])):
             text = text.replace(value, name)
         return lines_of(text)
-    return done.returncode, readable(done.stdout), readable(done.stderr)
+    out = readable(done.stdout)
+    if run.show and done.stdout.startswith(b"{"):
+        out = lines_of(readable_parts(run.show, "\n".join(out)))
+    return done.returncode, out, readable(done.stderr)
+
+
+def readable_parts(show, text):
+    return "\n".join(api.json_lines(api.parts_of(json.loads(text), show)))
 
 
 def difference(title, expected, actual):
@@ -197,7 +216,12 @@ def run_case(path, stoker, update):
         description, sections = parse(text)
         with tempfile.TemporaryDirectory(prefix="golden-") as temporary:
             folder = pathlib.Path(temporary).resolve()
-            for run in prepare(folder, sections):
+            runs = prepare(folder, sections)
+            if path.parent.name == "api":
+                failures += api.run_api_case(stoker, folder, sections, environment(folder), update, fits, difference)
+            elif not runs:
+                raise BadCase("the case runs nothing")
+            for run in runs:
                 try:
                     code, out, err = execute(stoker, run, folder)
                 except subprocess.TimeoutExpired:

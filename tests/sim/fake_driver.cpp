@@ -34,6 +34,15 @@ Faults Faults::common() {
             .notice_per_hour = 0.05};
 }
 
+Faults Faults::queueing() {
+    Faults faults = common();
+    faults.queue_mean_s = 400;
+    faults.part_starts = 0.08;
+    faults.forgets_waiting = 0.05;
+    faults.end_forgotten = 0.05;
+    return faults;
+}
+
 FakeDriver::FakeDriver(std::uint64_t seed, const Faults& faults, std::vector<NodeInfo> nodes, std::int64_t now_us)
     : random_(SplitMix::mix(seed)), faults_(faults), now_us_(now_us) {
     for (NodeInfo& node : nodes) {
@@ -85,6 +94,9 @@ std::int64_t FakeDriver::next_event_us() const {
     by(next_loss_us_);
     by(next_notice_us_);
     for (const auto& [name, node] : nodes_) by(node.up ? node.lost_us : node.back_us);
+    if (queues())
+        for (const auto& [id, gang] : gangs_)
+            if (gang.start_us != 0) by(gang.lost_us != 0 ? std::min(gang.lost_us, gang.start_us) : gang.start_us);
     return next;
 }
 
@@ -108,6 +120,18 @@ void FakeDriver::advance(std::int64_t to_us) {
             if (node.up && node.lost_us != 0 && node.lost_us <= now_us_) lose_node(name, "taken by the cloud");
             if (!node.up && node.back_us <= now_us_) reboot(name);
         }
+        if (queues()) {
+            for (auto each = gangs_.begin(); each != gangs_.end();) {
+                FakeGang& gang = each->second;
+                if (gang.lost_us != 0 && gang.lost_us <= now_us_) {
+                    ++counts_.lost;
+                    each = gangs_.erase(each);
+                    continue;
+                }
+                if (gang.start_us != 0 && gang.start_us <= now_us_) start_in_queue(each->first, gang);
+                ++each;
+            }
+        }
         const auto any_node = [&] {
             return std::next(nodes_.begin(), static_cast<std::ptrdiff_t>(random_.below(nodes_.size())))->first;
         };
@@ -119,7 +143,13 @@ void FakeDriver::advance(std::int64_t to_us) {
 }
 
 Capabilities FakeDriver::capabilities() const {
-    return {.gang = true, .follows_logs = false, .limits_memory = true, .kills_trees = true, .signal_notice_s = 3600};
+    return {.gang = !queues(),
+            .follows_logs = false,
+            .limits_memory = true,
+            .kills_trees = true,
+            .signal_notice_s = 3600,
+            .queues = queues(),
+            .binds = queues()};
 }
 
 Result<std::vector<NodeInfo>> FakeDriver::discover(Deadline) {
@@ -163,13 +193,15 @@ Outcome FakeDriver::launch(const OperationId& id, const GangSpec& spec, Deadline
     highest_epoch_ = spec.epoch;
     if (const auto found = gangs_.find(id); found != gangs_.end()) {
         found->second.epoch = spec.epoch;
-        return sure(Certainty::confirmed);
+        return sure(queues() ? Certainty::accepted : Certainty::confirmed, Cause::capacity_busy);
     }
     if (released_.contains(id)) violations_.push_back(id.text() + " launched after its release");
     if (lucky(faults_.launch_refused)) return sure(Certainty::rejected, Cause::platform, "no");
     if (lucky(faults_.call_lost)) return sure(Certainty::unknown);
     for (const RankSpec& rank : spec.ranks) {
+        if (queues() != rank.node.empty()) violations_.push_back(id.text() + " says where, or does not");
         const auto node = nodes_.find(rank.node);
+        if (queues()) continue;
         if (node == nodes_.end() || !node->second.up)
             return sure(Certainty::rejected, Cause::node_lost, rank.node + " is not there");
     }
@@ -180,20 +212,114 @@ Outcome FakeDriver::launch(const OperationId& id, const GangSpec& spec, Deadline
     FakeGang& gang = gangs_[id];
     gang.spec = spec;
     gang.epoch = spec.epoch;
-    gang.started_us = now_us_;
     gang.ranks.resize(spec.ranks.size());
     ++launched_;
+    if (queues()) {
+        const auto after = [&](double mean_s) {
+            return now_us_ + 1 + static_cast<std::int64_t>(random_.exponential() * mean_s * 1e6);
+        };
+        for (FakeRank& rank : gang.ranks) rank.waits = true;
+        gang.start_us = after(faults_.queue_mean_s);
+        if (lucky(faults_.forgets_waiting)) gang.lost_us = now_us_ + (gang.start_us - now_us_) / 2;
+        gang.told = !lucky(faults_.end_forgotten);
+        ++counts_.waited;
+        tell({.kind = FactKind::waits,
+              .operation = id,
+              .epoch = gang.epoch,
+              .cause = Cause::capacity_busy,
+              .seconds = faults_.queue_mean_s,
+              .detail = "(Resources)"});
+        return sure(lucky(faults_.answer_lost) ? Certainty::unknown : Certainty::accepted, Cause::capacity_busy);
+    }
+    begin(id, gang);
+    return sure(lucky(faults_.answer_lost) ? Certainty::unknown : Certainty::confirmed);
+}
+
+void FakeDriver::begin(const OperationId& id, FakeGang& gang) {
+    gang.started_us = now_us_;
+    ran_[id] = {.from_us = now_us_};
     plan(gang);
-    for (const FakeRank& rank : gang.ranks)
+    for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
+        const FakeRank& rank = gang.ranks[i];
+        if (rank.waits) continue;
         if (rank.end_us != 0) ends_.emplace(rank.end_us, id);
-    for (std::size_t i = 0; i < gang.ranks.size(); ++i)
         tell({.kind = FactKind::rank_started,
               .operation = id,
               .epoch = gang.epoch,
               .rank = static_cast<int>(i),
-              .pid = static_cast<std::int64_t>(1000 + i)});
+              .pid = static_cast<std::int64_t>(1000 + i),
+              .node = queues() ? gang.spec.ranks[i].node : ""});
+    }
     check_capacity();
-    return sure(lucky(faults_.answer_lost) ? Certainty::unknown : Certainty::confirmed);
+}
+
+// The first so many ranks, where there is room; false: there is none.
+bool FakeDriver::place(FakeGang& gang, std::size_t ranks) const {
+    struct Room {
+        std::int64_t cpu = 0, memory = 0;
+        std::vector<std::int64_t> milli;
+    };
+    std::map<std::string, Room> rooms;
+    for (const auto& [name, node] : nodes_)
+        if (node.up && node.lost_us == 0)
+            rooms[name] = {node.info.cpu_milli, node.info.memory_bytes,
+                           std::vector<std::int64_t>(node.info.devices.size(), 1000)};
+    for (const auto& [id, other] : gangs_) {
+        for (std::size_t i = 0; i < other.ranks.size(); ++i) {
+            const RankSpec& rank = other.spec.ranks[i];
+            const auto room = rooms.find(rank.node);
+            if (!other.ranks[i].alive || other.ranks[i].waits || room == rooms.end()) continue;
+            room->second.cpu -= rank.cpu_milli;
+            room->second.memory -= rank.memory_bytes;
+            for (const std::string& device : rank.devices)
+                room->second.milli[std::stoul(device)] -= number_in(rank.environment, "SIM_GPU_MILLI", 1000);
+        }
+    }
+    for (std::size_t i = 0; i < ranks; ++i) {
+        RankSpec& rank = gang.spec.ranks[i];
+        const std::int64_t milli = rank.gpus == 0 ? 0 : rank.gpu_milli;
+        bool placed = false;
+        for (auto& [name, room] : rooms) {
+            std::vector<std::string> devices;
+            for (std::size_t d = 0; d < room.milli.size() && static_cast<int>(devices.size()) < rank.gpus; ++d)
+                if (room.milli[d] >= milli) devices.push_back(std::to_string(d));
+            if (room.cpu < rank.cpu_milli || room.memory < rank.memory_bytes ||
+                static_cast<int>(devices.size()) < rank.gpus)
+                continue;
+            room.cpu -= rank.cpu_milli;
+            room.memory -= rank.memory_bytes;
+            for (const std::string& device : devices) room.milli[std::stoul(device)] -= milli;
+            rank.node = name;
+            rank.devices = std::move(devices);
+            placed = true;
+            break;
+        }
+        if (!placed) return false;
+    }
+    return true;
+}
+
+void FakeDriver::start_in_queue(const OperationId& id, FakeGang& gang) {
+    const bool part = gang.ranks.size() > 1 && lucky(faults_.part_starts);
+    const std::size_t ranks = part ? 1 + random_.below(gang.ranks.size() - 1) : gang.ranks.size();
+    if (!place(gang, ranks)) {
+        gang.start_us = now_us_ + 30 * kSecond;
+        return;
+    }
+    if (part) ++counts_.parts;
+    gang.start_us = gang.lost_us = 0;
+    for (std::size_t i = 0; i < ranks; ++i) gang.ranks[i].waits = false;
+    begin(id, gang);
+    // Those that run wait for the others, and would for ever.
+    if (part)
+        for (FakeRank& rank : gang.ranks) {
+            if (rank.end_us != 0) ends_.erase({rank.end_us, id});
+            rank.end_us = 0;
+        }
+}
+
+void FakeDriver::note_end(const OperationId& id) {
+    if (const auto found = ran_.find(id); found != ran_.end()) found->second.to_us = now_us_;
 }
 
 void FakeDriver::check_capacity() {
@@ -204,7 +330,7 @@ void FakeDriver::check_capacity() {
     std::map<std::string, Used> used;
     for (const auto& [id, gang] : gangs_) {
         for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
-            if (!gang.ranks[i].alive) continue;
+            if (!gang.ranks[i].alive || gang.ranks[i].waits) continue;
             const RankSpec& rank = gang.spec.ranks[i];
             Used& node = used[rank.node];
             node.cpu += rank.cpu_milli;
@@ -237,7 +363,7 @@ void FakeDriver::end_rank(const OperationId& id, FakeGang& gang, std::size_t at,
     rank.exit_code = code;
     rank.cause = cause;
     if (cause == Cause::user_error && code != 143) ++programs_[run_of(gang)].failures;
-    if (told)
+    if (told && gang.told && !rank.waits)
         tell({.kind = FactKind::rank_ended,
               .operation = id,
               .epoch = gang.epoch,
@@ -250,6 +376,8 @@ void FakeDriver::close_if_ended(const OperationId& id, FakeGang& gang, bool told
     if (gang.ended || std::any_of(gang.ranks.begin(), gang.ranks.end(), [](const FakeRank& r) { return r.alive; }))
         return;
     gang.ended = true;
+    note_end(id);
+    if (!gang.told) ++counts_.forgotten;
     Cause cause = Cause::ok;
     for (const FakeRank& rank : gang.ranks)
         if (rank.cause != Cause::ok) cause = rank.cause;
@@ -258,13 +386,14 @@ void FakeDriver::close_if_ended(const OperationId& id, FakeGang& gang, bool told
     else
         save_progress(gang, false);
     for (const FakeRank& rank : gang.ranks) ends_.erase({rank.end_us, id});
-    if (told) tell({.kind = FactKind::gang_ended, .operation = id, .epoch = gang.epoch, .cause = cause});
+    if (told && gang.told) tell({.kind = FactKind::gang_ended, .operation = id, .epoch = gang.epoch, .cause = cause});
 }
 
 Outcome FakeDriver::notify(const OperationId& id, std::uint64_t epoch, int, Deadline) {
     if (epoch < highest_epoch_) return sure(Certainty::rejected, Cause::platform, "an older server");
     const auto found = gangs_.find(id);
     if (found == gangs_.end() || found->second.ended) return sure(Certainty::rejected, Cause::platform, "it has ended");
+    if (found->second.start_us != 0) return sure(Certainty::rejected, Cause::platform, "it has not started");
     if (number_in(found->second.spec.ranks.front().environment, "SIM_DEAF", 0) != 0)
         return sure(Certainty::rejected, Cause::platform, "no process handles the signal");
     save_progress(found->second, true);
@@ -277,6 +406,11 @@ Outcome FakeDriver::cancel(const OperationId& id, std::uint64_t epoch, double, D
     if (lucky(faults_.call_lost)) return sure(Certainty::unknown);
     if (const auto found = gangs_.find(id); found != gangs_.end()) {
         FakeGang& gang = found->second;
+        if (gang.start_us != 0) {  // nothing of it ran
+            gang.start_us = gang.lost_us = 0;
+            gang.ended = true;
+            for (FakeRank& rank : gang.ranks) rank.alive = false;
+        }
         for (std::size_t i = 0; i < gang.ranks.size(); ++i)
             if (gang.ranks[i].alive) end_rank(id, gang, i, 143, Cause::user_error, true);
         close_if_ended(id, gang, true);
@@ -299,7 +433,12 @@ Result<OursListing> FakeDriver::list_ours(const std::string&, Deadline) {
     const bool cut = lucky(faults_.listing_cut);
     listing.complete = !cut;
     for (const auto& [id, gang] : gangs_)
-        if (!cut || lucky(0.5)) listing.items.push_back({.operation = id, .epoch = gang.epoch, .ended = gang.ended});
+        if (!cut || lucky(0.5))
+            listing.items.push_back({.operation = id,
+                                     .epoch = gang.epoch,
+                                     .ended = gang.ended,
+                                     .waits = !gang.ended && std::any_of(gang.ranks.begin(), gang.ranks.end(),
+                                                                         [](const FakeRank& r) { return r.waits; })});
     return listing;
 }
 
@@ -320,7 +459,7 @@ void FakeDriver::lose_node(const std::string& name, const std::string& why) {
         if (gang.ended) continue;
         bool here = false;
         for (std::size_t i = 0; i < gang.ranks.size(); ++i)
-            here = here || (gang.spec.ranks[i].node == name && gang.ranks[i].alive);
+            here = here || (gang.spec.ranks[i].node == name && gang.ranks[i].alive && !gang.ranks[i].waits);
         if (!here) continue;
         for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
             FakeRank& rank = gang.ranks[i];

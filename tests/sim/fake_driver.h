@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 #include "deploy/driver.h"
-#include "run/next_step.h"
+#include "run/decide/next_step.h"
 
 namespace stoker::sim {
 
@@ -27,8 +27,14 @@ struct Faults {
     double device_fault = 0;                             // per launch: a rank ends by it
     double node_lost_per_hour = 0, notice_per_hour = 0;  // of each node
     double node_away_s = 300;
+    // Of an engine that queues and chooses the nodes; 0: it starts what it is given at once, where it is told to.
+    double queue_mean_s = 0;
+    double part_starts = 0;      // per start: some of the gang, and never the rest
+    double forgets_waiting = 0;  // per launch: accepted, and lost before it starts
+    double end_forgotten = 0;    // per end: it is gone, and nobody ever tells how
     static Faults none() { return {}; }
     static Faults common();
+    static Faults queueing();
 };
 
 class FakeDriver final : public Driver {
@@ -61,11 +67,21 @@ public:
     std::size_t alive() const;                                // gangs with a process
     std::size_t remembered() const { return gangs_.size(); }  // not released
     std::size_t launches() const { return launched_; }
+    bool queues() const { return faults_.queue_mean_s > 0; }
+    // How long ranks of the launch ran, and since when; none: none ever did.
+    struct Ran {
+        std::int64_t from_us = 0, to_us = 0;  // 0: still
+    };
+    const std::map<OperationId, Ran>& ran() const { return ran_; }
+    struct Counts {
+        std::size_t waited = 0, parts = 0, lost = 0, forgotten = 0;
+    };
+    const Counts& counts() const { return counts_; }
     const std::vector<std::string>& violations() const { return violations_; }
 
 private:
     struct FakeRank {
-        bool alive = true;
+        bool alive = true, waits = false;
         std::int64_t end_us = 0;  // 0: only when it is killed
         int exit_code = 0;
         Cause cause = Cause::ok;
@@ -75,7 +91,8 @@ private:
         std::uint64_t epoch = 0;
         std::int64_t started_us = 0;
         std::vector<FakeRank> ranks;
-        bool ended = false;
+        bool ended = false, told = true;
+        std::int64_t start_us = 0, lost_us = 0;  // while it waits in the queue; 0: it does not
     };
     struct FakeNode {
         NodeInfo info;
@@ -89,6 +106,10 @@ private:
         bool done = false;
     };
 
+    void start_in_queue(const OperationId& id, FakeGang& gang);
+    bool place(FakeGang& gang, std::size_t ranks) const;
+    void begin(const OperationId& id, FakeGang& gang);
+    void note_end(const OperationId& id);
     bool lucky(double probability) { return random_.uniform() < probability; }
     void tell(Fact fact);
     void plan(FakeGang& gang);
@@ -113,6 +134,8 @@ private:
     std::vector<Fact> facts_;
     std::vector<std::string> violations_;
     std::size_t launched_ = 0;
+    std::map<OperationId, Ran> ran_;
+    Counts counts_;
 };
 
 }  // namespace stoker::sim

@@ -32,7 +32,8 @@ void blame_lemon(Simulation& sim, const std::string& lemon, std::set<AttemptId>&
             if (!attempt.live() && nodes.size() > 1 && nodes.contains(lemon) && told.insert(each).second)
                 slow.push_back(each);
         }
-    for (const AttemptId& each : slow) (void)sim.command({.what = BlameNode{each, lemon, 0.4}, .actor = "observer"});
+    for (const AttemptId& each : slow)
+        (void)sim.command({.what = BlameNode{each, lemon, 0.4}, .actor = Actor::part("observer")});
 }
 
 TEST(SimHealth, AMonthWithSlowLinksAndALemon) {
@@ -59,16 +60,17 @@ TEST(SimHealth, AMonthWithSlowLinksAndALemon) {
         for (double at = 3600; at < kMonth; at += 3 * 3600)
             sim.at(at, [told](Simulation& s) { blame_lemon(s, "n008", *told); });
         for (int i = 0; i < 12; ++i)
-            sim.at(random.uniform() * kMonth,
-                   [node = fmt::format("n{:03}", 5 + random.below(4)), what = random.below(4)](Simulation& s) {
-                       if (what == 0)
-                           (void)s.command({.what = SetNode{node, NodeState::checking}, .actor = "user/u-1"});
-                       if (what == 1)
-                           (void)s.command({.what = CheckNode{node, HealthLevel::full}, .actor = "user/u-1"});
-                       if (what == 2)
-                           (void)s.command({.what = SetNode{node, NodeState::draining}, .actor = "user/u-1"});
-                       if (what == 3) (void)s.command({.what = SetNode{node, NodeState::ready}, .actor = "user/u-1"});
-                   });
+            sim.at(random.uniform() * kMonth, [node = fmt::format("n{:03}", 5 + random.below(4)),
+                                               what = random.below(4)](Simulation& s) {
+                if (what == 0)
+                    (void)s.command({.what = SetNode{node, NodeState::checking}, .actor = Actor::token("admin")});
+                if (what == 1)
+                    (void)s.command({.what = CheckNode{node, HealthLevel::full}, .actor = Actor::token("admin")});
+                if (what == 2)
+                    (void)s.command({.what = SetNode{node, NodeState::draining}, .actor = Actor::token("admin")});
+                if (what == 3)
+                    (void)s.command({.what = SetNode{node, NodeState::ready}, .actor = Actor::token("admin")});
+            });
         std::map<std::string, std::string> expected;
         for (int i = 0; i < 150; ++i) {
             RunSpec spec =

@@ -57,6 +57,47 @@ TEST(SimRecovery, RunsEndAsTheyMustUnderFaultsAndKills) {
         EXPECT_GT(causes[cause], 0) << cause;
 }
 
+// An engine that queues and chooses the nodes: accepts and lets wait, loses what it accepted, starts a part of a gang,
+// forgets how things ended. With the usual faults and kills on top, each run ends as its program decides; nothing is
+// lost, counted while it waited, or left.
+TEST(SimRecovery, RunsEndAsTheyMustOnAnEngineThatQueues) {
+    FakeDriver::Counts counts;
+    std::uint64_t kills = 0;
+    for (const std::uint64_t seed : seeds(100)) {
+        SplitMix random(seed);
+        SimulationOptions options{.seed = seed, .faults = Faults::queueing(), .snapshot_every = 40};
+        if (seed % 2 == 0) options.snapshot_piece_bytes = 2000;
+        for (int i = 0; i < 4; ++i) options.kill_at.insert(2 + random.below(150));
+        Simulation sim(options);
+        auto runs = mixed_runs(seed, 8, 600, 300);
+        for (const Planned& run : runs) sim.submit_at(run.at_s, run.spec);
+        // Somebody who thinks better of it while it waits there, or later; asked until it is acknowledged.
+        RunSpec regretted = simple_run("regretted", 100'000'000);
+        regretted.ranks = 2;
+        sim.submit_at(100, regretted);
+        for (int i = 0; i < 20; ++i)
+            sim.at(130 + 300 * random.uniform() + 300 * i, [](Simulation& s) {
+                if (s.run(8) && !is_terminal(s.state().find(s.run(8))->state))
+                    (void)s.command({.what = CancelRun{s.run(8)}});
+            });
+        auto outcomes = expected(runs);
+        outcomes["regretted"] = "cancelled cancelled";
+        const char* const test = "SimRecovery.*EngineThatQueues";
+        ASSERT_TRUE(sim.run_until_done(10 * 86400.0)) << sim.replay_command(test) << "\n" << sim.unfinished();
+        ASSERT_EQ(sim.outcomes(), outcomes) << sim.replay_command(test);
+        ASSERT_THAT(sim.problems(), IsEmpty()) << sim.replay_command(test);
+        kills += sim.kills();
+        counts.waited += sim.driver().counts().waited;
+        counts.parts += sim.driver().counts().parts;
+        counts.lost += sim.driver().counts().lost;
+        counts.forgotten += sim.driver().counts().forgotten;
+    }
+    if (seeds(2).size() == 1) return;
+    EXPECT_GT(kills, 100U);
+    EXPECT_GT(counts.waited, 1000U);
+    for (const std::size_t each : {counts.parts, counts.lost, counts.forgotten}) EXPECT_GT(each, 20U);
+}
+
 // What people do meanwhile: evictions, holds, cancellations, drained nodes, and something of ours that nobody knows.
 TEST(SimRecovery, PeopleInterfereAndNothingIsLeftBehind) {
     for (const std::uint64_t seed : seeds(100)) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "run/run_spec.h"
+#include "run/spec/run_spec.h"
 
 namespace stoker::sim {
 

@@ -8,8 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "run/rules.h"
-#include "run/why.h"
+#include "run/decide/why.h"
+#include "run/state/load_state.h"
+#include "run/state/rules.h"
 
 namespace stoker::sim {
 namespace {
@@ -87,6 +88,7 @@ void Simulation::start_server() {
                              .snapshot_piece_bytes = options_.snapshot_piece_bytes,
                              .max_ended = options_.max_ended};
     core_options.scheduler.health.level = options_.health_gate;
+    core_options.scheduler.binds = driver_.capabilities().binds;
     auto core = Core::open(*journal_, std::move(core_options), now_us_);
     if (!core) std::fprintf(stderr, "%s\n", core.error().text().c_str());
     CHECK(core.ok());
@@ -136,7 +138,7 @@ void Simulation::deliver_submission(std::size_t at) {
     const Submission& submission = submissions_[at];
     if (submission.run || !core_) return;
     in_turn_.push_back(at);
-    enqueue({.what = Submit{.spec = submission.spec, .key = submission.key}, .actor = "user/u-1"});
+    enqueue({.what = Submit{.spec = submission.spec, .key = submission.key}, .actor = Actor::token("admin")});
 }
 
 void Simulation::enqueue(Command command) {
@@ -217,7 +219,7 @@ void Simulation::send(const Effect& effect) {
     const double begins = latency(), answers = begins + latency();
     in_this_life(begins, carry_out);
     in_this_life(answers, [this, effect, outcome] {
-        if (*outcome) enqueue({.what = Answered{effect.operation, **outcome}, .actor = "driver/fake"});
+        if (*outcome) enqueue({.what = Answered{effect.operation, **outcome}, .actor = Actor::part("driver/fake")});
     });
 }
 
@@ -229,7 +231,8 @@ void Simulation::check(const CheckWanted& check) {
             if (place.node == check.node) broken(check.node + " is checked while " + id.text() + " runs there");
     in_this_life(2 + 60 * random_.uniform(), [this, check] {
         being_checked_.erase(check.node);
-        enqueue({.what = SawHealth{check, driver_.check(check.node, check.level, {})}, .actor = "driver/fake"});
+        enqueue({.what = SawHealth{check, driver_.check(check.node, check.level, {})},
+                 .actor = Actor::part("driver/fake")});
     });
 }
 
@@ -266,7 +269,7 @@ void Simulation::look(const Look& look) {
     in_this_life(latency() + (slow ? 20 * random_.uniform() : 0), [this, look] {
         SawCheckpoints saw{.run = look.run, .asked = look.asked, .view = {}};
         if (random_.uniform() >= options_.faults.folder_slow) saw.view = driver_.look_at_checkpoints(look.run);
-        enqueue({.what = std::move(saw), .actor = "driver/fake"});
+        enqueue({.what = std::move(saw), .actor = Actor::part("driver/fake")});
     });
 }
 
@@ -275,13 +278,13 @@ void Simulation::list(std::uint64_t seq) {
     const double begins = latency();
     in_this_life(begins, [this, listing] { *listing = *driver_.list_ours("sim22", {}); });
     in_this_life(begins + latency(), [this, listing, seq] {
-        enqueue({.what = Listed{{.asked_seq = seq, .ours = *listing}}, .actor = "driver/fake"});
+        enqueue({.what = Listed{{.asked_seq = seq, .ours = *listing}}, .actor = Actor::part("driver/fake")});
     });
 }
 
 void Simulation::discover() {
     if (!core_) return;
-    enqueue({.what = SawNodes{*driver_.discover({})}, .actor = "driver/fake"});
+    enqueue({.what = SawNodes{*driver_.discover({})}, .actor = Actor::part("driver/fake")});
     in_this_life(options_.discover_every_s, [this] { discover(); });
 }
 
@@ -292,7 +295,7 @@ void Simulation::watch_facts() {
         observing_ = false;
         const auto facts = *driver_.observe(core_->state().cursor, {});
         observed_ = driver_.last_cursor();
-        for (const Fact& fact : facts) enqueue({.what = SawFact{fact}, .actor = "driver/fake"});
+        for (const Fact& fact : facts) enqueue({.what = SawFact{fact}, .actor = Actor::part("driver/fake")});
         // A fact of another life of the server must change nothing.
         if (!facts.empty() && random_.below(50) == 0) {
             Fact stale = facts.back();
@@ -300,7 +303,7 @@ void Simulation::watch_facts() {
                 stale.epoch = 0;
                 stale.kind = FactKind::gang_ended;
                 stale.cursor = 0;
-                if (stale.operation.seq > 0) enqueue({.what = SawFact{stale}, .actor = "driver/fake"});
+                if (stale.operation.seq > 0) enqueue({.what = SawFact{stale}, .actor = Actor::part("driver/fake")});
             }
         }
     });
@@ -400,10 +403,8 @@ void Simulation::check_replay(const char* when) {
     State from_snapshot;
     bool in_snapshot = false;
     const auto read = journal_->read(0, [&](const JournalRecord& entry) -> Result<bool> {
-        TRY(RecordBody body, decode_body(entry.kind, entry.format, entry.body, entry.seq));
-        const Record record{.seq = entry.seq, .at_us = entry.at_us, .epoch = entry.epoch, .body = std::move(body)};
-        if (in_snapshot) TRY_VOID(from_snapshot.apply(record));
-        TRY_VOID(replayed.apply(record));
+        if (in_snapshot) TRY_VOID(apply_entry(from_snapshot, entry));
+        TRY_VOID(apply_entry(replayed, entry));
         if (entry.seq == cut) {
             TRY(from_snapshot, decode_state(encode_state(replayed)));
             in_snapshot = true;
@@ -464,6 +465,26 @@ std::vector<std::string> Simulation::problems() {
         const Run* run = submission.run ? core_->state().find(submission.run) : nullptr;
         if (submission.run && (run == nullptr || digest(run->spec) != digest(submission.spec)))
             all.push_back(submission.key + " was acknowledged and is not what was submitted");
+    }
+    // Time is counted while ranks run, and not while the engine lets them wait. A fact comes at most so late.
+    constexpr std::int64_t kLateUs = 400 * kSecondUs;
+    for (const auto& [id, run] : core_->state().runs) {
+        if (!driver_.queues()) break;
+        std::int64_t ran_us = 0;
+        for (const Attempt& attempt : run.attempts) {
+            const auto found = driver_.ran().find(attempt.launch);
+            if (found == driver_.ran().end()) {
+                if (attempt.began_us() != 0 && attempt.engine_wait)
+                    all.push_back(id.text() + " is said to have begun, and never ran");
+                continue;
+            }
+            ran_us += found->second.to_us - found->second.from_us;
+            if (attempt.engine_wait && attempt.began_us() != 0 && attempt.began_us() < found->second.from_us)
+                all.push_back(id.text() + " is counted before its ranks ran");
+        }
+        if (run.used_us > ran_us + static_cast<std::int64_t>(run.attempts.size()) * kLateUs)
+            all.push_back(fmt::format("{} is counted {} s, and ran {} s", id.text(), run.used_us / kSecondUs,
+                                      ran_us / kSecondUs));
     }
     const std::size_t before = problems_.size();
     check_replay("at the end");

@@ -18,7 +18,7 @@
 
 #include "fake_driver.h"
 #include "io/journal.h"
-#include "run/core.h"
+#include "run/core/core.h"
 
 namespace stoker::sim {
 

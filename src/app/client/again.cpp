@@ -8,9 +8,9 @@
 
 #include "app/client/submission.h"
 #include "app/client/typed.h"
-#include "app/server/views.h"
 #include "base/text.h"
-#include "run/source.h"
+#include "run/spec/source.h"
+#include "server/views.h"
 
 namespace stoker {
 namespace {

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "deploy/engines/engines.h"
 #include "io/files.h"
-#include "io/http_target.h"
+#include "io/http/http_target.h"
 
 namespace stoker {
 namespace {
@@ -100,7 +101,8 @@ private:
 // The journal of a folder, without a server: what was, as of its last record.
 class OfflineEngine final : public Engine {
 public:
-    OfflineEngine(OfflineView view, std::string folder) : view_(std::move(view)), folder_(std::move(folder)) {}
+    OfflineEngine(OfflineView view, std::string folder)
+        : view_(std::move(view)), folder_(std::move(folder)), questions_(engines().front().look(folder_)) {}
     Status post(Command, Answer) override {
         return Error(ErrorKind::unavailable, "no server is running", {}, "stoker up starts one");
     }
@@ -118,12 +120,14 @@ public:
     std::shared_ptr<void> watch(Watcher) override { return nullptr; }
     EngineStats stats() const override { return {}; }
     const Capabilities& capabilities() const override { return capabilities_; }
+    std::shared_ptr<const Questions> questions() const override { return questions_; }
     const std::string& folder() const override { return folder_; }
     void stop() override {}
 
 private:
     OfflineView view_;
     std::string folder_;
+    std::shared_ptr<const Questions> questions_;
     SchedulerOptions scheduler_;
     Capabilities capabilities_;
 };

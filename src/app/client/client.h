@@ -8,11 +8,11 @@
 #include <string>
 
 #include "app/args.h"
-#include "app/server/server.h"
 #include "app/session.h"
 #include "base/document.h"
 #include "base/json.h"
-#include "io/http_client.h"
+#include "io/http/http_client.h"
+#include "server/server.h"
 
 namespace stoker {
 

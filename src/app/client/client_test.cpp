@@ -4,7 +4,7 @@
 
 #include "app/client/testing.h"
 #include "app/client/typed.h"
-#include "app/server/views.h"
+#include "server/views.h"
 
 namespace stoker {
 namespace {

@@ -62,39 +62,38 @@ private:
     std::size_t width_;
 };
 
-void add_cause(const api::CauseView& cause, const Style& style, ExplanationLines& lines) {
-    lines.out_ +=
-        fmt::format("\n{}{}\n", style.bold(cause.cause), cause.rank ? fmt::format(" (rank {})", *cause.rank) : "");
-    lines.add("what", cause.what);
-    if (!cause.evidence.empty()) lines.add("evidence", join(cause.evidence, "; "));
-    if (cause.cost_s > 0 && !cause.stops) {
-        std::string text = fmt::format("{} a step", explained_seconds_text(cause.cost_s));
-        if (cause.share_of_gap) text += fmt::format(", {:.0f} % of the gap", 100 * *cause.share_of_gap);
-        if (cause.expected_gain >= 0.005)
-            text += fmt::format("; without it steps take up to {:.0f} % less", 100 * cause.expected_gain);
+void add_diagnosis(const api::DiagnosisView& diagnosis, const Style& style, ExplanationLines& lines) {
+    lines.out_ += fmt::format("\n{}{}\n", style.bold(diagnosis.name),
+                              diagnosis.rank ? fmt::format(" (rank {})", *diagnosis.rank) : "");
+    lines.add("what", diagnosis.what);
+    if (!diagnosis.evidence.empty()) lines.add("evidence", join(diagnosis.evidence, "; "));
+    if (diagnosis.cost_s > 0 && !diagnosis.stops) {
+        std::string text = fmt::format("{} a step", explained_seconds_text(diagnosis.cost_s));
+        if (diagnosis.share_of_gap) text += fmt::format(", {:.0f} % of the gap", 100 * *diagnosis.share_of_gap);
+        if (diagnosis.expected_gain >= 0.005)
+            text += fmt::format("; without it steps take up to {:.0f} % less", 100 * diagnosis.expected_gain);
         lines.add("costs", text);
     }
-    lines.add("fix", cause.fix);
+    lines.add("fix", diagnosis.fix);
 }
 
 // "cpu-limit: ready threads wait 4 % of the time they run"; those with the same reason on one line.
-void add_notes(std::string_view head, const std::vector<api::CauseNote>& notes, ExplanationLines& lines) {
+void add_notes(std::string_view head, const std::vector<api::DiagnosisNoteView>& notes, ExplanationLines& lines) {
     if (notes.empty()) return;
     lines.out_ += fmt::format("\n{}\n", head);
-    std::vector<std::pair<std::string, std::string>> by_reason;  // reason, causes
-    for (const api::CauseNote& note : notes) {
+    std::vector<std::pair<std::string, std::string>> by_reason;  // reason, names
+    for (const api::DiagnosisNoteView& note : notes) {
         const auto found = std::find_if(by_reason.begin(), by_reason.end(),
                                         [&](const auto& each) { return each.first == note.reason; });
         if (found == by_reason.end())
-            by_reason.emplace_back(note.reason, note.cause);
+            by_reason.emplace_back(note.reason, note.name);
         else
-            found->second += ", " + note.cause;
+            found->second += ", " + note.name;
     }
     std::size_t widest = 0;
-    for (const api::CauseNote& note : notes) widest = std::max(widest, note.cause.size());
-    for (const auto& [reason, causes] : by_reason)
-        for (const std::string& line : wrap(fmt::format("{}: {}", causes, reason), 94))
-            lines.out_ += "  " + line + "\n";
+    for (const api::DiagnosisNoteView& note : notes) widest = std::max(widest, note.name.size());
+    for (const auto& [reason, names] : by_reason)
+        for (const std::string& line : wrap(fmt::format("{}: {}", names, reason), 94)) lines.out_ += "  " + line + "\n";
 }
 
 }  // namespace
@@ -122,16 +121,16 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
         return lines.out_;
     }
     for (const api::ExplainedTerm& term : view.terms) lines.add(term.term, term_text(term, style));
-    for (const api::CauseView& cause : view.causes) add_cause(cause, style, lines);
-    if (view.causes.empty()) {
+    for (const api::DiagnosisView& each : view.diagnoses) add_diagnosis(each, style, lines);
+    if (view.diagnoses.empty()) {
         const bool known = !view.ruled_out.empty();
         lines.out_ += !known         ? "\nNothing can be said: no rule has what it needs.\n"
-                      : view.outside ? "\nNo cause found for what is outside.\n"
+                      : view.outside ? "\nNo diagnosis explains what is outside.\n"
                                      : "\nNothing found that slows it down.\n";
     } else if (view.gap_s && *view.gap_s > 0) {
         double explained = 0;
-        for (const api::CauseView& cause : view.causes) explained += cause.expected_gain > 0 ? cause.cost_s : 0;
-        // Causes that overlap are each counted whole.
+        for (const api::DiagnosisView& each : view.diagnoses) explained += each.expected_gain > 0 ? each.cost_s : 0;
+        // What overlaps is counted whole each time.
         if (explained < 0.8 * *view.gap_s)
             lines.out_ +=
                 fmt::format("\nOf the gap of {} a step, {} are not explained.\n", explained_seconds_text(*view.gap_s),
@@ -144,14 +143,14 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
 
 std::string explanation_summary(const api::ExplanationView& view) {
     std::string text;
-    for (std::size_t i = 0; i < std::min<std::size_t>(2, view.causes.size()); ++i) {
-        const api::CauseView& cause = view.causes[i];
-        text += fmt::format("{}: {}", cause.cause, cause.what);
-        if (cause.expected_gain >= 0.005 && !cause.stops)
-            text += fmt::format(" (up to {:.0f} % of a step)", 100 * cause.expected_gain);
-        text += fmt::format("\nfix: {}\n", cause.fix);
+    for (std::size_t i = 0; i < std::min<std::size_t>(2, view.diagnoses.size()); ++i) {
+        const api::DiagnosisView& each = view.diagnoses[i];
+        text += fmt::format("{}: {}", each.name, each.what);
+        if (each.expected_gain >= 0.005 && !each.stops)
+            text += fmt::format(" (up to {:.0f} % of a step)", 100 * each.expected_gain);
+        text += fmt::format("\nfix: {}\n", each.fix);
     }
-    if (text.empty() && view.outside && !view.ruled_out.empty()) text = "no cause found for what is outside\n";
+    if (text.empty() && view.outside && !view.ruled_out.empty()) text = "no diagnosis explains what is outside\n";
     if (!text.empty()) text += fmt::format("more: stoker explain {}\n", view.run.text());
     return text;
 }

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/server/views_observe.h"
-#include "app/style.h"
+#include "base/style.h"
+#include "server/views_observe.h"
 
 namespace stoker {
 

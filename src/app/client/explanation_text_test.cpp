@@ -28,14 +28,14 @@ api::ExplanationView starved() {
          .high = 1.6e9,
          .verdict = "inside"},
         {.term = "cost", .unit = "microusd", .predicted = 1e6, .note = "no price book"}};
-    view.causes = {{.cause = "starved-input",
-                    .what = "90 ms a step waiting for data",
-                    .evidence = {"30 % of the step on rank 1", "0 loader workers"},
-                    .cost_s = 0.09,
-                    .share_of_gap = 0.9,
-                    .expected_gain = 0.3,
-                    .fix = "DataLoader(..., num_workers=2)",
-                    .rank = 1}};
+    view.diagnoses = {{.name = "starved-input",
+                       .what = "90 ms a step waiting for data",
+                       .evidence = {"30 % of the step on rank 1", "0 loader workers"},
+                       .cost_s = 0.09,
+                       .share_of_gap = 0.9,
+                       .expected_gain = 0.3,
+                       .fix = "DataLoader(..., num_workers=2)",
+                       .rank = 1}};
     view.ruled_out = {{"cpu-limit", "none is throttled"}, {"disk-slow", "0 ms"}, {"checkpoint-stalls", "0 ms"}};
     view.not_known = {{"straggler", "needs compute_s of two ranks"}};
     return view;
@@ -59,20 +59,20 @@ TEST(ExplanationText, NamesCauseEvidenceShareGainAndFix) {
 
 TEST(ExplanationText, SaysWhenNothingIsFoundOrKnown) {
     api::ExplanationView view = starved();
-    view.causes.clear();
-    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("No cause found for what is outside."));
-    EXPECT_THAT(explanation_summary(view), HasSubstr("no cause found"));
+    view.diagnoses.clear();
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("No diagnosis explains what is outside."));
+    EXPECT_THAT(explanation_summary(view), HasSubstr("no diagnosis explains"));
     view.outside = false;
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("Nothing found that slows it down."));
     EXPECT_EQ(explanation_summary(view), "");
     view.attempt.clear();
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("has not run itself"));
     view = starved();
-    view.causes.clear();
+    view.diagnoses.clear();
     view.ruled_out.clear();
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("Nothing can be said"));
     view = starved();
-    view.causes[0].cost_s = 0.02;
+    view.diagnoses[0].cost_s = 0.02;
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("80 ms are not explained"));
 }
 

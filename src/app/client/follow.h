@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "app/client/client.h"
-#include "app/server/views.h"
 #include "app/session.h"
 #include "io/stop_signal.h"
 #include "io/terminal.h"
+#include "server/views.h"
 
 namespace stoker {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/server/views_nodes.h"
-#include "app/style.h"
+#include "base/style.h"
+#include "server/views_nodes.h"
 
 namespace stoker {
 

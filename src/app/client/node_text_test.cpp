@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "app/server/api_time.h"
+#include "base/api_time.h"
 
 namespace stoker {
 namespace {

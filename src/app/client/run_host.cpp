@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "app/server/node_file.h"
-#include "deploy/local/local_driver.h"
+#include "deploy/engines/engines.h"
+#include "server/node_file.h"
 
 namespace stoker {
 namespace {
@@ -44,7 +44,7 @@ Status RunHost::find() {
                           }};
     if (args_.has("prices")) options.overrides["prices"] = "--prices " + args_.get_or("prices", "");
     if (const auto nodes = args_.whole_number("virtual-nodes", 0, 0, 1000); nodes && *nodes > 0) {
-        TRY(options.nodes, split_node(discover_local_node(), *nodes));
+        TRY(options.nodes, split_node(this_node(), *nodes));
         options.overrides["nodes"] = fmt::format("--virtual-nodes {}", *nodes);
     }
     TRY(server_, Server::start(std::move(options)));

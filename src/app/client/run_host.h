@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/client/client.h"
-#include "app/server/server.h"
+#include "server/server.h"
 
 namespace stoker {
 

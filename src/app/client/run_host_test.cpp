@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "app/client/typed.h"
-#include "app/server/views.h"
+#include "server/views.h"
 
 namespace stoker {
 namespace {

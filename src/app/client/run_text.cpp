@@ -7,7 +7,7 @@
 
 #include "app/client/follow.h"
 #include "app/client/typed.h"
-#include "app/server/api_time.h"
+#include "base/api_time.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -59,7 +59,8 @@ std::string command_text(const std::vector<std::string>& command) {
 }
 
 std::string rank_line(const api::RankView& rank) {
-    std::string text = fmt::format("rank {} on {}", rank.rank, printable(rank.node));
+    std::string text =
+        fmt::format("rank {} on {}", rank.rank, rank.node.empty() ? "no node yet" : printable(rank.node));
     if (!rank.devices.empty()) text += ", GPU " + join(rank.devices, ",");
     if (rank.exit_code) text += fmt::format(", exit {}", *rank.exit_code);
     if (rank.signal) text += fmt::format(", signal {}", *rank.signal);
@@ -78,6 +79,9 @@ void add_attempts(const api::RunView& view, const Style& style, RunLines& lines)
     for (std::size_t i = first; i < view.attempts.size(); ++i) {
         const api::AttemptView& attempt = view.attempts[i];
         std::string text(to_string(attempt.state));
+        if (attempt.engine_wait && attempt.engine_wait->began_at.empty() && attempt.ended_at.empty())
+            text = fmt::format("waits at the engine since {} ({})", attempt.engine_wait->since,
+                               to_string(attempt.engine_wait->cause));
         if (attempt.cause != Cause::none) text += fmt::format(" ({})", to_string(attempt.cause));
         if (attempt.resume_step > 0) text += fmt::format(", resumed from step {}", attempt.resume_step);
         if (!attempt.detail.empty()) text += ": " + printable(attempt.detail, 300);
@@ -107,6 +111,28 @@ double predicted_microusd(const api::RunView& view) {
     return view.run.used_s > 0 ? static_cast<double>(view.cost_microusd.value_or(0)) * plan.run_s / view.run.used_s : 0;
 }
 
+// What a server says of itself in STOKER_METRICS_FILE, rank 0 for all of them, against what was predicted of a rank.
+void add_serving(const api::RunView& view, const PredictedServing& plan, RunLines& lines) {
+    const auto add = [&](const char* label, const char* name, const PredictedRange& range, const auto& text) {
+        if (!(range.mid > 0)) return;
+        const std::string predicted =
+            fmt::format("{} predicted ({} - {})", text(range.mid), text(range.low), text(range.high));
+        const auto found = view.metrics.find(name);
+        if (found == view.metrics.end() || !(found->second > 0))
+            lines.add(label, fmt::format("not measured: it writes no {} to STOKER_METRICS_FILE; {}", name, predicted));
+        else
+            lines.add(label, with_verdict(fmt::format("{} measured, {}", text(found->second), predicted),
+                                          verdict(found->second, range.low, range.high)));
+    };
+    const auto rate = [](double value) { return fmt::format("{:.3g}", value); };
+    add("first token", "ttft_p95_s", plan.ttft_s, run_seconds_text);
+    add("each further", "tpot_p95_s", plan.tpot_s, run_seconds_text);
+    const double replicas = std::max(1, plan.replicas);
+    const PredictedRange& all = plan.tokens_per_s;
+    if (all.high > all.low)  // of a service it is what is asked for
+        add("tokens/s", "tokens_per_s", {all.low / replicas, all.mid / replicas, all.high / replicas}, rate);
+}
+
 void add_prediction(const api::RunView& view, const MeasuredSteps& measured, RunLines& lines) {
     if (!view.spec.prediction) return;
     const PredictionSpec& plan = *view.spec.prediction;
@@ -128,6 +154,7 @@ void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Run
                                            verdict(measured.cpu_s, plan.step_low_s, plan.step_high_s)));
         }
     }
+    if (plan.serving) add_serving(view, *plan.serving, lines);
     if (plan.memory_bytes > 0) {
         const std::int64_t peak = peak_memory(view);
         std::string predicted = bytes_text(plan.memory_bytes) + " predicted";
@@ -224,8 +251,10 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
         lines.add("waits", view.why->text);
         for (const std::string& unblock : view.why->unblock) lines.add("", "would start it: " + unblock);
     }
-    if (view.eta && !is_terminal(run.state) && run.state == RunState::queued) {
-        if (view.eta->p50_s)
+    if (view.eta && (run.state == RunState::queued || run.state == RunState::starting)) {
+        if (view.eta->p50_s && !view.eta->p90_s)
+            lines.add("starts", "in " + run_seconds_text(*view.eta->p50_s));
+        else if (view.eta->p50_s)
             lines.add("starts",
                       fmt::format("in {} (half of the futures), {} (nine of ten)", run_seconds_text(*view.eta->p50_s),
                                   run_seconds_text(view.eta->p90_s.value_or(0))));

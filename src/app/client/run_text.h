@@ -4,8 +4,8 @@
 #include <string>
 
 #include "app/client/client.h"
-#include "app/server/views.h"
 #include "app/session.h"
+#include "server/views.h"
 
 namespace stoker {
 

@@ -46,6 +46,21 @@ api::RunView sample() {
 
 constexpr std::int64_t kNow = 1'795'255'800LL * 1'000'000;  // 2026-11-21T10:10:00Z
 
+// A server has no steps: it is held against the latency that was promised.
+TEST(RunTextTest, AServerIsHeldAgainstItsLatency) {
+    api::RunView view = sample();
+    view.spec.prediction = PredictionSpec{};
+    view.spec.prediction->serving = PredictedServing{.ttft_s = {.low = 0.8, .mid = 1, .high = 1.25},
+                                                     .tpot_s = {.low = 0.04, .mid = 0.05, .high = 0.06},
+                                                     .tokens_per_s = {.low = 20, .mid = 20, .high = 20},
+                                                     .replicas = 2};
+    view.metrics = {{"ttft_p95_s", 1.5}};
+    const std::string text = describe_text(view, {}, Style{}, kNow);
+    EXPECT_THAT(text, HasSubstr("1.5 s measured, 1 s predicted (800 ms - 1.25 s): 20 % above"));
+    EXPECT_THAT(text, HasSubstr("it writes no tpot_p95_s"));
+    EXPECT_THAT(text, Not(HasSubstr("tokens/s"))) << "of a service that is what is asked for";
+}
+
 // Whoever asks about a run sees where it stands and how it does against its plan, without another command.
 TEST(RunTextTest, DescribesARunAgainstItsPlan) {
     const std::string text = describe_text(sample(), {.step_s = 0.231, .cpu_s = 0.19}, Style{}, kNow);

@@ -6,8 +6,8 @@
 
 #include "app/client/client.h"
 #include "app/run_file.h"
-#include "app/server/views.h"
 #include "app/session.h"
+#include "server/views.h"
 
 namespace stoker {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/server/views.h"
-#include "app/server/views_observe.h"
-#include "app/style.h"
+#include "base/style.h"
+#include "server/views.h"
+#include "server/views_observe.h"
 
 namespace stoker {
 

@@ -1,10 +1,11 @@
-// Answers of the API as the structs they were written from (app/server/views.h).
+// Answers of the API as the structs they were written from (server/views.h).
 #pragma once
 
 #include <string>
 
 #include "app/client/client.h"
-#include "run/codec.h"
+#include "base/codec.h"
+#include "base/newer_keys.h"
 
 namespace stoker {
 
@@ -14,7 +15,7 @@ Result<T> typed(const Document& document) {
     Problems problems;
     T value{};
     codec::read(document.root(), "", value, problems);
-    std::erase_if(problems, [](const Problem& problem) { return problem.message.starts_with("unknown "); });
+    codec::pass_over_unknown_keys(problems);
     if (!problems.empty()) return Error(ErrorKind::internal, std::move(problems)).while_doing("reading the answer");
     return value;
 }

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "app/commands/commands.h"
-#include "app/framework_speed.h"
 #include "app/listing.h"
-#include "app/this_machine.h"
 #include "base/text.h"
+#include "doctor/framework_speed.h"
+#include "doctor/this_machine.h"
 #include "io/terminal.h"
 
 namespace stoker {

@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
-#include "app/calibration_file.h"
 #include "app/client/client.h"
 #include "app/client/run_text.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/listing.h"
 #include "app/session.h"
-#include "app/this_machine.h"
 #include "base/text.h"
+#include "doctor/calibration_file.h"
+#include "doctor/this_machine.h"
 
 namespace stoker {
 

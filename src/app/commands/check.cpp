@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "app/check/check_config.h"
-#include "app/check/checklist.h"
-#include "app/check/fix_files.h"
-#include "app/check/project.h"
-#include "app/check/rule_view.h"
 #include "app/commands/commands.h"
+#include "app/rule_view.h"
 #include "app/session.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "check/check_config.h"
+#include "check/checklist.h"
+#include "check/fix_files.h"
+#include "check/project.h"
 #include "io/files.h"
 #include "io/terminal.h"
 

@@ -9,6 +9,7 @@ CliCommand plan_command();
 CliCommand estimate_command();
 CliCommand compare_command();
 CliCommand cost_command();
+CliCommand deploy_command();
 CliCommand catalog_command();
 CliCommand explain_command();
 CliCommand template_command();

@@ -10,10 +10,10 @@
 #include "app/client/spec_differences.h"
 #include "app/client/typed.h"
 #include "app/listing.h"
-#include "app/server/views.h"
 #include "app/session.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "server/views.h"
 
 namespace stoker {
 

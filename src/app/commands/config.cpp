@@ -9,12 +9,12 @@
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/listing.h"
-#include "app/server/server_config.h"
-#include "app/server/views_config.h"
 #include "app/session.h"
 #include "base/text.h"
 #include "base/text_diff.h"
-#include "run/config_history.h"
+#include "run/state/config_history.h"
+#include "server/server_config.h"
+#include "server/views_config.h"
 
 namespace stoker {
 

@@ -10,28 +10,28 @@
 
 #include "app/client/client.h"
 #include "app/client/output.h"
+#include "app/client/run_health.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/doctor_read.h"
-#include "app/health_baseline.h"
-#include "app/health_check.h"
-#include "app/health_text.h"
-#include "app/run_health.h"
-#include "app/server/server.h"
 #include "app/session.h"
-#include "app/this_machine.h"
 #include "base/text.h"
-#include "deploy/local/local_driver.h"
+#include "deploy/engines/engines.h"
+#include "doctor/health_baseline.h"
+#include "doctor/health_check.h"
+#include "doctor/health_text.h"
+#include "doctor/measure/link_server.h"
+#include "doctor/measure/link_speed.h"
+#include "doctor/this_machine.h"
 #include "io/clock.h"
 #include "io/files.h"
-#include "io/link_server.h"
-#include "io/link_speed.h"
-#include "io/machine.h"
+#include "io/machine/machine.h"
 #include "io/process.h"
 #include "io/random_bytes.h"
 #include "io/stop_signal.h"
 #include "io/terminal.h"
 #include "observe/health_lines.h"
+#include "server/server.h"
 
 namespace stoker {
 
@@ -79,7 +79,7 @@ Result<CommandOutput> serve_links(Session& session, const Args& args) {
     TRY(const auto server, LinkServer::start({.address = listen.address, .port = listen.port, .token = token}));
     // Who listens everywhere is reached by the name of the machine.
     const bool everywhere = listen.address == "0.0.0.0" || listen.address == "::";
-    const std::string place = host_and_port(everywhere ? discover_local_node().name : listen.address, server->port());
+    const std::string place = host_and_port(everywhere ? this_node().name : listen.address, server->port());
     const std::string line =
         fmt::format("stoker doctor --peer {}{}", place, file ? " --link-token " + *file : std::string());
     if (session.format == Format::text) {
@@ -125,7 +125,7 @@ Status take_size(Session& session, const std::string& size, HealthTarget& target
 
 Result<HealthTarget> target_of(Session& session, const Args& args) {
     HealthTarget target;
-    const NodeInfo here = discover_local_node();
+    const NodeInfo here = this_node();
     target.node.name = here.name;
     target.node.devices = here.devices;  // that the kernel's driver has found: nvidia-smi must find them too
     target.peers = args.all("peer");

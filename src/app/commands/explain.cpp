@@ -3,12 +3,12 @@
 
 #include <map>
 
-#include "app/check/rule_view.h"
 #include "app/client/client.h"
 #include "app/client/explanation_text.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/explain_pages.h"
+#include "app/rule_view.h"
 #include "app/session.h"
 #include "base/text.h"
 
@@ -113,7 +113,7 @@ CliCommand explain_command() {
         .usage = "stoker explain [TOPIC | RUN] [options]",
         .description =
             "Of a run: step, input, collectives, memory, time and cost as measured beside the plan, "
-            "and what explains the difference, each cause with its evidence, its part and a fix; "
+            "and what explains the difference, each diagnosis with its evidence, its part and a fix; "
             "else what was ruled out, and what could not be known. With a server, or from what it "
             "left in the folder. A run is judged when it ends, and an hour later, when its seconds are "
             "gone, that is what is shown.\n"

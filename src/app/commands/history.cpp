@@ -10,9 +10,9 @@
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/listing.h"
-#include "app/server/views.h"
 #include "app/session.h"
 #include "base/text.h"
+#include "server/views.h"
 
 namespace stoker {
 

@@ -6,15 +6,15 @@
 #include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/listing.h"
-#include "app/server/server.h"
 #include "app/session.h"
 #include "base/text.h"
-#include "io/object_store_url.h"
 #include "io/random_bytes.h"
 #include "io/sha256.h"
-#include "run/journal_care.h"
-#include "run/records.h"
-#include "run/upload_journal.h"
+#include "io/store/object_store_url.h"
+#include "run/engine/journal_care.h"
+#include "run/engine/upload_journal.h"
+#include "run/state/records.h"
+#include "server/server.h"
 
 namespace stoker {
 

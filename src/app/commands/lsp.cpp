@@ -9,10 +9,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "app/check/lsp_message.h"
-#include "app/check/lsp_server.h"
 #include "app/commands/commands.h"
 #include "app/session.h"
+#include "check/lsp_message.h"
+#include "check/lsp_server.h"
 #include "io/clock.h"
 #include "io/files.h"
 

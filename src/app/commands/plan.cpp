@@ -2,20 +2,21 @@
 // the file.
 #include <fmt/format.h>
 
-#include "app/because.h"
 #include "app/commands/commands.h"
 #include "app/interview.h"
-#include "app/prediction.h"
 #include "app/render/plan_html.h"
 #include "app/render/plan_json.h"
 #include "app/render/plan_text.h"
 #include "app/session.h"
-#include "app/this_machine.h"
-#include "app/validate/nearest.h"
+#include "doctor/this_machine.h"
+#include "explain/prediction.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/terminal.h"
-#include "run/compile.h"
+#include "plan/because.h"
+#include "run/spec/compile.h"
+#include "run/spec/start_spec.h"
+#include "validate/nearest.h"
 
 namespace stoker {
 
@@ -23,14 +24,18 @@ namespace {
 
 // A file that names this machine and says how it is started is planned as it will run: so many ranks, so many cores
 // each. Of anything else the planner chooses the layout.
-std::optional<LocalTraining> as_it_runs_here(Session& session, const Workload& workload, const std::string& path) {
-    if (!workload.run || !workload.run->steps.empty() || !names_this_machine_only(workload)) return std::nullopt;
+std::optional<LocalWork> as_it_runs_here(Session& session, const Workload& workload, const std::string& path) {
+    if (!is_training(workload.kind) || !workload.run || !workload.run->steps.empty() ||
+        !names_this_machine_only(workload))
+        return std::nullopt;
     CompileContext context{.workload = &workload, .name = "run", .folder = "/", .source = {.file = path}};
     const auto spec = compile_run(*workload.run, context);
     if (!spec) return std::nullopt;  // for stoker run to refuse
     const RunSpec& one = spec->steps.empty() ? *spec : spec->steps.front().run;
-    auto local = local_training(session, workload, one.ranks, one.per_rank, one.checkpoint);
-    return local ? std::optional(std::move(*local)) : std::optional<LocalTraining>();
+    const auto catalog = session.catalog();
+    if (!catalog) return std::nullopt;
+    auto local = local_work(**catalog, session.today, workload, start_of(one));
+    return local ? std::optional(std::move(*local)) : std::optional<LocalWork>();
 }
 
 Result<CommandOutput> run_plan(Session& session, const Args& args) {

@@ -8,12 +8,12 @@
 #include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/listing.h"
-#include "app/prepare/prepare_data.h"
 #include "app/session.h"
 #include "base/document.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "io/terminal.h"
+#include "prepare/prepare_data.h"
 
 namespace stoker {
 

@@ -9,8 +9,8 @@
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/listing.h"
-#include "app/server/api_time.h"
 #include "app/session.h"
+#include "base/api_time.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "io/process.h"
@@ -51,7 +51,7 @@ Result<std::vector<api::RunItem>> list_runs(Client& client, const Args& args, st
 std::string note_of(const api::RunItem& run) {
     if (run.held) return "held";
     if (is_terminal(run.state) && run.state != RunState::succeeded) return std::string(to_string(run.cause));
-    const bool waits = run.state == RunState::queued || run.state == RunState::requeued;
+    const bool waits = run.state == RunState::queued || run.state == RunState::requeued || run.waits_at_engine;
     if (!waits) return "";
     if (!run.detail.empty()) return printable(run.detail, 60);
     return run.cause == Cause::none || run.cause == Cause::ok ? "" : std::string(to_string(run.cause));

@@ -1,11 +1,13 @@
 // stoker schema: the published JSON Schemas and the reference page of the workload file, from the tables that read it.
-#include "app/check/rule_view.h"
 #include "app/commands/commands.h"
 #include "app/render/plan_json.h"
-#include "app/server/openapi.h"
-#include "app/server/server_config.h"
+#include "app/rule_view.h"
 #include "app/session.h"
-#include "run/states.h"
+#include "run/state/states.h"
+#include "server/log_events.h"
+#include "server/metrics.h"
+#include "server/openapi.h"
+#include "server/server_config.h"
 
 namespace stoker {
 
@@ -26,6 +28,8 @@ Result<CommandOutput> run_schema(Session&, const Args& args) {
     if (what == "states") return CommandOutput{states_markdown(), 0};
     if (what == "api-reference") return CommandOutput{api_reference(), 0};
     if (what == "server") return CommandOutput{server_config_record().json_schema().dump() + "\n", 0};
+    if (what == "metrics-reference") return CommandOutput{api::metrics_reference(), 0};
+    if (what == "log-reference") return CommandOutput{log_reference(), 0};
     if (what == "server-reference") return CommandOutput{server_config_reference(), 0};
     return CommandOutput{plan_schema().dump() + "\n", 0};
 }
@@ -37,7 +41,7 @@ CliCommand schema_command() {
             .summary = "JSON Schemas: workload file, server configuration, plan -o json, and the HTTP API",
             .usage =
                 "stoker schema workload|plan|server|workload-reference|server-reference|openapi|api-reference|states|"
-                "rules-reference [DIR]",
+                "metrics-reference|log-reference|rules-reference [DIR]",
             .description =
                 "Point your editor at the first to get completion and checks while you write a workload.\n"
                 "rules-reference is the index of the rules of stoker check; with a folder, it is written there "
@@ -46,7 +50,7 @@ CliCommand schema_command() {
             .min_positional = 1,
             .max_positional = 2,
             .subcommands = {"workload", "plan", "server", "workload-reference", "server-reference", "openapi",
-                            "api-reference", "states", "rules-reference"},
+                            "api-reference", "states", "metrics-reference", "log-reference", "rules-reference"},
             .run = run_schema};
 }
 

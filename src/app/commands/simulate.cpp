@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "io/gzip.h"
 #include "io/terminal.h"
-#include "run/replay.h"
+#include "run/decide/replay.h"
 
 namespace stoker {
 

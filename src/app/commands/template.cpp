@@ -5,8 +5,8 @@
 
 #include "app/commands/commands.h"
 #include "app/listing.h"
+#include "base/embedded.h"
 #include "base/text.h"
-#include "catalog/embedded.h"
 #include "catalog/names.h"
 #include "io/files.h"
 

@@ -8,17 +8,17 @@
 #include "app/client/client.h"
 #include "app/client/output.h"
 #include "app/commands/commands.h"
-#include "app/server/config_keeper.h"
-#include "app/server/node_check.h"
-#include "app/server/node_file.h"
-#include "app/server/server.h"
 #include "app/session.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "deploy/local/local_driver.h"
+#include "deploy/engines/engines.h"
 #include "io/files.h"
-#include "io/object_store.h"
 #include "io/stop_signal.h"
+#include "io/store/object_store.h"
+#include "server/config_keeper.h"
+#include "server/node_check.h"
+#include "server/node_file.h"
+#include "server/server.h"
 
 namespace stoker {
 
@@ -45,10 +45,14 @@ Result<std::optional<Certificate>> certificate_of(const Args& args, const std::s
 }
 
 Result<std::vector<NodeInfo>> offered_nodes(Session& session, const Args& args) {
-    if (const auto file = args.get("nodes")) return read_node_file(session, *file);
+    if (const auto file = args.get("nodes")) {
+        TRY(const Document document, session.read_document(*file));
+        TRY(Catalog * catalog, session.catalog());
+        return read_node_file(document, *catalog);
+    }
     TRY(const int parts, args.whole_number("virtual-nodes", 0, 0, 1000));
     if (parts == 0) return std::vector<NodeInfo>();
-    return split_node(discover_local_node(), parts);
+    return split_node(this_node(), parts);
 }
 
 // What the command line says, by key of the configuration: it goes before it.
@@ -144,6 +148,17 @@ Result<std::string> doctor_token_of(const Args& args) {
     return token;
 }
 
+Result<std::shared_ptr<Log>> log_of(const Session& session, const Args& args) {
+    LogOptions options{.level = session.quiet ? LogLevel::warn : LogLevel::info,
+                       .format = args.get_or("log-format", "logfmt") == "json" ? LogFormat::json : LogFormat::logfmt,
+                       .file = args.get_or("log-file", "")};
+    if (const auto asked = args.get("log-level"))
+        for (const auto& [level, name] : enum_names(LogLevel{}))
+            if (name == *asked) options.level = level;
+    TRY(auto log, Log::open(std::move(options)));
+    return std::shared_ptr<Log>(std::move(log));
+}
+
 Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(const ListenAddress listen, parse_listen(args.get_or("listen", "127.0.0.1:0")));
@@ -165,6 +180,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
     };
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
+    TRY(auto log, log_of(session, args));
     TRY(auto server, Server::start({.folder = folder,
                                     .address = listen.address,
                                     .port = listen.port,
@@ -183,6 +199,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .overrides = config_overrides_of(args),
                                     .config = std::move(config),
                                     .catalog = std::move(catalog),
+                                    .log = std::move(log),
                                     .on_failure = [](const Error& error) {
                                         // The state may be ahead of the disk: nothing may happen any more.
                                         fmt::print(stderr, "{}", error.text());
@@ -216,7 +233,8 @@ CliCommand up_command() {
             "made at the first start, and what runs leave. A second server on the same folder is refused.\n"
             "It listens on 127.0.0.1 unless told otherwise, and elsewhere only with TLS. What runs when the server "
             "ends, also by kill -9, goes on; the next server takes it over.\n"
-            "Metrics for Prometheus are at /metrics, the description of the API at /api/v1/openapi.json.",
+            "Metrics for Prometheus are at /metrics, the description of the API at /api/v1/openapi.json. What it does "
+            "is told on standard error, one event a line.",
         .examples = {"stoker up", "stoker up --listen 127.0.0.1:8042 --folder /srv/stoker",
                      "stoker up --listen 10.0.0.5:8443 --tls auto", "stoker up --nodes on-prem-nodes.yaml",
                      "stoker up --config server.yaml"},
@@ -257,6 +275,18 @@ CliCommand up_command() {
                     {.name = "prices",
                      .value = "FILE",
                      .help = "price book, for stoker usage and the cost of runs",
+                     .completes = "file"},
+                    {.name = "log-level",
+                     .value = "LEVEL",
+                     .help = "what it says of itself: debug (each request), info, warn, error or off (info)",
+                     .choices = {"debug", "info", "warn", "error", "off"}},
+                    {.name = "log-format",
+                     .value = "FORM",
+                     .help = "one line an event: logfmt or json (logfmt)",
+                     .choices = {"logfmt", "json"}},
+                    {.name = "log-file",
+                     .value = "FILE",
+                     .help = "where to, instead of standard error; 64 MiB, and four older ones beside it",
                      .completes = "file"},
                     {.name = "azure-events",
                      .value = "URL",

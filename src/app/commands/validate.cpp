@@ -5,8 +5,8 @@
 
 #include "app/commands/commands.h"
 #include "app/session.h"
-#include "app/validate/report.h"
 #include "io/files.h"
+#include "validate/report.h"
 
 namespace stoker {
 

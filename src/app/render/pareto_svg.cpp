@@ -8,6 +8,7 @@
 
 #include "app/render/plan_text.h"
 #include "base/text.h"
+#include "formats/xml_text.h"
 
 namespace stoker {
 
@@ -15,6 +16,10 @@ namespace {
 
 // A job is placed by its hours, a service by the time of a whole request, which its front is drawn over.
 enum class Across : std::uint8_t { hours, latency };
+
+std::string_view axis_name(Across across) {
+    return across == Across::hours ? "time per job" : "time per request, p95";
+}
 
 double seconds_of(const Candidate& c, Across across) {
     switch (across) {
@@ -127,7 +132,7 @@ struct Canvas {
     const char* css = "";
 };
 
-std::string grid_svg(const Axis& x, const Axis& y, const Canvas& canvas, std::string_view across) {
+std::string grid_svg(const Axis& x, const Axis& y, const Canvas& canvas, Across across) {
     std::string svg;
     for (const double mark : x.marks(time_ladders(), canvas.marks_across)) {
         svg += fmt::format(
@@ -144,8 +149,8 @@ std::string grid_svg(const Axis& x, const Axis& y, const Canvas& canvas, std::st
     return svg + fmt::format(
                      "<text class=\"axis\" x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>"
                      "<text class=\"axis\" x=\"{}\" y=\"14\">cost{}</text>",
-                     (x.from + x.to) / 2, canvas.height - 4, across, 2,
-                     across.starts_with("time per job") ? "" : " per hour");
+                     (x.from + x.to) / 2, canvas.height - 4, axis_name(across), 2,
+                     across == Across::hours ? "" : " per hour");
 }
 
 std::string point_title(const Point& point, const Catalog& catalog) {
@@ -153,14 +158,14 @@ std::string point_title(const Point& point, const Catalog& catalog) {
                        money_text(point.usd));
 }
 
-std::string drawing(const std::vector<Point>& points, const Catalog& catalog, const Canvas& canvas,
-                    std::string_view across) {
+std::string drawing(const std::vector<Point>& points, const Catalog& catalog, const Canvas& canvas, Across across) {
     const Axis x = axis_over(points, &Point::seconds, canvas.left, canvas.width - canvas.right);
     const Axis y = axis_over(points, &Point::usd, canvas.height - canvas.bottom, canvas.top);
     std::string svg = fmt::format("<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", canvas.css,
                                   canvas.width, canvas.height,
-                                  html_escape(fmt::format("{} plans, {} against cost; chosen: {}", points.size(),
-                                                          across, point_title(points.back(), catalog))));
+                                  xml_escaped(fmt::format("{} plans, {} against cost; chosen: {}", points.size(),
+                                                          axis_name(across), point_title(points.back(), catalog)),
+                                              kHtml));
     svg += grid_svg(x, y, canvas, across);
     std::vector<const Point*> front;
     for (const Point& point : points) {
@@ -178,7 +183,7 @@ std::string drawing(const std::vector<Point>& points, const Catalog& catalog, co
                            : point.front ? "on-front"
                                          : "dot",
                            x.at(point.seconds), y.at(point.usd), point.best ? 8 : 5,
-                           html_escape(point_title(point, catalog)));
+                           xml_escaped(point_title(point, catalog), kHtml));
         if (!point.best) continue;
         // Nothing lies below and to the left of a plan on the front, so its name is free to stand there.
         const bool to_left = x.at(point.seconds) > (x.from + x.to) / 2;
@@ -189,14 +194,14 @@ std::string drawing(const std::vector<Point>& points, const Catalog& catalog, co
     return svg + "</svg>\n";
 }
 
-std::string front_table(const std::vector<Point>& points, const Catalog& catalog, std::string_view across) {
+std::string front_table(const std::vector<Point>& points, const Catalog& catalog, Across across) {
     std::string rows;
     std::size_t count = 0;
     for (const Point& point : points) {
         if (!point.front) continue;
         ++count;
         rows += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-                            html_escape(candidate_title(*point.candidate, catalog)),
+                            xml_escaped(candidate_title(*point.candidate, catalog), kHtml),
                             format_seconds(Seconds(point.seconds)), money_text(point.usd));
     }
     if (count < 2) return {};
@@ -204,26 +209,10 @@ std::string front_table(const std::vector<Point>& points, const Catalog& catalog
         "<details><summary>The {} plans on the line, as a table</summary><div class=\"scroll\"><table><thead><tr>"
         "<th>machines</th><th class=\"n\">{}</th><th class=\"n\">cost</th></tr></thead><tbody>\n{}</tbody></table>"
         "</div></details>\n",
-        count, across, rows);
+        count, axis_name(across), rows);
 }
 
 }  // namespace
-
-std::string html_escape(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&': out += "&amp;"; break;
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '"': out += "&quot;"; break;
-            case '\'': out += "&#39;"; break;
-            default:  // control characters have no place in HTML
-                if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') out += c;
-        }
-    }
-    return out;
-}
 
 std::string pareto_html(const Plan& plan, const Catalog& catalog) {
     const Across across = across_of(plan);
@@ -232,14 +221,14 @@ std::string pareto_html(const Plan& plan, const Catalog& catalog) {
     const auto [quickest, slowest] = std::minmax_element(
         points.begin(), points.end(), [](const Point& a, const Point& b) { return a.seconds < b.seconds; });
     if (slowest->seconds < 1.001 * quickest->seconds) return {};  // a notebook: no time to trade for money
-    const std::string_view name = across == Across::hours ? "time per job" : "time per request, p95";
     const std::string_view title = across == Across::hours ? "Time against cost" : "Latency against cost";
     return fmt::format(
         "<section><h2>{}</h2>\n{}{}<p class=\"key\"><span><i class=\"best\"></i>chosen</span><span><i "
         "class=\"on-front\"></i>no other is both faster and cheaper</span><span><i class=\"dot\"></i>the rest of the "
         "table</span></p><p class=\"soft\">Both axes are logarithmic. Point at a dot for its name.</p>\n{}</section>\n",
-        title, drawing(points, catalog, {920, 400, 70, 20, 26, 46, 8, "wide"}, name),
-        drawing(points, catalog, {400, 320, 52, 14, 24, 44, 4, "narrow"}, name), front_table(points, catalog, name));
+        title, drawing(points, catalog, {920, 400, 70, 20, 26, 46, 8, "wide"}, across),
+        drawing(points, catalog, {400, 320, 52, 14, 24, 44, 4, "narrow"}, across),
+        front_table(points, catalog, across));
 }
 
 }  // namespace stoker

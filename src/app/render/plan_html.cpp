@@ -8,8 +8,9 @@
 #include "app/render/evidence_text.h"
 #include "app/render/pareto_svg.h"
 #include "app/render/plan_text.h"
-#include "app/version.h"
 #include "base/text.h"
+#include "base/version.h"
+#include "formats/xml_text.h"
 
 namespace stoker {
 
@@ -17,7 +18,7 @@ namespace {
 
 // Everything that comes from a file or a table passes here before it reaches the page.
 std::string escape(std::string_view text) {
-    return html_escape(text);
+    return xml_escaped(text, kHtml);
 }
 
 constexpr const char* kStyle = R"(
@@ -178,9 +179,9 @@ std::string advice_html(const Plan& plan) {
     if (plan.advice.empty()) return {};
     std::string out = "<section><h2>Watch out</h2>\n<ul class=\"notes\">\n";
     for (const Advice& a : plan.advice) {
-        const char* severity = a.severity == Severity::error     ? "error"
-                               : a.severity == Severity::warning ? "warning"
-                                                                 : "note";
+        const char* severity = a.severity == AdviceSeverity::error     ? "error"
+                               : a.severity == AdviceSeverity::warning ? "warning"
+                                                                       : "note";
         std::string_view text = a.text;
         if (!a.remedy.empty() && text.ends_with('.')) text.remove_suffix(1);
         out += fmt::format("<li class=\"{0}\"><b>{0}:</b> {1}", severity, escape(text));

@@ -1,6 +1,6 @@
 #include "app/render/plan_json.h"
 
-#include "app/version.h"
+#include "base/version.h"
 
 namespace stoker {
 
@@ -170,9 +170,9 @@ Json plan_json(const Plan& plan, const Catalog& catalog) {
     out.set("reasons", strings(plan.reasons)).set("assumptions", strings(plan.workload.assumptions));
     Json advice = Json::array();
     for (const Advice& a : plan.advice) {
-        const char* severity = a.severity == Severity::error     ? "error"
-                               : a.severity == Severity::warning ? "warning"
-                                                                 : "info";
+        const char* severity = a.severity == AdviceSeverity::error     ? "error"
+                               : a.severity == AdviceSeverity::warning ? "warning"
+                                                                       : "info";
         advice.push(Json::object()
                         .set("id", a.id)
                         .set("severity", severity)

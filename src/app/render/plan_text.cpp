@@ -198,9 +198,9 @@ std::string advice_block(const Plan& plan, const Style& style, bool all) {
     for (const Advice& advice : plan.advice) {
         if (!all && (advice.background || shown >= kShown)) continue;
         ++shown;
-        const std::string mark = advice.severity == Severity::error     ? style.bad("x")
-                                 : advice.severity == Severity::warning ? style.warn("!")
-                                                                        : style.dim("i");
+        const std::string mark = advice.severity == AdviceSeverity::error     ? style.bad("x")
+                                 : advice.severity == AdviceSeverity::warning ? style.warn("!")
+                                                                              : style.dim("i");
         std::string line = advice.text;
         if (!advice.remedy.empty()) {
             if (line.ends_with('.')) line.pop_back();

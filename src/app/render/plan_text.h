@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "app/style.h"
+#include "base/style.h"
 #include "plan/plan.h"
 
 namespace stoker {

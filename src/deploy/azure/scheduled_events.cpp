@@ -13,8 +13,9 @@
 #include "base/document.h"
 #include "base/text.h"
 #include "io/files.h"
-#include "io/http_client.h"
+#include "io/http/http_client.h"
 #include "io/process.h"
+#include "io/worker.h"
 
 namespace stoker {
 namespace {
@@ -29,7 +30,10 @@ std::string event_text(const Node& event, std::string_view key) {
 class ThreadPoller final : public EventPoller {
 public:
     ThreadPoller(EventPollerOptions options, std::unique_ptr<HttpClient> http, Tell tell)
-        : options_(std::move(options)), http_(std::move(http)), tell_(std::move(tell)), thread_([this] { poll(); }) {}
+        : options_(std::move(options)),
+          http_(std::move(http)),
+          tell_(std::move(tell)),
+          thread_(masked_thread("stoker-events", [this] { poll(); })) {}
     ~ThreadPoller() override {
         {
             std::lock_guard lock(mutex_);

@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "deploy/local/image.h"
 #include "io/files.h"
-#include "io/namespaces.h"
+#include "io/machine/namespaces.h"
 #include "io/process.h"
 
 namespace stoker {

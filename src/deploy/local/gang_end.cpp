@@ -14,7 +14,7 @@
 
 #include "deploy/local/box.h"
 #include "deploy/local/launcher.h"
-#include "io/cgroup.h"
+#include "io/machine/cgroup.h"
 
 namespace stoker {
 namespace {

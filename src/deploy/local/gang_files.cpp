@@ -13,6 +13,7 @@
 #include "base/document.h"
 #include "base/text.h"
 #include "io/files.h"
+#include "io/machine/namespaces.h"
 #include "io/process.h"
 
 namespace stoker {
@@ -23,6 +24,8 @@ constexpr std::size_t kMaxGangFile = 16u << 20;
 
 constexpr std::array kTreeKinds = {"cgroup", "pid_namespace", "process_group"};
 constexpr std::array kGangStates = {"starting", "running", "stopping", "ended"};
+static_assert(kTreeKinds.size() == static_cast<std::size_t>(TreeKind::process_group) + 1);
+static_assert(kGangStates.size() == static_cast<std::size_t>(GangState::ended) + 1);
 
 template <typename Enum, std::size_t n>
 std::optional<Enum> named(const std::array<const char*, n>& names, std::string_view name) {
@@ -163,6 +166,16 @@ KeptRank parse_rank_status(const Node& node, bool& sound) {
 }
 
 }  // namespace
+
+Result<TreeKind> choose_tree(std::optional<TreeKind> wanted, const CgroupHost& cgroups) {
+    if (wanted == TreeKind::cgroup && !cgroups.kills())
+        return Error(ErrorKind::denied, "control groups cannot be made here");
+    if (wanted == TreeKind::pid_namespace && !pid_namespaces_work())
+        return Error(ErrorKind::denied, "pid namespaces cannot be made here");
+    if (wanted) return *wanted;
+    if (cgroups.kills()) return TreeKind::cgroup;
+    return pid_namespaces_work() ? TreeKind::pid_namespace : TreeKind::process_group;
+}
 
 std::string_view to_string(TreeKind kind) {
     return kTreeKinds[static_cast<std::size_t>(kind)];

@@ -20,13 +20,15 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "deploy/driver.h"
-#include "io/cgroup.h"
+#include "io/machine/cgroup.h"
 
 namespace stoker {
 
 // What ends every process of a gang, whatever it did to its groups and parents.
 enum class TreeKind : std::uint8_t { cgroup, pid_namespace, process_group };
 std::string_view to_string(TreeKind kind);
+// The one that is wanted, or else the best that works here. denied: it cannot be made here.
+Result<TreeKind> choose_tree(std::optional<TreeKind> wanted, const CgroupHost& cgroups);
 
 // Keepers leave the control group of the server: a service manager that restarts the server ends what is in there.
 inline constexpr std::string_view kKeeperGroup = "stoker/keepers";

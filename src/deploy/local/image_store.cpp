@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -64,9 +63,7 @@ struct ImageStore::Job {
 struct ImageStore::Shared {
     Options options;
     std::mutex mutex;
-    std::condition_variable ended;
     std::map<std::string, std::shared_ptr<Job>> jobs;  // by hex
-    std::size_t running = 0;
     bool stopping = false;
 
     bool stop() {
@@ -75,15 +72,18 @@ struct ImageStore::Shared {
     }
 };
 
-ImageStore::ImageStore(Options options) : shared_(std::make_shared<Shared>()) {
+ImageStore::ImageStore(Options options)
+    : shared_(std::make_shared<Shared>()), fetches_({.name = "stoker-image", .threads = kMostFetches}) {
     shared_->options = std::move(options);
 }
 
 ImageStore::~ImageStore() {
-    std::unique_lock lock(shared_->mutex);
-    shared_->stopping = true;
+    {
+        const std::lock_guard guard(shared_->mutex);
+        shared_->stopping = true;
+    }
     // The threads kill their tools; one that waits for a file system that hangs is left behind.
-    shared_->ended.wait_for(lock, std::chrono::seconds(3), [this] { return shared_->running == 0; });
+    fetches_.stop(after(3));
 }
 
 std::string ImageStore::bundle_of(const std::string& image) const {
@@ -111,13 +111,12 @@ Outcome ImageStore::prepare(const std::string& image) {
         job->name = *name;
         job->hex = hex_of(image);
     }
+    // With our mutex held, so it begins once its state is written.
     if ((job->state == Job::waits || (job->state == Job::failed && now >= job->again)) &&
-        shared_->running < kMostFetches) {
+        fetches_.post([shared = shared_, job] { work(shared, job); })) {
         job->state = Job::fetching;
         job->bytes = 0;
         ++job->tries;
-        ++shared_->running;
-        std::thread(work, shared_, job).detach();
     }
     Outcome outcome{.certainty = Certainty::unknown};
     switch (job->state) {
@@ -196,8 +195,6 @@ void ImageStore::work(const std::shared_ptr<Shared>& self, const std::shared_ptr
         job->again = now + (final ? Clock::duration(kForgetFailure)
                                   : Clock::duration(self->options.first_pause * (1 << std::min(job->tries - 1, 6))));
     }
-    --self->running;
-    self->ended.notify_all();
 }
 
 void ImageStore::remove_leftovers() {

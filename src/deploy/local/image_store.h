@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "deploy/driver.h"
 #include "deploy/local/image_tools.h"
+#include "io/worker.h"
 
 namespace stoker {
 
@@ -50,6 +51,7 @@ private:
     static Status fetch_one(Shared& self, Job& job);
 
     const std::shared_ptr<Shared> shared_;
+    WorkerPool fetches_;
 };
 
 }  // namespace stoker

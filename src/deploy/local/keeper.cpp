@@ -24,7 +24,7 @@
 #include "deploy/local/log_file.h"
 #include "deploy/local/rank_environment.h"
 #include "deploy/local/rank_start.h"
-#include "io/namespaces.h"
+#include "io/machine/namespaces.h"
 #include "io/process.h"
 
 namespace stoker {

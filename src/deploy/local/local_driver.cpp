@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -23,8 +24,8 @@
 #include "deploy/local/gang_end.h"
 #include "deploy/local/image_store.h"
 #include "deploy/local/launcher.h"
+#include "deploy/local/local_answers.h"
 #include "deploy/local/node_check.h"
-#include "io/namespaces.h"
 #include "io/process.h"
 
 namespace stoker {
@@ -42,8 +43,10 @@ constexpr auto kReleaseLimit = std::chrono::seconds(5);
 // When the kernel's news are missed (no inotify left), a look at everything finds them.
 constexpr int kLookEveryMs = 1000;
 constexpr std::size_t kMostFacts = 1000;
+// No operation releases these.
+constexpr std::size_t kMostNoticeFacts = 4096;
 
-class LocalDriver final : public Driver {
+class LocalDriver final : public LocalAnswers<Driver> {
 public:
     LocalDriver(LocalOptions options, CgroupHost cgroups, TreeKind tree)
         : options_(std::move(options)),
@@ -56,7 +59,10 @@ public:
           changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
           // Cursors of an earlier driver on this folder are lower, whatever it told; see observe().
           first_cursor_(static_cast<std::uint64_t>(wall_clock_us())),
-          next_cursor_(first_cursor_) {}
+          next_cursor_(first_cursor_) {
+        options_.offer->wake_with([this] { wake(); });
+    }
+    ~LocalDriver() override { options_.offer->wake_with({}); }
 
     // Finds what an earlier driver left.
     Status adopt() {
@@ -83,7 +89,8 @@ public:
                             .isolates_devices = isolates_devices(),
                             .runs_images = why_no_images(tree_).empty(),
                             .kills_trees = tree_ != TreeKind::process_group,
-                            .signal_notice_s = 86400};
+                            .signal_notice_s = 86400,
+                            .ranks_here = true};
         switch (tree_) {
             case TreeKind::cgroup: result.detail = cgroups_.text(); break;
             case TreeKind::pid_namespace: result.detail = "pid namespace of each gang; no limits"; break;
@@ -93,7 +100,7 @@ public:
         return result;
     }
 
-    Result<std::vector<NodeInfo>> discover(Deadline) override { return *options_.offer->get(); }
+    Result<std::vector<NodeInfo>> discover(Deadline) override { return *nodes(); }
 
     Outcome prepare(const std::string& image, Deadline) override {
         if (const std::string why = why_no_images(tree_); !why.empty()) return rejected(Cause::user_error, why);
@@ -103,7 +110,7 @@ public:
     }
 
     HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
-        const auto nodes = options_.offer->get();
+        const auto nodes = this->nodes();
         for (const NodeInfo& node : *nodes)
             if (node.name == name) return checks_.check(node, level, deadline);
         return {};
@@ -121,7 +128,7 @@ public:
                            : rejected(Cause::platform, "the image " + asked.image + " is not here: " + state.detail);
             }
         }
-        const auto nodes = options_.offer->get();
+        const auto nodes = this->nodes();
         if (Outcome sound = check_gang(operation, gang, *nodes, tree_); sound.certainty == Certainty::rejected)
             return sound;
         {
@@ -217,6 +224,13 @@ public:
         return confirmed();
     }
 
+    Status remove_checkpoint(const std::string& folder, Deadline) override {
+        std::error_code code;
+        fs::remove_all(folder, code);
+        if (!code) return done();
+        return Error(ErrorKind::unavailable, "cannot remove " + printable(folder) + ": " + code.message());
+    }
+
     Result<OursListing> list_ours(const std::string& site, Deadline deadline) override {
         OursListing listing;
         std::error_code code;
@@ -246,6 +260,7 @@ public:
                 for (const OperationId& operation : unfinished()) refresh(operation);
                 look_at_all = Clock::now() + std::chrono::milliseconds(kLookEveryMs);
             }
+            pass_on_notices();
             std::vector<Fact> facts;
             {
                 const std::lock_guard guard(mutex_);
@@ -274,6 +289,45 @@ private:
         Told told;
         GangState state = GangState::starting;
     };
+
+    std::shared_ptr<const std::vector<NodeInfo>> nodes() {
+        auto offered = options_.offer->get();
+        const std::lock_guard guard(nodes_mutex_);
+        if (offered != offered_) {
+            nodes_ = std::make_shared<const std::vector<NodeInfo>>(complete_nodes(*offered));
+            offered_ = std::move(offered);
+        }
+        return nodes_;
+    }
+
+    // The machine goes, and so does every node that is a part of it.
+    void pass_on_notices() {
+        std::uint64_t seen = 0;
+        {
+            const std::lock_guard guard(mutex_);
+            seen = notices_seen_;
+        }
+        const auto notices = options_.offer->notices_after(seen);
+        if (notices.empty()) return;
+        const auto all = nodes();
+        const std::lock_guard guard(mutex_);
+        for (const MachineNotice& notice : notices) {
+            if (notice.number <= notices_seen_) continue;
+            notices_seen_ = notice.number;
+            for (const NodeInfo& node : *all) {
+                const std::uint64_t cursor = next_cursor_++;
+                facts_.emplace(cursor, Fact{.cursor = cursor,
+                                            .kind = FactKind::notice,
+                                            .at_us = notice.at_us,
+                                            .seconds = notice.seconds,
+                                            .node = node.name,
+                                            .detail = notice.detail});
+                notice_cursors_.push_back(cursor);
+            }
+            for (; notice_cursors_.size() > kMostNoticeFacts; notice_cursors_.pop_front())
+                facts_.erase(notice_cursors_.front());
+        }
+    }
 
     bool isolates_devices() const {
         return options_.isolate_devices && tree_ == TreeKind::cgroup && cgroups_.limits_devices();
@@ -414,7 +468,10 @@ private:
     std::map<std::uint64_t, Fact> facts_;  // by cursor
     const std::uint64_t first_cursor_;
     std::uint64_t next_cursor_;
-    std::uint64_t highest_epoch_ = 0;
+    std::uint64_t highest_epoch_ = 0, notices_seen_ = 0;
+    std::deque<std::uint64_t> notice_cursors_;
+    std::mutex nodes_mutex_;  // guards what follows: what the offer means, made when it changes
+    std::shared_ptr<const std::vector<NodeInfo>> offered_, nodes_;
     std::atomic<bool> interrupted_ = false;
 };
 
@@ -425,18 +482,8 @@ Result<std::unique_ptr<Driver>> make_local_driver(LocalOptions options) {
     options.folder = absolute_path(options.folder);
     if (!options.offer) options.offer = std::make_shared<NodeOffer>(std::move(options.nodes));
     CgroupHost cgroups;
-    const bool any = !options.tree;
-    if (any || options.tree == TreeKind::cgroup) cgroups = discover_cgroups();
-    TreeKind tree = options.tree.value_or(TreeKind::process_group);
-    if (any && cgroups.kills()) {
-        tree = TreeKind::cgroup;
-    } else if (any && pid_namespaces_work()) {
-        tree = TreeKind::pid_namespace;
-    }
-    if (tree == TreeKind::cgroup && !cgroups.kills())
-        return Error(ErrorKind::denied, "control groups cannot be made here");
-    if (tree == TreeKind::pid_namespace && !any && !pid_namespaces_work())
-        return Error(ErrorKind::denied, "pid namespaces cannot be made here");
+    if (!options.tree || options.tree == TreeKind::cgroup) cgroups = discover_cgroups();
+    TRY(const TreeKind tree, choose_tree(options.tree, cgroups));
     auto driver = std::make_unique<LocalDriver>(std::move(options), std::move(cgroups), tree);
     TRY_VOID(driver->adopt());
     return std::unique_ptr<Driver>(std::move(driver));

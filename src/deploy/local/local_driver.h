@@ -12,7 +12,7 @@
 #include "deploy/driver.h"
 #include "deploy/local/gang_files.h"
 #include "deploy/local/node_check.h"
-#include "deploy/local/node_offer.h"
+#include "deploy/node_offer.h"
 
 namespace stoker {
 
@@ -29,6 +29,9 @@ struct LocalOptions {
 };
 
 Result<std::unique_ptr<Driver>> make_local_driver(LocalOptions options);
+
+// As an offer means them: none is this machine, and all are of this boot that say nothing else.
+std::vector<NodeInfo> complete_nodes(std::vector<NodeInfo> offered);
 
 // This machine as a node: its name, what this process may use, and the NVIDIA GPUs that the kernel module lists.
 NodeInfo discover_local_node(const std::string& root = "/");

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
-#include "io/machine.h"
+#include "io/machine/machine.h"
 #include "io/process.h"
 
 namespace stoker {
@@ -42,6 +42,13 @@ std::vector<DeviceInfo> nvidia_devices(const std::string& root) {
 }
 
 }  // namespace
+
+std::vector<NodeInfo> complete_nodes(std::vector<NodeInfo> offered) {
+    if (offered.empty()) offered.push_back(discover_local_node());
+    for (NodeInfo& node : offered)
+        if (node.boot_id.empty()) node.boot_id = boot_id();
+    return offered;
+}
 
 NodeInfo discover_local_node(const std::string& root) {
     const Machine machine = discover_machine(root);

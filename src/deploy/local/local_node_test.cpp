@@ -5,6 +5,7 @@
 
 #include "deploy/local/local_driver.h"
 #include "io/files.h"
+#include "io/process.h"
 
 namespace stoker {
 namespace {
@@ -35,6 +36,17 @@ TEST(LocalNode, GpusAreWhatTheKernelModuleLists) {
     EXPECT_EQ(node.devices[0].model, "NVIDIA H100 80GB HBM3");
     EXPECT_EQ(node.devices[1].id, "1");
     std::filesystem::remove_all(root);
+}
+
+// A server without a node file offers the machine it is on; nodes that say nothing else are of this boot.
+TEST(LocalNode, AnEmptyOfferIsThisMachine) {
+    const auto machine = complete_nodes({});
+    ASSERT_EQ(machine.size(), 1U);
+    EXPECT_GT(machine.front().cpu_milli, 0);
+    const auto nodes = complete_nodes({{.name = "a", .cpu_milli = 1000}, {.name = "b", .boot_id = "other"}});
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_EQ(nodes.front().boot_id, boot_id());
+    EXPECT_EQ(nodes.back().boot_id, "other");
 }
 
 }  // namespace

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 
 #include "deploy/driver.h"
+#include "io/worker.h"
 
 namespace stoker {
-
-// Measures a node; ends by the deadline. It may outlive the driver, and so may not refer to what goes with it.
-using NodeCheckFunction = std::function<HealthReport(const NodeInfo&, HealthLevel, Deadline)>;
 
 class NodeChecks {
 public:
@@ -20,9 +17,8 @@ public:
     void interrupt();  // those under way
 
 private:
-    struct Shared;
     const NodeCheckFunction function_;
-    const std::shared_ptr<Shared> shared_;
+    WithinDeadline calls_;
 };
 
 }  // namespace stoker

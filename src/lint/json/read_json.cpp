@@ -14,13 +14,14 @@ namespace {
 
 constexpr std::size_t kMostJsonProblems = 20;
 
-class JsonReader {
+class JsonTreeReader {
 public:
-    explicit JsonReader(File& file)
+    explicit JsonTreeReader(File& file)
         : file_(file),
           text_(file.source().text()),
           arm_(file.kinds.has(Kind::arm)),
-          hjson_(file.kinds.has(Kind::deepspeed)) {}
+          hjson_(file.kinds.has(Kind::deepspeed)),
+          strict_(!arm_ && !hjson_) {}
 
     void read() {
         if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
@@ -95,6 +96,25 @@ private:
         }
     }
 
+    static bool is_json_number(std::string_view text) {
+        std::size_t at = 0;
+        const auto digits = [&] {
+            const std::size_t first = at;
+            while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+            return at - first;
+        };
+        if (text.starts_with('-')) ++at;
+        const std::size_t whole = at;
+        if (const std::size_t size = digits(); size == 0 || (size > 1 && text[whole] == '0')) return false;
+        if (at < text.size() && text[at] == '.' && (++at, digits() == 0)) return false;
+        if (at < text.size() && (text[at] | 0x20) == 'e') {
+            ++at;
+            if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
+            if (digits() == 0) return false;
+        }
+        return at == text.size();
+    }
+
     Node* word(std::size_t begin) {
         while (at_ < text_.size()) {
             const char c = text_[at_];
@@ -121,9 +141,25 @@ private:
             }
             shape = Shape::string;
         }
+        if (strict_ && shape == Shape::number && !is_json_number(word)) {
+            fail_at(begin, fmt::format("{} is no number of JSON", printable(word, 40)));
+            return nullptr;
+        }
         Node& node = file_.tree.make(file_.source(), shape, span(begin));
         node.text = word;
         return &node;
+    }
+
+    // True when a control character stands there as it is: it is told.
+    bool holds_control(std::size_t begin, std::size_t end) {
+        if (!strict_) return false;
+        for (std::size_t at = begin; at < end; ++at)
+            if (static_cast<unsigned char>(text_[at]) < 0x20) {
+                fail_at(at, fmt::format("the control character U+{:04X} must be written as an escape",
+                                        static_cast<unsigned>(text_[at])));
+                return true;
+            }
+        return false;
     }
 
     // At a quote. `decoded` points into the text where nothing is escaped.
@@ -131,6 +167,7 @@ private:
         const std::size_t begin = ++at_;
         const std::size_t stop = text_.find_first_of("\"\\\n", at_);
         if (stop != std::string_view::npos && text_[stop] == '"') {
+            if (holds_control(begin, stop)) return false;
             decoded = text_.substr(begin, stop - begin);
             at_ = stop + 1;
             return true;
@@ -140,6 +177,7 @@ private:
             const std::size_t end = text_.find_first_of("\"\\\n", at_);
             if (end == std::string_view::npos)
                 return fail_at(begin - 1, "the string does not end: a closing quote is missing"), false;
+            if (holds_control(at_, end)) return false;
             out.append(text_.substr(at_, end - at_));
             at_ = end;
             if (text_[end] == '"') break;
@@ -159,7 +197,10 @@ private:
                 case 'r': out += '\r'; break;
                 case 'b': out += '\b'; break;
                 case 'f': out += '\f'; break;
-                case 'u': unicode(out); break;
+                case 'u':
+                    if (const std::size_t first = at_; unicode(out), strict_ && escape_cut_)
+                        return fail_at(first - 2, "\\u needs four hexadecimal digits"), false;
+                    break;
                 case '"':
                 case '\\':
                 case '/': out += c; break;
@@ -175,6 +216,7 @@ private:
     }
     std::uint32_t four() {
         std::uint32_t code = 0;
+        escape_cut_ = true;
         for (int i = 0; i < 4 && at_ < text_.size(); ++i) {
             const char c = text_[at_];
             const char small = static_cast<char>(c | 0x20);
@@ -185,6 +227,7 @@ private:
             else
                 break;
             ++at_;
+            if (i == 3) escape_cut_ = false;
         }
         return code;
     }
@@ -293,14 +336,17 @@ private:
     File& file_;
     std::string_view text_;
     std::size_t at_ = 0;
-    bool arm_, hjson_, failed_ = false;
+    bool arm_, hjson_;
+    bool strict_;  // comments and commas apart, as RFC 8259 has it
+    bool failed_ = false;
+    bool escape_cut_ = false;  // the last \\u had fewer than four digits
     std::vector<const Node*> keys_;
 };
 
 }  // namespace
 
 void read_json(File& file) {
-    JsonReader(file).read();
+    JsonTreeReader(file).read();
 }
 
 }  // namespace stoker::lint

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdlib>
 
 #include "base/text.h"
+#include "formats/kube_quantity.h"
 
 namespace stoker::lint {
 
@@ -190,20 +189,8 @@ bool tolerates(const Node& pod, std::string_view key, std::string_view value, st
 }
 
 std::optional<double> quantity_of(std::string_view text) {
-    if (text.empty() || text.size() > 40) return std::nullopt;
-    const std::string copy(text);
-    char* end = nullptr;
-    const double number = std::strtod(copy.c_str(), &end);
-    if (end == copy.c_str() || number < 0) return std::nullopt;
-    const std::string_view unit = end;
-    if (unit.empty()) return number;
-    constexpr std::string_view kLetters = "kMGTPE";
-    const std::size_t power = unit[0] == 'K' ? 0 : kLetters.find(unit[0]);
-    if (unit == "m") return number / 1000;
-    if (power == std::string_view::npos || unit.size() > 2 || (unit.size() == 2 && unit[1] != 'i')) return std::nullopt;
-    double factor = 1;
-    for (std::size_t i = 0; i <= power; ++i) factor *= unit.size() == 2 ? 1024 : 1000;
-    return number * factor;
+    const auto quantity = parse_kube_quantity(text);
+    return quantity && *quantity >= 0 ? std::optional(*quantity) : std::nullopt;
 }
 
 ImageTag tag_of(std::string_view image) {

@@ -92,7 +92,7 @@ void each_selector(const Node& pod, F&& visit) {
         }
 }
 
-// Bytes of a Kubernetes quantity: 16Gi, 512M, 1e9.
+// A quantity of Kubernetes that is not below 0: 16Gi, 512M, 1e9.
 std::optional<double> quantity_of(std::string_view text);
 // The part of an image reference behind the last ':'; empty when it has none. `digest`: it has @sha256.
 struct ImageTag {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/embedded.h"
 #include "base/text.h"
-#include "catalog/embedded.h"
 
 namespace stoker::lint {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/embedded.h"
 #include "base/tsv.h"
-#include "catalog/embedded.h"
 #include "lint/rules/common_containers.h"
 
 namespace stoker::lint {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/embedded.h"
 #include "base/text.h"
-#include "catalog/embedded.h"
 #include "lint/rules/common_scripts.h"
 
 namespace stoker::lint {

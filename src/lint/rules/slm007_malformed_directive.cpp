@@ -1,5 +1,5 @@
+#include "formats/sbatch_values.h"
 #include "lint/rules/common_scripts.h"
-#include "lint/shell/directives.h"
 
 namespace stoker::lint {
 
@@ -11,8 +11,7 @@ void tell_refused_value(const File& part, const Directive& directive, Report& re
     const bool missing = directive.value.absent();
     Finding* finding = report.add(
         part.source(), missing ? directive.span : directive.value.span, script_address(part) + "#directive/" + option,
-        missing ? "--" + option + " has no value: sbatch refuses the script"
-                : "sbatch refuses --" + option + "=" + std::string(directive.value.text.substr(0, 40)));
+        missing ? sbatch::missing_value(option) : sbatch::refused_value(option, directive.value.text));
     if (finding) finding->advice = "it takes " + std::string(directive.expected);
 }
 
@@ -36,7 +35,6 @@ void check_slm007(const File& file, Report& report) {
             const std::string address =
                 script_address(part) + "#directive/" + std::string(directive.option.substr(0, 40));
             const bool apart = directive.prefix != "#SBATCH" && directive.prefix != "#PBS" && directive.prefix != "#$";
-            const bool joined = !apart && directive.span.begin == directive.line.begin + directive.prefix.size();
             if (directive.prefix == "#PBS" || directive.prefix == "#$") continue;
             if (apart) {
                 Finding* finding = report.add(part.source(), directive.line, address,
@@ -48,19 +46,9 @@ void check_slm007(const File& file, Report& report) {
                                {{{directive.line.begin,
                                   directive.line.begin + static_cast<std::uint32_t>(directive.prefix.size())},
                                  "#SBATCH"}});
-            } else if (joined) {
-                Finding* finding = report.add(part.source(), directive.span, address,
-                                              "no blank between #SBATCH and its option: Slurm does not read it");
-                if (!finding) continue;
-                finding->advice = "put a blank behind #SBATCH";
-                report.fix(finding, part.source(), FixClass::unsafe, "put a blank behind #SBATCH",
-                           {{{directive.span.begin, directive.span.begin}, " "}});
             } else {
-                Finding* finding = report.add(part.source(), directive.span, address,
-                                              "sbatch has no option " +
-                                                  std::string(directive.option.starts_with("-") ? "" : "called ") +
-                                                  "\"" + std::string(directive.option.substr(0, 40)) +
-                                                  "\": it refuses the script (\"Invalid directive\")");
+                Finding* finding =
+                    report.add(part.source(), directive.span, address, sbatch::no_such_option(directive.option));
                 if (finding) finding->advice = "see sbatch(1) for the name";
             }
         }

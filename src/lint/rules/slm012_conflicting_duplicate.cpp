@@ -11,6 +11,7 @@ void check_slm012(const File& file, Report& report) {
             if (first.prefix != "#SBATCH" || first.malformed || first.after_command || !first.value.known()) continue;
             for (std::size_t j = k + 1; j < all.size() && j < 200; ++j) {
                 const Directive& later = all[j];
+                if (later.separator && !later.after_command) break;
                 if (later.prefix != "#SBATCH" || later.option != first.option || later.malformed ||
                     later.after_command || !later.value.known() || later.value.text == first.value.text)
                     continue;

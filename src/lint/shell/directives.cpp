@@ -1,147 +1,35 @@
 #include "lint/shell/directives.h"
 
-#include <array>
+#include <algorithm>
 
-#include "lint/shell/directive_values.h"
+#include "formats/sbatch_line.h"
+#include "formats/sbatch_values.h"
 
 namespace stoker::lint {
 
 namespace {
 
-// sbatch(1) of Slurm 22.05, and what 23.02 to 24.11 added.
-constexpr BatchOption kSbatch[] = {
-    {"account", 'A', 'y'},
-    {"acctg-freq", 0, 'y'},
-    {"array", 'a', 'y'},
-    {"batch", 0, 'y'},
-    {"bb", 0, 'y'},
-    {"bbf", 0, 'y'},
-    {"begin", 'b', 'y'},
-    {"chdir", 'D', 'y'},
-    {"cluster-constraint", 0, 'y'},
-    {"clusters", 'M', 'y'},
-    {"comment", 0, 'y'},
-    {"consolidate-segments", 0, 'n'},
-    {"constraint", 'C', 'y'},
-    {"container", 0, 'y'},
-    {"container-id", 0, 'y'},
-    {"contiguous", 0, 'n'},
-    {"core-spec", 'S', 'y'},
-    {"cores-per-socket", 0, 'y'},
-    {"cpu-freq", 0, 'y'},
-    {"cpus-per-gpu", 0, 'y'},
-    {"cpus-per-task", 'c', 'y'},
-    {"deadline", 0, 'y'},
-    {"delay-boot", 0, 'y'},
-    {"dependency", 'd', 'y'},
-    {"distribution", 'm', 'y'},
-    {"error", 'e', 'y'},
-    {"exclude", 'x', 'y'},
-    {"exclusive", 0, 'o'},
-    {"export", 0, 'y'},
-    {"export-file", 0, 'y'},
-    {"extra", 0, 'y'},
-    {"extra-node-info", 'B', 'y'},
-    {"get-user-env", 0, 'o'},
-    {"gid", 0, 'y'},
-    {"gpu-bind", 0, 'y'},
-    {"gpu-freq", 0, 'y'},
-    {"gpus", 'G', 'y'},
-    {"gpus-per-node", 0, 'y'},
-    {"gpus-per-socket", 0, 'y'},
-    {"gpus-per-task", 0, 'y'},
-    {"gres", 0, 'y'},
-    {"gres-flags", 0, 'y'},
-    {"help", 'h', 'n'},
-    {"hint", 0, 'y'},
-    {"hold", 'H', 'n'},
-    {"ignore-pbs", 0, 'n'},
-    {"input", 'i', 'y'},
-    {"job-name", 'J', 'y'},
-    {"kill-on-invalid-dep", 0, 'y'},
-    {"licenses", 'L', 'y'},
-    {"mail-type", 0, 'y'},
-    {"mail-user", 0, 'y'},
-    {"mcs-label", 0, 'y'},
-    {"mem", 0, 'y'},
-    {"mem-bind", 0, 'y'},
-    {"mem-per-cpu", 0, 'y'},
-    {"mem-per-gpu", 0, 'y'},
-    {"mincpus", 0, 'y'},
-    {"network", 0, 'y'},
-    {"nice", 0, 'o'},
-    {"no-kill", 'k', 'o'},
-    {"no-requeue", 0, 'n'},
-    {"nodefile", 'F', 'y'},
-    {"nodelist", 'w', 'y'},
-    {"nodes", 'N', 'y'},
-    {"ntasks", 'n', 'y'},
-    {"ntasks-per-core", 0, 'y'},
-    {"ntasks-per-gpu", 0, 'y'},
-    {"ntasks-per-node", 0, 'y'},
-    {"ntasks-per-socket", 0, 'y'},
-    {"oom-kill-step", 0, 'o'},
-    {"open-mode", 0, 'y'},
-    {"output", 'o', 'y'},
-    {"overcommit", 'O', 'n'},
-    {"oversubscribe", 's', 'n'},
-    {"parsable", 0, 'n'},
-    {"partition", 'p', 'y'},
-    {"power", 0, 'y'},
-    {"prefer", 0, 'y'},
-    {"priority", 0, 'y'},
-    {"profile", 0, 'y'},
-    {"propagate", 0, 'o'},
-    {"qos", 'q', 'y'},
-    {"quiet", 'Q', 'n'},
-    {"reboot", 0, 'n'},
-    {"requeue", 0, 'n'},
-    {"reservation", 0, 'y'},
-    {"resv-ports", 0, 'o'},
-    {"segment", 0, 'y'},
-    {"share", 0, 'n'},
-    {"signal", 0, 'y'},
-    {"sockets-per-node", 0, 'y'},
-    {"spread-job", 0, 'n'},
-    {"stepmgr", 0, 'n'},
-    {"switches", 0, 'y'},
-    {"tasks", 0, 'y', "ntasks"},
-    {"tasks-per-node", 0, 'y', "ntasks-per-node"},
-    {"test-only", 0, 'n'},
-    {"thread-spec", 0, 'y'},
-    {"threads-per-core", 0, 'y'},
-    {"time", 't', 'y'},
-    {"time-min", 0, 'y'},
-    {"tmp", 0, 'y'},
-    {"tres-bind", 0, 'y'},
-    {"tres-per-task", 0, 'y'},
-    {"uid", 0, 'y'},
-    {"usage", 0, 'n'},
-    {"use-min-nodes", 0, 'n'},
-    {"verbose", 'v', 'n'},
-    {"version", 'V', 'n'},
-    {"wait", 'W', 'n'},
-    {"wait-all-nodes", 0, 'y'},
-    {"wckey", 0, 'y'},
-    {"workdir", 0, 'y'},
-    {"wrap", 0, 'y'},
-};
-
 bool directive_blank(char c) {
     return c == ' ' || c == '\t';
+}
+
+// Not expanded by the scheduler, and what a template puts there is not known.
+bool is_filled_in_later(std::string_view written) {
+    for (const std::string_view mark : {"$", "`", "{{", "<", "%%"})
+        if (written.find(mark) != std::string_view::npos) return true;
+    return false;
 }
 
 struct DirectiveReader {
     const Source& source;
     std::string_view text;
     std::uint32_t at, end;
-    bool unmatched = false;  // a quote without its end
 
     void skip() {
         while (at < end && directive_blank(text[at])) ++at;
-        if (at < end && text[at] == '#') at = end;  // sbatch knows comments behind options
+        if (at < end && text[at] == '#') at = end;
     }
-    // One argument as sbatch's own tokenizer has it; the value is without its quotes.
+    // A word, with its quotes.
     Span token() {
         const std::uint32_t begin = at;
         char quote = 0;
@@ -155,7 +43,6 @@ struct DirectiveReader {
                 break;
             }
         }
-        unmatched |= quote != 0;
         return {begin, at};
     }
     Value value(Span span) const {
@@ -166,90 +53,48 @@ struct DirectiveReader {
         }
         const std::string_view written = text.substr(span.begin, span.end - span.begin);
         Value result = Value::known_text(written, span, source);
-        // Not expanded by the scheduler, and what a template puts there is not known.
-        for (const std::string_view mark : {"$", "`", "{{", "<", "%%"})
-            if (written.find(mark) != std::string_view::npos) result.state = Value::State::unknown;
+        if (is_filled_in_later(written)) result.state = Value::State::unknown;
         return result;
     }
 };
 
-void read_sbatch(DirectiveReader in, Directive directive, Script& script) {
-    std::size_t count = 0;
-    const auto put = [&](Span span) {
-        directive.span = span;
-        script.directives.push_back(directive);
-        ++count;
-    };
-    // The next argument as the value; where it ends.
-    const auto argument = [&](std::uint32_t end) {
-        in.skip();
-        const Span next = in.token();
-        if (next.empty()) return end;
-        directive.value = in.value(next);
-        return next.end;
-    };
-    const auto judge = [&](const BatchOption& known) {
-        directive.option = known.name;
-        if (!directive.expected.empty()) return;
-        if (in.unmatched)
-            directive.expected = "a closing quote";
-        else if (directive.value.known())
-            directive.expected = expected_by_sbatch(directive.option, directive.value.text);
-        else if (directive.value.absent() && known.value == 'y')
-            directive.expected = "a value";
-    };
-    while (in.skip(), in.at < in.end && count < 64) {
+// Of the file where it stands there as it is, else a copy that lives as long.
+std::string_view kept_in(File& file, std::string_view text) {
+    const std::string_view all = file.source().text();
+    return text.data() >= all.data() && text.data() + text.size() <= all.data() + all.size() ? text
+                                                                                             : file.tree.keep(text);
+}
+
+std::string_view expected_of(const sbatch::Argument& argument, const Value& value) {
+    switch (argument.fault) {
+        case sbatch::Fault::surplus_value: return "no value";
+        case sbatch::Fault::open_quote: return "a closing quote";
+        case sbatch::Fault::no_value: return "a value";
+        default: break;
+    }
+    return argument.found && value.known() ? sbatch::expected_value(*argument.found.option, value.text)
+                                           : std::string_view();
+}
+
+void read_sbatch(File& file, Span options, Directive directive, Script& script) {
+    const Source& source = file.source();
+    sbatch::LineReader line(source.text(), options.begin, options.end);
+    sbatch::Argument argument;
+    for (int count = 0; count < 64 && line.next(argument); ++count) {
+        directive.span = {argument.begin, argument.end};
         directive.value = {};
-        directive.malformed = false;
-        directive.expected = {};
-        const Span token = in.token();
-        std::string_view word = in.text.substr(token.begin, token.size());
-        if (word == "--") return;  // what follows is no option
-        if (word.size() < 2 || word[0] != '-') {
-            directive.option = word;
-            directive.malformed = true;
-            put(token);
-            continue;
+        if (argument.has_value) {
+            directive.value =
+                Value::known_text(kept_in(file, argument.value), {argument.value_begin, argument.value_end}, source);
+            if (is_filled_in_later(argument.value)) directive.value.state = Value::State::unknown;
         }
-        if (word[1] == '-') {
-            const std::size_t equals = word.find('=');
-            directive.option = word.substr(2, equals == std::string_view::npos ? equals : equals - 2);
-            const BatchOption* known = sbatch_option(directive.option);
-            Span span = token;
-            if (equals != std::string_view::npos) {
-                directive.value = in.value({token.begin + static_cast<std::uint32_t>(equals) + 1, token.end});
-            } else if (known && known->value == 'y') {
-                span.end = argument(token.end);
-            } else if (!known) {  // of a plug-in: its value is not an argument of its own
-                while (in.at < in.end && directive_blank(in.text[in.at])) ++in.at;
-                if (in.at < in.end && in.text[in.at] != '-' && in.text[in.at] != '#') {
-                    const Span next = in.token();
-                    directive.value = in.value(next);
-                    span.end = next.end;
-                }
-            }
-            if (known && known->value == 'n' && equals != std::string_view::npos) directive.expected = "no value";
-            if (known)
-                judge(*known);
-            else
-                directive.malformed = !directive.option.starts_with("container-") &&
-                                      !directive.option.starts_with("no-container-") &&
-                                      directive.option.find_first_of("{$<") == std::string_view::npos;
-            put(span);
-            continue;
-        }
-        // -N4, -N 4; several switches in one word are rare: -Q -H.
-        const BatchOption* known = sbatch_letter(word[1]);
-        directive.option = known ? known->name : word.substr(1);
-        directive.malformed = !known && word.find_first_of("{$<") == std::string_view::npos;
-        Span span = token;
-        if (word.size() > 2) {
-            directive.value = in.value({token.begin + 2, token.end});
-        } else if (known && known->value == 'y') {
-            span.end = argument(token.end);
-        }
-        if (known) judge(*known);
-        put(span);
+        directive.option = argument.found ? argument.found.option->name : kept_in(file, argument.name);
+        directive.separator = argument.separator;
+        directive.malformed =
+            argument.fault == sbatch::Fault::no_option ||
+            (argument.fault == sbatch::Fault::unknown && argument.name.find_first_of("{$<") == std::string_view::npos);
+        directive.expected = expected_of(argument, directive.value);
+        script.directives.push_back(directive);
     }
 }
 
@@ -274,41 +119,28 @@ void read_pbs(DirectiveReader in, Directive directive, Script& script) {
 
 }  // namespace
 
-const BatchOption* sbatch_option(std::string_view name) {
-    const BatchOption* found = nullptr;
-    for (const BatchOption& option : kSbatch) {
-        if (option.name == name) return option.means.empty() ? &option : sbatch_option(option.means);
-        if (name.size() > 1 && option.name.starts_with(name)) {
-            if (found) return nullptr;  // ambiguous; an exact name would come first in order of length
-            found = &option;
-        }
-    }
-    return found;
-}
-const BatchOption* sbatch_letter(char letter) {
-    for (const BatchOption& option : kSbatch)
-        if (option.letter != '\0' && option.letter == letter) return &option;
-    return nullptr;
-}
-
-void read_directive(const Source& source, Span line, bool after_command, Script& script) {
+void read_directive(File& file, Span line, bool after_command, Script& script) {
+    const Source& source = file.source();
     const std::string_view text = source.text(line);
     Directive directive;
     directive.line = line;
     directive.after_command = after_command;
-    if (text.starts_with("#SBATCH") || text.starts_with("#PBS") || text.starts_with("#$ ")) {
-        const std::size_t size = text[1] == 'S' ? 7 : text[1] == 'P' ? 4 : 2;
+    if (const std::string_view prefix = sbatch::directive_prefix(text); !prefix.empty()) {
+        directive.prefix = prefix;
+        read_sbatch(file, {line.begin + static_cast<std::uint32_t>(prefix.size()), line.end}, directive, script);
+        return;
+    }
+    if (text.starts_with("#PBS") || text.starts_with("#$ ")) {
+        const std::size_t size = text[1] == 'P' ? 4 : 2;
         directive.prefix = text.substr(0, size);
         DirectiveReader in{source, source.text(), line.begin + static_cast<std::uint32_t>(size), line.end};
         if (in.at < in.end && !directive_blank(in.text[in.at])) {
-            if (in.text[in.at] != '-') return;  // #SBATCHES, #PBSPRO: a comment
+            if (in.text[in.at] != '-') return;  // #PBSPRO: a comment
             const Span token = in.token();
             directive.option = in.text.substr(token.begin, token.size());
             directive.span = token;
             directive.malformed = true;
             script.directives.push_back(directive);
-        } else if (size == 7) {
-            read_sbatch(in, directive, script);
         } else {
             read_pbs(in, directive, script);
         }

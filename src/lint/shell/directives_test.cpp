@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lint/check.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -19,14 +20,6 @@ const Directive* first(const File& file) {
     return file.script.directives.empty() ? nullptr : &file.script.directives.front();
 }
 
-TEST(Directives, MapsShortAndShortenedNames) {
-    EXPECT_EQ(sbatch_option("cpus-per-task")->letter, 'c');
-    EXPECT_EQ(sbatch_option("cpus-per-t")->name, "cpus-per-task");
-    EXPECT_EQ(sbatch_option("ntasks"), sbatch_letter('n'));
-    EXPECT_EQ(sbatch_option("no-such-thing"), nullptr);
-    EXPECT_EQ(sbatch_option("n"), nullptr);
-}
-
 TEST(Directives, ReadsSwitchesQuotesAndPlugins) {
     const auto file =
         read_file("x.sbatch", "#!/bin/bash\n#SBATCH --exclusive --job-name=\"a b\" --container-image=x -H\n");
@@ -34,6 +27,16 @@ TEST(Directives, ReadsSwitchesQuotesAndPlugins) {
     EXPECT_TRUE(file->script.directives[0].value.absent());
     EXPECT_EQ(file->script.directives[1].value.text, "a b");
     for (const Directive& each : file->script.directives) EXPECT_FALSE(each.malformed) << each.option;
+}
+
+// A job of several parts gives each its own nodes: none of them is overruled.
+TEST(Directives, KnowsThePartsOfAHeterogeneousJob) {
+    const auto file = read_file("x.sbatch", "#!/bin/bash\n#SBATCH -N 2\n#SBATCH hetjob\n#SBATCH -N 3\nsrun x\n");
+    ASSERT_EQ(file->script.directives.size(), 3u);
+    EXPECT_TRUE(file->script.directives[1].separator);
+    for (const Directive& each : file->script.directives) EXPECT_FALSE(each.malformed) << each.option;
+    for (const Finding& finding : check_file(*file, {}, Knowledge::embedded()))
+        EXPECT_NE(finding.rule, "SLM012") << finding.message;
 }
 
 TEST(Directives, ReadsPbsAndSge) {

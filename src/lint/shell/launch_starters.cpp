@@ -1,8 +1,8 @@
 // Launches behind srun, docker run, apptainer exec, bash -c and their kin, and the texts that those are given.
 #include <algorithm>
 
+#include "formats/sbatch_options.h"
 #include "lint/check.h"
-#include "lint/shell/directives.h"
 #include "lint/shell/launch_finder.h"
 
 namespace stoker::lint {
@@ -91,11 +91,11 @@ std::size_t LaunchFinder::srun(const Words& words, std::size_t at, Launch& launc
             break;
         std::string_view name = option.name;
         if (!option.dashes && !name.empty()) {
-            const BatchOption* known = sbatch_letter(name[0]);
+            const sbatch::Option* known = sbatch::find_letter(name[0]);
             if (name.size() > 1 && !option.value.present()) option.value = part_of(words[at], 2);
             if (known) name = known->name;
-        } else if (const BatchOption* known = sbatch_option(name)) {
-            name = known->name;
+        } else if (const sbatch::Found known = sbatch::find_option(name)) {
+            name = known.option->name;
         }
         launch.launcher_options.push_back({name, option.value, option.span});
         if (name == "ntasks-per-node")

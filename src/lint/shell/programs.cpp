@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "lint/shell/directives.h"
+#include "formats/sbatch_options.h"
 #include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
@@ -233,7 +233,7 @@ bool srun_takes_value(std::string_view name, bool dashes) {
         if (name.size() > 1) return false;  // -N2
         return std::string_view("ABbCcDdeFGgiJLMmNnopqrSTtWwxa").find(name[0]) != std::string_view::npos;
     }
-    if (const BatchOption* option = sbatch_option(name)) return option->value == 'y';
+    if (const sbatch::Found known = sbatch::find_option(name)) return known.named->takes == sbatch::Takes::value;
     if (name.starts_with("container-"))
         return one_of(name, {"container-image", "container-mounts", "container-workdir", "container-name",
                              "container-save", "container-env", "container-id"});

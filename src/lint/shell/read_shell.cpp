@@ -88,7 +88,7 @@ void ShellParser::comment(std::uint32_t begin, std::uint32_t stop) {
         return at == 0 || s_[at - 1] == '\n';
     }();
     file_.comments.push_back({{begin, stop}, own_line});
-    if (begin == 0 || s_[begin - 1] == '\n') read_directive(file_.source(), {begin, stop}, seen_code_, script_);
+    if (begin == 0 || s_[begin - 1] == '\n') read_directive(file_, {begin, stop}, seen_code_, script_);
 }
 
 void ShellParser::skip_comment() {

@@ -80,6 +80,13 @@ bool is_template_word(std::string_view line) {
     return false;
 }
 
+// !!int "5" is a number; !!str 5 is text.
+bool is_core_tag(const yaml_char_t* tag) {
+    if (!tag) return false;
+    const std::string_view name(reinterpret_cast<const char*>(tag));
+    return name == YAML_INT_TAG || name == YAML_FLOAT_TAG || name == YAML_BOOL_TAG || name == YAML_NULL_TAG;
+}
+
 class YamlComposer {
 public:
     explicit YamlComposer(File& file) : file_(file), source_(file.source()), text_(source_.text()) {
@@ -256,7 +263,7 @@ private:
         Node& node = file_.tree.make(source_, Shape::string, span);
         node.style = style;
         node.text = text_of(event, span, style);
-        if (style == Style::plain && !data.tag) node.shape = shape_of_plain(node.text);
+        if ((style == Style::plain && !data.tag) || is_core_tag(data.tag)) node.shape = shape_of_plain(node.text);
         if (data.tag && std::string_view(reinterpret_cast<const char*>(data.tag)).starts_with('!'))
             node.known = false;  // !Ref, !secret: an application says what it is
         if (kubernetes_ && is_placeholder(node.text)) node.known = false;
@@ -277,6 +284,7 @@ private:
         frame.node = &node;
         frame.flow = flow;
         frame.anchor = anchor_name(anchor);
+        if (anchor) anchors_.erase(frame.anchor);  // until it is closed: an alias in here would be a circle
         frame.is_key = !frames_.empty() && frames_.back().node->is_object() && !frames_.back().has_key;
         frames_.push_back(std::move(frame));
     }

@@ -13,8 +13,11 @@ bool is_yaml_number(std::string_view text) {
     if (text.empty()) return false;
     if (text == ".inf" || text == ".Inf" || text == ".INF" || text == ".nan" || text == ".NaN") return true;
     if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'o' || text[1] == 'b')) {
-        return std::all_of(text.begin() + 2, text.end(),
-                           [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) || c == '_'; });
+        const int base = text[1] == 'x' ? 16 : text[1] == 'o' ? 8 : 2;
+        return std::all_of(text.begin() + 2, text.end(), [&](char c) {
+            return c == '_' ||
+                   (base == 16 ? std::isxdigit(static_cast<unsigned char>(c)) != 0 : c >= '0' && c < '0' + base);
+        });
     }
     bool digit = false, point = false, power = false;
     for (std::size_t i = 0; i < text.size(); ++i) {

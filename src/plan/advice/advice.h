@@ -14,6 +14,9 @@ struct AdviceInput {
 };
 using AdviceList = std::vector<Advice>;
 
+// Of a fact that holds for every plan of the kind, or that the plan's other parts say already.
+Advice as_background(Advice one);
+
 void advise_quota(const AdviceInput& input, AdviceList& out);
 void advise_spot(const AdviceInput& input, AdviceList& out);
 void advise_retirement(const AdviceInput& input, AdviceList& out);

@@ -21,7 +21,7 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
 
     if (!node.has_gpu())
         out.push_back(
-            {Severity::info, "cpu-first",
+            {AdviceSeverity::info, "cpu-first",
              fmt::format(
                  "benchmark on CPU first: the model fits comfortably in {} of RAM and {}; only then pay for a GPU",
                  format_bytes_gib(node.memory),
@@ -29,10 +29,10 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
                        : "no latency limit asks for less"),
              "stoker bench cpu on the size, then plan with what it measured", ""});
     else if (limit && !latency_allows_cpu(workload.objective.latency))
-        out.push_back({Severity::info, "cpu-not-by-rule",
-                       fmt::format("a limit of {} is not above 50 ms: the CPU-first rule does not apply",
-                                   format_seconds(Seconds(*limit))),
-                       "", ""});
+        out.push_back(as_background({AdviceSeverity::info, "cpu-not-by-rule",
+                                     fmt::format("a limit of {} is not above 50 ms: the CPU-first rule does not apply",
+                                                 format_seconds(Seconds(*limit))),
+                                     "", ""}));
 
     const Rejection* t4 = nullptr;
     const Candidate* on_t4 = nullptr;
@@ -60,9 +60,10 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
                 text += fmt::format("; an hour costs {:.0f} % of an A100's",
                                     100 * small->per_hour.dollars() / large->per_hour.dollars());
         }
-        out.push_back({Severity::info, "t4-first", text, "", ""});
+        out.push_back({AdviceSeverity::info, "t4-first", text, "", ""});
     } else if (on_t4 == nullptr && t4 != nullptr && kind == WorkloadKind::inference) {
-        out.push_back({Severity::info, "t4-too-small", fmt::format("does not fit one T4: {}", t4->text), "", ""});
+        out.push_back(as_background(
+            {AdviceSeverity::info, "t4-too-small", fmt::format("does not fit one T4: {}", t4->text), "", ""}));
     }
 
     for (const Rejection& rejection : input.plan.rejected) {
@@ -74,44 +75,45 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
         const bool shown = std::any_of(input.plan.candidates.begin(), input.plan.candidates.end(),
                                        [&](const Candidate& c) { return c.node_type == twin; });
         if (!shown) continue;
-        out.push_back({Severity::info, "no-infiniband-for-inference",
+        out.push_back({AdviceSeverity::info, "no-infiniband-for-inference",
                        fmt::format("{}: {}", context.node(rejection.node_type).name, rejection.text), "",
                        node.provenance.source});
         break;
     }
     if (is_rdma(node))
-        out.push_back({Severity::warning, "infiniband-for-inference",
+        out.push_back({AdviceSeverity::warning, "infiniband-for-inference",
                        context.rdma_allowed_for_inference
                            ? "the model needs a size that only comes with InfiniBand"
                            : "this size pays for InfiniBand, which replicas inside one node do not use",
                        "", ""});
 
     if (workload.model.kind == ModelKind::decoder && kind == WorkloadKind::inference)
-        out.push_back(
-            {Severity::info, "inference-bound",
+        out.push_back(as_background(
+            {AdviceSeverity::info, "inference-bound",
              fmt::format("prefill is bound by {}, decode by {}: more memory bandwidth per dollar serves more, peak "
                          "FLOP/s alone does not",
                          to_string(winner->prediction.prefill_bound), to_string(winner->prediction.bottleneck)),
-             "", ""});
+             "", ""}));
     if (workload.models_served > 1)
         out.push_back(
-            {Severity::info, "several-models",
+            {AdviceSeverity::info, "several-models",
              "each model has a GPU of its own on the shared VM; on one GPU for all they would share its memory "
              "and wait for each other",
              "", ""});
     if (kind == WorkloadKind::batch_inference)
-        out.push_back({Severity::info, "real-time-variant",
-                       "the same model behind an endpoint is a different plan: set kind: inference with "
-                       "traffic.requests_per_second and objective.latency",
-                       "", ""});
+        out.push_back(as_background({AdviceSeverity::info, "real-time-variant",
+                                     "the same model behind an endpoint is a different plan: set kind: inference with "
+                                     "traffic.requests_per_second and objective.latency",
+                                     "", ""}));
     if (kind == WorkloadKind::inference)
-        out.push_back({Severity::info, "cost-per-request",
-                       "cost per request = price per second of a replica / requests per second it sustains within the "
-                       "latency limits (latency x throughput x price is no cost)",
-                       "", ""});
+        out.push_back(as_background(
+            {AdviceSeverity::info, "cost-per-request",
+             "cost per request = price per second of a replica / requests per second it sustains within the "
+             "latency limits (latency x throughput x price is no cost)",
+             "", ""}));
     if (winner->prediction.utilisation > 0.85 && kind == WorkloadKind::inference)
         out.push_back(
-            {Severity::warning, "near-the-knee",
+            {AdviceSeverity::warning, "near-the-knee",
              fmt::format(
                  "replicas run at {:.0f} % of what they sustain: small errors of the rate move the latency a lot",
                  100 * winner->prediction.utilisation),

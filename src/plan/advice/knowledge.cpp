@@ -34,7 +34,7 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
     const Workload& workload = input.context.workload;
     const NodeType& node = input.node(*winner);
     if (workload.model.assumed)
-        out.push_back({Severity::warning, "assumed-model",
+        out.push_back({AdviceSeverity::warning, "assumed-model",
                        "the shape of the model is assumed (see what was taken for granted)",
                        "give layers, hidden, heads, kv_heads, ffn and vocab, or a config.json", ""});
     const auto& accelerators = input.context.catalog.accelerators();
@@ -50,12 +50,12 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
             const std::string why = chip != accelerators.end() && !chip->is_gpu()
                                         ? lock_in(*chip)
                                         : std::string("no size of it is in the clouds asked for");
-            out.push_back({Severity::warning, "lock-in",
+            out.push_back({AdviceSeverity::warning, "lock-in",
                            fmt::format("{} was asked for: {}. This plan is the NVIDIA alternative", word, why),
                            "where: {cloud: any} weighs what other clouds have", ""});
         }
     } else if (node.has_gpu() && !accelerators[static_cast<std::size_t>(node.accelerator)].is_gpu()) {
-        out.push_back({Severity::warning, "lock-in",
+        out.push_back({AdviceSeverity::warning, "lock-in",
                        "locked in to one vendor: " + lock_in(accelerators[static_cast<std::size_t>(node.accelerator)]),
                        "compare with the NVIDIA plan below before code is written for it", ""});
     }
@@ -64,13 +64,13 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
     const bool training = is_training(workload.kind);
     if (gpu.name == "T4" && training)
         out.push_back(
-            {Severity::warning, "no-t4-training-row",
+            {AdviceSeverity::warning, "no-t4-training-row",
              "no published training run on a T4 is known: this figure is bounded from V100 runs and the data sheet",
              "time a few steps first", ""});
     else if (gpu.name == "T4" || gpu.name == "A10") {
         if (serves(workload) && workload.model.kind == ModelKind::decoder)
             out.push_back(
-                {Severity::info, "no-llm-row",
+                {AdviceSeverity::info, "no-llm-row",
                  fmt::format("no published LLM serving run on {} is known; the interval is wider for it", gpu.name), "",
                  ""});
     } else if (gpu.vendor == "AMD" && !training && !serves(workload)) {
@@ -81,23 +81,20 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
                                  "64 GB/s point to point. CUDA-only code (NCCL, TensorRT) must be ported to ROCm"
                                : "engines and kernels must be their ROCm builds; only MLPerf rows back the figures";
         text += nvidia_alternative(input);
-        out.push_back({Severity::warning, "amd", text, "name sizes or sort out ROCm before counting on it", ""});
+        out.push_back({AdviceSeverity::warning, "amd", text, "name sizes or sort out ROCm before counting on it", ""});
     } else if (!make_device(input.context.catalog, winner->node_type).measured) {
-        out.push_back({Severity::info, "unmeasured-device",
+        out.push_back({AdviceSeverity::info, "unmeasured-device",
                        fmt::format("no published run on {} is known; the interval is wider for it", gpu.name), "", ""});
     }
     if (gpu.vendor != "NVIDIA" && gpu.vendor != "AMD") {
         std::string text = fmt::format("{} is had from {} only and needs its own toolchain: code is locked in to it",
                                        gpu.name, gpu.vendor);
         text += nvidia_alternative(input);
-        out.push_back({Severity::warning, "lock-in", std::move(text), "", ""});
+        out.push_back({AdviceSeverity::warning, "lock-in", std::move(text), "", ""});
     }
-    if (!gpu.has(workload.precision) && training)
-        out.push_back({Severity::warning, "precision-emulated",
-                       fmt::format("{} has no {} units", gpu.name, to_string(workload.precision)), "", ""});
     if (!gpu.has(Precision::bf16) && workload.precision == Precision::bf16)
         out.push_back(
-            {Severity::warning, "no-bf16",
+            {AdviceSeverity::warning, "no-bf16",
              fmt::format(
                  "{} has no BF16 (T4 and V100 do not; A100, A10, H100 and later do): use fp16 with loss scaling",
                  gpu.name),

@@ -12,14 +12,14 @@ void advise_limits(const AdviceInput& input, AdviceList& out) {
     const ObjectiveSpec& objective = input.context.workload.objective;
     const Prediction& p = winner->prediction;
     if (objective.deadline && p.hours.high * 3600 > objective.deadline->v)
-        out.push_back({Severity::warning, "deadline-tight",
+        out.push_back({AdviceSeverity::warning, "deadline-tight",
                        fmt::format("the interval ends at {}, after the deadline of {}",
                                    format_seconds(Seconds(p.hours.high * 3600)), format_seconds(*objective.deadline)),
                        "one node more, or check the step time after the first hour", ""});
     auto latency = [&](std::string_view what, const Range& predicted, const std::optional<Seconds>& limit) {
         if (!limit || !(predicted.mid > 0) || predicted.high <= limit->v) return;
         out.push_back(
-            {Severity::warning, "latency-tight",
+            {AdviceSeverity::warning, "latency-tight",
              fmt::format("{} p95 of {} is kept with {:.0f} %: the interval ends at {}", what, format_seconds(*limit),
                          100 * chance_below(predicted, limit->v), format_seconds(Seconds(predicted.high))),
              "measure one replica under load before buying the rest", ""});
@@ -27,7 +27,7 @@ void advise_limits(const AdviceInput& input, AdviceList& out) {
     latency("TTFT", p.ttft_p95_s, objective.latency.ttft_p95);
     latency("TPOT", p.tpot_p95_s, objective.latency.tpot_p95);
     if (objective.budget && p.usd.high > objective.budget->dollars())
-        out.push_back({Severity::warning, "budget-tight",
+        out.push_back({AdviceSeverity::warning, "budget-tight",
                        fmt::format("the interval ends at {}, over the budget of {}",
                                    format_usd(Usd::from_double(p.usd.high)), format_usd(*objective.budget)),
                        "", ""});

@@ -12,7 +12,7 @@ void advise_network(const AdviceInput& input, AdviceList& out) {
     const bool training = is_training(input.context.workload.kind), gang = training && winner->nodes > 1;
     if (gang && is_rdma(node) && node.cloud == "azure") {
         out.push_back(
-            {Severity::info, "ib-scale-set",
+            {AdviceSeverity::info, "ib-scale-set",
              fmt::format(
                  "InfiniBand works inside one scale set in one zone only: orchestration mode Uniform (not the "
                  "default), singlePlacementGroup true, overprovision false, at most {:.0f} instances ({:.0f} by "
@@ -21,16 +21,16 @@ void advise_network(const AdviceInput& input, AdviceList& out) {
                  input.context.settings.placement_group, input.context.settings.placement_group_on_request),
              "", "Azure setup-infiniband page, 2026-09-25"});
         if (winner->nodes > input.context.settings.placement_group)
-            out.push_back({Severity::warning, "ib-scale-set-limit",
+            out.push_back({AdviceSeverity::warning, "ib-scale-set-limit",
                            fmt::format("{} nodes in one placement group need a support request before anything else "
                                        "(limit {:.0f}, up to {:.0f})",
                                        winner->nodes, input.context.settings.placement_group,
                                        input.context.settings.placement_group_on_request),
                            "", "Azure setup-infiniband page"});
-        out.push_back({Severity::info, "ib-per-gpu",
-                       fmt::format("{:.0f} Gb/s is per GPU: {} NICs, {:.1f} Tb/s per VM", node.rdma_gbps_per_gpu,
-                                   node.nics, node.rdma_gbps_per_node / 1000),
-                       "", node.provenance.source});
+        out.push_back(as_background({AdviceSeverity::info, "ib-per-gpu",
+                                     fmt::format("{:.0f} Gb/s is per GPU: {} NICs, {:.1f} Tb/s per VM",
+                                                 node.rdma_gbps_per_gpu, node.nics, node.rdma_gbps_per_node / 1000),
+                                     "", node.provenance.source}));
     }
     if (gang && !is_rdma(node) && node.cloud != "on-prem") {
         double waiting = 0;
@@ -40,24 +40,26 @@ void advise_network(const AdviceInput& input, AdviceList& out) {
             waiting += p.seconds[static_cast<std::size_t>(term)];
         if (waiting > 0.05 * p.step_s.mid)
             out.push_back(
-                {p.step_s.mid > 0 && waiting > 0.2 * p.step_s.mid ? Severity::warning : Severity::info, "no-infiniband",
+                {p.step_s.mid > 0 && waiting > 0.2 * p.step_s.mid ? AdviceSeverity::warning : AdviceSeverity::info,
+                 "no-infiniband",
                  fmt::format(
                      "{} nodes without InfiniBand: {:.0f} % of each step waits for Ethernet at {:.0f} Gb/s per node",
                      winner->nodes, p.step_s.mid > 0 ? 100 * waiting / p.step_s.mid : 0, node.ethernet_gbps),
                  "an ND size with InfiniBand if the wait matters; enable accelerated networking", ""});
     }
     if (!is_rdma(node) && node.has_gpu() && node.accelerated_networking.substr(0, 2) == "no")
-        out.push_back({Severity::info, "no-accelerated-networking",
-                       node.name + " does not support accelerated networking", "", node.provenance.source});
+        out.push_back(
+            as_background({AdviceSeverity::info, "no-accelerated-networking",
+                           node.name + " does not support accelerated networking", "", node.provenance.source}));
     if (node.cloud != "on-prem" && node.cloud != "this-machine" &&
         (training || input.context.workload.kind == WorkloadKind::batch_inference))
         out.push_back(
-            {Severity::info, "storage-region",
+            {AdviceSeverity::info, "storage-region",
              fmt::format("keep data and checkpoints in {}: reading across regions costs egress and stalls the input",
                          winner->region),
              "", ""});
     if (input.context.workload.sensitive)
-        out.push_back({Severity::info, "isolation",
+        out.push_back({AdviceSeverity::info, "isolation",
                        "sensitive data: private network without public IPs, customer-managed keys, audit on, data "
                        "stays in the named regions",
                        "", ""});

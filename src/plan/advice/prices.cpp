@@ -9,7 +9,7 @@ void advise_prices(const AdviceInput& input, AdviceList& out) {
     const Context& context = input.context;
     const long age = days_between(context.catalog.as_of, context.options.today);
     if (age > static_cast<long>(context.settings.catalogue_stale_days))
-        out.push_back({Severity::warning, "stale-catalogue",
+        out.push_back({AdviceSeverity::warning, "stale-catalogue",
                        fmt::format("the catalogue is of {}, {} days old", context.catalog.as_of, age),
                        "update stoker, or use --catalog with fresher files", ""});
     const Candidate* winner = input.winner();
@@ -18,7 +18,7 @@ void advise_prices(const AdviceInput& input, AdviceList& out) {
         const long days = days_between(winner->price_provenance.as_of, context.options.today);
         if (days > static_cast<long>(context.settings.price_stale_days))
             out.push_back(
-                {Severity::warning, "stale-price",
+                {AdviceSeverity::warning, "stale-price",
                  fmt::format("the price of {} in {} is of {}, {} days old", input.node(*winner).name, winner->region,
                              winner->price_provenance.as_of, days),
                  input.node(*winner).cloud == "azure"
@@ -28,11 +28,11 @@ void advise_prices(const AdviceInput& input, AdviceList& out) {
                  winner->price_provenance.source});
     }
     if (context.workload.where.os != "linux")
-        out.push_back({Severity::info, "os-price",
-                       fmt::format("prices are for {}; Windows and Linux are priced apart", context.workload.where.os),
-                       "", ""});
+        out.push_back(as_background(
+            {AdviceSeverity::info, "os-price",
+             fmt::format("prices are for {}; Windows and Linux are priced apart", context.workload.where.os), "", ""}));
     if (!winner->priced)
-        out.push_back({Severity::warning, "unpriced",
+        out.push_back({AdviceSeverity::warning, "unpriced",
                        "the first choice has no known price: unpriced, which is not free", "", ""});
 }
 

@@ -17,34 +17,35 @@ void advise_quota(const AdviceInput& input, AdviceList& out) {
     const Offer offer{.region = winner->region, .pricing = winner->pricing};
 
     if (auto shortfall = quota_shortfall(context, winner->node_type, offer, winner->nodes)) {
-        out.push_back({Severity::error, "quota-short", shortfall->text() + ". Ask for it before anything else.",
+        out.push_back({AdviceSeverity::error, "quota-short", shortfall->text() + ". Ask for it before anything else.",
                        std::string(kAskForQuota), "az vm list-usage"});
     } else if (!usages_cover(context, winner->region)) {
-        out.push_back({Severity::info, "quota-unknown",
+        out.push_back({AdviceSeverity::info, "quota-unknown",
                        fmt::format("needs {:.0f} vCPUs of {} in {}{}; no list-usage answer of this region was given "
                                    "(list-skus shows offers, not quota)",
                                    need, family, winner->region, spot ? "" : " and as many of the regional total"),
                        fmt::format("az vm list-usage -l {} -o json > usage.json, then plan with it", winner->region),
                        ""});
     } else {
-        out.push_back({Severity::info, "quota-enough",
-                       fmt::format("quota of {} in {} covers the {:.0f} vCPUs", family, winner->region, need), "",
-                       "az vm list-usage"});
+        out.push_back(
+            as_background({AdviceSeverity::info, "quota-enough",
+                           fmt::format("quota of {} in {} covers the {:.0f} vCPUs", family, winner->region, need), "",
+                           "az vm list-usage"}));
     }
     // A better size that only quota excludes is worth a request.
     for (const Rejection& rejection : input.plan.rejected) {
         if (rejection.reason != Reason::quota || rejection.node_type == winner->node_type) continue;
-        out.push_back(
-            {Severity::info, "quota-excludes",
+        out.push_back(as_background(
+            {AdviceSeverity::info, "quota-excludes",
              fmt::format("{} was left out for quota: {}", context.node(rejection.node_type).name, rejection.text),
-             std::string(kAskForQuota), "az vm list-usage"});
+             std::string(kAskForQuota), "az vm list-usage"}));
         break;
     }
     bool restricted = false;
     for (const Rejection& rejection : input.plan.rejected)
         restricted |= rejection.reason == Reason::restricted || rejection.reason == Reason::zone;
     if (restricted)
-        out.push_back({Severity::info, "restricted-sizes",
+        out.push_back({AdviceSeverity::info, "restricted-sizes",
                        "sizes restricted for this subscription were left out (NotAvailableForSubscription: ask support "
                        "for access; QuotaId: the offer type excludes it)",
                        "stoker plan --show rejected", "az vm list-skus --all"});

@@ -1,6 +1,7 @@
 // The published table of sizes by role, how this plan relates to it, and corrections of figures that circulate for
 // these sizes.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ void advise_recommendations(const AdviceInput& input, AdviceList& out) {
     const Workload& workload = input.context.workload;
     if (winner == nullptr) return;
     const NodeType& node = input.node(*winner);
-    const Role role = role_of(workload);
+    const SizeRole role = role_of(workload);
     if (!role.name.empty() && node.cloud == "azure" && workload.where.sizes.empty()) {
         std::string text = fmt::format("Azure's table for {}: {}, image Data Science VM", role.name, role.sizes);
         if (role.series != 0 && !fills_role(role, node)) {
@@ -58,16 +59,15 @@ void advise_recommendations(const AdviceInput& input, AdviceList& out) {
                 text += "; no NC with Ethernet came near (--show rejected)";
             }
         }
-        out.push_back({Severity::info, "azure-table", text, "", "Azure IaaS compute recommendations for AI"});
+        out.push_back({AdviceSeverity::info, "azure-table", text, "", "Azure IaaS compute recommendations for AI"});
     }
+    std::set<std::string_view> corrected;
     for (const Candidate& candidate : input.plan.candidates)
         for (const Correction& correction : kCorrections)
-            if (input.node(candidate).name == correction.size &&
-                std::none_of(out.begin(), out.end(), [&](const Advice& a) {
-                    return a.id == "correction" && a.text.find(correction.size) != std::string::npos;
-                }))
-                out.push_back({Severity::info, "correction", fmt::format("{}: {}", correction.size, correction.text),
-                               "", "Retail price list 2026-06-18; size pages"});
+            if (input.node(candidate).name == correction.size && corrected.insert(correction.size).second)
+                out.push_back(as_background({AdviceSeverity::info, "correction",
+                                             fmt::format("{}: {}", correction.size, correction.text), "",
+                                             "Retail price list 2026-06-18; size pages"}));
 }
 
 }  // namespace stoker

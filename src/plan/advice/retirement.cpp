@@ -18,7 +18,7 @@ void advise_retirement(const AdviceInput& input, AdviceList& out) {
         const long left = days_between(context.options.today, date);
         const bool chosen = &candidate == input.plan.candidates.data();
         const bool soon = chosen && (left < 400 || candidate.prediction.hours.mid > 24.0 * static_cast<double>(left));
-        out.push_back({soon ? Severity::warning : Severity::info, "retirement-announced",
+        out.push_back({soon ? AdviceSeverity::warning : AdviceSeverity::info, "retirement-announced",
                        fmt::format("{} retires on {} ({} days from {})", node.name, date, left, context.options.today),
                        "prefer a current series for anything that outlives it", node.provenance.source});
     }
@@ -32,7 +32,7 @@ void advise_retirement(const AdviceInput& input, AdviceList& out) {
             if (other.cloud == "azure" && other.purpose == "compute" && !other.retirement_date.empty())
                 date = std::max(date, other.retirement_date);
         const bool past = days_between(context.options.today, date) <= 0;
-        out.push_back({Severity::warning, "f-series",
+        out.push_back({AdviceSeverity::warning, "f-series",
                        fmt::format("Fsv2 (and F, Fs) {} on {}, so the current {} is planned; it needs a Generation 2 "
                                    "image with NVMe",
                                    past ? "retired" : "retire", date, input.node(*winner).family),
@@ -41,9 +41,10 @@ void advise_retirement(const AdviceInput& input, AdviceList& out) {
     long retired = 0;
     for (const Rejection& rejection : input.plan.rejected) retired += rejection.reason == Reason::retired;
     if (retired > 0)
-        out.push_back({Severity::info, "retired-left-out",
-                       fmt::format("{} retired sizes were left out; price lists still carry some of them", retired),
-                       "stoker catalog retirements", "Azure retired sizes list"});
+        out.push_back(
+            as_background({AdviceSeverity::info, "retired-left-out",
+                           fmt::format("{} retired sizes were left out; price lists still carry some of them", retired),
+                           "stoker catalog retirements", "Azure retired sizes list"}));
 }
 
 }  // namespace stoker

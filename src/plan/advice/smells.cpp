@@ -1,9 +1,30 @@
 // Layouts and inputs known from measurements to be slow.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "plan/advice/advice.h"
 
 namespace stoker {
+namespace {
+
+// What FP32 leaves unused by the data sheet, and what this device has in its place: T4 and V100 have neither bf16 nor
+// tf32, K80 and P100 no matrix units at all.
+void advise_fp32(const Accelerator& gpu, AdviceList& out) {
+    const Precision other = gpu.has(Precision::bf16) ? Precision::bf16 : Precision::fp16;
+    const auto peak = [&](Precision p) { return gpu.peak[static_cast<std::size_t>(p)].v; };
+    const double times = peak(Precision::fp32) > 0 ? peak(other) / peak(Precision::fp32) : 0;
+    if (times < 3) return;
+    std::string remedy = other == Precision::fp16 ? "fp16 with loss scaling" : "bf16";
+    if (gpu.has(Precision::tf32)) remedy += ", or tf32 where fp32 storage is wanted";
+    out.push_back(
+        {AdviceSeverity::warning, "smell-fp32",
+         fmt::format("FP32 leaves the matrix units off: {} matmuls are {:.0f} times as fast on {}, by its data sheet",
+                     to_string(other), times, gpu.name),
+         std::move(remedy), "measured sweeps, see docs/reference/model.md"});
+}
+
+}  // namespace
 
 void advise_smells(const AdviceInput& input, AdviceList& out) {
     const Candidate* winner = input.winner();
@@ -13,12 +34,12 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
     const ParallelLayout& layout = winner->layout;
     const Prediction& p = winner->prediction;
     auto smell = [&](std::string_view id, std::string text, std::string remedy) {
-        out.push_back({Severity::warning, std::string(id), std::move(text), std::move(remedy),
+        out.push_back({AdviceSeverity::warning, std::string(id), std::move(text), std::move(remedy),
                        "measured sweeps, see docs/reference/model.md"});
     };
     auto hint = [&](std::string_view id, std::string text, std::string remedy) {
         smell(id, std::move(text), std::move(remedy));
-        out.back().severity = Severity::info;
+        out.back().severity = AdviceSeverity::info;
     };
     const auto share = [&](TimeTerm term) {
         return p.step_s.mid > 0 ? p.seconds[static_cast<std::size_t>(term)] / p.step_s.mid : 0;
@@ -34,11 +55,14 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
     if (layout.tensor > 2 && node.scale_up_pairs)
         smell("smell-tensor-pcie", "tensor parallelism beyond a bridged pair: 12 times slower all-reduce",
               "tensor 2 at most");
-    if (layout.pipeline > 4 && layout.micro_batches < 2 * layout.pipeline)
+    // Interleaved, a stage waits for the part of a micro-batch that one of its chunks works on.
+    const int chunks = std::max(1, layout.virtual_stages);
+    if (layout.pipeline > 4 && layout.micro_batches * chunks < 2 * layout.pipeline)
         smell(
             "smell-bubble",
-            fmt::format("{} micro-batches for {} stages: bubble (p-1)/(m+p-1) = {:.0f} %", layout.micro_batches,
-                        layout.pipeline, 100.0 * (layout.pipeline - 1) / (layout.micro_batches + layout.pipeline - 1)),
+            fmt::format("{} micro-batches for {} stages{}: bubble (p-1)/({}m+p-1) = {:.0f} %", layout.micro_batches,
+                        layout.pipeline, chunks > 1 ? fmt::format(" of {} chunks", chunks) : "", chunks > 1 ? "v" : "",
+                        100.0 * (layout.pipeline - 1) / (layout.micro_batches * chunks + layout.pipeline - 1)),
             "more micro-batches or fewer stages");
     // Matrix units of a GPU want whole tiles; a CPU's vectors are shorter than any model's rows.
     const bool tiles = workload.model.transformer() && node.has_gpu();
@@ -59,9 +83,8 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
     if (!workload.flash_attention && workload.sequence() >= 2048)
         smell("smell-unfused-attention", "unfused attention at 2k tokens and more", "FlashAttention");
     if (workload.precision == Precision::fp32 && node.has_gpu())
-        smell("smell-fp32", "FP32 leaves the tensor cores off: 8 to 28 times slower matmuls",
-              "bf16, or tf32 where fp32 storage is wanted");
-    if (layout.expert > 1 && whole > 0 && layout.expert > whole)
+        advise_fp32(input.context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)], out);
+    if (layout.expert > 1 && whole > 0 && layout.expert > whole && node.scale_up_domain <= whole)
         smell("smell-expert-across-nodes",
               fmt::format("experts spread over {} ranks cross nodes on every token", layout.expert),
               "device-limited routing (at most 4 nodes)");
@@ -83,8 +106,6 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
               fmt::format("{:.0f} % of the step is kernel launches: the model is too small for this many GPUs",
                           100 * share(TimeTerm::launch)),
               "larger micro-batch, torch.compile, fewer GPUs");
-    if (winner->pricing == Pricing::spot && !(p.checkpoint.interval_s > 0))
-        smell("smell-spot-no-checkpoint", "spot without a checkpoint interval", "");
 }
 
 }  // namespace stoker

@@ -27,19 +27,19 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
         if (list != nullptr && list->per_hour.dollars() > 0)
             text += fmt::format(". Saves {:.0f} % of the list price",
                                 100 * (1 - winner->node_per_hour.dollars() / list->per_hour.dollars()));
-        out.push_back({Severity::warning, "spot-risk", text,
+        out.push_back({AdviceSeverity::warning, "spot-risk", text,
                        "look it up in Azure Resource Graph, SpotResources; checkpoint on the Preempt event",
                        "Daly 2006"});
     } else if (plan.expected_failures > 0.01 && plan.interval_s > 0 &&
                plan.interval_s < winner->prediction.hours.mid * 3600) {
         out.push_back(
-            {Severity::info, "checkpoint",
+            {AdviceSeverity::info, "checkpoint",
              fmt::format("checkpoint every {}: {:.2g} failures expected, {:.1f} % of the time lost to both",
                          format_seconds(Seconds(plan.interval_s)), plan.expected_failures, 100 * (1 - plan.goodput)),
              "", "Daly 2006; Llama 3, arXiv 2407.21783"});
     }
     if (winner->price_is_estimate)
-        out.push_back({Severity::warning, "spot-price-estimate",
+        out.push_back({AdviceSeverity::warning, "spot-price-estimate",
                        "this spot price is an estimate from a published bracket, not from a price list",
                        "read the price of the day in the portal or from the Retail Prices API", ""});
 }

@@ -14,7 +14,7 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
     const Prediction& p = winner->prediction;
     const WorkloadKind kind = input.context.workload.kind;
     if (p.utilisation > 0 && p.utilisation < 0.3 && kind != WorkloadKind::notebook) {
-        out.push_back({Severity::warning, "under-used",
+        out.push_back({AdviceSeverity::warning, "under-used",
                        fmt::format("only {:.0f} % of what is paid for is used", 100 * p.utilisation),
                        kind == WorkloadKind::inference ? "share the GPU, scale to fewer replicas, or drop the spare one"
                                                        : "a smaller size",
@@ -22,37 +22,38 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
     }
     if (p.memory_capacity_bytes > 0 && p.memory_bytes.mid > 0.95 * p.memory_capacity_bytes && is_training(kind))
         out.push_back(
-            {Severity::warning, "memory-nearly-full",
+            {AdviceSeverity::warning, "memory-nearly-full",
              fmt::format("{} of {}: a fragmentation spike ends the run", format_bytes_gib(Bytes(p.memory_bytes.mid)),
                          format_bytes_gib(Bytes(p.memory_capacity_bytes))),
              "recompute activations, a smaller micro-batch, or more shards", ""});
     if (p.fit_probability < 0.8)
-        out.push_back({Severity::warning, "memory-unsure",
+        out.push_back({AdviceSeverity::warning, "memory-unsure",
                        fmt::format("fits with probability {:.0f} %", 100 * p.fit_probability),
                        "try one step on one node first", ""});
     if (node.has_gpu() && node.accelerators < 1)
-        out.push_back({Severity::info, "fractional-gpu",
-                       fmt::format("{} gets {:.3g} of a GPU with {}; the SKU API counts it as one", node.name,
-                                   node.accelerators, format_bytes_gib(node.accelerator_memory)),
-                       "", node.provenance.source});
+        out.push_back(
+            as_background({AdviceSeverity::info, "fractional-gpu",
+                           fmt::format("{} gets {:.3g} of a GPU with {}; the SKU API counts it as one", node.name,
+                                       node.accelerators, format_bytes_gib(node.accelerator_memory)),
+                           "", node.provenance.source}));
     if (kind == WorkloadKind::notebook)
-        out.push_back({Severity::info, "notebook-stop",
+        out.push_back({AdviceSeverity::info, "notebook-stop",
                        "a notebook forgotten over a weekend costs 48 hours: set auto-shutdown or an idle lease; a CPU "
                        "size does for most editing",
                        "", ""});
     if (node.has_gpu() && node.accelerators >= 1 && node.vcpus < 4 * node.accelerators)
-        out.push_back({Severity::warning, "few-vcpus",
+        out.push_back({AdviceSeverity::warning, "few-vcpus",
                        fmt::format("{:.1f} vCPUs per GPU may starve data loading", node.vcpus / node.accelerators), "",
                        ""});
     if (input.plan.candidates.size() > 1 && winner->priced) {
         const Candidate& last = input.plan.candidates.back();
         if (last.priced && last.prediction.usd.mid > winner->prediction.usd.mid)
-            out.push_back(
-                {Severity::info, "wrong-choice",
+            out.push_back(as_background(
+                {AdviceSeverity::info, "wrong-choice",
                  fmt::format("the last of the list, {} x {}, costs {} more for the same work", last.nodes,
                              input.node(last).name,
                              format_usd(Usd::from_double(last.prediction.usd.mid - winner->prediction.usd.mid))),
-                 "", ""});
+                 "", ""}));
     }
 }
 

@@ -1,5 +1,5 @@
 // A constraint says no to a node type, an offer, or a number of nodes, with its numbers. To add one: a file here with a
-// function of one of these three shapes, and its name in the list of constraints.cpp.
+// function of one of the three shapes below, and its name in the list of that shape.
 #pragma once
 
 #include <optional>
@@ -19,21 +19,34 @@ using MaybeRefusal = std::optional<Refusal>;
 // Named in the workload or in a cloud that was asked for; what is not is no candidate and needs no reason.
 bool is_asked_for(const Context& context, int type);
 
-// A node type, wherever it is and whatever it costs.
-MaybeRefusal refuse_retired(const Context& context, int type);
-MaybeRefusal refuse_notebook_on_nd(const Context& context, int type);
-MaybeRefusal refuse_rdma_for_inference(const Context& context, int type);
-MaybeRefusal refuse_wrong_purpose(const Context& context, int type);
+using NodeConstraint = MaybeRefusal(const Context& context, int type);  // wherever it is and whatever it costs
+using OfferConstraint = MaybeRefusal(const Context& context, int type, Offer& offer);  // may note the zones left
+using NodesConstraint = MaybeRefusal(const Context& context, int type, const Offer& offer, int nodes);
 
-// A node type in a region at a pricing.
-MaybeRefusal refuse_residency(const Context& context, int type, const Offer& offer);
-MaybeRefusal refuse_restricted(const Context& context, int type, Offer& offer);  // also notes the zones left
-MaybeRefusal refuse_pricing(const Context& context, int type, const Offer& offer);
+// In the order in which they are asked: the first no is the one that is told.
+#define STOKER_NODE_CONSTRAINTS(X) \
+    X(refuse_retired)              \
+    X(refuse_notebook_on_nd)       \
+    X(refuse_rdma_for_inference)   \
+    X(refuse_wrong_purpose)
+#define STOKER_OFFER_CONSTRAINTS(X) \
+    X(refuse_residency)             \
+    X(refuse_restricted)            \
+    X(refuse_pricing)
+#define STOKER_NODES_CONSTRAINTS(X) \
+    X(refuse_count)                 \
+    X(refuse_large_gang)            \
+    X(refuse_quota)
 
-// That many nodes of an offer.
-MaybeRefusal refuse_quota(const Context& context, int type, const Offer& offer, int nodes);
-MaybeRefusal refuse_count(const Context& context, int type, const Offer& offer, int nodes);
-MaybeRefusal refuse_large_gang(const Context& context, int type, const Offer& offer, int nodes);
+#define STOKER_DECLARE(name) NodeConstraint name;
+STOKER_NODE_CONSTRAINTS(STOKER_DECLARE)
+#undef STOKER_DECLARE
+#define STOKER_DECLARE(name) OfferConstraint name;
+STOKER_OFFER_CONSTRAINTS(STOKER_DECLARE)
+#undef STOKER_DECLARE
+#define STOKER_DECLARE(name) NodesConstraint name;
+STOKER_NODES_CONSTRAINTS(STOKER_DECLARE)
+#undef STOKER_DECLARE
 
 // The finished candidate.
 MaybeRefusal refuse_deadline(const Context& context, const Range& hours);
@@ -41,7 +54,7 @@ MaybeRefusal refuse_budget(const Context& context, const Range& usd);
 // What a budget is compared with: the whole job, or a month of a service (service_hours > 0) that has no period.
 Range budgeted_usd(const Context& context, const Range& usd, double service_hours);
 
-// The lists.
+// All of a shape.
 MaybeRefusal refuse_node(const Context& context, int type);
 MaybeRefusal refuse_offer(const Context& context, int type, Offer& offer);
 MaybeRefusal refuse_nodes(const Context& context, int type, const Offer& offer, int nodes);

@@ -1,4 +1,4 @@
-// The lists of constraints, in the order in which they are asked: the first no is the one that is told.
+// Asks the constraints of each shape; they are listed in constraint.h.
 #include <algorithm>
 
 #include "plan/constraints/constraint.h"
@@ -40,22 +40,26 @@ bool is_in_clouds(const Context& context, int type) {
 
 }  // namespace
 
+#define STOKER_NAME(name) name,
+
 MaybeRefusal refuse_node(const Context& context, int type) {
-    for (auto constraint : {refuse_retired, refuse_notebook_on_nd, refuse_rdma_for_inference, refuse_wrong_purpose})
+    for (NodeConstraint* constraint : {STOKER_NODE_CONSTRAINTS(STOKER_NAME)})
         if (auto refusal = constraint(context, type)) return refusal;
     return std::nullopt;
 }
 
 MaybeRefusal refuse_offer(const Context& context, int type, Offer& offer) {
-    if (auto refusal = refuse_residency(context, type, offer)) return refusal;
-    if (auto refusal = refuse_restricted(context, type, offer)) return refusal;
-    return refuse_pricing(context, type, offer);
+    for (OfferConstraint* constraint : {STOKER_OFFER_CONSTRAINTS(STOKER_NAME)})
+        if (auto refusal = constraint(context, type, offer)) return refusal;
+    return std::nullopt;
 }
 
 MaybeRefusal refuse_nodes(const Context& context, int type, const Offer& offer, int nodes) {
-    for (auto constraint : {refuse_count, refuse_large_gang, refuse_quota})
+    for (NodesConstraint* constraint : {STOKER_NODES_CONSTRAINTS(STOKER_NAME)})
         if (auto refusal = constraint(context, type, offer, nodes)) return refusal;
     return std::nullopt;
 }
+
+#undef STOKER_NAME
 
 }  // namespace stoker

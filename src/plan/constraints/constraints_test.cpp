@@ -47,7 +47,7 @@ TEST(Quota, NothingFreeStillPlansAndSaysWhatToAskFor) {
     ASSERT_TRUE(made.feasible());
     const Advice* said = testing::advice(made, "quota-short");
     ASSERT_NE(said, nullptr);
-    EXPECT_EQ(said->severity, Severity::error);
+    EXPECT_EQ(said->severity, AdviceSeverity::error);
     EXPECT_NE(said->remedy.find("Usage + quotas"), std::string::npos);
 }
 

@@ -5,7 +5,7 @@
 
 namespace stoker {
 
-MaybeRefusal refuse_pricing(const Context& context, int type, const Offer& offer) {
+MaybeRefusal refuse_pricing(const Context& context, int type, Offer& offer) {
     const Workload& workload = context.workload;
     constexpr double kYear = 365.25 * 86400;
     switch (offer.pricing) {

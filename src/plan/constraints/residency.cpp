@@ -9,7 +9,7 @@
 
 namespace stoker {
 
-MaybeRefusal refuse_residency(const Context& context, int type, const Offer& offer) {
+MaybeRefusal refuse_residency(const Context& context, int type, Offer& offer) {
     const auto& allowed = context.workload.where.residency;
     const std::string& cloud = context.node(type).cloud;
     if (allowed.empty() || offer.pricing == Pricing::owned || cloud == "this-machine") return std::nullopt;

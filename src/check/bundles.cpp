@@ -1,0 +1,97 @@
+#include "check/bundles.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace stoker {
+
+namespace {
+
+enum class Sort : unsigned char { chart, terraform, kustomization, compose, configured };
+
+std::string folder_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+std::optional<Sort> sort_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    const std::string_view name = std::string_view(path).substr(slash == std::string::npos ? 0 : slash + 1);
+    if (name == "stoker.toml") return Sort::configured;
+    if (name == "Chart.yaml") return Sort::chart;
+    if (name == "kustomization.yaml" || name == "kustomization.yml" || name == "Kustomization")
+        return Sort::kustomization;
+    if (name.ends_with(".tf") || name.ends_with(".tf.json")) return Sort::terraform;
+    const bool yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+    if (yaml && (name.starts_with("docker-compose") || name.starts_with("compose.") || name.starts_with("compose-")))
+        return Sort::compose;
+    return std::nullopt;
+}
+
+// Folders of local modules, with the folder that names each first.
+std::map<std::string, std::string> local_modules(const std::vector<CheckInput>& inputs) {
+    std::map<std::string, std::string> callers;
+    for (const CheckInput& input : inputs) {
+        if (!input.file || !input.file->kinds.has(lint::Kind::terraform)) continue;
+        for (const lint::Node* root : input.file->tree.roots) {
+            for (const lint::Node& block : lint::children(root)) {
+                if (block.key != "module") continue;
+                const lint::Node* source = block.find("source");
+                if (!source || !source->known) continue;
+                if (!source->text.starts_with("./") && !source->text.starts_with("../")) continue;
+                const std::string folder = folder_of(input.path);
+                std::string module = tidy_path((folder.empty() ? "" : folder + "/") + std::string(source->text));
+                if (module == ".") module.clear();
+                if (module != folder) callers.emplace(std::move(module), folder);
+            }
+        }
+    }
+    return callers;
+}
+
+}  // namespace
+
+std::vector<InputBundle> group_bundles(const std::vector<CheckInput>& inputs, const std::vector<WalkedFile>& walked) {
+    const std::map<std::string, std::string> callers = local_modules(inputs);
+    // Follows modules to the root that uses them; a module that names itself ends the search.
+    const auto root_of = [&](std::string folder) {
+        for (int steps = 0; steps < 32; ++steps) {
+            const auto caller = callers.find(folder);
+            if (caller == callers.end()) break;
+            folder = caller->second;
+        }
+        return folder;
+    };
+    std::map<std::pair<std::string, Sort>, std::set<std::string>> found;  // by tree and sort: folders
+    for (const WalkedFile& file : walked) {
+        const auto sort = sort_of(file.path);
+        if (!sort) continue;
+        const std::string folder = folder_of(file.path);
+        if (*sort == Sort::terraform && callers.contains(folder)) continue;
+        found[{file.named ? std::string() : file.root, *sort}].insert(folder);
+    }
+    std::set<std::string> tops;
+    for (const auto& [key, folders] : found)
+        if (key.second == Sort::configured || folders.size() > 1) tops.insert(folders.begin(), folders.end());
+
+    std::map<std::string, InputBundle> bundles;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const CheckInput& input = inputs[i];
+        if (!input.file) continue;
+        std::string folder = folder_of(input.path);
+        if (input.file->kinds.has(lint::Kind::terraform)) folder = root_of(folder);
+        while (!tops.contains(folder) && !folder.empty()) folder = folder_of(folder);
+        // Named files are one tree, whichever folders they are in.
+        const bool top = tops.contains(folder);
+        const std::string key = top ? "b" + folder : "t";
+        InputBundle& bundle = bundles[key];
+        if (bundle.inputs.empty()) bundle.folder = top ? folder : ".";
+        bundle.inputs.push_back(i);
+    }
+    std::vector<InputBundle> list;
+    for (auto& [key, bundle] : bundles) list.push_back(std::move(bundle));
+    return list;
+}
+
+}  // namespace stoker

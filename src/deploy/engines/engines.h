@@ -1,0 +1,40 @@
+// The engines that there are: the one list. Whoever needs one asks here by its name, and knows it by the contract
+// (driver.h) alone. Another engine is a folder beside local/, and a line in engines.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "deploy/driver.h"
+#include "deploy/node_offer.h"
+
+namespace stoker {
+
+// What a server has for its engine.
+struct EngineSetup {
+    std::string folder;                // of the server
+    std::shared_ptr<NodeOffer> offer;  // none: as an empty one
+    NodeCheckFunction check;           // none: nothing can be told of a node's health
+};
+
+struct EngineKind {
+    std::string_view name;
+    std::string_view what;  // in a line
+    Result<std::unique_ptr<Driver>> (*make)(const EngineSetup&);
+    // Only its answers, without a lock and without changing anything: for looking at what an engine has left.
+    std::unique_ptr<Questions> (*look)(const std::string& folder);
+};
+
+// The first is the one that is meant when none is named.
+std::span<const EngineKind> engines();
+// not_found: with the list. The empty name is the first.
+Result<const EngineKind*> find_engine(std::string_view name);
+Result<std::unique_ptr<Driver>> make_engine(std::string_view name, const EngineSetup& setup);
+
+// This machine as one node: of the local engine, and of whatever is said about where this program runs.
+NodeInfo this_node();
+
+}  // namespace stoker

@@ -1,0 +1,49 @@
+// The answers of this machine (deploy/questions.h), for the driver and for whoever only looks at a folder.
+#pragma once
+
+#include <string>
+
+#include "deploy/local/checkpoint_files.h"
+#include "deploy/local/image_tools.h"
+#include "deploy/local/prerequisites.h"
+#include "deploy/local/rank_start.h"
+#include "deploy/local/read_log.h"
+#include "deploy/local/work_files.h"
+#include "deploy/questions.h"
+
+namespace stoker {
+
+template <class Base>
+class LocalAnswers : public Base {
+public:
+    Status look_for(const PrerequisitesSpec& wanted, const PrerequisitesPlace& place,
+                    Deadline deadline) const override {
+        return check_prerequisites(wanted, place, deadline);
+    }
+    Result<std::string> pin(const std::string& image, const std::string& folder, Deadline deadline) const override {
+        return pin_image(image, folder, deadline);
+    }
+    Result<LogPiece> read_log(const LogPlace& log, const std::string& cursor, std::size_t most,
+                              Deadline) const override {
+        return stoker::read_log(log_path(log.log_folder, static_cast<std::size_t>(log.rank)), cursor, most);
+    }
+    Result<LogPiece> tail_log(const LogPlace& log, std::size_t lines, std::size_t most, Deadline) const override {
+        return stoker::tail_log(log_path(log.log_folder, static_cast<std::size_t>(log.rank)), lines, most);
+    }
+    Result<LogMatches> search_log(const LogPlace& log, const std::string& wanted, std::size_t most,
+                                  Deadline) const override {
+        return stoker::search_log(log_path(log.log_folder, static_cast<std::size_t>(log.rank)), wanted, most);
+    }
+    Result<WorkFiles> list_files(const std::string& folder, std::size_t most, Deadline) const override {
+        return list_work_files(folder, most);
+    }
+    Result<FilePart> read_file(const std::string& folder, const std::string& path, std::int64_t from, std::size_t most,
+                               Deadline) const override {
+        return read_work_file(folder, path, from, most);
+    }
+    Result<Checkpoints> list_checkpoints(const std::string& folder, Deadline) const override {
+        return list_checkpoint_files(folder);
+    }
+};
+
+}  // namespace stoker

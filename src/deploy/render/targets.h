@@ -1,0 +1,41 @@
+// What a Deployment is written down as: one row a target. Rendering is pure and decides nothing: what it needs is in
+// the Deployment, and what cannot be said in a target's words is refused. To add one: a file here and a line in
+// targets.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "deploy/deployment.h"
+
+namespace stoker {
+
+struct RenderTarget {
+    std::string_view name, summary;
+    // Which work it can say; empty: it can. Else in words why not.
+    std::string (*refusal)(const Deployment& deployment);
+    std::vector<FileToWrite> (*files)(const Deployment& deployment);
+};
+std::span<const RenderTarget> render_targets();
+
+// The target's row; invalid with the list of those that there are.
+Result<const RenderTarget*> find_render_target(std::string_view name);
+// The first that can say this work; unsupported with the list.
+Result<const RenderTarget*> usual_render_target(const Deployment& deployment);
+
+// The Deployment with the files of the target in it. unsupported: that target has no words for this work.
+Result<Deployment> rendered(Deployment deployment, const RenderTarget& target);
+
+// A word for a POSIX shell.
+std::string shell_word(std::string_view text);
+
+// The rows, each in the file of its name.
+std::string torchrun_refusal(const Deployment& deployment);
+std::vector<FileToWrite> torchrun_files(const Deployment& deployment);
+std::string local_refusal(const Deployment& deployment);
+std::vector<FileToWrite> local_files(const Deployment& deployment);
+
+}  // namespace stoker

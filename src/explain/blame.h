@@ -1,0 +1,26 @@
+// Which node held a gang up, when its attempt has ended: from what the observer wrote of its ranks.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "observe/evidence.h"
+#include "run/core/core.h"
+
+namespace stoker {
+
+// One attempt that has ended, as far as blame is concerned.
+struct EndedAttempt {
+    AttemptId attempt;
+    std::vector<std::string> node_of_rank;
+    double from_s = 0, to_s = 0;  // that it ran, wall clock
+};
+// Nothing: it never ran, or on one node only.
+std::optional<EndedAttempt> ended_attempt(const State& state, const AttemptId& attempt);
+
+// Nothing: no rank stood out, or it shared its node with all others.
+std::optional<BlameNode> blame_of(const EndedAttempt& ended, const RunEvidence& evidence);
+
+}  // namespace stoker

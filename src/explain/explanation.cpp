@@ -1,0 +1,294 @@
+#include "explain/explanation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "observe/diagnosis.h"
+#include "run/state/rules.h"
+#include "sizing/terms.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::int64_t kMostLookedAtUs = 3600 * kSecondUs;  // as long as seconds are kept
+constexpr std::size_t kMostJudgedPoints = 1'000'000;
+
+double in_seconds(std::int64_t us) {
+    return static_cast<double>(us) / 1e6;
+}
+
+PlanVerdict verdict_of(double measured, double low, double high) {
+    if (!(high > 0)) return PlanVerdict::none;
+    return measured < low ? PlanVerdict::below : measured > high ? PlanVerdict::above : PlanVerdict::inside;
+}
+
+bool is_outside(const HeldTerm& term) {
+    return term.verdict == PlanVerdict::above || term.verdict == PlanVerdict::below;
+}
+
+HeldTerm held(HeldTermKind kind, std::optional<double> measured, double predicted, double low, double high) {
+    HeldTerm out{.kind = kind, .measured = measured};
+    if (predicted > 0) out.predicted = predicted;
+    if (high > 0) {
+        out.low = low;
+        out.high = high;
+        if (measured) out.verdict = verdict_of(*measured, low, high);
+    }
+    return out;
+}
+
+// Terms of another version of the planner are in no group: they are of the step and of nothing else.
+double planned_seconds(const PredictionSpec& plan, TermGroup group) {
+    double sum = 0;
+    for (const PredictedTerm& each : plan.step_terms)
+        if (const auto term = find_time_term(each.id); term && group_of(*term) == group) sum += each.seconds;
+    return sum;
+}
+
+std::optional<double> number_in(const std::map<std::string, std::string>& environment, const char* name) {
+    const auto found = environment.find(name);
+    if (found == environment.end()) return std::nullopt;
+    const double value = std::strtod(found->second.c_str(), nullptr);
+    return value > 0 && value < 1e6 ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> peak_memory(const Run& run, const RunEvidence& evidence) {
+    double peak = 0;
+    if (!run.attempts.empty())
+        for (const RankStatus& rank : run.attempts.back().ranks)
+            peak = std::max(peak, static_cast<double>(rank.peak_memory_bytes));
+    // Of one that runs: the largest so far. Shared pages count in each process of the rank, so it is less exact.
+    if (!(peak > 0))
+        for (const RankEvidence& rank : evidence.ranks)
+            if (const MeasureSpread* each = rank.find("peak_rss")) peak = std::max(peak, each->high);
+    return peak > 0 ? std::optional(peak) : std::nullopt;
+}
+
+// When its ranks began to run, else when it was made.
+std::int64_t began_us(const Attempt& attempt) {
+    return attempt.running_us != 0 ? attempt.running_us : attempt.created_us;
+}
+
+// What attempts before the last one took, and how much of it the next one went on from.
+struct EarlyEnds {
+    int attempts = 0;
+    double seconds = 0;                      // of them
+    double kept_s = 0;                       // of those, at the pace of the last attempt
+    std::map<std::string, double> by_cause;  // seconds
+    double lost_s() const { return std::max(0.0, seconds - kept_s); }
+};
+
+EarlyEnds early_ends(const Run& run, std::optional<double> step_s) {
+    EarlyEnds out;
+    for (std::size_t i = 0; i + 1 < run.attempts.size(); ++i) {
+        const Attempt& attempt = run.attempts[i];
+        const double took = attempt.ended_us == 0 ? 0 : std::max(0.0, in_seconds(attempt.ended_us - began_us(attempt)));
+        ++out.attempts;
+        out.seconds += took;
+        out.by_cause[std::string(to_string(attempt.cause))] += took;
+        const auto steps = static_cast<double>(run.attempts[i + 1].resume_step - attempt.resume_step);
+        out.kept_s += std::min(took, std::max(0.0, steps) * step_s.value_or(0));
+    }
+    return out;
+}
+
+std::string early_ends_text(const EarlyEnds& ends, std::int64_t resumed_from, bool fits_without) {
+    std::string causes;
+    for (const auto& [cause, seconds] : ends.by_cause)
+        causes += fmt::format("{}{} {:.1f} s", causes.empty() ? "" : ", ", cause, seconds);
+    std::string text = fmt::format("{:.1f} s of it went to {} attempt{} that ended early ({})", ends.seconds,
+                                   ends.attempts, ends.attempts == 1 ? "" : "s", causes);
+    if (resumed_from > 0)
+        text += fmt::format("; the last went on from step {}, so {:.1f} s were done again or lost", resumed_from,
+                            ends.lost_s());
+    else
+        text += "; the last began anew";
+    if (fits_without) text += "; without them it is inside";
+    return text;
+}
+
+// Steps and what they are made of.
+void add_step_terms(const PredictionSpec& plan, const RunEvidence& evidence, ExplainedRun& out) {
+    HeldTerm step = held(HeldTermKind::step, evidence.step_s(), plan.step_s, plan.step_low_s, plan.step_high_s);
+    const bool any = std::any_of(evidence.ranks.begin(), evidence.ranks.end(),
+                                 [](const RankEvidence& rank) { return rank.steps > 0; });
+    if (!step.measured)
+        step.note = any ? "too few steps after the first ones"
+                        : "no step times: see stoker_torch, or observe: in the run section";
+    out.terms.push_back(std::move(step));
+    const auto part = [&](HeldTermKind kind, const char* measure, std::optional<double> predicted) {
+        const auto measured = evidence.step_s() ? evidence.mean(measure) : std::nullopt;
+        if (measured || predicted.value_or(0) > 0)
+            out.terms.push_back(held(kind, measured, predicted.value_or(0), 0, 0));
+    };
+    const Planned& planned = evidence.planned;
+    std::optional<double> compute;
+    if (planned.step_s)
+        compute = std::max(0.0, *planned.step_s - planned.wait_s.value_or(0) - planned.collectives_s.value_or(0));
+    part(HeldTermKind::compute, "compute_s", compute);
+    part(HeldTermKind::input, "wait_s", planned.wait_s);
+    part(HeldTermKind::collectives, "allreduce_s", planned.collectives_s);
+    if (planned.checkpoints || evidence.mean("checkpoint_s").value_or(0) > 0)
+        part(HeldTermKind::checkpoints, "checkpoint_s", std::nullopt);
+}
+
+// What the whole run took and cost. A plan is one of a run that nothing ends early: where earlier attempts explain what
+// it took beyond, neither term puts it outside.
+void add_whole_terms(const RunAsItStands& look, const PredictionSpec& plan, const RunEvidence& evidence,
+                     ExplainedRun& out) {
+    const bool whole = look.run.state == RunState::succeeded;
+    const double used_s = in_seconds(used_us(look.run, look.now_us));
+    const EarlyEnds ends = early_ends(look.run, evidence.step_s());
+    bool restarts_explain = false;
+    const auto add = [&](HeldTerm term) {
+        const bool explained = restarts_explain && term.verdict == PlanVerdict::above;
+        out.outside = out.outside || (is_outside(term) && !explained);
+        out.terms.push_back(std::move(term));
+    };
+    if (used_s > 0) {
+        HeldTerm time = held(HeldTermKind::time, used_s, plan.run_s, plan.run_low_s, plan.run_high_s);
+        if (!whole) time.verdict = PlanVerdict::none;
+        restarts_explain = time.verdict == PlanVerdict::above && used_s - ends.lost_s() <= plan.run_high_s;
+        if (ends.attempts > 0)
+            time.note = early_ends_text(ends, look.run.attempts.back().resume_step, restarts_explain);
+        add(std::move(time));
+    }
+    // Of a run that was priced only where it ran: its own rate, for the time that was predicted.
+    const double cost = static_cast<double>(look.cost_microusd.value_or(0));
+    double predicted = static_cast<double>(plan.cost_microusd);
+    if (!(predicted > 0) && used_s > 0) predicted = cost * plan.run_s / used_s;
+    if (look.cost_microusd || predicted > 0) {
+        const double low = plan.run_s > 0 ? plan.run_low_s / plan.run_s : 0,
+                     high = plan.run_s > 0 ? plan.run_high_s / plan.run_s : 0;
+        HeldTerm money = held(HeldTermKind::cost, look.cost_microusd ? std::optional(cost) : std::nullopt, predicted,
+                              predicted * low, predicted * high);
+        if (!whole) money.verdict = PlanVerdict::none;
+        if (!look.cost_microusd) money.note = "nothing is counted without a price book (stoker up --prices)";
+        add(std::move(money));
+    }
+}
+
+void add_terms(const RunAsItStands& look, const RunEvidence& evidence, ExplainedRun& out) {
+    const PredictionSpec none;
+    const PredictionSpec& plan = look.run.spec.prediction ? *look.run.spec.prediction : none;
+    add_step_terms(plan, evidence, out);
+    out.terms.push_back(held(HeldTermKind::memory, peak_memory(look.run, evidence),
+                             static_cast<double>(plan.memory_bytes), static_cast<double>(plan.memory_low_bytes),
+                             static_cast<double>(plan.memory_high_bytes)));
+    for (const HeldTerm& each : out.terms) out.outside = out.outside || is_outside(each);
+    add_whole_terms(look, plan, evidence, out);
+}
+
+void add_diagnoses(const RunEvidence& evidence, ExplainedRun& out) {
+    const double step = evidence.step_s().value_or(0);
+    const Diagnoses all = diagnose(evidence);
+    const double longer = evidence.planned.step_s ? step - *evidence.planned.step_s : 0;
+    for (const Diagnosis& each : all.found) {
+        ToldDiagnosis told{.name = std::string(each.name()),
+                           .what = each.what,
+                           .evidence = each.evidence,
+                           .cost_s = each.cost_s,
+                           .share_of_gap = std::nullopt,
+                           .expected_gain = 0,
+                           .fix = each.fix,
+                           .rank = each.rank,
+                           .stops = each.stops};
+        const CostLies cost = each.rule->cost;
+        if (!each.stops && cost != CostLies::before_steady) {
+            if (longer > 0 && each.cost_s > 0) told.share_of_gap = std::min(1.0, each.cost_s / longer);
+            const double whole = cost == CostLies::within_step ? std::max(step, each.cost_s) : step + each.cost_s;
+            if (step > 0) told.expected_gain = std::min(0.99, each.cost_s / whole);
+        }
+        out.diagnoses.push_back(std::move(told));
+    }
+    for (const auto& [name, reason] : all.ruled_out) out.ruled_out.push_back({std::string(name), reason});
+    for (const auto& [name, reason] : all.not_known) out.not_known.push_back({std::string(name), reason});
+}
+
+}  // namespace
+
+std::string_view unit_of(HeldTermKind kind) {
+    if (kind == HeldTermKind::memory) return "bytes";
+    return kind == HeldTermKind::cost ? "microusd" : "s";
+}
+
+ExplainedPart explained_part(const Run& run, std::int64_t now_us) {
+    ExplainedPart part{.from_us = now_us, .to_us = now_us, .ended = is_terminal(run.state)};
+    if (run.attempts.empty()) return part;
+    const Attempt& last = run.attempts.back();
+    part.attempt = {run.id, last.number};
+    if (began_us(last) != 0) part.from_us = began_us(last);
+    if (last.ended_us != 0)
+        part.to_us = last.ended_us;
+    else if (part.ended && run.ended_us != 0)
+        part.to_us = run.ended_us;
+    part.from_us = std::max(part.from_us, part.to_us - kMostLookedAtUs);
+    return part;
+}
+
+std::string named_interface(const RunSpec& spec) {
+    std::string named;
+    for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"})
+        if (const auto found = spec.environment.find(name); found != spec.environment.end()) named = found->second;
+    return named;
+}
+
+Planned planned_of(const RunSpec& spec) {
+    Planned planned;
+    planned.processors = static_cast<double>(spec.per_rank.cpu_milli) / 1000;
+    planned.threads = number_in(spec.environment, "OMP_NUM_THREADS");
+    planned.checkpoints = !spec.checkpoint.folder.empty();
+    planned.interface = printable(named_interface(spec), 60);
+    if (!spec.prediction) return planned;
+    const PredictionSpec& plan = *spec.prediction;
+    const auto known = [](double value) { return value > 0 ? std::optional(value) : std::nullopt; };
+    planned.step_s = known(plan.step_s);
+    planned.step_low_s = known(plan.step_low_s);
+    planned.step_high_s = known(plan.step_high_s);
+    planned.wait_s = planned_seconds(plan, TermGroup::input);
+    planned.collectives_s = planned_seconds(plan, TermGroup::exchange);
+    planned.memory_bytes = known(static_cast<double>(plan.memory_bytes));
+    if (plan.tokens_per_step > 0 && spec.ranks > 0) planned.tokens = plan.tokens_per_step / spec.ranks;
+    planned.precision_bits = plan.precision_bits;
+    planned.recompute = plan.recompute;
+    planned.compiled = plan.compiled;
+    return planned;
+}
+
+ExplainedRun explain_run(const RunAsItStands& look, const ExplainedPart& part, const std::vector<RankSeries>& series) {
+    const Run& run = look.run;
+    ExplainedRun out{.run = run.id, .state = run.state, .cause = run.cause, .attempt = part.attempt};
+    out.from_us = part.from_us;
+    out.to_us = part.to_us;
+    const bool unfinished = run.state != RunState::succeeded && !run.attempts.empty();
+    const RunEvidence evidence = collect_evidence(
+        series, planned_of(run.spec),
+        {.from_s = in_seconds(part.from_us), .to_s = in_seconds(part.to_us), .expects_steps = unfinished});
+    for (const RankSeries& each : series) out.point_s = std::max(out.point_s, each.seconds);
+    if (evidence.steady) {
+        out.steps = evidence.steady->steps;
+        out.warm_up_steps = evidence.steady->warm_up_steps;
+    }
+    add_terms(look, evidence, out);
+    const auto step = evidence.step_s();
+    if (step && !out.terms.empty() && is_outside(out.terms.front())) out.gap_s = *step - *evidence.planned.step_s;
+    add_diagnoses(evidence, out);
+    return out;
+}
+
+Result<std::vector<RankSeries>> series_of_part(SeriesStore& store, const Run& run, const ExplainedPart& part) {
+    if (part.to_us <= part.from_us) return std::vector<RankSeries>();
+    SeriesQuery query{.run = run.id.text(), .metrics = evidence_measures(), .rank = {}};
+    query.from_s = part.from_us / kSecondUs;
+    // What a rank wrote last is read when it has gone.
+    query.to_s = part.to_us / kSecondUs + 2;
+    const std::size_t columns = static_cast<std::size_t>(std::max(1, run.spec.ranks)) * evidence_measures().size();
+    query.max_points = std::clamp<std::size_t>(kMostJudgedPoints / columns, 60, 3602);
+    return store.query(query);
+}
+
+}  // namespace stoker

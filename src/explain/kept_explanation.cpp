@@ -1,0 +1,114 @@
+#include "explain/kept_explanation.h"
+
+#include <algorithm>
+
+#include "base/api_time.h"
+#include "base/codec.h"
+#include "base/newer_keys.h"
+#include "observe/series.h"
+
+namespace stoker {
+namespace {
+
+// A time as the text has it, whichever way the visitor goes.
+template <class V>
+void visit_time(V& visit, std::string_view key, std::int64_t& us) {
+    std::string text = rfc3339(us);
+    visit(key, text);
+    us = parse_rfc3339(text).value_or(0);
+}
+
+// A word that is left out where there is none.
+template <class V>
+void visit_verdict(V& visit, std::string_view key, PlanVerdict& verdict) {
+    std::string text;
+    for (const auto& [each, name] : enum_names(verdict))
+        if (each == verdict) text = name;
+    visit(key, text);
+    for (const auto& [each, name] : enum_names(verdict))
+        if (text == name) verdict = each;
+}
+
+}  // namespace
+
+template <class V>
+void fields(V& visit, HeldTerm& v) {
+    std::string unit(unit_of(v.kind));
+    visit("high", v.high);
+    visit("low", v.low);
+    visit("measured", v.measured);
+    visit("note", v.note);
+    visit("predicted", v.predicted);
+    visit("term", v.kind);
+    visit("unit", unit);
+    visit_verdict(visit, "verdict", v.verdict);
+}
+template <class V>
+void fields(V& visit, ToldDiagnosis& v) {
+    visit("cause", v.name);
+    visit("cost_s", v.cost_s);
+    visit("evidence", v.evidence);
+    visit("expected_gain", v.expected_gain);
+    visit("fix", v.fix);
+    visit("rank", v.rank);
+    visit("share_of_gap", v.share_of_gap);
+    visit("stops", v.stops);
+    visit("what", v.what);
+}
+template <class V>
+void fields(V& visit, DiagnosisNote& v) {
+    visit("cause", v.name);
+    visit("reason", v.reason);
+}
+template <class V>
+void fields(V& visit, ExplainedRun& v) {
+    visit("attempt", v.attempt);
+    visit("cause", v.cause);
+    visit("causes", v.diagnoses);
+    visit_time(visit, "from", v.from_us);
+    visit("gap_s", v.gap_s);
+    visit_time(visit, "kept_at", v.kept_us);
+    visit("not_known", v.not_known);
+    visit("outside", v.outside);
+    visit("point_s", v.point_s);
+    visit("ruled_out", v.ruled_out);
+    visit("run", v.run);
+    visit("state", v.state);
+    visit("steps", v.steps);
+    visit("terms", v.terms);
+    visit_time(visit, "to", v.to_us);
+    visit("warm_up_steps", v.warm_up_steps);
+}
+
+std::string kept_form(ExplainedRun explained) {
+    const auto text = [&] { return codec::write(explained).dump() + "\n"; };
+    std::string out = text();
+    if (out.size() > kMostKeptText) {
+        explained.ruled_out.clear(), explained.not_known.clear();
+        out = text();
+    }
+    while (out.size() > kMostKeptText && !explained.diagnoses.empty()) {
+        explained.diagnoses.pop_back();  // by what they cost, the dearest first
+        out = text();
+    }
+    return out;
+}
+
+Result<ExplainedRun> read_kept(const std::string& text) {
+    TRY(const Document document, Document::parse_json(text, "the kept explanation"));
+    Problems problems;
+    ExplainedRun explained;
+    codec::read(document.root(), "", explained, problems);
+    // What a newer version says beyond what is known here is passed over.
+    codec::pass_over_unknown_keys(problems);
+    if (!problems.empty()) return Error(ErrorKind::internal, std::move(problems));
+    return explained;
+}
+
+ExplainedRun kept_or_now(std::optional<ExplainedRun> kept, ExplainedRun now) {
+    if (!kept || kept->attempt != now.attempt) return now;
+    const bool as_fine = now.point_s > 0 && now.point_s <= std::max<std::int64_t>(1, kept->point_s);
+    return as_fine || kept->point_s == 0 ? now : std::move(*kept);
+}
+
+}  // namespace stoker

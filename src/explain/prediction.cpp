@@ -1,0 +1,192 @@
+#include "explain/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "catalog/this_machine.h"
+#include "deploy/pinned.h"
+#include "doctor/calibration_file.h"
+#include "doctor/framework_speed.h"
+#include "doctor/this_machine.h"
+#include "govern/usage.h"
+#include "io/machine/machine.h"
+#include "plan/plan.h"
+
+namespace stoker {
+namespace {
+
+// One rank as a machine of its own: the ranks of one host see each other over its loopback device.
+int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, const RankRates& framework, int ranks,
+                        const RankNeeds& needs, Catalog& catalog) {
+    const double all = std::max(1, machine.usable_cores());
+    const double cores = std::clamp(static_cast<double>(needs.cpu_milli) / 1000, 0.001, all);
+    // Ranks that ask for more than there is share what there is.
+    const double share = std::min(cores, all / ranks) / all;
+    const double memory = machine.usable_memory().v;
+    return add_this_machine(
+        {.name = std::string(kRankAsMachine),
+         .cpu_name = machine.model,
+         .vcpus = std::max(1, static_cast<int>(std::floor(cores))),
+         .cores = std::max(1, static_cast<int>(std::floor(cores))),
+         .ghz = machine.mhz / 1000,
+         .measured_fp32_gflops =
+             (framework.flops_per_second > 0 ? framework.flops_per_second : speed.matmul_flops.max * share) / 1e9,
+         .measured_memory_gb_s = (framework.memory_bytes_per_second > 0 ? framework.memory_bytes_per_second
+                                                                        : speed.triad_bytes.max * share) /
+                                 1e9,
+         .memory = Bytes(needs.memory_bytes > 0 ? std::min<double>(memory, needs.memory_bytes) : memory / ranks),
+         .instances = ranks},
+        catalog);
+}
+
+// What a framework was measured to reach here, where it was and a training asks.
+RankRates measured_rates(const Machine& machine, const StartSpec& start, LocalWork& local) {
+    const auto path = this_machine_path();
+    if (!path || !is_training(local.workload.kind)) return {};
+    const auto framework = load_framework(*path, machine);
+    if (!framework) return {};
+    const LayoutSpec& layout = local.workload.layout;
+    const ModelSpec& model = local.workload.model;
+    const double sequence = local.workload.sequence();
+    const RankRates rates = rates_of_rank(
+        *framework, std::string(to_string(local.workload.precision)), start.ranks,
+        std::max(1, static_cast<int>(start.per_rank.cpu_milli / 1000)),
+        {.hidden = static_cast<double>(model.hidden),
+         .tokens = layout.micro_batch.value_or(1) * sequence,
+         .sequence = sequence,
+         .head = static_cast<double>(model.head_dim > 0 ? model.head_dim : model.hidden / std::max(1, model.heads))});
+    use_rates(rates, *framework, local.catalog);
+    return rates;
+}
+
+std::string ranged(const PredictedRange& range) {
+    const auto time = [](double s) { return format_seconds(Seconds(s)); };
+    return fmt::format("{} ({} - {})", time(range.mid), time(range.low), time(range.high));
+}
+
+std::string serving_text(const PredictionSpec& p, int ranks) {
+    const PredictedServing& serving = *p.serving;
+    std::string text = fmt::format("{} rank{} on this machine:", ranks, ranks == 1 ? "" : "s");
+    const char* unit = serving.tpot_s.mid > 0 || p.run_s > 0 ? "tokens/s" : "requests/s";
+    if (p.run_s > 0) {
+        text += fmt::format(" done in {}, {:.3g} {} ({:.3g} - {:.3g})", ranged({p.run_low_s, p.run_s, p.run_high_s}),
+                            serving.tokens_per_s.mid, unit, serving.tokens_per_s.low, serving.tokens_per_s.high);
+    } else {
+        text += fmt::format(" {} after {} for 95 of 100 requests", serving.tpot_s.mid > 0 ? "first token" : "answer",
+                            ranged(serving.ttft_s));
+        if (serving.tpot_s.mid > 0) text += fmt::format(", each further one {}", ranged(serving.tpot_s));
+        text += fmt::format("; {:.3g} of the {:.3g} requests/s that they sustain", serving.requests_per_s,
+                            serving.most_requests_per_s);
+    }
+    if (p.cost_microusd > 0) text += ", " + format_usd(Usd::micro(p.cost_microusd));
+    return text;
+}
+
+}  // namespace
+
+Result<LocalWork> local_work(const Catalog& catalog, const std::string& today, const Workload& workload,
+                             const StartSpec& start) {
+    const auto none = [](std::string why) { return Error(ErrorKind::unsupported, std::move(why)); };
+    const bool training = is_training(workload.kind);
+    const bool answers = workload.kind == WorkloadKind::inference || workload.kind == WorkloadKind::batch_inference ||
+                         workload.kind == WorkloadKind::embedding;
+    if ((!training && !answers) || !workload.model_known)
+        return none(answers ? "only models that are known are" : "only trainings of a known model are");
+    const RankNeeds& needs = start.per_rank;
+    if (needs.gpus > 0) return none("the ranks use GPUs, and only the cores of this machine have been measured");
+    if (needs.cpu_milli < 1000) return none("a rank has less than one core");
+    const double batch = training ? workload.batch.global_examples.value_or(0) : 0;
+    if (std::fmod(batch, start.ranks) != 0)
+        return none(
+            fmt::format("the batch of {:g} examples cannot be spread evenly over {} ranks", batch, start.ranks));
+    TRY(Workload pinned, pinned_to_ranks(workload, start.ranks, start.checkpoint));
+    LocalWork local{.workload = std::move(pinned), .catalog = catalog};
+    const Machine machine = discover_machine();
+    local.place = machine_key(machine);
+    const RankRates rates = measured_rates(machine, start, local);
+    add_rank_as_machine(machine, known_speed(machine, today), rates, start.ranks, needs, local.catalog);
+    if (const auto points = load_calibration(local.place))
+        if (auto learnt = fit_calibration(*points)) local.calibrations.emplace(kHere, std::move(*learnt));
+    return local;
+}
+
+DeploymentHere deployment_here(const Catalog& catalog, const std::string& today, const Workload& workload,
+                               const std::string& name, const StartSpec& start) {
+    DeploymentHere out;
+    const auto none = [&](const Error& error) {
+        out.note = "nothing is predicted: " + error.message();
+        if (error.kind() == ErrorKind::invalid) out.pos = error.problems().front().pos;
+        return out;
+    };
+    const auto local = local_work(catalog, today, workload, start);
+    if (!local) return none(local.error());
+    const auto one = estimate(local->workload, local->catalog,
+                              {.today = today, .what_if = false, .threads = 1, .calibrations = local->calibrations});
+    if (!one) return none(one.error());
+    if (one->refused != Reason::none) out.note = "the planner expects that it cannot run: " + one->refusal;
+    // What the engine would be at with more replicas than there are says nothing of these.
+    if (one->refused != Reason::none && !is_training(workload.kind)) return out;
+    const Candidate candidate = for_all_ranks(*one, local->workload, start.ranks);
+    const auto learnt = local->calibrations.find(kHere);
+    Workload asked = local->workload;  // with the requests of all ranks
+    asked.traffic = workload.traffic, asked.objective = workload.objective;
+    auto made = make_deployment(candidate, asked, local->catalog,
+                                {.name = name,
+                                 .target = "local",
+                                 .start = &start,
+                                 .place = local->place,
+                                 .learnt = learnt == local->calibrations.end() ? nullptr : &learnt->second});
+    if (!made) return none(made.error());
+    out.deployment = std::move(*made);
+    return out;
+}
+
+std::int64_t predicted_cost(const PriceBook& book, const RunSpec& run, double seconds, std::int64_t now_us) {
+    if (book.empty() || !(seconds > 0)) return 0;
+    const RankNeeds& needs = run.per_rank;
+    const std::int64_t to = now_us + std::llround(1e6 * seconds);
+    UsageInterval each{.milli = needs.cpu_milli, .from_us = now_us, .to_us = to};
+    Cost cost = cost_of(book, each, {now_us, to});
+    if (needs.gpus > 0) {
+        each.resource = PricedResource::gpu;
+        each.model = needs.gpu_model;
+        each.milli = std::int64_t{needs.gpus} * needs.gpu_milli;
+        cost.microusd += cost_of(book, each, {now_us, to}).microusd;
+    }
+    return cost.microusd * run.ranks;
+}
+
+std::string prediction_text(const PredictionSpec& p, int ranks) {
+    if (p.serving) return serving_text(p, ranks);
+    const auto time = [](double s) { return format_seconds(Seconds(s)); };
+    std::string text = fmt::format("{} rank{} on this machine: step {} ({} - {})", ranks, ranks == 1 ? "" : "s",
+                                   time(p.step_s), time(p.step_low_s), time(p.step_high_s));
+    if (p.memory_bytes > 0)
+        text += fmt::format(", {} a rank", format_bytes_gib(Bytes(static_cast<double>(p.memory_bytes))));
+    if (p.steps > 0)
+        text += fmt::format(", {:.0f} steps in {} ({} - {})", p.steps, time(p.run_s), time(p.run_low_s),
+                            time(p.run_high_s));
+    if (p.cost_microusd > 0) text += ", " + format_usd(Usd::micro(p.cost_microusd));
+    if (p.published && p.published->calibrated_on > 0)
+        text += fmt::format(", calibrated on {} runs here", p.published->calibrated_on);
+    std::vector<PredictedTerm> terms = p.step_terms;
+    std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    double rest = 0;
+    std::string parts;
+    const auto name = [](const PredictedTerm& each) {
+        const auto term = find_time_term(each.id);
+        return term ? info(*term).name : std::string_view(each.id);
+    };
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+        if (i >= 4 || terms[i].seconds < 0.01 * p.step_s)
+            rest += terms[i].seconds;
+        else
+            parts += fmt::format("{}{} {}", parts.empty() ? "step = " : " + ", name(terms[i]), time(terms[i].seconds));
+    }
+    if (rest > 0) parts += fmt::format(" + rest {}", time(rest));
+    return text + "\n" + parts;
+}
+
+}  // namespace stoker

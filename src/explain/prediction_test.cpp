@@ -1,0 +1,170 @@
+// What is promised of a run on this machine is of the right size: a rank is one thread, not the whole machine, and its
+// memory is the host's.
+
+#include "explain/prediction.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "doctor/this_machine.h"
+
+namespace stoker {
+namespace {
+
+class PredictionTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        std::string pattern = (std::filesystem::temp_directory_path() / "stoker-prediction-XXXXXX").string();
+        folder_ = mkdtemp(pattern.data());
+        if (const char* old = std::getenv("XDG_CACHE_HOME")) cache_ = old;
+        ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+        // As on two cores of 143 GFLOP/s and 35 GB/s each, whatever this machine is.
+        const Machine machine = discover_machine();
+        const double cores = machine.usable_cores();
+        MachineSpeed speed{.kernel = "avx512f", .threads = machine.usable_cores()};
+        speed.matmul_flops = {143e9 * cores, 143e9 * cores, 143e9 * cores, 3};
+        speed.triad_bytes = {35e9 * cores, 35e9 * cores, 35e9 * cores, 3};
+        ASSERT_TRUE(save_speed(*this_machine_path(), machine, speed, "2026-11-21"));
+        cores_ = machine.usable_cores();
+    }
+    void TearDown() override {
+        if (cache_.empty())
+            ::unsetenv("XDG_CACHE_HOME");
+        else
+            ::setenv("XDG_CACHE_HOME", cache_.c_str(), 1);
+        std::filesystem::remove_all(folder_);
+    }
+    Workload tiny(int batch) {
+        const std::string text = R"(version: 1
+kind: training
+model: {layers: 6, hidden: 256, heads: 8, ffn: 704, vocab: 259, gated: true, norm: rmsnorm, tied_embeddings: false}
+data: {tokens: 450560, sequence: 128}
+batch: {global_examples: )" + std::to_string(batch) +
+                                 R"(}
+precision: fp32
+framework: pytorch
+)";
+        return read(text);
+    }
+    Workload read(const std::string& text) {
+        const auto document =
+            Document::parse_yaml(text.starts_with("version") ? text : "version: 1\n" + text, "tiny.yaml");
+        EXPECT_TRUE(document) << document.error().text();
+        auto workload = read_workload(*document, catalog_, [](const std::string& path) -> Result<Document> {
+            return Error(ErrorKind::not_found, path);
+        });
+        EXPECT_TRUE(workload) << workload.error().text();
+        return workload ? *workload : Workload{};
+    }
+    DeploymentHere here(const Workload& workload, int ranks, const RankNeeds& needs = {.cpu_milli = 1000}) const {
+        return deployment_here(catalog_, "2026-11-21", workload, "tiny", {.ranks = ranks, .per_rank = needs});
+    }
+    std::string folder_, cache_;
+    Catalog catalog_ = *Catalog::embedded();
+    int cores_ = 1;
+};
+
+// Measured on such cores with examples/tiny-gpt.yaml (two ranks of one thread, PyTorch 1.13, OpenBLAS with AVX-512):
+// 243 ms of processor time a step, the median of 160, and 0.6 GiB a rank. No constant was fitted on it.
+TEST_F(PredictionTest, ATinyModelOnTwoThreads) {
+    if (cores_ < 2) GTEST_SKIP() << "one core only";
+    const DeploymentHere run = here(tiny(16), 2);
+    ASSERT_TRUE(run.deployment) << run.note;
+    const PredictionSpec& p = run.deployment->prediction;
+    RecordProperty("step_ms", static_cast<int>(1000 * p.step_s));
+    EXPECT_LT(p.step_low_s, 0.243);
+    EXPECT_GT(p.step_high_s, 0.243);
+    EXPECT_LT(p.step_high_s, 2.5 * p.step_low_s);  // an interval that holds everything says nothing
+    EXPECT_LT(p.mfu, 1);
+    EXPECT_DOUBLE_EQ(p.tokens_per_step, 2048);
+    EXPECT_EQ(p.steps, 220);
+    double sum = 0;
+    for (const PredictedTerm& term : p.step_terms) sum += term.seconds;
+    EXPECT_NEAR(sum, p.step_s, 1e-6 * p.step_s);
+    // No VM is made for it: the steps are nearly all of its time.
+    EXPECT_LT(p.run_s, 1.1 * p.steps * p.step_s);
+    EXPECT_GT(p.run_s, p.steps * p.step_s);
+    EXPECT_LT(p.memory_low_bytes, p.memory_bytes);
+    EXPECT_GT(p.memory_high_bytes, p.memory_bytes);
+    EXPECT_GT(p.memory_high_bytes, std::int64_t{600'000'000});
+    EXPECT_NE(prediction_text(p, 2).find("2 ranks"), std::string::npos);
+}
+
+// The price of an hour of a processor, for the ranks of the run and the time that is predicted.
+TEST_F(PredictionTest, TheCostIsTimeByPrice) {
+    const auto book = PriceBook::read(
+        "{source: test, prices: [{resource: cpu, usd_per_hour: 3.6, valid_from: 2020-01-01}, {resource: gpu, "
+        "usd_per_hour: 36, "
+        "valid_from: 2020-01-01}]}",
+        "prices.yaml");
+    ASSERT_TRUE(book) << book.error().text();
+    RunSpec run;
+    run.ranks = 2;
+    run.per_rank = {.cpu_milli = 1500};
+    constexpr std::int64_t kNow = 1'795'255'800LL * 1'000'000;
+    EXPECT_EQ(predicted_cost(*book, run, 10, kNow), 2 * 15'000);
+    run.per_rank.gpus = 1;
+    EXPECT_EQ(predicted_cost(*book, run, 10, kNow), 2 * (15'000 + 100'000));
+    EXPECT_EQ(predicted_cost({}, run, 10, kNow), 0);
+}
+
+TEST_F(PredictionTest, OneRankDoesHalfTheWorkInTheSameTime) {
+    if (cores_ < 2) GTEST_SKIP() << "one core only";
+    const DeploymentHere one = here(tiny(16), 1), two = here(tiny(32), 2);
+    ASSERT_TRUE(one.deployment && two.deployment) << one.note << two.note;
+    const double alone_s = one.deployment->prediction.step_s, together_s = two.deployment->prediction.step_s;
+    EXPECT_NEAR(alone_s, together_s, 0.1 * alone_s);
+    EXPECT_LT(alone_s, together_s);
+}
+
+constexpr const char* kSmallModel =
+    "model: {layers: 22, hidden: 2048, heads: 32, kv_heads: 4, ffn: 5632, vocab: 32000, gated: true, norm: rmsnorm}\n"
+    "precision: int4\n";
+
+// A server on cores is held against what was said of it, too; each of its ranks has its share of the requests.
+TEST_F(PredictionTest, AServiceOnCoresIsPromisedItsLatency) {
+    const auto service = [&](double requests) {
+        return read("kind: inference\n" + std::string(kSmallModel) + "traffic: {requests_per_second: " +
+                    std::to_string(requests) + ", prompt_tokens: 100, output_tokens: 50}\n");
+    };
+    const DeploymentHere one = here(service(0.01), 1);
+    ASSERT_TRUE(one.deployment) << one.note;
+    const PredictionSpec& p = one.deployment->prediction;
+    ASSERT_TRUE(p.serving);
+    EXPECT_GT(p.serving->ttft_s.mid, 0);
+    EXPECT_LE(p.serving->ttft_s.low, p.serving->ttft_s.mid);
+    EXPECT_LT(p.serving->ttft_s.mid, p.serving->ttft_s.high);
+    EXPECT_GT(p.serving->tpot_s.mid, 0);
+    EXPECT_DOUBLE_EQ(p.serving->requests_per_s, 0.01);
+    EXPECT_EQ(p.run_s, 0);
+    EXPECT_EQ(one.deployment->ranks.count, 1);
+    EXPECT_NE(prediction_text(p, 1).find("first token"), std::string::npos);
+    // More than it can carry: what waits grows without end, and a latency would be a lie.
+    const DeploymentHere many = here(service(1000), 1);
+    EXPECT_FALSE(many.deployment);
+    EXPECT_NE(many.note, "");
+}
+
+TEST_F(PredictionTest, APileOnCoresIsPromisedItsEnd) {
+    if (cores_ < 2) GTEST_SKIP() << "one core only";
+    const Workload pile = read("kind: batch-inference\n" + std::string(kSmallModel) +
+                               "traffic: {requests: 1000, prompt_tokens: 100, output_tokens: 50}\n");
+    const DeploymentHere one = here(pile, 1), two = here(pile, 2);
+    ASSERT_TRUE(one.deployment && two.deployment) << one.note << two.note;
+    EXPECT_EQ(two.deployment->serving->replicas, 2);
+    EXPECT_NEAR(two.deployment->prediction.run_s, one.deployment->prediction.run_s / 2,
+                0.1 * one.deployment->prediction.run_s);
+    EXPECT_GT(one.deployment->prediction.run_high_s, one.deployment->prediction.run_s);
+    EXPECT_NE(prediction_text(two.deployment->prediction, 2).find("tokens/s"), std::string::npos);
+}
+
+TEST_F(PredictionTest, WhatCannotBePredictedSaysWhy) {
+    EXPECT_NE(here(tiny(16), 1, {.gpus = 1}).note, "");
+    EXPECT_NE(here(tiny(16), 3, {}).note.find("cannot be spread"), std::string::npos);
+    EXPECT_FALSE(here(tiny(16), 1, {.cpu_milli = 500}).deployment);
+}
+
+}  // namespace
+}  // namespace stoker

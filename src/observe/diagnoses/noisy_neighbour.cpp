@@ -1,0 +1,41 @@
+// Programs that are no part of the run take the processors that its ranks compute on.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "observe/diagnoses/rule_text.h"
+
+namespace stoker {
+
+DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence) {
+    const auto step = evidence.step_s();
+    const auto foreign = foreign_use(evidence);
+    const auto queue = common_queue(evidence);
+    if (!step || !foreign) return diagnosis_silent("step_s, foreign_cpu, cpu and run_wait");
+    const bool stolen = foreign->stolen >= diagnosis_threshold("neighbour.steal_share");
+    if (!foreign->much || (!stolen && (!queue || !queue->much)))
+        return diagnosis_ruled_out(
+            fmt::format("other programs use {:.2f} processors, {} of the machine; {}", foreign->processors,
+                        percent_text(foreign->share),
+                        queue ? fmt::format("ready threads wait {} of the time they run", percent_text(queue->share))
+                              : std::string("how long ready threads wait is not known")));
+    if (const auto crowd = own_crowd(evidence); crowd && !stolen)
+        return diagnosis_ruled_out(
+            fmt::format("{:.1f} threads of the run are ready for {:.0f} processors, whoever else is there",
+                        crowd->ready, crowd->processors));
+    const double wait = evidence.mean("run_wait").value_or(0), cpu = evidence.mean("cpu").value_or(0);
+    Diagnosis found{.what = fmt::format("other programs use {:.2f} of {:.0f} processors, and the ranks wait for them",
+                                        foreign->processors, *evidence.machine_cpus),
+                    .evidence = {fmt::format("{:.2f} s per second in the run queue, {:.2f} processors in use by a rank",
+                                             wait, cpu)},
+                    .cost_s = queue ? queue->cost_s : 0,
+                    .fix = "stop the other work (top -o %CPU), or run on a machine of its own",
+                    .rank = {}};
+    if (foreign->stolen >= diagnosis_threshold("neighbour.steal_share")) {
+        found.evidence.push_back(fmt::format("the hypervisor takes {} of the machine", percent_text(foreign->stolen)));
+        found.cost_s = std::max(found.cost_s, *step * foreign->stolen);
+    }
+    return diagnosis_found(std::move(found));
+}
+
+}  // namespace stoker

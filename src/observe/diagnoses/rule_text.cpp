@@ -1,0 +1,98 @@
+#include "observe/diagnoses/rule_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace stoker {
+
+std::string milliseconds_text(double seconds) {
+    const double ms = seconds * 1e3;
+    if (ms >= 1000) return format_thousands(ms) + " ms";
+    return ms >= 10 ? fmt::format("{:.0f} ms", ms) : fmt::format("{:.1f} ms", ms);
+}
+
+std::string percent_text(double share) {
+    return fmt::format("{:.{}f} %", share * 100, share < 0.1 ? 1 : 0);
+}
+
+std::string rate_text(double bytes_per_s) {
+    if (bytes_per_s >= 1e9) return fmt::format("{:.1f} GB/s", bytes_per_s / 1e9);
+    return bytes_per_s >= 1e7 ? fmt::format("{:.0f} MB/s", bytes_per_s / 1e6)
+                              : fmt::format("{:.1f} MB/s", bytes_per_s / 1e6);
+}
+
+std::optional<double> queue_share(const RankEvidence& rank) {
+    constexpr double kLeastRunning = 0.05;  // cores; less says nothing
+    const auto wait = rank.mean("run_wait"), cpu = rank.mean("cpu");
+    if (!wait || !cpu || *cpu < kLeastRunning) return std::nullopt;
+    if (rank.mean("throttled").value_or(0) >= diagnosis_threshold("cpu.throttled_share")) return std::nullopt;
+    return *wait / *cpu;
+}
+
+std::optional<CommonQueue> common_queue(const RunEvidence& evidence) {
+    std::optional<CommonQueue> common;
+    // A quota that stops one rank makes the others wait as well.
+    const RankEvidence* throttled = evidence.worst("throttled");
+    if (throttled != nullptr && *throttled->mean("throttled") >= diagnosis_threshold("cpu.throttled_share"))
+        return std::nullopt;
+    for (const RankEvidence& rank : evidence.ranks) {
+        const auto share = queue_share(rank);
+        const auto step = rank.mean("compute_s") ? rank.mean("compute_s") : rank.mean("step_s");
+        if (!share || !step || (common && common->share <= *share)) continue;
+        common = CommonQueue{.share = *share, .cost_s = *step * *share / (1 + *share)};
+        // Threads that only carry bytes wait as well, and hold nothing up: what a rank that computes with one thread
+        // was kept from is at most what is not processor time.
+        const auto whole = rank.mean("step_s");
+        const double worked = whole ? *whole * *rank.mean("cpu") : 0;
+        if (worked > 0 && rank.mean("torch_threads").value_or(1) <= 1)
+            common->cost_s = std::clamp(common->cost_s, 0.0, std::max(0.0, *step - worked));
+        common->much = *share >= diagnosis_threshold("cpu.queue_share") &&
+                       common->cost_s >= diagnosis_threshold("cpu.queue_least_share") * whole.value_or(*step);
+    }
+    return common;
+}
+
+std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
+    constexpr double kOver = 1.25, kFill = 0.6;  // they fill the processors themselves: it is not others who keep them
+    if (!evidence.machine_cpus) return std::nullopt;
+    struct Place {
+        int ranks = 0;
+        double ready = 0, used = 0;
+    };
+    std::map<std::pair<int, int>, Place> places;  // by affinity: first processor and how many
+    double ready = 0, used = 0;
+    for (const RankEvidence& rank : evidence.ranks) {
+        if (!queue_share(rank)) continue;
+        const double own = *rank.mean("run_wait") + *rank.mean("cpu");
+        ready += own;
+        used += *rank.mean("cpu");
+        const auto allowed = rank.mean("cpus_allowed"), first = rank.mean("first_cpu");
+        if (!allowed || !first || *allowed >= *evidence.machine_cpus) continue;
+        Place& place = places[{static_cast<int>(*first), static_cast<int>(*allowed)}];
+        ++place.ranks;
+        place.ready += own;
+        place.used += *rank.mean("cpu");
+    }
+    for (const auto& [key, place] : places) {
+        const double processors = key.second;
+        if (place.ranks > 1 && place.ready > kOver * processors && place.used > kFill * processors)
+            return OwnCrowd{.ready = place.ready, .processors = processors, .affinity = true};
+    }
+    if (ready <= kOver * *evidence.machine_cpus || used < kFill * *evidence.machine_cpus) return std::nullopt;
+    return OwnCrowd{.ready = ready, .processors = *evidence.machine_cpus};
+}
+
+std::optional<ForeignUse> foreign_use(const RunEvidence& evidence) {
+    const auto foreign = evidence.mean("foreign_cpu");
+    if (!foreign || !evidence.machine_cpus || !(*evidence.machine_cpus > 0)) return std::nullopt;
+    ForeignUse use{.processors = *foreign,
+                   .share = *foreign / *evidence.machine_cpus,
+                   .stolen = evidence.mean("steal").value_or(0) / *evidence.machine_cpus};
+    use.much = use.share >= diagnosis_threshold("neighbour.cpu_share") ||
+               use.stolen >= diagnosis_threshold("neighbour.steal_share");
+    return use;
+}
+
+}  // namespace stoker

@@ -1,0 +1,50 @@
+// Words that all rules share.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/units.h"
+#include "observe/diagnosis.h"
+#include "observe/thresholds.h"
+
+namespace stoker {
+
+inline DiagnosisVerdict diagnosis_silent(std::string missing) {
+    return {.kind = DiagnosisVerdict::Kind::silent, .reason = "needs " + std::move(missing), .diagnosis = {}};
+}
+inline DiagnosisVerdict diagnosis_ruled_out(std::string figure) {
+    return {.kind = DiagnosisVerdict::Kind::ruled_out, .reason = std::move(figure), .diagnosis = {}};
+}
+inline DiagnosisVerdict diagnosis_found(Diagnosis found) {
+    return {.kind = DiagnosisVerdict::Kind::found, .reason = {}, .diagnosis = std::move(found)};
+}
+std::string milliseconds_text(double seconds);  // "18 ms", "0.4 ms", "2,310 ms"
+std::string percent_text(double share);         // "7 %"
+std::string rate_text(double bytes_per_s);      // "3.1 GB/s", "12 MB/s"
+
+// How long ready threads of a rank wait for a processor, for each second that they run. Nothing: not known, it hardly
+// runs at all, or a quota stops it, which counts as waiting too.
+std::optional<double> queue_share(const RankEvidence& rank);
+// What all ranks wait alike: the smallest share, and what it costs in the step of that rank. What one of them waits
+// beyond is told of a straggler.
+struct CommonQueue {
+    double share = 0, cost_s = 0;
+    bool much = false;  // over the threshold
+};
+std::optional<CommonQueue> common_queue(const RunEvidence& evidence);
+// Ranks that have more threads ready to run than there are processors for them, whoever else is there: on the machine,
+// or where an affinity keeps several of them on the same few.
+struct OwnCrowd {
+    double ready = 0, processors = 0;  // ready: running or waiting for their turn, on average
+    bool affinity = false;
+};
+std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence);
+// Processors that programs use which are no ranks of the run, and the share of the machine's that is.
+struct ForeignUse {
+    double processors = 0, share = 0, stolen = 0;
+    bool much = false;
+};
+std::optional<ForeignUse> foreign_use(const RunEvidence& evidence);
+
+}  // namespace stoker

@@ -1,0 +1,63 @@
+// The ranks spend their time in collectives, and not because one of them comes late: the link is slow.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "observe/diagnoses/rule_text.h"
+
+namespace stoker {
+
+DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
+    const auto step = evidence.step_s();
+    // The shortest collective of a second, on the rank where it is shortest, waits for nobody: it is the transfer.
+    std::optional<double> transfer;
+    const RankEvidence* quickest = nullptr;
+    int known = 0;
+    for (const RankEvidence& rank : evidence.ranks)
+        if (const MeasureSpread* shortest = rank.find("allreduce_min_s")) {
+            ++known;
+            if (!transfer || shortest->median < *transfer) {
+                transfer = shortest->median;
+                quickest = &rank;
+            }
+        }
+    if (!step || known < 2) return diagnosis_silent("allreduce_s of two ranks or more in the metrics files");
+    // Ranks that queue for processors are late in their collectives too: by what they queue beyond what shows in their
+    // computing, and by no more than their share.
+    const RankEvidence* throttled = evidence.worst("throttled");
+    if (throttled != nullptr && *throttled->mean("throttled") >= diagnosis_threshold("cpu.throttled_share"))
+        return diagnosis_ruled_out(
+            fmt::format("{} a step in collectives, while a quota stops the ranks", milliseconds_text(*transfer)));
+    const auto queue = common_queue(evidence);
+    double late = queue ? *transfer * queue->share / (1 + queue->share) : 0;
+    const auto cpu = quickest->mean("cpu"), whole = quickest->mean("step_s"), compute = quickest->mean("compute_s");
+    if (queue && cpu && whole && compute) {
+        const double worked = *cpu * *whole;
+        late = std::clamp(queue->share * worked - std::max(0.0, *compute - worked), 0.0, late);
+    }
+    const double planned = evidence.planned.collectives_s.value_or(0), cost = *transfer - late - planned;
+    if (cost < diagnosis_threshold("link.share") * *step)
+        return diagnosis_ruled_out(fmt::format("{} a step in collectives that wait for nobody (planned {})",
+                                               milliseconds_text(*transfer), milliseconds_text(planned)));
+    Diagnosis found{
+        .what = fmt::format("{} a step in collectives that wait for nobody (planned {})", milliseconds_text(*transfer),
+                            milliseconds_text(planned)),
+        .evidence = {fmt::format("{} of the step", percent_text(*transfer / *step))},
+        .cost_s = cost,
+        .fix =
+            "measure the link (stoker doctor serve at one node, stoker doctor network --peer at the other); fewer "
+            "bytes: gradient accumulation or compression (comm_hooks.fp16_compress_hook)",
+        .rank = {}};
+    for (const char* name : {"net_loopback", "net_sent"}) {
+        const auto bytes = quickest->mean(name);
+        const auto steps = quickest->find("step_s");
+        if (!bytes || *bytes < 1e4 || steps == nullptr) continue;
+        // What passed in a step, over the time of its transfer.
+        found.evidence.push_back(fmt::format("{} over {} during the transfer", rate_text(*bytes * *step / *transfer),
+                                             name[4] == 'l' ? "loopback" : "the network"));
+    }
+    if (cpu) found.evidence.push_back(fmt::format("{:.2f} processors in use", *cpu));
+    return diagnosis_found(std::move(found));
+}
+
+}  // namespace stoker

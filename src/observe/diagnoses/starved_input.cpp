@@ -1,0 +1,55 @@
+// The step waits for its input: the loader is slower than the model.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "observe/diagnoses/rule_text.h"
+
+namespace stoker {
+
+DiagnosisVerdict judge_starved_input(const RunEvidence& evidence) {
+    const auto step = evidence.step_s();
+    const RankEvidence* worst = evidence.worst("wait_s");
+    if (!step || worst == nullptr) return diagnosis_silent("step_s and wait_s in the metrics file");
+    const double share = diagnosis_threshold("starved.share");
+    const double wait = worst->find("wait_s")->mean, planned = evidence.planned.wait_s.value_or(0);
+    const double own = std::max(*step, worst->find("step_s") ? worst->find("step_s")->mean : 0);
+    const double cost = wait - planned;
+    // A few long waits count in the mean, and are no reason to change a loader.
+    const double typical = worst->find("wait_s")->high - planned;
+    if (cost < share * own || typical < share * own)
+        return diagnosis_ruled_out(
+            fmt::format("{} a step waiting for data ({} of it)", milliseconds_text(wait), percent_text(wait / own)));
+    Diagnosis found{.what = fmt::format("{} a step waiting for data (planned {})", milliseconds_text(wait),
+                                        milliseconds_text(planned)),
+                    .evidence = {fmt::format("{} of the step on rank {}", percent_text(wait / own), worst->rank)},
+                    .cost_s = cost,
+                    .fix = "",
+                    .rank = worst->rank};
+    const auto calls = worst->mean("read_calls"), bytes = worst->mean("call_read"), disk = worst->mean("disk_read"),
+               cpu = worst->mean("cpu"), workers = worst->mean("workers"), blocked = worst->mean("blocked");
+    const bool small = calls && bytes && *calls > diagnosis_threshold("starved.many_reads") &&
+                       *bytes / *calls < diagnosis_threshold("starved.small_read_bytes");
+    if (calls && bytes && *calls > 1)
+        found.evidence.push_back(fmt::format("{:.0f} reads/s of {:.1f} KB", *calls, *bytes / *calls / 1e3));
+    if (disk && *disk > 1e6) found.evidence.push_back(rate_text(*disk) + " from the disk");
+    if (blocked && *blocked > 0.2) found.evidence.push_back(fmt::format("{:.1f} threads wait for a device", *blocked));
+    if (workers) found.evidence.push_back(fmt::format("{:.0f} loader workers", *workers));
+    if (cpu) found.evidence.push_back(fmt::format("{:.2f} processors in use", *cpu));
+    // So many at work side by side that what one takes for a batch fits into the rest of the step.
+    const double computing = std::max(own - wait, 0.05 * own);
+    const double now = std::max(1.0, workers.value_or(0));
+    const int more = static_cast<int>(std::min(64.0, std::ceil(now * own / computing)));
+    const std::string add =
+        fmt::format("DataLoader(..., num_workers={}, prefetch_factor=4, persistent_workers=True)", more);
+    if (small)
+        found.fix =
+            "pack the samples into few large files (stoker prepare FOLDER --format files --to SHARDS); until then " +
+            add;
+    else
+        found.fix = add + ", or prepare the samples ahead";
+    return diagnosis_found(std::move(found));
+}
+
+}  // namespace stoker

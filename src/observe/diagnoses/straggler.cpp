@@ -1,0 +1,55 @@
+// One rank is slower than the others, which wait for it in the collectives.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "observe/diagnoses/rule_text.h"
+
+namespace stoker {
+
+DiagnosisVerdict judge_straggler(const RunEvidence& evidence) {
+    const auto step = evidence.step_s();
+    // A rank is slow all the time, or it was merely unlucky: medians. What it computes by itself: its collectives take
+    // what the others need, and its waiting for data has a rule.
+    std::vector<std::pair<double, const RankEvidence*>> own;
+    for (const RankEvidence& rank : evidence.ranks)
+        if (const MeasureSpread* compute = rank.find("compute_s")) own.emplace_back(compute->median, &rank);
+    if (!step || own.size() < 2) return diagnosis_silent("compute_s of two ranks or more (each writes its metrics)");
+    std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto [slowest, rank] = own.back();
+    own.pop_back();
+    const double others = own[own.size() / 2].first, cost = slowest - others;
+    if (cost < diagnosis_threshold("straggler.share") * *step)
+        return diagnosis_ruled_out(
+            fmt::format("the slowest rank works {} longer than the others", milliseconds_text(cost)));
+    Diagnosis found{.what = fmt::format("rank {} works {} a step, the others {}", rank->rank,
+                                        milliseconds_text(slowest), milliseconds_text(others)),
+                    .evidence = {},
+                    .cost_s = cost,
+                    .fix = fmt::format("look at what rank {} runs beside: other programs on its processors, its clock, "
+                                       "its share of the batch",
+                                       rank->rank),
+                    .rank = rank->rank};
+    for (const RankEvidence& each : evidence.ranks) {
+        const auto collective = each.mean("allreduce_s");
+        if (each.rank != rank->rank && collective) {
+            found.evidence.push_back(
+                fmt::format("rank {} waits {} a step in collectives", each.rank, milliseconds_text(*collective)));
+            break;
+        }
+    }
+    const auto queue = queue_share(*rank);
+    if (queue && *queue >= diagnosis_threshold("cpu.queue_share")) {
+        found.evidence.push_back(
+            fmt::format("its threads wait {} of the time they run for a processor", percent_text(*queue)));
+        if (const auto foreign = foreign_use(evidence); foreign && foreign->much)
+            found.evidence.push_back(fmt::format("other programs use {:.2f} processors", foreign->processors));
+        found.fix = fmt::format("free the processors of rank {} from other programs, or move it", rank->rank);
+    }
+    const auto cpu = rank->mean("cpu");
+    if (cpu) found.evidence.push_back(fmt::format("{:.2f} processors in use by it", *cpu));
+    return diagnosis_found(std::move(found));
+}
+
+}  // namespace stoker

@@ -1,0 +1,108 @@
+#include "observe/diagnosis.h"
+
+#include <algorithm>
+
+namespace stoker {
+
+// One file each, in diagnoses/.
+DiagnosisVerdict judge_hung_collective(const RunEvidence& evidence);
+DiagnosisVerdict judge_disk_full(const RunEvidence& evidence);
+DiagnosisVerdict judge_memory_pressure(const RunEvidence& evidence);
+DiagnosisVerdict judge_cpu_limit(const RunEvidence& evidence);
+DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence);
+DiagnosisVerdict judge_starved_input(const RunEvidence& evidence);
+DiagnosisVerdict judge_slow_link(const RunEvidence& evidence);
+DiagnosisVerdict judge_wrong_interface(const RunEvidence& evidence);
+DiagnosisVerdict judge_straggler(const RunEvidence& evidence);
+DiagnosisVerdict judge_disk_slow(const RunEvidence& evidence);
+DiagnosisVerdict judge_checkpoint_stalls(const RunEvidence& evidence);
+DiagnosisVerdict judge_other_precision(const RunEvidence& evidence);
+DiagnosisVerdict judge_batch_smaller(const RunEvidence& evidence);
+DiagnosisVerdict judge_recompute_on(const RunEvidence& evidence);
+DiagnosisVerdict judge_eager_not_compiled(const RunEvidence& evidence);
+DiagnosisVerdict judge_warm_up(const RunEvidence& evidence);
+
+namespace {
+
+bool follows(const Diagnosis& symptom, const Diagnosis& other) {
+    if (symptom.rule == other.rule) return false;
+    const auto& reasons = symptom.rule->follows_from;
+    if (std::find(reasons.begin(), reasons.end(), other.rule->judge) != reasons.end()) return true;
+    return symptom.rule->late_rank && other.rank && other.rank == symptom.rank;
+}
+
+}  // namespace
+
+const std::vector<DiagnosisRule>& diagnosis_rules() {
+    using enum HealthLayer;
+    static const std::vector<DiagnosisRule> rules = {
+        {.name = "hung-collective", .layer = network, .judge = judge_hung_collective},
+        {.name = "disk-full", .layer = device, .judge = judge_disk_full},
+        {.name = "memory-pressure", .layer = device, .judge = judge_memory_pressure},
+        {.name = "cpu-limit", .layer = device, .judge = judge_cpu_limit, .clears = ClearsNode::on_any_rank},
+        {.name = "noisy-neighbour", .layer = device, .judge = judge_noisy_neighbour, .clears = ClearsNode::never},
+        // A loader that reads its pages again and again is slow for want of memory.
+        {.name = "starved-input",
+         .layer = model,
+         .judge = judge_starved_input,
+         .follows_from = {judge_memory_pressure}},
+        {.name = "wrong-interface", .layer = network, .judge = judge_wrong_interface},
+        {.name = "slow-link", .layer = network, .judge = judge_slow_link},
+        // A limit that stops all ranks or pages that all of them lack never hit them alike.
+        {.name = "straggler",
+         .layer = device,
+         .judge = judge_straggler,
+         .clears = ClearsNode::never,
+         .late_rank = true,
+         .follows_from = {judge_cpu_limit, judge_memory_pressure}},
+        {.name = "disk-slow", .layer = device, .judge = judge_disk_slow, .cost = CostLies::beside_step},
+        {.name = "checkpoint-stalls", .layer = model, .judge = judge_checkpoint_stalls, .cost = CostLies::beside_step},
+        {.name = "other-precision", .layer = model, .judge = judge_other_precision},
+        {.name = "batch-smaller", .layer = model, .judge = judge_batch_smaller},
+        {.name = "recompute-on", .layer = model, .judge = judge_recompute_on},
+        {.name = "eager-not-compiled", .layer = model, .judge = judge_eager_not_compiled},
+        {.name = "warm-up", .layer = model, .judge = judge_warm_up, .cost = CostLies::before_steady}};
+    return rules;
+}
+
+const DiagnosisRule* find_diagnosis_rule(std::string_view name) {
+    for (const DiagnosisRule& rule : diagnosis_rules())
+        if (rule.name == name) return &rule;
+    return nullptr;
+}
+
+std::string_view Diagnosis::name() const {
+    return rule == nullptr ? std::string_view() : rule->name;
+}
+
+Diagnoses diagnose(const RunEvidence& evidence) {
+    Diagnoses all;
+    for (const DiagnosisRule& rule : diagnosis_rules()) {
+        DiagnosisVerdict verdict = rule.judge(evidence);
+        if (verdict.kind == DiagnosisVerdict::Kind::found && verdict.diagnosis) {
+            verdict.diagnosis->rule = &rule;
+            all.found.push_back(std::move(*verdict.diagnosis));
+        } else if (verdict.kind == DiagnosisVerdict::Kind::ruled_out) {
+            all.ruled_out.emplace_back(rule.name, std::move(verdict.reason));
+        } else {
+            all.not_known.emplace_back(rule.name, std::move(verdict.reason));
+        }
+    }
+    std::stable_sort(all.found.begin(), all.found.end(), [](const Diagnosis& a, const Diagnosis& b) {
+        if (a.stops != b.stops) return a.stops;
+        const bool last_a = a.rule->cost == CostLies::before_steady, last_b = b.rule->cost == CostLies::before_steady;
+        return last_a != last_b ? last_b : a.cost_s > b.cost_s;
+    });
+    // A symptom is told after its reason, whatever the two cost.
+    for (const DiagnosisRule& rule : diagnosis_rules()) {
+        const auto symptom =
+            std::find_if(all.found.begin(), all.found.end(), [&](const Diagnosis& each) { return each.rule == &rule; });
+        if (symptom == all.found.end()) continue;
+        if (std::any_of(all.found.begin(), all.found.end(),
+                        [&](const Diagnosis& each) { return follows(*symptom, each); }))
+            std::rotate(symptom, symptom + 1, all.found.end());
+    }
+    return all;
+}
+
+}  // namespace stoker

@@ -1,0 +1,392 @@
+// Who asks why a run is slow is told the reason that is there, and none where nothing is wrong or nothing is known.
+#include "observe/diagnosis.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "observe/diagnoses/rule_text.h"
+
+namespace stoker {
+namespace {
+
+MeasureSpread at(double value) {
+    return {.mean = value, .median = value, .low = value, .high = value, .count = 100};
+}
+
+// Two ranks with nothing wrong: a step of 200 ms, 2 ms of them waiting, 20 in collectives.
+RunEvidence healthy() {
+    RunEvidence evidence;
+    for (int rank = 0; rank < 2; ++rank)
+        evidence.ranks.push_back({rank,
+                                  {{"step_s", at(0.2)},
+                                   {"compute_s", at(0.178)},
+                                   {"wait_s", at(0.002)},
+                                   {"allreduce_s", at(0.02)},
+                                   {"allreduce_min_s", at(0.012)},
+                                   {"checkpoint_s", at(0.001)},
+                                   {"cpu", at(0.98)},
+                                   {"run_wait", at(0.05)},
+                                   {"throttled", at(0)},
+                                   {"major_faults", at(0.1)},
+                                   {"swap", at(0)},
+                                   {"threads", at(4)},
+                                   {"foreign_cpu", at(0.1)},
+                                   {"steal", at(0)},
+                                   {"disk_free", at(9e9)},
+                                   {"disk_write", at(1e6)},
+                                   {"blocked", at(0)},
+                                   {"net_loopback", at(2e7)},
+                                   {"net_sent", at(1e3)},
+                                   {"net_named", at(2e7)},
+                                   {"tokens", at(1024)},
+                                   {"param_bits", at(32)},
+                                   {"autocast_bits", at(0)},
+                                   {"recomputed", at(0)},
+                                   {"compiled", at(0)},
+                                   {"torch_threads", at(1)}},
+                                  {},
+                                  100});
+    evidence.machine_cpus = 4;
+    evidence.silent_s = 1;
+    evidence.steady = SteadyState{.from_s = 10, .to_s = 30, .steps = 100, .all_step_s = 0.201};
+    evidence.planned = {.step_s = 0.2,
+                        .step_low_s = 0.17,
+                        .step_high_s = 0.23,
+                        .wait_s = 0.002,
+                        .collectives_s = 0.01,
+                        .processors = 1,
+                        .tokens = 1024,
+                        .precision_bits = 32,
+                        .recompute = false,
+                        .compiled = false,
+                        .interface = "lo"};
+    return evidence;
+}
+
+std::string first_name(const RunEvidence& evidence) {
+    const Diagnoses all = diagnose(evidence);
+    return all.found.empty() ? "" : std::string(all.found.front().name());
+}
+
+// A reader of `stoker doctor --run`, of the blame of a node and of a gap is told by the row of a rule what it means; a
+// rule that was added without saying so would be blamed on the model, or blame a node that is innocent.
+TEST(DiagnosisRules, SayWhatEachMeansToOthers) {
+    std::set<std::string_view> names;
+    std::set<JudgeDiagnosis> judges;
+    std::map<HealthLayer, int> layers;
+    std::vector<std::string> follow, beside, before, late, never, anywhere;
+    for (const DiagnosisRule& rule : diagnosis_rules()) {
+        ASSERT_NE(rule.judge, nullptr) << rule.name;
+        EXPECT_TRUE(names.insert(rule.name).second && judges.insert(rule.judge).second) << rule.name;
+        EXPECT_EQ(find_diagnosis_rule(rule.name), &rule);
+        ++layers[rule.layer];
+        const std::string name(rule.name);
+        if (rule.cost == CostLies::beside_step) beside.push_back(name);
+        if (rule.cost == CostLies::before_steady) before.push_back(name);
+        if (rule.late_rank) late.push_back(name);
+        if (rule.clears == ClearsNode::never) never.push_back(name);
+        if (rule.clears == ClearsNode::on_any_rank) anywhere.push_back(name);
+        for (const JudgeDiagnosis reason : rule.follows_from) {
+            const auto& rules = diagnosis_rules();
+            const auto found = std::find_if(rules.begin(), rules.end(),
+                                            [&](const DiagnosisRule& each) { return each.judge == reason; });
+            ASSERT_NE(found, rules.end()) << rule.name << " follows from no rule";
+            EXPECT_NE(found, rules.begin() + (&rule - rules.data())) << rule.name << " follows from itself";
+            follow.push_back(name + " < " + std::string(found->name));
+        }
+    }
+    EXPECT_EQ(layers[HealthLayer::network], 3);
+    EXPECT_EQ(layers[HealthLayer::device], 6);
+    EXPECT_EQ(layers[HealthLayer::model], 7);
+    EXPECT_EQ(follow, (std::vector<std::string>{"starved-input < memory-pressure", "straggler < cpu-limit",
+                                                "straggler < memory-pressure"}));
+    EXPECT_EQ(beside, (std::vector<std::string>{"disk-slow", "checkpoint-stalls"}));
+    EXPECT_EQ(before, (std::vector<std::string>{"warm-up"}));
+    EXPECT_EQ(late, (std::vector<std::string>{"straggler"}));
+    EXPECT_EQ(never, (std::vector<std::string>{"noisy-neighbour", "straggler"}));
+    EXPECT_EQ(anywhere, (std::vector<std::string>{"cpu-limit"}));
+    EXPECT_EQ(find_diagnosis_rule("of-next-year"), nullptr);
+}
+
+TEST(Diagnoses, NothingIsClaimedOfAHealthyRun) {
+    const Diagnoses all = diagnose(healthy());
+    EXPECT_TRUE(all.found.empty());
+    EXPECT_EQ(all.ruled_out.size(), diagnosis_rules().size());
+    for (const auto& [name, reason] : all.ruled_out) EXPECT_FALSE(reason.empty()) << name;
+}
+
+TEST(Diagnoses, WithoutMeasurementsAllAreSilentAndSayWhatTheyNeed) {
+    const Diagnoses all = diagnose({});
+    EXPECT_TRUE(all.found.empty() && all.ruled_out.empty());
+    EXPECT_EQ(all.not_known.size(), diagnosis_rules().size());
+    for (const auto& [name, reason] : all.not_known) EXPECT_TRUE(reason.starts_with("needs ")) << name;
+    // Each takes any one measure away without a fall.
+    const RunEvidence whole = healthy();
+    for (const auto& [name, spread] : whole.ranks[0].measures) {
+        RunEvidence less = healthy();
+        for (RankEvidence& rank : less.ranks) rank.measures.erase(name);
+        EXPECT_TRUE(diagnose(less).found.empty()) << name;
+    }
+}
+
+TEST(Diagnoses, ASlowLoaderOfAnySizeIsFound) {
+    for (const double wait : {0.015, 0.05, 0.2, 2.0}) {
+        RunEvidence evidence = healthy();
+        for (RankEvidence& rank : evidence.ranks) {
+            rank.measures["wait_s"] = at(wait);
+            rank.measures["step_s"] = at(0.198 + wait);
+            rank.measures["read_calls"] = at(4100);
+            rank.measures["call_read"] = at(4100 * 3000.0);
+        }
+        EXPECT_EQ(first_name(evidence), "starved-input") << wait;
+        const Diagnosis finding = diagnose(evidence).found.front();
+        EXPECT_NEAR(finding.cost_s, wait - 0.002, 1e-9);
+        EXPECT_NE(finding.fix.find("pack"), std::string::npos);
+    }
+    // One long wait at the start is no loader to be changed.
+    RunEvidence start = healthy();
+    start.ranks[0].measures["wait_s"] = {.mean = 0.05, .median = 0.002, .low = 0.001, .high = 0.003, .count = 100};
+    EXPECT_EQ(first_name(start), "");
+}
+
+TEST(Diagnoses, AQuotaAndACrowdAreFound) {
+    RunEvidence quota = healthy();
+    for (RankEvidence& rank : quota.ranks) {
+        rank.measures["throttled"] = at(0.5);
+        rank.measures["cpu_limit"] = at(0.5);
+    }
+    EXPECT_EQ(first_name(quota), "cpu-limit");
+    RunEvidence crowd = healthy();
+    for (RankEvidence& rank : crowd.ranks) {
+        rank.measures["run_wait"] = at(3);
+        rank.measures["threads"] = at(16);
+        rank.measures["torch_threads"] = at(8);
+    }
+    EXPECT_EQ(first_name(crowd), "cpu-limit");
+    EXPECT_NEAR(diagnose(crowd).found.front().cost_s, 0.178 * 0.7538, 1e-3);  // of several threads
+    EXPECT_NE(diagnose(crowd).found.front().fix.find("OMP_NUM_THREADS"), std::string::npos);
+    for (RankEvidence& rank : crowd.ranks) {
+        rank.measures["cpus_allowed"] = at(1);
+        rank.measures["first_cpu"] = at(0);
+    }
+    EXPECT_NE(diagnose(crowd).found.front().what.find("affinity"), std::string::npos);
+    for (RankEvidence& rank : crowd.ranks) rank.measures["foreign_cpu"] = at(2);  // whoever else is there
+    EXPECT_EQ(first_name(crowd), "cpu-limit");
+    // Waiting for others is their doing; what one rank alone waits is told of that rank.
+    crowd = healthy();
+    for (RankEvidence& rank : crowd.ranks) {
+        rank.measures["run_wait"] = at(0.45);
+        rank.measures["cpu"] = at(0.5);
+        rank.measures["foreign_cpu"] = at(2);
+    }
+    EXPECT_EQ(first_name(crowd), "noisy-neighbour");
+    for (RankEvidence& rank : crowd.ranks) {  // they wait so long that more are ready than fit, and hardly run at all
+        rank.measures["run_wait"] = at(2.7);
+        rank.measures["cpu"] = at(0.2);
+    }
+    EXPECT_EQ(first_name(crowd), "noisy-neighbour");
+    EXPECT_EQ(diagnose(crowd).found.size(), 1u);
+    for (RankEvidence& rank : crowd.ranks) {
+        rank.measures["run_wait"] = at(0.45);
+        rank.measures["cpu"] = at(0.5);
+    }
+    crowd.ranks[0].measures["run_wait"] = at(0.05);
+    EXPECT_EQ(first_name(crowd), "");
+    crowd.ranks[1].measures["compute_s"] = at(0.3);
+    EXPECT_EQ(first_name(crowd), "straggler");
+    // A quota that stops a rank is waiting as well, and nobody else's doing.
+    for (RankEvidence& rank : quota.ranks) {
+        rank.measures["run_wait"] = at(0.8);
+        rank.measures["foreign_cpu"] = at(2);
+    }
+    EXPECT_EQ(first_name(quota), "cpu-limit");
+    EXPECT_EQ(diagnose(quota).found.size(), 1u);
+    RunEvidence idle = healthy();
+    idle.planned.processors = 4;
+    EXPECT_EQ(first_name(idle), "cpu-limit");
+}
+
+TEST(Diagnoses, SwapAndALimitThatIsReachedAreFound) {
+    RunEvidence swap = healthy();
+    for (RankEvidence& rank : swap.ranks) {
+        rank.measures["swap"] = at(4e8);
+        rank.measures["major_faults"] = at(800);
+    }
+    EXPECT_EQ(first_name(swap), "memory-pressure");
+    // What was swapped out long ago and is not needed harms nobody; nor does a limit that the page cache fills.
+    for (RankEvidence& rank : swap.ranks) rank.measures["major_faults"] = at(0.2);
+    EXPECT_EQ(first_name(swap), "");
+    RunEvidence full = healthy();
+    for (RankEvidence& rank : full.ranks) {
+        rank.measures["memory_limit"] = at(1e9);
+        rank.measures["memory_used"] = at(0.999e9);
+        rank.measures["limit_hits"] = at(40);
+    }
+    EXPECT_EQ(first_name(full), "");
+    for (RankEvidence& rank : full.ranks) rank.measures["major_faults"] = at(50);
+    EXPECT_EQ(first_name(full), "memory-pressure");
+}
+
+TEST(Diagnoses, TheSlowRankIsNamed) {
+    RunEvidence evidence = healthy();
+    evidence.ranks[1].measures["compute_s"] = at(0.3);
+    evidence.ranks[0].measures["allreduce_s"] = at(0.142);
+    for (RankEvidence& rank : evidence.ranks) rank.measures["step_s"] = at(0.322);
+    EXPECT_EQ(first_name(evidence), "straggler");
+    EXPECT_EQ(diagnose(evidence).found.front().rank, 1);
+    EXPECT_NE(diagnose(evidence).found.front().evidence.at(0).find("142 ms"), std::string::npos);
+    evidence.ranks.resize(1);
+    EXPECT_EQ(first_name(evidence), "");
+}
+
+TEST(Diagnoses, CheckpointStallsAndTheDearestFirst) {
+    RunEvidence evidence = healthy();
+    for (RankEvidence& rank : evidence.ranks)
+        rank.measures["checkpoint_s"] = {.mean = 0.04, .median = 0, .low = 0, .high = 0, .count = 100};
+    EXPECT_EQ(first_name(evidence), "checkpoint-stalls");
+    for (RankEvidence& rank : evidence.ranks) rank.measures["wait_s"] = at(0.1);
+    const Diagnoses both = diagnose(evidence);
+    ASSERT_EQ(both.found.size(), 2u);
+    EXPECT_EQ(both.found[0].name(), "starved-input");
+    EXPECT_EQ(both.found[1].name(), "checkpoint-stalls");
+}
+
+TEST(Diagnoses, ASlowLinkIsNoLateRank) {
+    RunEvidence slow = healthy();
+    for (RankEvidence& rank : slow.ranks) {
+        rank.measures["allreduce_s"] = at(0.15);
+        rank.measures["allreduce_min_s"] = at(0.14);
+        rank.measures["step_s"] = at(0.33);
+    }
+    EXPECT_EQ(first_name(slow), "slow-link");
+    EXPECT_NEAR(diagnose(slow).found.front().cost_s, 0.13, 0.01);
+    slow.ranks[1].measures["allreduce_min_s"] = at(0.01);  // this one never waits: the other is waited for
+    EXPECT_EQ(first_name(slow), "");
+    RunEvidence elsewhere = healthy();
+    for (RankEvidence& rank : elsewhere.ranks) rank.measures["net_sent"] = at(1e9);
+    EXPECT_EQ(first_name(elsewhere), "wrong-interface");
+}
+
+// Pages that are read back from swap slow one rank more than the other: to look for a slow rank would be no help.
+TEST(Diagnoses, AStragglerThatLacksMemoryLacksMemory) {
+    RunEvidence evidence = healthy();
+    for (RankEvidence& rank : evidence.ranks) {
+        rank.measures["swap"] = at(1e8);
+        rank.measures["major_faults"] = at(200);
+    }
+    evidence.ranks[1].measures["compute_s"] = at(0.3);
+    const Diagnoses all = diagnose(evidence);
+    ASSERT_GE(all.found.size(), 2u);
+    EXPECT_EQ(all.found[0].name(), "memory-pressure");
+    EXPECT_EQ(all.found[1].name(), "straggler");
+}
+
+// Whoever exports NCCL_SOCKET_IFNAME=eth0 everywhere is told nothing about runs that never leave their machine.
+TEST(Diagnoses, AWrongInterfaceIsAnotherDeviceAndNotLoopback) {
+    const auto with = [](double named, double sent, double loopback) {
+        RunEvidence evidence = healthy();
+        evidence.planned.interface = "ib0";
+        for (RankEvidence& rank : evidence.ranks) {
+            rank.measures["net_named"] = at(named);
+            rank.measures["net_sent"] = at(sent);
+            rank.measures["net_loopback"] = at(loopback);
+        }
+        return first_name(evidence);
+    };
+    EXPECT_EQ(with(1e3, 1e9, 1e4), "wrong-interface");
+    EXPECT_EQ(with(1e9, 1.01e9, 1e4), "");
+    EXPECT_EQ(with(0, 2e4, 1e9), "");  // one machine
+    EXPECT_EQ(with(0, 2e5, 1e4), "");  // hardly anything is sent
+}
+
+TEST(Diagnoses, WhatThePlanDidNotHaveIsTold) {
+    const auto with = [](const char* name, double value) {
+        RunEvidence evidence = healthy();
+        for (RankEvidence& rank : evidence.ranks) rank.measures[name] = at(value);
+        return first_name(evidence);
+    };
+    EXPECT_EQ(with("tokens", 512), "batch-smaller");
+    EXPECT_EQ(with("tokens", 1010), "");
+    EXPECT_EQ(with("autocast_bits", 16), "other-precision");
+    EXPECT_EQ(with("recomputed", 4), "recompute-on");
+    RunEvidence eager = healthy();
+    eager.planned.compiled = true;
+    EXPECT_EQ(first_name(eager), "eager-not-compiled");
+    eager.planned = {};
+    EXPECT_EQ(first_name(eager), "");
+}
+
+TEST(Diagnoses, AHangIsTheFirstThingTold) {
+    RunEvidence hung = healthy();
+    hung.silent_s = 40;
+    for (RankEvidence& rank : hung.ranks) {
+        rank.measures["wait_s"] = at(0.1);
+        rank.afterwards = {{"cpu", at(0.01)}};
+    }
+    EXPECT_EQ(first_name(hung), "hung-collective");
+    EXPECT_FALSE(diagnose(hung).found.front().rank);
+    hung.ranks[1].afterwards["stopped"] = at(1);
+    EXPECT_EQ(diagnose(hung).found.front().rank, 1);
+    hung.ranks[1].afterwards["cpu"] = at(1);  // it computes: an evaluation, say
+    EXPECT_EQ(first_name(hung), "starved-input");
+}
+
+TEST(Diagnoses, DisksThatAreFullOrSlow) {
+    RunEvidence full = healthy();
+    full.ranks[1].measures["disk_free"] = at(1e6);
+    EXPECT_EQ(first_name(full), "disk-full");
+    RunEvidence slow = healthy();
+    for (RankEvidence& rank : slow.ranks) {
+        rank.measures["checkpoint_s"] = {.mean = 0.05, .median = 0, .low = 0, .high = 0, .count = 100};
+        rank.measures["blocked"] = at(0.3);
+    }
+    EXPECT_EQ(first_name(slow), "disk-slow");
+    // Much was written meanwhile: the checkpoints are large, and the disk is not to blame.
+    for (RankEvidence& rank : slow.ranks) rank.measures["disk_write"] = at(1e8);
+    EXPECT_EQ(first_name(slow), "checkpoint-stalls");
+}
+
+TEST(Diagnoses, FirstStepsAreNoMeasure) {
+    RunEvidence slow = healthy();
+    slow.steady->warm_up_steps = 5;
+    slow.steady->warm_up_s = 6;
+    slow.steady->all_step_s = 0.25;
+    EXPECT_EQ(first_name(slow), "warm-up");
+    slow.steady->warm_up_s = 1.5;
+    EXPECT_EQ(first_name(slow), "");
+}
+
+TEST(Diagnoses, ARankThatIsStarvedIsNoStragglerFirst) {
+    RunEvidence evidence = healthy();
+    evidence.ranks[1].measures["wait_s"] = at(0.05);
+    evidence.ranks[1].measures["compute_s"] = at(0.3);
+    const Diagnoses all = diagnose(evidence);
+    ASSERT_EQ(all.found.size(), 2u);
+    EXPECT_EQ(all.found[0].name(), "starved-input");
+    EXPECT_EQ(all.found[1].name(), "straggler");
+}
+
+TEST(Thresholds, SayWhatTheyWereSetOn) {
+    ASSERT_FALSE(diagnosis_thresholds().empty());
+    for (const DiagnosisThreshold& each : diagnosis_thresholds()) {
+        EXPECT_GT(each.value, 0) << each.name;
+        EXPECT_FALSE(each.unit.empty() || each.set_on.empty()) << each.name;
+    }
+}
+
+TEST(MeasureSpread, IsThatOfTheValues) {
+    const MeasureSpread spread = spread_of({5, 1, 3, 2, 4});
+    EXPECT_EQ(spread.median, 3);
+    EXPECT_EQ(spread.mean, 3);
+    EXPECT_EQ(spread.low, 1);
+    EXPECT_EQ(spread.high, 5);
+    EXPECT_EQ(spread_of({}).count, 0u);
+    EXPECT_EQ(milliseconds_text(0.018), "18 ms");
+    EXPECT_EQ(percent_text(0.07), "7.0 %");
+}
+
+}  // namespace
+}  // namespace stoker

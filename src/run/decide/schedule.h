@@ -1,0 +1,94 @@
+// Who starts now, and where. Pure: the same state and clock give the same decisions, live, in a what-if and in a test.
+//
+// Runs are taken in their order (queue_key). The first that does not fit gets a reservation: the moment by which enough
+// of what runs must have ended, and the places it will have then. A later run starts only if it ends before that moment
+// or leaves those places alone (EASY backfill, Lifka 1995, with exact places). Every run becomes the first in time, so
+// none starves.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "run/decide/gang.h"
+#include "run/decide/place.h"
+#include "run/state/state.h"
+
+namespace stoker {
+
+// A checkpoint that is on its way from an object store, or why it does not come.
+struct RestoreNote {
+    std::string text;
+    std::int64_t bytes = 0, total = 0;  // 0 of 0: nothing moves
+    friend bool operator==(const RestoreNote&, const RestoreNote&) = default;
+};
+
+// An image that has to be fetched before it can run.
+struct ImageView {
+    bool ready = false;  // or it cannot be had, which its launch then says
+    std::string detail;  // "fetched 120 MB of 3400 MB"
+    friend bool operator==(const ImageView&, const ImageView&) = default;
+};
+
+struct SchedulerOptions {
+    PlacementPolicy policy = PlacementPolicy::best_fit;
+    // Runs whose checkpoint folder does not answer. They wait, because starting from the beginning would lose what is
+    // there, and hold nobody up. Kept by the core.
+    std::vector<RunId> unreadable{};                        // sorted
+    std::vector<std::pair<RunId, RestoreNote>> restores{};  // few; of runs that are unreadable
+    // By pinned name. Runs wait for theirs before anything is held, and hold nobody up. Kept by the core.
+    std::map<std::string, ImageView> images{};
+    HealthGate health{};
+    bool binds = false;  // the engine chooses the nodes: who may start, and how much it takes, is still said here
+    friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;
+};
+
+// One run asked for something else: for what would unblock it.
+struct WhatIf {
+    RunId run;
+    int ranks = 1, nodes = 0;
+    RankNeeds needs;
+    bool one_switch = false;
+};
+
+struct Admission {
+    RunId run;
+    std::vector<RankPlace> places;  // without nodes when the engine chooses them
+};
+struct Waiting {
+    RunId run;
+    // held, dependency_waiting, image_pulling, backing_off (its checkpoint folder does not answer), capacity_none
+    // (larger than what is there), node_unhealthy (only because of nodes that did not pass their check), capacity_busy,
+    // order_behind (it would fit, and would delay the reserved run)
+    Cause cause = Cause::none;
+};
+struct Reservation {
+    RunId run;
+    std::int64_t at_us = 0;  // 0: nobody can tell, what runs has no end
+    std::vector<RankPlace> places;
+};
+struct Decisions {
+    std::vector<Admission> admit;
+    std::vector<Waiting> waiting;  // in the order of the queue
+    std::optional<Reservation> reservation;
+    std::set<std::string> images;  // of runs that could start, those that are here included
+};
+
+Decisions schedule(const State& state, std::int64_t now_us, const SchedulerOptions& options = {},
+                   const WhatIf* what_if = nullptr);
+
+// What would start one run of the queue: those in front decide once, and then each question about it costs a few
+// placements instead of a pass. Answers as schedule() with that what-if, while the state lives.
+std::function<bool(const WhatIf&)> start_trial(const State& state, RunId run, std::int64_t now_us,
+                                               const SchedulerOptions& options = {});
+
+// What the failure of this step means for its graph; `fail` for a run that is no step.
+OnFailure on_failure_of(const State& state, const Run& step);
+bool needs_are_met(const State& state, const Run& run);
+
+}  // namespace stoker

@@ -1,0 +1,85 @@
+#include "run/state/records.h"
+
+#include <fmt/format.h>
+
+#include "base/codec.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::array<std::string_view, std::variant_size_v<AnyRecordBody>> kRecordNames = {
+    "core.started",         "run.submitted",     "run.moved",         "run.held",
+    "attempt.created",      "attempt.moved",     "notice.given",      "operation.intended",
+    "operation.answered",   "operation.resent",  "fact.seen",         "node.seen",
+    "node.moved",           "lease.moved",       "notice.withdrawn",  "run.forgotten",
+    "checkpoint.uploading", "checkpoint.stored", "node.checked",      "node.blamed",
+    "config.changed",       "node.removed",      "organisation.made", "project.made",
+};
+
+// Kinds as they stand in RecordBody; numbers that are not there belong to nobody yet.
+template <std::size_t... I>
+constexpr std::array<std::uint32_t, sizeof...(I)> kinds_of_bodies(std::index_sequence<I...>) {
+    return {std::variant_alternative_t<I, AnyRecordBody>::kKind...};
+}
+constexpr auto kRecordKinds = kinds_of_bodies(std::make_index_sequence<std::variant_size_v<AnyRecordBody>>());
+
+template <std::size_t I = 0>
+Result<RecordBody> decode_record_kind(std::uint32_t kind, std::string_view json, const std::string& what) {
+    if constexpr (I == std::variant_size_v<AnyRecordBody>) {
+        return Error(ErrorKind::unsupported,
+                     fmt::format("{} is of kind {}, which this version does not know", what, kind), {},
+                     "install the version that wrote it");
+    } else {
+        using Body = std::variant_alternative_t<I, AnyRecordBody>;
+        static_assert(I == 0 || kRecordKinds[I] > kRecordKinds[I == 0 ? 0 : I - 1], "kinds stand in their order");
+        if (kind != Body::kKind) return decode_record_kind<I + 1>(kind, json, what);
+        TRY(Body body, codec::decode<Body>(json, what));
+        return RecordBody(std::move(body));
+    }
+}
+
+}  // namespace
+
+std::string_view name_of_kind(std::uint32_t kind) {
+    for (std::size_t i = 0; i < kRecordKinds.size(); ++i)
+        if (kRecordKinds[i] == kind) return kRecordNames[i];
+    return "?";
+}
+
+RecordBody::RecordBody() = default;
+RecordBody::RecordBody(const RecordBody&) = default;
+RecordBody::RecordBody(RecordBody&&) noexcept = default;
+RecordBody& RecordBody::operator=(const RecordBody&) = default;
+RecordBody& RecordBody::operator=(RecordBody&&) noexcept = default;
+RecordBody::~RecordBody() = default;
+
+std::uint32_t kind_of(const RecordBody& body) {
+    return kRecordKinds[body.index()];
+}
+
+Cause cause_of(const RecordBody& body) {
+    return std::visit(
+        [](const auto& each) {
+            if constexpr (requires { each.cause; })
+                return each.cause;
+            else if constexpr (requires { each.fact; })
+                return each.fact.cause;
+            else
+                return Cause::none;
+        },
+        body);
+}
+
+std::string encode_body(const RecordBody& body) {
+    return std::visit([](const auto& each) { return codec::encode(each); }, body);
+}
+
+Result<RecordBody> decode_body(std::uint32_t kind, std::uint32_t format, std::string_view json, std::uint64_t seq) {
+    const std::string what = fmt::format("record {}", seq);
+    if (format != 1)
+        return Error(ErrorKind::unsupported, fmt::format("{} has format {}, this version knows 1", what, format), {},
+                     "install the version that wrote it");
+    return decode_record_kind(kind, json, what);
+}
+
+}  // namespace stoker

@@ -1,0 +1,26 @@
+#include "run/state/run_clock.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+constexpr std::int64_t kHourUs = 3600 * std::int64_t{1'000'000};
+
+// A machine that corrects its clock by an hour must not end every lease at once, nor keep them an hour longer.
+TEST(RunClockTest, FollowsTheMonotonicClockWhateverTheWallClockDoes) {
+    const RunClock clock(100 * kHourUs, 5 * kHourUs, 0);
+    EXPECT_EQ(clock.now_us(5 * kHourUs), 100 * kHourUs);
+    EXPECT_EQ(clock.now_us(6 * kHourUs), 101 * kHourUs);
+    EXPECT_EQ(clock.jump_us(102 * kHourUs, 6 * kHourUs), kHourUs);
+    EXPECT_EQ(clock.jump_us(100 * kHourUs, 6 * kHourUs), -kHourUs);
+    EXPECT_EQ(clock.jump_us(101 * kHourUs, 6 * kHourUs), 0);
+}
+
+// Set back while the server was down: records may not go back.
+TEST(RunClockTest, BeginsNoEarlierThanTheLastRecord) {
+    EXPECT_EQ(RunClock(100 * kHourUs, 0, 101 * kHourUs).now_us(0), 101 * kHourUs);
+}
+
+}  // namespace
+}  // namespace stoker

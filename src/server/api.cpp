@@ -1,0 +1,194 @@
+// What every request passes before its handler: host, route, method, token, role, content type, parameters.
+#include "server/api.h"
+
+#include <algorithm>
+#include <chrono>
+#include <shared_mutex>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "io/files.h"
+#include "server/handlers.h"
+#include "server/log_events.h"
+#include "server/router.h"
+#include "server/service.h"
+
+namespace stoker {
+namespace {
+
+using namespace stoker::api;
+
+// Of the whole length whatever differs, so that the time tells nothing about the token.
+bool same_token(std::string_view given, std::string_view wanted) {
+    unsigned char differs = given.size() == wanted.size() ? 0 : 1;
+    for (std::size_t i = 0; i < given.size(); ++i)
+        differs |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(wanted[i % wanted.size()]);
+    return differs == 0;
+}
+
+// A page of a stranger can make a browser resolve its own name to our address; the Host then is that name. A numeric
+// address cannot be rebound.
+bool host_is_ours(const HttpRequest& request, const ApiOptions& options) {
+    const auto header = request.headers.find("Host");
+    if (!header) return true;  // a caller in this process; the server itself insists on one
+    std::string host = lower(trim(*header));
+    if (host.starts_with('[')) return host.find(']') != std::string::npos;
+    if (const std::size_t colon = host.rfind(':'); colon != std::string::npos) host.resize(colon);
+    if (host == "localhost") return true;
+    if (!host.empty() && host.find_first_not_of("0123456789.") == std::string::npos) return true;
+    return std::any_of(options.host_names.begin(), options.host_names.end(), [&](const std::string& name) {
+        if (!name.starts_with("*.")) return equals_ignore_case(name, host);
+        const std::size_t dot = host.find('.');
+        return dot != std::string::npos && dot > 0 && equals_ignore_case(name.substr(1), host.substr(dot));
+    });
+}
+
+bool is_json(std::string_view content_type) {
+    const std::string type = lower(trim(content_type.substr(0, content_type.find(';'))));
+    return type == "application/json";
+}
+
+class HttpApi final : public Api {
+public:
+    HttpApi(Engine& engine, ApiOptions options, PriceBook prices)
+        : service_(std::make_shared<Service>(engine, std::move(options), std::move(prices))) {}
+    ~HttpApi() override { service_->stop(); }
+    void set_prices(PriceBook prices) override { service_->set_prices(std::move(prices)); }
+    void stop() override {
+        stopping_ = true;
+        service_->stop();
+    }
+
+    void handle(HttpRequest request, HttpReply reply) override {
+        const auto exchange = std::make_shared<Exchange>(std::move(request), std::move(reply));
+        log_answer(*exchange);
+        if (stopping_) return exchange->fail(Error(ErrorKind::unavailable, "the server is stopping"));
+        if (!host_is_ours(exchange->request, service_->options()))
+            return exchange->fail(
+                Error(ErrorKind::denied, "this server does not answer to the host name that was asked for", {},
+                      "use localhost or its address, or start it with stoker up --host-name NAME"),
+                421);
+        Matched matched = match(exchange->request.method, exchange->request.path);
+        if (matched.allowed.empty())
+            return exchange->fail(Error(ErrorKind::not_found, "there is no " + printable(exchange->request.path, 200),
+                                        {},
+                                        matched.nearest.empty() ? "GET /api/v1/openapi.json lists what there is"
+                                                                : "did you mean " + matched.nearest + "?"));
+        if (exchange->request.method == "OPTIONS") {
+            HttpResponse response{.status = 204, .content_type = "", .headers = {}, .body = ""};
+            response.headers.add("Allow", join(matched.allowed, ", "));
+            return exchange->send(std::move(response));
+        }
+        if (matched.route == nullptr) {
+            HttpResponse response =
+                problem_response(Error(ErrorKind::invalid,
+                                       fmt::format("{} cannot be done with {}", printable(exchange->request.method, 20),
+                                                   printable(exchange->request.path, 200)),
+                                       {}, "it takes " + join(matched.allowed, ", ")),
+                                 exchange->trace.id, 405);
+            response.headers.add("Allow", join(matched.allowed, ", "));
+            return exchange->send(std::move(response));
+        }
+        const Route& route = *matched.route;
+        if (!route.access.is_open() && !token_is_right(exchange)) return;
+        exchange->actor = service_->options().actor;
+        // Before the request is looked at any closer: a refusal tells nothing of what there is.
+        if (const auto& right = route.access.right(); right && !may(exchange->actor, *right))
+            return exchange->fail(denial(exchange->actor, *right));
+        exchange->parameters.path = std::move(matched.path);
+        if (const Status read = read_query(route, exchange->request, exchange->parameters); !read)
+            return exchange->fail(read.error());
+        if (!body_is_right(route, exchange)) return;
+        service_->watch_over(exchange, 0);
+        service_->work(exchange, [service = service_.get(), &route, exchange] { route.handler(*service, exchange); });
+    }
+
+private:
+    // One event for each answer, whoever gives it. The exchange owns the callback, so it holds what it needs by value.
+    void log_answer(Exchange& exchange) {
+        const std::shared_ptr<Log>& log = service_->options().log;
+        if (!log) return;
+        // Without the query: what is asked may be anything.
+        exchange.on_status([log, began = std::chrono::steady_clock::now(), method = exchange.request.method,
+                            path = exchange.request.path, request = exchange.request_id, trace = exchange.trace.id,
+                            peer = exchange.request.peer](int status) {
+            const LogEvent& event = status >= 500 ? log_event("request.failed") : log_event("request.done");
+            if (!log->wants(event.level)) return;
+            const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+            log->write(event, {{"method", method},
+                               {"path", path.substr(0, path.find('?'))},
+                               {"status", status},
+                               {"ms", took.count()},
+                               {"request", request},
+                               {"trace", trace},
+                               {"peer", peer}});
+        });
+    }
+
+    bool token_is_right(const ExchangePtr& exchange) {
+        const std::string& wanted = service_->options().token;
+        if (wanted.empty()) return true;
+        const std::string& peer = exchange->request.peer;
+        const auto header = exchange->request.headers.find("Authorization");
+        const bool bearer = header && starts_with_ignore_case(*header, "Bearer ");
+        if (bearer && same_token(trim(header->substr(7)), wanted)) return true;
+        // The right token always passes: on loopback all share one address, and nobody may lock out the others.
+        if (!service_->may_try_token(peer)) {
+            exchange->fail(Error(ErrorKind::denied, "too many wrong tokens from this address", {}, "wait a minute"),
+                           429, "60");
+            return false;
+        }
+        if (header) service_->wrong_token(peer);
+        HttpResponse response = problem_response(
+            Error(ErrorKind::denied, header ? "the token is wrong" : "there is no token", {},
+                  "send `Authorization: Bearer TOKEN`; the server wrote it to its folder at first start"),
+            exchange->trace.id, 401);
+        response.headers.add("WWW-Authenticate", "Bearer realm=\"stoker\"");
+        exchange->send(std::move(response));
+        return false;
+    }
+
+    bool body_is_right(const Route& route, const ExchangePtr& exchange) {
+        const HttpRequest& request = exchange->request;
+        if (route.body.empty()) {
+            if (trim(request.body).empty()) return true;
+            exchange->fail(Error(ErrorKind::invalid, fmt::format("{} {} takes no body", route.method, route.path)));
+            return false;
+        }
+        if (request.body.empty() && !route.body_required) return true;
+        if (request.body.size() > (1u << 20)) {
+            exchange->fail(Error(ErrorKind::exhausted, "the body is larger than 1 MiB"), 413);
+            return false;
+        }
+        const auto type = request.headers.find("Content-Type");
+        if (type && is_json(*type)) return true;
+        exchange->fail(Error(ErrorKind::invalid,
+                             "the body is " + (type ? printable(*type, 100) : std::string("of no type")) +
+                                 ", expected application/json",
+                             {}, "send `Content-Type: application/json`"),
+                       415);
+        return false;
+    }
+
+    std::shared_ptr<Service> service_;
+    std::atomic<bool> stopping_{false};
+};
+
+}  // namespace
+
+Result<PriceBook> api::read_prices(const std::string& file) {
+    if (file.empty()) return PriceBook();
+    TRY(const std::string text, read_file(file, 4 << 20));
+    return PriceBook::read(text, file);
+}
+
+Result<std::unique_ptr<Api>> Api::make(Engine& engine, ApiOptions options) {
+    PriceBook prices = options.prices;
+    if (!options.prices_file.empty()) {
+        TRY(prices, api::read_prices(options.prices_file));
+    }
+    return std::unique_ptr<Api>(std::make_unique<HttpApi>(engine, std::move(options), std::move(prices)));
+}
+
+}  // namespace stoker

@@ -1,0 +1,60 @@
+#include "server/explanation_view.h"
+
+#include "base/api_time.h"
+
+namespace stoker::api {
+namespace {
+
+template <class E>
+std::string word_of_enum(E value) {
+    for (const auto& [each, name] : enum_names(value))
+        if (each == value) return std::string(name);
+    return "";
+}
+
+std::vector<DiagnosisNoteView> notes_of(const std::vector<DiagnosisNote>& notes) {
+    std::vector<DiagnosisNoteView> out;
+    for (const DiagnosisNote& each : notes) out.push_back({.name = each.name, .reason = each.reason});
+    return out;
+}
+
+}  // namespace
+
+ExplanationView view_of_explanation(const ExplainedRun& e) {
+    ExplanationView view{.run = e.run,
+                         .state = e.state,
+                         .cause = e.cause,
+                         .attempt = e.attempt ? e.attempt.text() : "",
+                         .from = rfc3339(e.from_us),
+                         .to = rfc3339(e.to_us),
+                         .steps = e.steps,
+                         .warm_up_steps = e.warm_up_steps,
+                         .gap_s = e.gap_s,
+                         .outside = e.outside,
+                         .point_s = e.point_s,
+                         .kept_at = rfc3339(e.kept_us)};
+    for (const HeldTerm& term : e.terms)
+        view.terms.push_back({.term = word_of_enum(term.kind),
+                              .unit = std::string(unit_of(term.kind)),
+                              .measured = term.measured,
+                              .predicted = term.predicted,
+                              .low = term.low,
+                              .high = term.high,
+                              .verdict = word_of_enum(term.verdict),
+                              .note = term.note});
+    for (const ToldDiagnosis& each : e.diagnoses)
+        view.diagnoses.push_back({.name = each.name,
+                                  .what = each.what,
+                                  .evidence = each.evidence,
+                                  .cost_s = each.cost_s,
+                                  .share_of_gap = each.share_of_gap,
+                                  .expected_gain = each.expected_gain,
+                                  .fix = each.fix,
+                                  .rank = each.rank,
+                                  .stops = each.stops});
+    view.ruled_out = notes_of(e.ruled_out);
+    view.not_known = notes_of(e.not_known);
+    return view;
+}
+
+}  // namespace stoker::api

@@ -1,0 +1,60 @@
+// The handlers of the routes. Each runs on the pool with its parameters checked.
+#pragma once
+
+#include "govern/price_book.h"
+#include "server/router.h"
+#include "server/views.h"
+
+namespace stoker::api {
+
+void get_health(Service&, const ExchangePtr&);
+void get_ready(Service&, const ExchangePtr&);
+void get_metrics_text(Service&, const ExchangePtr&);
+void get_openapi(Service&, const ExchangePtr&);
+void get_version(Service&, const ExchangePtr&);
+void post_backup(Service&, const ExchangePtr&);
+
+void list_runs(Service&, const ExchangePtr&);
+void submit_run(Service&, const ExchangePtr&);
+void get_run(Service&, const ExchangePtr&);
+void cancel_run(Service&, const ExchangePtr&);
+void hold_run(Service&, const ExchangePtr&);
+void release_run(Service&, const ExchangePtr&);
+void evict_run(Service&, const ExchangePtr&);
+void renew_lease(Service&, const ExchangePtr&);
+void resume_run(Service&, const ExchangePtr&);
+void ask_what_if(Service&, const ExchangePtr&);
+
+void get_logs(Service&, const ExchangePtr&);
+void get_run_metrics(Service&, const ExchangePtr&);
+void get_series(Service&, const ExchangePtr&);
+void get_explanation(Service&, const ExchangePtr&);
+void list_artifacts(Service&, const ExchangePtr&);
+void get_artifact(Service&, const ExchangePtr&);
+void get_checkpoints(Service&, const ExchangePtr&);
+
+void get_events(Service&, const ExchangePtr&);
+void get_run_events(Service&, const ExchangePtr&);
+void list_nodes(Service&, const ExchangePtr&);
+void drain_node(Service&, const ExchangePtr&);
+void ready_node(Service&, const ExchangePtr&);
+void repaired_node(Service&, const ExchangePtr&);
+void check_node(Service&, const ExchangePtr&);
+void get_usage(Service&, const ExchangePtr&);
+
+void get_config(Service&, const ExchangePtr&);
+void list_config_versions(Service&, const ExchangePtr&);
+void get_config_version(Service&, const ExchangePtr&);
+void put_config(Service&, const ExchangePtr&);
+void roll_config_back(Service&, const ExchangePtr&);
+
+// None: an empty book.
+Result<PriceBook> read_prices(const std::string& file);
+// Sends the outcome of a command about a run; a version asked for with If-Match that was not met is 412.
+std::function<void(Result<Ack>)> answer_of(Service& service, const ExchangePtr& exchange, RunId run,
+                                           std::optional<std::uint64_t> version);
+// What would happen to it now.
+void say_what_if(Service& service, const ExchangePtr& exchange, RunSpec spec);
+void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key);
+
+}  // namespace stoker::api

@@ -1,0 +1,70 @@
+// Nodes: what there is, and what people do about them.
+#include "server/handlers.h"
+#include "server/node_view.h"
+
+namespace stoker::api {
+namespace {
+
+std::string node_in_path(const ExchangePtr& exchange) {
+    return exchange->parameters.path.find("node")->second;
+}
+
+void set_node(Service& service, const ExchangePtr& exchange, NodeState state) {
+    const std::string node = node_in_path(exchange);
+    service.post(exchange, {.what = SetNode{node, state}}, [&service, exchange, node](const Result<Ack>& ack) {
+        if (!ack) return exchange->fail(ack.error());
+        // What it is now: a drained node goes back to what its check said.
+        service.ask<NodeChanged>(
+            exchange,
+            [node](const EngineView& view) -> Result<NodeChanged> {
+                const auto found = view.state.nodes.find(node);
+                if (found == view.state.nodes.end()) return Error(ErrorKind::not_found, "there is no node " + node);
+                return NodeChanged{node, found->second.state, found->second.cause};
+            },
+            [exchange](const NodeChanged& changed) { exchange->send(codec::write(changed)); });
+    });
+}
+
+}  // namespace
+
+void list_nodes(Service& service, const ExchangePtr& exchange) {
+    service.ask<NodeList>(
+        exchange,
+        [](const EngineView& view) -> Result<NodeList> {
+            return view_of_nodes(view.state, view.scheduler.health, view.now_us);
+        },
+        [exchange](const NodeList& list) { exchange->send(codec::write(list)); });
+}
+void drain_node(Service& service, const ExchangePtr& exchange) {
+    set_node(service, exchange, NodeState::draining);
+}
+void ready_node(Service& service, const ExchangePtr& exchange) {
+    set_node(service, exchange, NodeState::ready);
+}
+void repaired_node(Service& service, const ExchangePtr& exchange) {
+    set_node(service, exchange, NodeState::checking);
+}
+
+void check_node(Service& service, const ExchangePtr& exchange) {
+    const auto body = read_body_as<NodeCheckBody>(*exchange, false);
+    if (!body) return exchange->fail(body.error());
+    NodeCheckAsked asked{.node = node_in_path(exchange), .level = body->level, .waits_for = {}};
+    service.post(
+        exchange, {.what = CheckNode{asked.node, asked.level}}, [&service, exchange, asked](const Result<Ack>& ack) {
+            if (!ack) return exchange->fail(ack.error());
+            service.ask<NodeCheckAsked>(
+                exchange,
+                [asked, repeated = ack->repeated](const EngineView& view) -> Result<NodeCheckAsked> {
+                    NodeCheckAsked answer = asked;
+                    answer.repeated = repeated;
+                    for (const RunId id : view.state.live)
+                        for (const RankPlace& place : view.state.find(id)->attempts.back().places)
+                            if (place.node == asked.node && (answer.waits_for.empty() || answer.waits_for.back() != id))
+                                answer.waits_for.push_back(id);
+                    return answer;
+                },
+                [exchange](const NodeCheckAsked& answer) { exchange->send(codec::write(answer), 202); });
+        });
+}
+
+}  // namespace stoker::api

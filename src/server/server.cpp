@@ -1,0 +1,457 @@
+#include "server/server.h"
+
+#include <arpa/inet.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/document.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "deploy/azure/scheduled_events.h"
+#include "deploy/engines/engines.h"
+#include "explain/run_observer.h"
+#include "io/files.h"
+#include "io/http/http_server.h"
+#include "io/process.h"
+#include "io/random_bytes.h"
+#include "run/engine/upload.h"
+#include "server/handlers.h"
+#include "server/log_events.h"
+#include "server/server_log.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kCertificateDays = 825;  // what browsers accept at most
+constexpr double kLastWordsS = 1;      // of the log, when the process ends at once
+constexpr std::size_t kMaxSmallFile = 1 << 20, kMostToken = 1024;
+
+std::string address_file(const std::string& folder) {
+    return folder + "/server.json";
+}
+
+// Readable by the owner alone from its first byte on.
+Status write_secret(const std::string& path, std::string_view text) {
+    const ::mode_t before = ::umask(0077);
+    Status written = write_file_atomic(path, text);
+    ::umask(before);
+    return written;
+}
+
+Result<std::string> token_of(const std::string& folder) {
+    const std::string path = folder + "/token";
+    std::error_code code;
+    if (!fs::exists(path, code)) {
+        TRY_VOID(write_secret(path, random_hex(32) + "\n"));
+    }
+    TRY(const std::string text, read_file(path, kMaxSmallFile).while_doing("reading the token"));
+    const std::string_view token = trim(text);
+    const bool visible = std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 127; });
+    if (token.size() < 16 || token.size() > kMostToken || !visible)
+        return Error(ErrorKind::invalid,
+                     fmt::format("the token is damaged: expected 16 to {} visible ASCII characters", kMostToken),
+                     {path, 1, 1}, "remove the file: a new one is made at the next start");
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & 077) != 0)
+        return Error(ErrorKind::denied,
+                     "others can read the token (its mode is " + fmt::format("{:o})", status.st_mode & 0777u),
+                     {path, 0, 0}, "chmod 600 " + path + ", or remove it, and a new one is made at the next start");
+    return std::string(token);
+}
+
+void add_http_metrics(api::MetricsText& out, const HttpServerStats& stats) {
+    using api::metric;
+    const auto set = [&](std::size_t which, auto value) { out.set(which, static_cast<double>(value)); };
+    set(metric("stoker_http_connections_total"), stats.connections);
+    set(metric("stoker_http_connections"), stats.open);
+    set(metric("stoker_http_requests_total"), stats.requests);
+    set(metric("stoker_http_refused_total"), stats.refused);
+    set(metric("stoker_http_streams"), stats.streams);
+    set(metric("stoker_http_received_bytes_total"), stats.bytes_in);
+    set(metric("stoker_http_sent_bytes_total"), stats.bytes_out);
+}
+
+void add_backup_metrics(api::MetricsText& out, const BackupStats& stats) {
+    using api::metric;
+    const auto set = [&](std::size_t which, auto value) { out.set(which, static_cast<double>(value)); };
+    set(metric("stoker_backup_last_timestamp_seconds"), stats.last_us / 1'000'000);
+    set(metric("stoker_backup_last_bytes"), stats.last_bytes);
+    set(metric("stoker_backup_made_total"), stats.made);
+    set(metric("stoker_backup_failed_total"), stats.failed);
+}
+
+class LocalServer final : public Server {
+public:
+    explicit LocalServer(ServerOptions options) : options_(std::move(options)) {}
+    ~LocalServer() override { stop(0); }
+
+    Status open() {
+        TRY(prices_, api::read_prices(options_.prices_file));
+        std::error_code code;
+        fs::create_directories(options_.folder, code);
+        if (code)
+            return Error(ErrorKind::denied,
+                         fmt::format("cannot make the folder {}: {}", options_.folder, code.message()));
+        keeper_ = std::make_shared<ConfigKeeper>(usual_settings(), options_.overrides, options_.catalog);
+        const auto offer = std::make_shared<NodeOffer>();
+        ServerSettings settings;
+        // Member by member: g++ 12 warns about an initialiser with a map in it.
+        EngineOptions engine;
+        engine.folder = options_.folder;
+        TRY(const EngineKind* kind, find_engine(options_.engine));
+        engine.engine = kind->name;
+        engine.make_driver = [kind, offer, check = options_.node_check](const std::string& folder) {
+            return kind->make({.folder = folder, .offer = offer, .check = check});
+        };
+        engine.configure = [&](const State& state) -> Result<CoreLimits> {
+            TRY(settings, settings_at_start(state.config));
+            offer->set(settings.nodes);
+            return settings.limits;
+        };
+        engine.on_failure = [this](const Error& error) {
+            say(log_event("server.failed"), {{"error", error.message()}});
+            if (options_.log) options_.log->flush(kLastWordsS);
+            if (options_.on_failure) options_.on_failure(error);
+        };
+        engine.on_bug = [this](const Error& error) {
+            say(log_event("server.failed"), {{"error", error.text()}});
+            if (options_.log) return options_.log->flush(kLastWordsS);
+            fmt::print(stderr, "{}", error.text());
+        };
+        TRY(engine_, Engine::open(std::move(engine)));
+        if (options_.log) server_log_ = ServerLog::start(*engine_, options_.log);
+        TRY_VOID(record_config());
+        TRY(observer_, RunObserver::start(*engine_, settings.prices));
+        uploads_ =
+            CheckpointUploads::start(*engine_, {.prune_failed = [log = options_.log](RunId run, const Error& error) {
+                if (log)
+                    log->write(log_event("checkpoint.prune_failed"), {{"run", run.text()}, {"error", error.message()}});
+            }});
+        TRY(token_, token_of(options_.folder));
+        if (options_.log) options_.log->hide(Secret(token_));
+        ApiOptions api{.token = token_, .actor = Actor::token("admin")};
+        api.prices = std::move(settings.prices);
+        api.config = keeper_;
+        api.host_names = options_.host_names;
+        api.series = observer_->series();
+        if (options_.certificate)
+            for (std::string& name : names_of_certificate(options_.certificate->certificate_pem))
+                api.host_names.push_back(std::move(name));
+        api.embedded = options_.embedded;
+        api.log = options_.log;
+        // Asked by requests only, so the server is there.
+        api.more_metrics = [this](api::MetricsText& out) {
+            add_http_metrics(out, http_->stats());
+            if (const auto backups = this->backups()) add_backup_metrics(out, backups->stats());
+            if (options_.log)
+                out.set(api::metric("stoker_log_dropped_total"), static_cast<double>(options_.log->dropped()));
+        };
+        set_backups(settings.backup);
+        TRY(api_, Api::make(*engine_, std::move(api)));
+        keeper_->use({.newest = [this] { return newest_config(); },
+                      .set_nodes =
+                          [this, offer](std::vector<NodeInfo> nodes) {
+                              offer->set(std::move(nodes));
+                              engine_->discover();
+                          },
+                      .set_prices = [this](PriceBook prices) { api_->set_prices(std::move(prices)); },
+                      .set_limits = [this](const CoreLimits& limits) -> Status {
+                          TRY([[maybe_unused]] const Ack ack,
+                              call(*engine_, {.what = SetLimits{limits}, .actor = Actor::part("config")}));
+                          return done();
+                      },
+                      .set_backup = [this](BackupOptions backup) { set_backups(std::move(backup)); }});
+        TRY(http_,
+            HttpServer::start(
+                {.address = options_.address,
+                 .port = options_.port,
+                 .certificate_pem = options_.certificate ? options_.certificate->certificate_pem : "",
+                 .key_pem = options_.certificate ? options_.certificate->key_pem : "",
+                 .max_body_bytes = 2u << 20,
+                 .requests_per_second = settings.rate},
+                [this](HttpRequest request, HttpReply reply) { api_->handle(std::move(request), std::move(reply)); }));
+        const bool v6 = options_.address.find(':') != std::string::npos;
+        const bool any = options_.address == "0.0.0.0" || options_.address == "::";
+        url_ = fmt::format("http{}://{}{}{}:{}", options_.certificate ? "s" : "", v6 && !any ? "[" : "",
+                           any ? "127.0.0.1" : options_.address, v6 && !any ? "]" : "", http_->port());
+        if (!settings.azure_events.empty()) {
+            TRY(events_, EventPoller::start({.url = settings.azure_events}, [offer](const EventMemory::Notice& notice) {
+                    offer->notice(notice.seconds, notice.detail, wall_clock_us());
+                }));
+        }
+        TRY_VOID(advertise());
+        say(log_event("server.started"), {{"version", version().number},
+                                          {"commit", version().commit},
+                                          {"folder", options_.folder},
+                                          {"url", url_},
+                                          {"pid", static_cast<std::int64_t>(::getpid())}});
+        return done();
+    }
+
+    const std::string& url() const override { return url_; }
+    const std::string& token() const override { return token_; }
+    Engine& engine() override { return *engine_; }
+    Api& api() override { return *api_; }
+    const std::string& config_in_words() const override { return config_in_words_; }
+
+    std::size_t finish_uploads(const std::function<bool()>& stop) override {
+        if (!uploads_) return 0;
+        uploads_->finish(stop);
+        return uploads_->owed();
+    }
+
+    void stop(double seconds) override {
+        if (stopped_.exchange(true)) return;
+        if (advertised_) say(log_event("server.stopping"), {});
+        if (advertised_) ::unlink(address_file(options_.folder).c_str());
+        events_.reset();
+        if (api_) api_->stop();
+        if (http_)
+            http_->stop(std::chrono::steady_clock::now() +
+                        std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));
+        if (keeper_) keeper_->use({});  // nothing is changed any more
+        set_backups({});
+        if (uploads_) uploads_->stop();
+        observer_.reset();
+        server_log_.reset();
+        if (engine_) engine_->stop();
+        if (advertised_) say(log_event("server.stopped"), {});
+    }
+
+private:
+    void say(const LogEvent& event, const LogFields& fields) {
+        if (options_.log) options_.log->write(event, fields);
+    }
+
+    // As the command line and the defaults have it.
+    ServerSettings usual_settings() {
+        return {.nodes = options_.nodes,
+                .prices = prices_,
+                .limits = {.max_queued = options_.max_queued,
+                           .max_ended = options_.max_ended,
+                           .keep_ended_s = options_.keep_ended_s},
+                .backup = options_.backup,
+                .rate = options_.requests_per_second,
+                .azure_events = options_.azure_events,
+                // Without a check every gang would wait for one.
+                .health_gate = options_.node_check ? options_.health_gate : GateChoice::off};
+    }
+
+    Result<ServerSettings> settings_at_start(const ConfigVersions& versions) {
+        if (options_.config) return keeper_->begin(options_.config->text, options_.config->name);
+        if (versions.empty()) return keeper_->begin("", "");
+        const std::string name = fmt::format("version {} of the configuration", versions.back().version);
+        auto settings = keeper_->begin(versions.back().text, name);
+        if (settings) return settings;
+        Error error = settings.error();
+        return std::move(error).while_doing(
+            "starting with what the journal has; stoker up --config FILE starts with another");
+    }
+
+    Result<std::string> newest_config() {
+        std::string text;
+        TRY_VOID(engine_->read([&](const EngineView& view) {
+            if (!view.state.config.empty()) text = view.state.config.back().text;
+        }));
+        return text;
+    }
+
+    // What was told at this start belongs to the history. A server for one run passes on what it finds.
+    Status record_config() {
+        if (!options_.embedded) {
+            TRY(std::string text, newest_config());
+            const bool other = options_.config && options_.config->text != text;
+            std::string note = other ? "stoker up --config " + printable(options_.config->name, 400)
+                                     : "the options of stoker up are others than before";
+            if (options_.config) text = options_.config->text;
+            TRY([[maybe_unused]] const Ack ack, call(*engine_, {.what = SetConfig{.text = std::move(text),
+                                                                                  .note = std::move(note),
+                                                                                  .overrides = options_.overrides},
+                                                                .actor = Actor::part("command/up")}));
+        }
+        return engine_->read([&](const EngineView& view) {
+            if (view.state.config.empty()) return;
+            const ConfigVersion& newest = view.state.config.back();
+            config_in_words_ = fmt::format("configuration version {}", newest.version);
+            if (!newest.note.empty()) config_in_words_ += " (" + printable(newest.note, 100) + ")";
+        });
+    }
+
+    std::shared_ptr<Backups> backups() {
+        const std::lock_guard guard(backups_mutex_);
+        return backups_;
+    }
+    void set_backups(BackupOptions backup) {
+        std::shared_ptr<Backups> fresh;
+        if (!backup.to.empty()) {
+            backup.folder = options_.folder;
+            // Its thread may be left behind with a store that does not answer.
+            backup.told = [log = options_.log, to = backup.to](const Result<StoredJournal>& stored) {
+                if (!log) return;
+                if (stored)
+                    log->write(log_event("backup.made"), {{"name", stored->name}, {"bytes", stored->bytes}});
+                else
+                    log->write(log_event("backup.failed"), {{"to", to}, {"error", stored.error().message()}});
+            };
+            fresh = Backups::start(std::move(backup));
+        }
+        {
+            const std::lock_guard guard(backups_mutex_);
+            fresh.swap(backups_);
+        }
+    }
+
+    Status advertise() {
+        Json json = Json::object()
+                        .set("url", url_)
+                        .set("pid", static_cast<std::int64_t>(::getpid()))
+                        .set("embedded", options_.embedded);
+        if (options_.certificate) json.set("ca_pem", options_.certificate->certificate_pem);
+        TRY_VOID(write_secret(address_file(options_.folder), json.dump() + "\n"));
+        advertised_ = true;
+        return done();
+    }
+
+    ServerOptions options_;
+    std::string url_, token_;
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<ServerLog> server_log_;
+    std::unique_ptr<RunObserver> observer_;
+    std::unique_ptr<CheckpointUploads> uploads_;
+    std::shared_ptr<ConfigKeeper> keeper_;
+    PriceBook prices_;
+    std::string config_in_words_;
+    std::mutex backups_mutex_;  // guards backups_
+    std::shared_ptr<Backups> backups_;
+    std::unique_ptr<Api> api_;
+    std::unique_ptr<EventPoller> events_;
+    std::unique_ptr<HttpServer> http_;  // goes first: it calls the API
+    bool advertised_ = false;
+    std::atomic<bool> stopped_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
+    const ListenAddress listen{options.address, options.port};
+    if (!listen.loopback() && !options.certificate)
+        return Error(ErrorKind::denied,
+                     fmt::format("{} can be reached from elsewhere, and without TLS the token could be read on the way",
+                                 options.address),
+                     {}, "add --tls auto, or --tls-cert and --tls-key; 127.0.0.1 needs neither");
+    auto server = std::make_unique<LocalServer>(std::move(options));
+    TRY_VOID(server->open());
+    return std::unique_ptr<Server>(std::move(server));
+}
+
+Result<std::string> state_folder(const std::string& given) {
+    const auto absolute = [](const std::string& path) {
+        std::error_code code;
+        const fs::path full = fs::absolute(path, code).lexically_normal();
+        std::string text = code ? path : full.string();
+        while (text.size() > 1 && text.back() == '/') text.pop_back();
+        return text;
+    };
+    if (!given.empty()) return absolute(given);
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value == nullptr ? "" : value);
+    };
+    if (const std::string folder = variable("STOKER_FOLDER"); !folder.empty()) return absolute(folder);
+    if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/'))
+        return absolute(state + "/stoker");
+    const std::string home = variable("HOME");
+    if (!home.starts_with('/'))
+        return Error(ErrorKind::invalid, "HOME is not set, so there is no usual place for what Stoker keeps", {},
+                     "name one with --folder or STOKER_FOLDER");
+    return absolute(home + "/.local/state/stoker");
+}
+
+Result<ServerAddress> server_of(const std::string& folder) {
+    const std::string path = address_file(folder);
+    std::error_code code;
+    if (!fs::exists(path, code)) return Error(ErrorKind::not_found, "no server is running on " + folder);
+    TRY(const std::string text, read_file(path, kMaxSmallFile));
+    TRY(const Document document, Document::parse_json(text, path));
+    const Node* url = document.root().find("url");
+    const Node* pid = document.root().find("pid");
+    const Node* ca = document.root().find("ca_pem");
+    if (url == nullptr || pid == nullptr)
+        return Error(ErrorKind::invalid, "expected url and pid", {path, 1, 1}, "stoker up writes this file anew");
+    TRY(const std::string token, read_file(folder + "/token", kMaxSmallFile));
+    return ServerAddress{.url = url->text,
+                         .token = std::string(trim(token)),
+                         .ca_pem = ca == nullptr ? "" : ca->text,
+                         .pid = static_cast<std::int64_t>(pid->number)};
+}
+
+bool ListenAddress::loopback() const {
+    return address == "::1" || address.starts_with("127.");
+}
+
+Result<ListenAddress> parse_listen(std::string_view text) {
+    ListenAddress listen;
+    std::string_view host, port = text;
+    if (const std::size_t colon = text.rfind(':'); colon != std::string_view::npos) {
+        host = text.substr(0, colon);
+        port = text.substr(colon + 1);
+    }
+    const auto wrong = [&](std::string_view what) {
+        return Error(ErrorKind::invalid, fmt::format("{} in the address '{}'", what, printable(text, 60)), {},
+                     "expected ADDRESS:PORT, such as 127.0.0.1:8042, [::1]:8042 or 0.0.0.0:8042");
+    };
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    if (host == "localhost") host = "127.0.0.1";
+    if (host == "*") host = "0.0.0.0";
+    if (!host.empty()) {
+        in6_addr parsed{};
+        const std::string name(host);
+        if (::inet_pton(AF_INET, name.c_str(), &parsed) != 1 && ::inet_pton(AF_INET6, name.c_str(), &parsed) != 1)
+            return wrong("no numeric address");
+        listen.address = name;
+    }
+    unsigned number = 0;
+    const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), number);
+    if (failed != std::errc() || end != port.data() + port.size() || number > 65535) return wrong("no port");
+    listen.port = static_cast<std::uint16_t>(number);
+    return listen;
+}
+
+Result<Certificate> own_certificate(const std::string& folder, const std::string& address,
+                                    const std::vector<std::string>& host_names) {
+    const std::string certificate_file = folder + "/tls/cert.pem", key_file = folder + "/tls/key.pem";
+    std::error_code code;
+    if (fs::exists(certificate_file, code) && fs::exists(key_file, code)) {
+        TRY(std::string certificate, read_file(certificate_file, kMaxSmallFile));
+        TRY(std::string key, read_file(key_file, kMaxSmallFile));
+        Certificate kept{std::move(certificate), std::move(key)};
+        const std::vector<std::string> has = names_of_certificate(kept.certificate_pem);
+        const bool all = std::all_of(host_names.begin(), host_names.end(), [&](const std::string& name) {
+            return std::find(has.begin(), has.end(), name) != has.end();
+        });
+        if (all && check_certificate(kept)) return kept;
+    }
+    std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};
+    if (address != "0.0.0.0" && address != "::") names.push_back(address);
+    names.insert(names.end(), host_names.begin(), host_names.end());
+    char host[256] = "";
+    if (::gethostname(host, sizeof host - 1) == 0 && host[0] != '\0') names.emplace_back(host);
+    TRY(Certificate made, make_certificate(names, kCertificateDays));
+    fs::create_directories(folder + "/tls", code);
+    TRY_VOID(write_secret(key_file, made.key_pem));
+    TRY_VOID(write_file_atomic(certificate_file, made.certificate_pem));
+    return made;
+}
+
+}  // namespace stoker

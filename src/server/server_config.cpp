@@ -1,0 +1,167 @@
+#include "server/server_config.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "io/store/object_store_url.h"
+#include "run/state/config_history.h"
+#include "server/node_file.h"
+
+namespace stoker {
+namespace {
+
+// Parts that other readers understand are kept as they stand until those are asked.
+struct ServerForm : ServerConfig {
+    const Node* node_list = nullptr;
+    const Node* price_book = nullptr;
+};
+
+FieldInfo record_field(std::string type, std::string description, std::shared_ptr<const RecordInfo> record) {
+    FieldInfo info;
+    info.type = std::move(type);
+    info.description = std::move(description);
+    info.record = std::move(record);
+    return info;
+}
+
+RecordTable<BackupForm> backup_form_table() {
+    RecordTable<BackupForm> table("backup",
+                                  "Copies of the journal in an object store, made beside the running server. "
+                                  "Keys are read from the environment of the server, never from this file.");
+    table
+        .text("to", &BackupForm::to, "s3://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER.",
+              "s3://backups/stoker")
+        .required();
+    table.other_names({"url", "store", "destination"});
+    table.seconds("every", &BackupForm::every, "How often; 1h when nothing is said.", "30m", 1, kMostBackupEveryS);
+    table.other_names({"interval", "schedule"});
+    table.count("keep", &BackupForm::keep, "Copies of this server that are kept there; 24 when nothing is said.", "48",
+                1, 1e6);
+    table.other_names({"retain"});
+    return table;
+}
+
+const RecordTable<ServerForm>& server_form_table() {
+    static const RecordTable<ServerForm> table = [] {
+        RecordTable<ServerForm> t(
+            "server",
+            "What a server is told to be: stoker up --config FILE, stoker config set FILE. What is not "
+            "written stays as the options of stoker up and the defaults have it.");
+        t.custom("nodes",
+                 record_field("list of node", "The machines it gives work to; this machine when nothing is said.",
+                              node_entry_record()),
+                 [](const Node& node, ServerForm& form, Problems&) { form.node_list = &node; });
+        t.other_names({"machines", "hosts"});
+        t.count("virtual_nodes", &ServerForm::virtual_nodes, "In place of nodes: this machine as so many equal ones.",
+                "2", 1, 1000);
+        t.custom("prices",
+                 record_field("price book", "What machines cost, for stoker usage and the cost of runs.",
+                              price_book_record()),
+                 [](const Node& node, ServerForm& form, Problems&) { form.price_book = &node; });
+        t.other_names({"price_book", "costs"});
+        t.count("max_queued", &ServerForm::max_queued,
+                "Runs that may wait; more are refused, to be tried again later. 50000 when nothing is said.", "50000",
+                1, kMostKeptRuns);
+        t.count("max_ended", &ServerForm::max_ended,
+                "Runs that are kept after their end; the oldest go first, and the journal keeps all. 0: no limit; "
+                "100000 when nothing is said.",
+                "100000", 0, kMostKeptRuns);
+        t.seconds("keep_ended", &ServerForm::keep_ended, "And for how long at most; no limit when nothing is said.",
+                  "30d", kLeastKeepEndedS, kMostKeepEndedS);
+        t.other_names({"retention"});
+        t.record("backup", &ServerForm::backup, backup_form_table(),
+                 "Copies of the journal in an object store; none when nothing is said.");
+        std::vector<std::pair<std::string, PlacementPolicy>> policies;
+        for (const PlacementPolicy policy : all_placement_policies())
+            policies.emplace_back(std::string(to_string(policy)), policy);
+        t.choice("policy", &ServerForm::policy, std::move(policies),
+                 "Which of the nodes with room a rank gets; best-fit when nothing is said.", "best-fit");
+        t.other_names({"placement", "scheduler"});
+        t.choice("health_gate", &ServerForm::health_gate,
+                 {{"off", GateChoice::off}, {"quick", GateChoice::quick}, {"full", GateChoice::full}},
+                 "How nodes are checked before they take gangs; when nothing is said quick where a node names a "
+                 "doctor, else off.",
+                 "quick");
+        t.other_names({"health_check", "gate"});
+        t.number("rate", &ServerForm::rate,
+                 "Requests a second that one client may make; 0: any number. No limit on loopback, 1000 elsewhere when "
+                 "nothing is said. Holds after a restart.",
+                 "1000", 0, kMostRate);
+        t.other_names({"rate_limit", "requests_per_second"});
+        t.text("azure_events", &ServerForm::azure_events,
+               "Scheduled events of Azure, which announce evictions: auto (on its VMs), off, or a URL. Holds after a "
+               "restart.",
+               "auto");
+        return t;
+    }();
+    return table;
+}
+
+void add_all(Problems& problems, const Error& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+}
+
+}  // namespace
+
+bool says_nothing(std::string_view text) {
+    const auto lines = split_lines(text);
+    return std::all_of(lines.begin(), lines.end(),
+                       [](std::string_view line) { return trim(line).empty() || trim(line).starts_with('#'); });
+}
+
+Result<ServerConfig> read_server_config(std::string_view text, const std::string& name, const CatalogSource& catalog) {
+    if (text.size() > kMostConfigBytes)
+        return Error(ErrorKind::invalid,
+                     fmt::format("the configuration has {} bytes, at most {} are taken", text.size(), kMostConfigBytes),
+                     {name, 0, 0});
+    if (says_nothing(text)) return ServerConfig{};
+    TRY(const Document document, Document::parse_yaml(text, name));
+    const Node& root = document.root();
+    Problems problems;
+    ServerForm form = server_form_table().read(root, problems);
+    if (form.node_list != nullptr) {
+        if (!form.node_list->is_sequence() || form.node_list->items.empty()) {
+            problems.push_back({"nodes: expected a list with at least one node",
+                                "write for example nodes: [{name: rack-1, vcpus: 96, memory: 512GiB}]",
+                                form.node_list->pos});
+        } else {
+            TRY(Catalog known, catalog ? catalog() : Catalog::embedded());
+            form.nodes = read_nodes(*form.node_list, known, problems);
+        }
+        if (form.virtual_nodes)
+            problems.push_back(
+                {"virtual_nodes: the nodes are listed already", "keep one of the two", form.at.at("virtual_nodes")});
+    }
+    if (form.price_book != nullptr) {
+        if (auto book = PriceBook::read(*form.price_book))
+            form.prices = std::move(*book);
+        else
+            add_all(problems, book.error());
+    }
+    if (form.backup && !form.backup->to.empty())
+        if (const auto url = read_object_url(form.backup->to); !url)
+            problems.push_back({"backup.to: " + url.error().message(), url.error().problems().front().remedy,
+                                form.backup->at.at("to")});
+    if (form.azure_events && *form.azure_events != "auto" && *form.azure_events != "off" &&
+        !form.azure_events->starts_with("http://") && !form.azure_events->starts_with("https://"))
+        problems.push_back({"azure_events: expected auto, off or a URL, found " + printable(*form.azure_events, 60), "",
+                            form.at.at("azure_events")});
+    if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    return static_cast<ServerConfig&&>(form);
+}
+
+const RecordInfo& server_config_record() {
+    return server_form_table().info();
+}
+
+std::string server_config_reference() {
+    return "# Configuration of a server\n\nGenerated by `stoker schema server-reference`; the JSON Schema for editors "
+           "is "
+           "what\n`stoker schema server` prints. How versions, differences and the way back work stands in\n"
+           "[the guide](../guides/server-configuration.md).\n\n" +
+           server_config_record().reference_markdown();
+}
+
+}  // namespace stoker

@@ -1,0 +1,125 @@
+// What the API says about what the observer measured: series, and a run against its plan. As in views.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/codec.h"
+#include "run/state/states.h"
+
+namespace stoker::api {
+
+// Series of the observer: of one rank and metric, [seconds since 1970, smallest, mean, largest, count] a point.
+struct RankSeriesView {
+    int rank = 0;
+    std::string metric;
+    std::int64_t seconds = 1;  // that a point covers
+    std::vector<std::vector<double>> points;
+};
+struct SeriesPage {
+    RunId run;
+    std::string from, to;
+    std::vector<RankSeriesView> series;
+};
+
+// One term of a run against its plan.
+struct ExplainedTerm {
+    std::string term;  // step, compute, input, collectives, checkpoints, memory, time, cost
+    std::string unit;  // s, bytes, microusd
+    std::optional<double> measured, predicted, low, high;
+    std::string verdict;  // inside, above, below; empty: nothing to hold it against
+    std::string note;     // why it is not measured, or what it went to
+};
+// Why it is slow. The key of its name has been "cause" since before that word was kept for why a run ends.
+struct DiagnosisView {
+    std::string name, what;
+    std::vector<std::string> evidence;
+    double cost_s = 0;                   // of a step
+    std::optional<double> share_of_gap;  // of what the step is longer than predicted
+    double expected_gain = 0;            // of the time of a step, at most
+    std::string fix;
+    std::optional<int> rank;
+    bool stops = false;
+};
+struct DiagnosisNoteView {
+    std::string name, reason;
+};
+struct ExplanationView {
+    RunId run;
+    RunState state = RunState::queued;
+    Cause cause = Cause::none;  // why it ended
+    std::string attempt, from, to;
+    double steps = 0, warm_up_steps = 0;
+    std::optional<double> gap_s;  // step measured less predicted, where it is outside of the interval
+    bool outside = false;         // any term, but for a time that earlier attempts explain
+    std::int64_t point_s = 0;     // what was judged from: seconds a point covers; 0: nothing was measured
+    std::string kept_at;          // judged when the run ended, and kept; empty: judged now
+    std::vector<ExplainedTerm> terms;
+    std::vector<DiagnosisView> diagnoses;
+    std::vector<DiagnosisNoteView> ruled_out, not_known;
+};
+
+template <class V>
+void fields(V& visit, RankSeriesView& v) {
+    visit("metric", v.metric);
+    visit("points", v.points);
+    visit("rank", v.rank);
+    visit("seconds", v.seconds);
+}
+template <class V>
+void fields(V& visit, SeriesPage& v) {
+    visit("from", v.from);
+    visit("run", v.run);
+    visit("series", v.series);
+    visit("to", v.to);
+}
+template <class V>
+void fields(V& visit, ExplainedTerm& v) {
+    visit("high", v.high);
+    visit("low", v.low);
+    visit("measured", v.measured);
+    visit("note", v.note);
+    visit("predicted", v.predicted);
+    visit("term", v.term);
+    visit("unit", v.unit);
+    visit("verdict", v.verdict);
+}
+template <class V>
+void fields(V& visit, DiagnosisView& v) {
+    visit("cause", v.name);
+    visit("cost_s", v.cost_s);
+    visit("evidence", v.evidence);
+    visit("expected_gain", v.expected_gain);
+    visit("fix", v.fix);
+    visit("rank", v.rank);
+    visit("share_of_gap", v.share_of_gap);
+    visit("stops", v.stops);
+    visit("what", v.what);
+}
+template <class V>
+void fields(V& visit, DiagnosisNoteView& v) {
+    visit("cause", v.name);
+    visit("reason", v.reason);
+}
+template <class V>
+void fields(V& visit, ExplanationView& v) {
+    visit("attempt", v.attempt);
+    visit("cause", v.cause);
+    visit("causes", v.diagnoses);
+    visit("from", v.from);
+    visit("gap_s", v.gap_s);
+    visit("kept_at", v.kept_at);
+    visit("not_known", v.not_known);
+    visit("outside", v.outside);
+    visit("point_s", v.point_s);
+    visit("ruled_out", v.ruled_out);
+    visit("run", v.run);
+    visit("state", v.state);
+    visit("steps", v.steps);
+    visit("terms", v.terms);
+    visit("to", v.to);
+    visit("warm_up_steps", v.warm_up_steps);
+}
+}  // namespace stoker::api

@@ -1,0 +1,84 @@
+// A printed device name that is taken for another device moves every figure of its rows.
+#include "validate/hardware.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker::validate {
+namespace {
+
+class HardwareTest : public ::testing::Test {
+protected:
+    HardwareTest() : catalog_(*Catalog::embedded()), hardware_(catalog_) {}
+    std::string name(std::string_view printed, double memory_gb = 0) {
+        const NamedDevice& found = hardware_.find(printed, memory_gb);
+        return found.accelerator < 0 ? found.refused
+                                     : catalog_.accelerators()[static_cast<std::size_t>(found.accelerator)].name;
+    }
+    Catalog catalog_;
+    Hardware hardware_;
+};
+
+// "Out of memory" on 40 GB is no news of a row that says A100.
+TEST_F(HardwareTest, ANameOfSeveralDevicesMayMeanTheLargest) {
+    EXPECT_NEAR(hardware_.find("A100", 0).most_memory, 85.9e9, 1e9);
+    EXPECT_EQ(hardware_.find("A100", 40).most_memory, 0);
+    EXPECT_EQ(hardware_.find("A100-40GB", 0).most_memory, 0);
+    EXPECT_GE(hardware_.most_memory(), 180e9);
+}
+
+TEST_F(HardwareTest, VariantsArePartOfTheName) {
+    EXPECT_EQ(name("A100-80GB"), "A100-SXM-80GB");
+    EXPECT_EQ(name("A100-40GB-PCIe"), "A100-PCIe-40GB");
+    EXPECT_EQ(name("A100", 80), "A100-SXM-80GB");
+    EXPECT_EQ(name("H100 80GB HBM3"), "H100-SXM");
+    EXPECT_EQ(name("H100-PCIe"), "H100-PCIe");
+    EXPECT_EQ(name("V100-32GB"), "V100-SXM2-32GB");
+    EXPECT_EQ(name("NVIDIA B200-SXM-180GB"), "B200-SXM");
+    EXPECT_EQ(name("Photon 9"), "unknown_device:Photon 9");
+}
+
+TEST_F(HardwareTest, WhatIsLeftOfANameIsSaid) {
+    EXPECT_TRUE(hardware_.find("H100-SXM", 80).assumed.empty());
+    EXPECT_FALSE(hardware_.find("NVIDIA A100-SXM-80GB-500W", 0).assumed.empty());
+}
+
+TEST_F(HardwareTest, ASliceIsAShareOfItsDevice) {
+    const NamedDevice& slice = hardware_.find("NVIDIA A30 (4x1g.6gb MIG)", 0);
+    EXPECT_DOUBLE_EQ(slice.part, 0.25);
+    EXPECT_DOUBLE_EQ(slice.part_memory, 6e9);
+}
+
+TEST_F(HardwareTest, AdaptersOfANodeAreCounted) {
+    EXPECT_DOUBLE_EQ(gbps_of_node("1600 Gb/s per node RoCE"), 1600);
+    EXPECT_DOUBLE_EQ(gbps_of_node("4x100 Gb/s RoCE per node"), 400);
+    EXPECT_DOUBLE_EQ(gbps_of_node("4x Omni-Path per node"), 400);
+    EXPECT_DOUBLE_EQ(gbps_of_node("Storage: 2x ConnectX-6 IB HDR 200Gb/sec, Compute: 8x ConnectX-6 IB HDR 200Gb/s"),
+                     1600);
+    EXPECT_DOUBLE_EQ(gbps_of_node("InfiniBand"), 0);
+    EXPECT_DOUBLE_EQ(gbps_of_node(""), 0);
+}
+
+TEST_F(HardwareTest, LinksFollowWhatTheRowSays) {
+    const Cluster switched = hardware_.cluster({.gpu_model = "A100-80GB", .gpus_per_node = 8, .gpus = 16});
+    EXPECT_EQ(switched.nodes, 2);
+    EXPECT_EQ(switched.device->scale_up_domain, 8);
+    EXPECT_FALSE(switched.assumed.empty()) << "the network between the nodes was not stated";
+    const Cluster bus = hardware_.cluster({.gpu_model = "A100-80GB-PCIe", .intra_link = "PCIe 4.0", .gpus = 4});
+    EXPECT_EQ(bus.nodes, 1);
+    EXPECT_EQ(bus.device->scale_up_domain, 1);
+    EXPECT_LT(bus.device->inside.bytes_per_second, 0.3 * switched.device->inside.bytes_per_second);
+    const Cluster rack = hardware_.cluster({.gpu_model = "GB200", .gpus = 64});
+    EXPECT_EQ(rack.nodes, 16);
+    EXPECT_DOUBLE_EQ(rack.device->ranks_joined(), 72);
+}
+
+TEST_F(HardwareTest, ANumberOfDevicesThatFillsNoNodeStillHasOne) {
+    const Cluster few = hardware_.cluster({.gpu_model = "A100-80GB", .gpus_per_node = 8, .gpus = 2});
+    EXPECT_EQ(few.nodes, 1);
+    EXPECT_DOUBLE_EQ(few.device->devices_per_node, 2);
+    const Cluster odd = hardware_.cluster({.gpu_model = "A100-80GB", .gpus_per_node = 8, .gpus = 12});
+    EXPECT_DOUBLE_EQ(odd.nodes * odd.device->devices_per_node, 12);
+}
+
+}  // namespace
+}  // namespace stoker::validate

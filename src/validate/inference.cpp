@@ -1,0 +1,549 @@
+// Longer than 500 lines because what a scenario wants, which cells it needs and how its figures follow stay in one
+// place.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "base/text.h"
+#include "plan/parallel.h"
+#include "sizing/serving.h"
+#include "sizing/serving_step.h"
+#include "validate/benchmarks.h"
+#include "validate/inference.h"
+#include "validate/predict.h"
+
+namespace stoker::validate {
+namespace {
+
+bool holds(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+// Checkpoints that are published in fewer bits than 16 and say so in no column: DeepSeek-V3 and R1 in FP8 (arXiv
+// 2412.19437), gpt-oss in MXFP4 (its model card).
+constexpr std::array<std::pair<std::string_view, Precision>, 3> kNative{
+    {{"deepseek-v3", Precision::fp8}, {"deepseek-r1", Precision::fp8}, {"gpt-oss", Precision::fp4}}};
+
+std::optional<Precision> precision_of(std::string_view printed) {
+    const std::string text = lower(printed);
+    if (holds(text, "fp8")) return Precision::fp8;
+    if (holds(text, "fp4") || holds(text, "mxfp4")) return Precision::fp4;
+    if (holds(text, "int8")) return Precision::int8;
+    if (holds(text, "int4") || text.starts_with("q4") || text.starts_with("q5")) return Precision::int4;
+    if (holds(text, "bf16") || holds(text, "bfloat16")) return Precision::bf16;
+    if (holds(text, "fp16") || holds(text, "float16")) return Precision::fp16;
+    if (holds(text, "tf32")) return Precision::tf32;
+    if (holds(text, "fp32") || holds(text, "float32")) return Precision::fp32;
+    return std::nullopt;
+}
+
+std::string engine_of(std::string_view printed) {
+    const std::string text = lower(printed);
+    if (holds(text, "trt") || holds(text, "tensorrt")) return "tensorrt-llm";
+    if (holds(text, "sglang")) return "sglang";
+    if (holds(text, "vllm")) return "vllm";
+    if (holds(text, "mii") || holds(text, "deepspeed")) return "deepspeed-mii";
+    if (holds(text, "llama.cpp")) return "llama.cpp";
+    return text.empty() ? "" : "pytorch";
+}
+
+// "gemm=fp8_block moe=fp8": the word behind the key.
+std::string_view word_behind(std::string_view text, std::string_view key) {
+    const std::size_t at = text.find(key);
+    if (at == std::string_view::npos) return {};
+    const std::string_view rest = text.substr(at + key.size());
+    return rest.substr(0, rest.find_first_of("; ,"));
+}
+
+// "0.17" in "TensorRT-LLM 0.17 in-flight batching", "0.5" in "v0.5.1.post1"; the first number with a point in it.
+std::optional<double> release_of(std::string_view printed) {
+    for (std::size_t i = 0; i < printed.size(); ++i) {
+        if (printed[i] < '0' || printed[i] > '9') continue;
+        std::size_t end = i;
+        while (end < printed.size() && printed[end] >= '0' && printed[end] <= '9') ++end;
+        const std::string_view major = printed.substr(i, end - i);
+        if (end + 1 >= printed.size() || printed[end] != '.' || printed[end + 1] < '0' || printed[end + 1] > '9') {
+            i = end;
+            continue;
+        }
+        std::size_t last = end + 1;
+        while (last < printed.size() && printed[last] >= '0' && printed[last] <= '9') ++last;
+        // Releases count, they are no decimals: 0.9 is older than 0.10.
+        return parse_number(major).value_or(0) +
+               parse_number(printed.substr(end + 1, last - end - 1)).value_or(0) / 1000;
+    }
+    return std::nullopt;
+}
+
+// By release, else by the date of the measurement; a batch that is run to its end without a server is how engines were
+// measured before they had schedulers worth measuring.
+EngineEra era_of(std::string_view engine, std::string_view printed, std::string_view notes, bool fixed_batch) {
+    if (const auto release = release_of(printed)) {
+        if (engine == "tensorrt-llm") {
+            if (!holds(lower(printed), "llm") && !holds(lower(printed), "trtllm")) return EngineEra::y2024;
+            return *release >= 1 ? EngineEra::current : *release >= 0.010 ? EngineEra::y2024 : EngineEra::y2023;
+        }
+        if (engine == "vllm") return *release >= 0.009 ? EngineEra::current : EngineEra::y2024;
+        return EngineEra::current;
+    }
+    const std::string date = [&] {
+        const std::size_t at = notes.find("measured 20");
+        return at == std::string_view::npos ? std::string() : std::string(notes.substr(at + 9, 4));
+    }();
+    if (!date.empty())
+        return date >= "2025" ? EngineEra::current : date == "2024" ? EngineEra::y2024 : EngineEra::y2023;
+    return fixed_batch ? EngineEra::y2024 : EngineEra::current;
+}
+
+// Prompts of a batch in one pass, then one token of each after the other.
+double batch_seconds_of(const InferenceRequest& r, const StepModel& model, double outputs) {
+    double seconds = 0;
+    if (r.chunk > 0) {
+        for (double done = 0; done < r.prompt; done += r.chunk) {
+            StepWork piece;
+            const double n = std::min(r.chunk, r.prompt - done);
+            piece.add_prompt(n, done, done + n >= r.prompt);
+            seconds += model.seconds(piece);
+        }
+    } else if (r.prompt > 0) {
+        StepWork prompts;
+        prompts.prompt = prompts.prompt_reads = r.batch * r.prompt;
+        prompts.prompt_pairs = r.batch * r.prompt * r.prompt / 2;
+        prompts.sampled = r.batch;
+        seconds = model.seconds(prompts);
+    }
+    if (outputs > 1) {
+        StepWork decode;
+        decode.decode = r.batch;
+        decode.context = r.batch * (r.prompt + outputs / 2);
+        seconds += (outputs - 1) * model.seconds(decode);
+    }
+    return seconds;
+}
+
+}  // namespace
+
+std::vector<double> figures_of(const InferenceRequest& r) {
+    const ServingSetup& s = *r.setup;
+    const StepModel model(s, r.shape);
+    switch (r.scenario) {
+        case InferenceScenario::offline:
+            return {offline_throughput(s, r.shape).output_tokens_per_s * r.replicas / r.beams};
+        case InferenceScenario::batch: return {r.replicas * r.batch * r.output / batch_seconds_of(r, model, r.output)};
+        case InferenceScenario::batch_total:
+            return {r.replicas * r.batch * (r.prompt + r.output) / batch_seconds_of(r, model, r.output)};
+        case InferenceScenario::batch_ttft: return {1e3 * batch_seconds_of(r, model, 1)};
+        case InferenceScenario::sequence:
+            return {(r.prompt + r.output) / batch_seconds_of(r, model, r.prompt > 0 ? r.output : r.output + 1)};
+        case InferenceScenario::stream:
+            return {1e3 * (s.decoder ? batch_seconds_of(r, model, r.output) : batch_seconds(s, 1))};
+        case InferenceScenario::examples: return {r.replicas * r.batch / batch_seconds(s, r.batch)};
+        case InferenceScenario::offline_examples: return {r.replicas * offline_throughput(s, r.shape).requests_per_s};
+        case InferenceScenario::server: {
+            const double rate = sustained_rate(s, r.shape, r.limits) * r.replicas;
+            return {s.decoder && r.lines.front().metric == "out_tokens_per_s" ? rate * r.output : rate};
+        }
+        case InferenceScenario::open_loop: {
+            ServingLoad load;
+            load.requests_per_second = r.rate / r.replicas;
+            const ServingOutcome o = simulate_serving(s, r.shape, load);
+            return {1e3 * o.ttft_p50, 1e3 * o.tpot_p50, o.output_tokens_per_s * r.replicas};
+        }
+        case InferenceScenario::closed_loop: {
+            // Benchmark clients send their requests all at once, then each answer is followed by the next request; the
+            // mean that they print has the burst in it, with the share that it has in the run.
+            ServingLoad load;
+            load.concurrency = r.batch;
+            load.rounds = 10;
+            load.burst = true;
+            const ServingOutcome o = simulate_serving(s, r.shape, load);
+            const double ttft = r.burst_share * o.ttft_first_mean + (1 - r.burst_share) * o.ttft_mean;
+            return {1e3 * o.tpot_mean, 1e3 * ttft};
+        }
+    }
+    return {};
+}
+
+bool take_setup(InferenceRequest& r, const Catalog& catalog) {
+    auto made = make_serving_setup(r.workload, catalog, *r.device, r.era);
+    if (!made) return false;
+    auto setup = std::make_shared<ServingSetup>(std::move(made).value());
+    if (r.most_sequences > 0) setup->max_sequences = r.most_sequences;
+    if (setup->decoder) setup->max_sequences = std::max(setup->max_sequences, r.batch);
+    // Engines pad the heads where the tensor degree does not divide them.
+    const double tensor = r.shape.tensor;
+    if (std::fmod(setup->heads, tensor) != 0) setup->heads = std::ceil(setup->heads / tensor) * tensor;
+    setup->token_budget *= r.shape.data;  // every group of attention data parallelism has its own
+    setup->host_step_s += (r.split - 1) * setup->split_s;
+    setup->device.memory_bytes *= r.split;
+    // Clients draw lengths from a narrow range or stop early, which is enough for sequences that share steps to drift
+    // apart; where prompts stop everybody else, all stay in step.
+    if (r.scenario == InferenceScenario::closed_loop && setup->policy != SchedulerPolicy::prefill_first)
+        setup->prompt_cv = setup->output_cv = catalog.constant_or_die("inference_client_cv");
+    r.burst_share = catalog.constant_or_die("inference_burst_share");
+    r.unfit = false;
+    // Every row ran: what is said not to fit still gets a figure, as if the device were just large enough.
+    if (serving_memory(*setup, r.shape).refused == Reason::memory && r.make_room) {
+        r.unfit = true;
+        for (int i = 0; i < 40; ++i) {
+            setup->device.memory_bytes *= 1.25;
+            if (serving_memory(*setup, r.shape).refused != Reason::memory) break;
+        }
+    }
+    r.setup = std::move(setup);
+    return true;
+}
+
+namespace {
+
+class Preparer {
+public:
+    Preparer(Hardware& hardware, Shapes& shapes, const Benchmarks& benchmarks)
+        : hardware_(&hardware), shapes_(&shapes), benchmarks_(&benchmarks) {}
+
+    InferenceRequest prepare(const Row& row) {
+        InferenceRequest r;
+        std::vector<std::string> assumed;
+        std::string refused;
+        const std::vector<std::string> metrics = scenario_of(row, r, refused);
+        if (refused.empty()) fill(row, r, assumed, refused);
+        if (!row.invalid().empty()) refused = fmt::format("invalid:{}", row.invalid());
+        const std::string group(row.text("split_group"));
+        for (const std::string& metric : metrics) {
+            Line line{.row = row.index(),
+                      .id = std::string(row.text("id")),
+                      .group = group + " " + metric,
+                      .metric = metric,
+                      .refused = refused,
+                      .assumed = assumed};
+            line.unfit = r.unfit;
+            r.lines.push_back(std::move(line));
+        }
+        return r;
+    }
+
+private:
+    static std::vector<std::string> scenario_of(const Row& row, InferenceRequest& r, std::string& refused) {
+        const std::string text = lower(row.text("scenario"));
+        const auto is = [&text](std::string_view name) { return text == name; };
+        const bool tokens = row.given("measured_out_tokens_per_s");
+        if (is("offline_max_throughput")) return {"out_tokens_per_s"};
+        r.scenario = InferenceScenario::batch;
+        if (is("max_throughput_static") || is("static")) return {"out_tokens_per_s"};
+        r.scenario = InferenceScenario::batch_ttft;
+        if (is("low_latency_first_token") || is("static_batch_ttft")) return {"ttft_ms"};
+        r.scenario = InferenceScenario::closed_loop;
+        if (holds(text, "closed_loop")) return {"tpot_ms", "ttft_ms"};
+        r.scenario = InferenceScenario::open_loop;
+        if (holds(text, "open_loop") || holds(text, "open-loop") || holds(text, "poisson") || holds(text, "rate")) {
+            std::vector<std::string> metrics{"ttft_ms", "tpot_ms"};
+            if (tokens) metrics.emplace_back("out_tokens_per_s");
+            return metrics;
+        }
+        r.scenario = InferenceScenario::batch_total;
+        if (is("static_batch")) return {"tokens_per_s_total"};
+        r.scenario = InferenceScenario::sequence;
+        if (text.starts_with("llama-bench")) return {"tokens_per_s_total"};
+        r.scenario = InferenceScenario::stream;
+        if (is("single_stream")) return {"tpot_ms"};
+        if (is("mlperf singlestream")) return {"latency_ms_p50"};
+        r.scenario = InferenceScenario::examples;
+        if (is("offline_batch")) return {"samples_per_s"};
+        r.scenario = InferenceScenario::offline;
+        if (is("mlperf offline")) return {tokens ? "out_tokens_per_s" : "samples_per_s"};
+        r.scenario = InferenceScenario::server;
+        if (is("mlperf server")) return {tokens ? "out_tokens_per_s" : "samples_per_s"};
+        refused = text.empty() ? "missing:scenario" : fmt::format("unsupported:scenario {}", printable(text, 40));
+        if (row.given("ttft_ms") && row.given("tpot_ms")) return {"ttft_ms", "tpot_ms"};
+        for (const auto& [column, metric] : {std::pair{"ttft_ms", "ttft_ms"}, std::pair{"tpot_ms", "tpot_ms"},
+                                             std::pair{"measured_out_tokens_per_s", "out_tokens_per_s"},
+                                             std::pair{"measured_tokens_per_s_total", "tokens_per_s_total"},
+                                             std::pair{"samples_per_s", "samples_per_s"}})
+            if (row.given(column)) return {metric};
+        return {"out_tokens_per_s"};
+    }
+
+    void fill(const Row& row, InferenceRequest& r, std::vector<std::string>& assumed, std::string& refused) {
+        const std::string_view notes = row.text("notes");
+        const bool mlperf = starts_with_ignore_case(row.text("scenario"), "mlperf");
+        const Benchmark* benchmark = mlperf ? benchmarks_->find(row.text("model")) : nullptr;
+        const std::string_view name = benchmark != nullptr ? std::string_view(benchmark->model) : row.text("model");
+        Shape shape = shapes_->of(row, name, "", row.whole("tp").value_or(1));
+        if (!shape.refused.empty()) {
+            refused = shape.refused;
+            return;
+        }
+        assumed = shape.assumed;
+        const ModelSpec& model = shape.model;
+        const bool decoder = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
+        const bool image = is_image(model.kind);
+        if (model.kind == ModelKind::diffusion) {
+            refused = fmt::format("unsupported:sampling steps of {}", model.name);  // no count of steps in the row
+            return;
+        }
+
+        // Lengths and batch
+        if (mlperf && benchmark == nullptr) {
+            refused = fmt::format("unsupported:benchmark {}", printable(name, 40));
+            return;
+        }
+        r.prompt = image ? 1 : row.number("input_len").value_or(benchmark != nullptr ? benchmark->prompt_tokens : -1);
+        r.output =
+            !decoder ? 1 : row.number("output_len").value_or(benchmark != nullptr ? benchmark->output_tokens : 1);
+        if (r.prompt < 0 || (r.prompt < 1 && r.scenario != InferenceScenario::sequence)) {
+            refused = "missing:input_len";
+            return;
+        }
+        if (benchmark != nullptr && decoder) r.beams = benchmark->beams;
+        if (benchmark != nullptr && !image)
+            assumed.push_back(fmt::format("input_len, output_len: {:g}, {:g}", r.prompt, r.output));
+        for (const auto& [column, figure] :
+             {std::pair{"input_len", r.prompt}, std::pair{"output_len", r.output},
+              std::pair{"gpus", row.number("gpus").value_or(0)}, std::pair{"tp", row.number("tp").value_or(0)},
+              std::pair{"pp", row.number("pp").value_or(0)}}) {
+            if (figure <= 1e7) continue;  // beyond any machine or context: a slip of a unit
+            refused = fmt::format("invalid:{}", column);
+            return;
+        }
+        const bool needs_output = r.scenario == InferenceScenario::offline || r.scenario == InferenceScenario::batch ||
+                                  r.scenario == InferenceScenario::batch_total ||
+                                  r.scenario == InferenceScenario::closed_loop ||
+                                  r.scenario == InferenceScenario::open_loop;
+        if (decoder && needs_output && benchmark == nullptr && !row.given("output_len")) {
+            refused = "missing:output_len";
+            return;
+        }
+        const std::string batch(row.text("batch_or_concurrency"));
+        const bool unlimited = batch.empty() || batch == "inf_rate";
+        const bool open = r.scenario == InferenceScenario::open_loop;
+        if (open) {
+            for (const char* key : {"request_rate", "request rate", "requests_per_s", "requests/s", "rps", "qps"})
+                if (const auto stated = number_behind(notes, key); stated && r.rate <= 0) r.rate = *stated;
+            if (r.rate <= 0 && !unlimited) r.rate = row.number("batch_or_concurrency").value_or(0);
+            if (r.rate <= 0) {
+                refused = "missing:request rate";
+                return;
+            }
+        }
+        r.batch = unlimited || open ? 1 : row.whole("batch_or_concurrency").value_or(1);
+        const bool batched = r.scenario == InferenceScenario::batch || r.scenario == InferenceScenario::batch_total ||
+                             r.scenario == InferenceScenario::closed_loop || r.scenario == InferenceScenario::examples;
+        if (batched && unlimited) {
+            refused = "missing:batch_or_concurrency";
+            return;
+        }
+
+        // Devices. In a layer split (llama.cpp) one device after the other works on the only sequence.
+        const std::string engine = engine_of(row.text("engine"));
+        double gpus = row.number("gpus").value_or(0);
+        if (gpus < 1 && row.given("tp"))  // some sources count no devices beside the degrees
+            gpus = row.whole("tp").value_or(1) * row.whole("pp").value_or(1) *
+                   std::max(1.0, number_behind(notes, "attn_dp").value_or(1));
+        if (gpus < 1 && starts_with_ignore_case(row.text("gpu_model"), "cpu")) gpus = 1;
+        if (gpus < 1) {
+            refused = "missing:gpus";
+            return;
+        }
+        double tensor = row.whole("tp").value_or(0), pipeline = row.whole("pp").value_or(1);
+        // Experts are divided over all devices of a replica, so their degrees say how many it has, whatever attention
+        // does; some sources multiply the others with each other.
+        double data = std::max(1.0, number_behind(notes, "attn_dp").value_or(1));
+        if (const double world =
+                number_behind(notes, "moe_tp").value_or(0) * number_behind(notes, "moe_ep").value_or(0);
+            world >= 1 && model.moe() && tensor > 0 && world < gpus && std::fmod(gpus, world) == 0) {
+            assumed.push_back(fmt::format("gpus: {:g}, of the experts", world));
+            gpus = world;
+            data = data > 1 ? std::max(1.0, std::floor(world / std::min(tensor, world))) : 1;
+            tensor = std::max(1.0, std::floor(world / data));
+        }
+        // Both degrees of the experts equal, and attention over their product: one divides the devices, and the source
+        // multiplied them. Nobody divides the experts of one replica eightfold in both ways.
+        const double expert_tensor = number_behind(notes, "moe_tp").value_or(0);
+        double experts_over = std::max(0.0, number_behind(notes, "moe_ep").value_or(0));
+        if (model.moe() && expert_tensor > 1 && expert_tensor == experts_over && gpus == expert_tensor * experts_over &&
+            std::max(tensor, data) == gpus) {
+            gpus = experts_over;
+            assumed.push_back(fmt::format("gpus: {:g}, of the experts", gpus));
+            tensor = std::max(1.0, std::floor(tensor / experts_over));
+            data = std::max(1.0, std::floor(data / experts_over));
+        }
+        // The batch of one attention rank, where a row has it: more requests in flight than all ranks have are those of
+        // other ranks that share the experts, or of other replicas.
+        const double stated = std::max(1.0, number_behind(notes, "attn_dp").value_or(1));
+        const double each = number_behind(notes, "batch_size").value_or(0) * stated;
+        if (const double times = each >= 1 ? r.batch / each : 1;
+            r.scenario == InferenceScenario::closed_loop && times > 1 && std::fmod(times, 1) == 0) {
+            if (model.moe() && stated <= 1 && times == tensor) {
+                assumed.push_back(fmt::format("attn_dp: {:g}", tensor));
+                data = tensor;
+                tensor = 1;
+            } else {
+                assumed.push_back(fmt::format("replicas: {:g}", times));
+                r.batch /= times;
+            }
+        }
+        // No engine divides the heads of a latent cache by a degree that does not divide them: such a degree counts all
+        // devices of a deployment whose attention is data parallel.
+        if (tensor > 1 && model.attention == AttentionKind::mla && std::fmod(model.heads, tensor) != 0) {
+            assumed.push_back(fmt::format("attn_dp: {:g}", tensor));
+            data = tensor;
+            tensor = 1;
+        }
+        data = std::min(data, std::max(1.0, gpus));
+        if (r.scenario == InferenceScenario::sequence && engine == "llama.cpp") {
+            tensor = pipeline = 1;
+            r.split = gpus;
+            r.chunk = number_behind(notes, "llama-bench -b").value_or(0);
+        } else if (tensor > 0) {
+            if (tensor * pipeline > gpus) {
+                refused = "contradiction:tp*pp>gpus";
+                return;
+            }
+            if (r.scenario == InferenceScenario::closed_loop && data <= 1)
+                tensor = std::max(tensor, std::floor(gpus / (pipeline * data)));
+            data = std::max(1.0, std::min(data, std::floor(gpus / (tensor * pipeline))));
+            r.replicas = std::max(1.0, std::floor(gpus / (tensor * pipeline * data)));
+        }
+        const bool chosen = tensor <= 0;
+        if (chosen) tensor = 1;
+        const auto cluster_of = [&](double devices) {
+            return hardware_->cluster(
+                {.gpu_model = row.text("gpu_model"), .intra_link = {}, .inter_link = {}, .gpus = devices});
+        };
+        Cluster cluster = cluster_of(tensor * pipeline * data);
+        if (!cluster.refused.empty()) {
+            refused = cluster.refused;
+            return;
+        }
+        assumed.insert(assumed.end(), cluster.assumed.begin(), cluster.assumed.end());
+
+        Workload& w = r.workload;
+        w.kind = decoder ? WorkloadKind::inference : WorkloadKind::embedding;
+        w.model = model;
+        w.model_known = true;
+        w.framework = engine == "tensorrt-llm" && !decoder ? "tensorrt" : engine;
+        w.traffic.prompt_tokens = std::max(1.0, r.prompt);
+        // Every beam is a sequence that decodes: so many times the tokens of a request, of which one beam is the
+        // answer.
+        w.traffic.output_tokens = std::max(1.0, r.output * r.beams);
+        w.precision = precision_for(row, *cluster.device, decoder, mlperf, assumed);
+        const auto kv = precision_of(row.text("precision_kv"));
+        w.kv_precision = kv.value_or(w.precision == Precision::fp32 ? Precision::fp32 : Precision::fp16);
+        // TensorRT-LLM takes the format of the cache from the checkpoint, and its FP8 and FP4 checkpoints have FP8.
+        const bool narrow = w.precision == Precision::fp8 || w.precision == Precision::fp4;
+        if (!kv && engine == "tensorrt-llm" && narrow && decoder && model.attention != AttentionKind::mla) {
+            w.kv_precision = Precision::fp8;
+            assumed.push_back("precision_kv: fp8");
+        }
+        r.era = era_of(engine, row.text("engine"), notes,
+                       r.scenario == InferenceScenario::batch_total || r.scenario == InferenceScenario::batch_ttft);
+        r.most_sequences = number_behind(notes, "max runtime batch").value_or(0);
+
+        // Where the source leaves the division to the engine: the fewest devices that hold the model.
+        for (;;) {
+            r.device = cluster.device;
+            r.shape = {static_cast<int>(tensor), static_cast<int>(pipeline), static_cast<int>(data),
+                       static_cast<int>(std::min(experts_over, tensor * data))};
+            r.make_room = !(chosen && decoder && tensor * 2 <= gpus);
+            if (!take_setup(r, hardware_->catalog())) {
+                refused = "unsupported:no shape to predict inference from";
+                return;
+            }
+            const ServingMemory memory = serving_memory(*r.setup, r.shape);
+            if (memory.refused == Reason::memory && !r.make_room) {
+                tensor *= 2;
+                cluster = cluster_of(tensor * pipeline);
+                continue;
+            }
+            if (memory.refused != Reason::none && memory.refused != Reason::memory) {
+                refused = fmt::format("unsupported:{} (has {:g}, wants {:g})", code(memory.refused), memory.have,
+                                      memory.need);
+                return;
+            }
+            break;
+        }
+        if (chosen) {
+            r.replicas = std::max(1.0, std::floor(gpus / tensor));
+            if (decoder) assumed.push_back(fmt::format("tp: {:g}", tensor));
+        }
+        if (!decoder && r.scenario == InferenceScenario::offline) r.scenario = InferenceScenario::offline_examples;
+        if (decoder && r.scenario == InferenceScenario::offline && !row.given("measured_out_tokens_per_s"))
+            r.replicas /= std::max(1.0, r.output);  // requests, not tokens
+        if (benchmark != nullptr) {
+            const auto seconds = [](const std::optional<double>& s) {
+                return s ? std::optional<Seconds>(Seconds(*s)) : std::nullopt;
+            };
+            r.limits.ttft_p99 = seconds(benchmark->limit_ttft_s);
+            r.limits.tpot_p99 = seconds(benchmark->limit_tpot_s);
+            r.limits.p95 = seconds(benchmark->limit_latency_s);
+        }
+    }
+
+    static Precision precision_for(const Row& row, const Device& device, bool decoder, bool mlperf,
+                                   std::vector<std::string>& assumed) {
+        std::optional<Precision> wanted = precision_of(row.text("precision_weights"));
+        const std::string name = lower(row.text("model"));
+        if (!wanted) wanted = precision_of(word_behind(row.text("notes"), "gemm="));
+        if (!wanted) wanted = precision_of(name);
+        if (!wanted)
+            for (const auto& [family, precision] : kNative)
+                if (holds(name, family)) wanted = precision;
+        if (!wanted) {
+            // Benchmarks leave it to the vendor, who takes the narrowest that holds the accuracy target.
+            const bool strict = holds(name, "99.9");
+            wanted = Precision::fp16;
+            if (mlperf && decoder && device.peak(Precision::fp8) > 0) {
+                wanted = Precision::fp8;
+            } else if (mlperf && !decoder && !strict && device.peak(Precision::int8) > 0) {
+                wanted = Precision::int8;
+            }
+            assumed.push_back(fmt::format("precision_weights: {}", to_string(*wanted)));
+        }
+        // FP16 and BF16 cost the same; a device without one has the other.
+        if (*wanted == Precision::bf16 && device.peak(Precision::bf16) <= 0) wanted = Precision::fp16;
+        if (*wanted == Precision::fp16 && device.peak(Precision::fp16) <= 0) wanted = Precision::bf16;
+        return *wanted;
+    }
+
+    Hardware* hardware_;
+    Shapes* shapes_;
+    const Benchmarks* benchmarks_;
+};
+
+}  // namespace
+
+std::vector<InferenceRequest> inference_requests(const Csv& csv, Hardware& hardware, Shapes& shapes) {
+    const auto benchmarks = Benchmarks::embedded();
+    CHECK(benchmarks.ok());
+    Preparer preparer(hardware, shapes, *benchmarks);
+    std::vector<InferenceRequest> requests;
+    requests.reserve(csv.rows());
+    for (std::size_t i = 0; i < csv.rows(); ++i) requests.push_back(preparer.prepare(Row(csv, i)));
+    return requests;
+}
+
+std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& shapes, const Intervals& intervals) {
+    std::vector<InferenceRequest> requests = inference_requests(csv, hardware, shapes);
+    for_each_index(requests.size(), 0, [&](std::size_t i) {
+        InferenceRequest& r = requests[i];
+        if (!r.setup || !r.lines.front().refused.empty()) return;
+        const std::vector<double> figures = figures_of(r);
+        for (std::size_t k = 0; k < r.lines.size() && k < figures.size(); ++k) {
+            Line& line = r.lines[k];
+            if (figures[k] > 0 && std::isfinite(figures[k])) {
+                line.predict(figures[k], intervals.factors(line.metric, {1, 1, 1}, line.assumed.size()));
+            } else {
+                line.refused = "unsupported:no figure";
+            }
+        }
+    });
+    std::vector<Line> lines;
+    for (InferenceRequest& r : requests)
+        for (Line& line : r.lines) lines.push_back(std::move(line));
+    return lines;
+}
+
+}  // namespace stoker::validate

@@ -1,0 +1,131 @@
+// Each scenario wants its own figures; a row without a line is a row nobody asked.
+#include <gtest/gtest.h>
+
+#include "validate/benchmarks.h"
+#include "validate/predict.h"
+#include "validate/sample.h"
+
+namespace stoker::validate {
+namespace {
+
+class InferenceRowsTest : public ::testing::Test {
+protected:
+    InferenceRowsTest()
+        : hardware_(*Catalog::embedded()), shapes_(hardware_.catalog()), intervals_(*Intervals::embedded()) {}
+    std::vector<Line> predict(const Cells& others) {
+        csv_.emplace(*Csv::read(sample_csv(RowKind::inference, {inference_row(others)}), "rows.csv"));
+        return predict_inference(*csv_, hardware_, shapes_, intervals_);
+    }
+    Hardware hardware_;
+    Shapes shapes_;
+    Intervals intervals_;
+    std::optional<Csv> csv_;
+};
+
+TEST_F(InferenceRowsTest, EachScenarioHasItsFigures) {
+    const std::vector<std::pair<Cells, std::string>> cases = {
+        {{{"scenario", "static_batch"}}, "tokens_per_s_total"},
+        {{{"scenario", "max_throughput_static"}}, "out_tokens_per_s"},
+        {{{"scenario", "low_latency_first_token"}, {"output_len", "1"}, {"batch_or_concurrency", "1"}}, "ttft_ms"},
+        {{{"scenario", "static_batch_ttft"}, {"output_len", ""}}, "ttft_ms"},
+        {{{"scenario", "offline_max_throughput"}, {"batch_or_concurrency", "inf_rate"}}, "out_tokens_per_s"},
+        {{{"scenario", "llama-bench"},
+          {"engine", "llama.cpp"},
+          {"batch_or_concurrency", ""},
+          {"notes", "llama-bench -b 16 is the prompt batch"}},
+         "tokens_per_s_total"},
+        {{{"scenario", "MLPerf Offline"}, {"model", "resnet50"}, {"layers", ""}, {"hidden", ""}, {"input_len", ""}},
+         "samples_per_s"}};
+    for (const auto& [others, metric] : cases) {
+        const std::vector<Line> lines = predict(others);
+        ASSERT_EQ(lines.size(), 1u);
+        EXPECT_EQ(lines.front().metric, metric);
+        EXPECT_TRUE(lines.front().predicted) << metric << " " << lines.front().refused;
+        EXPECT_EQ(lines.front().group, "invented " + metric);
+    }
+    const std::vector<Line> both = predict({{"scenario", "online_closed_loop_concurrency"}});
+    ASSERT_EQ(both.size(), 2u);
+    EXPECT_EQ(both[0].metric, "tpot_ms");
+    EXPECT_EQ(both[1].metric, "ttft_ms");
+    EXPECT_TRUE(both[0].predicted && both[1].predicted) << both[0].refused;
+    EXPECT_GT(both[1].value, both[0].value) << "a prompt takes longer than a token";
+}
+
+TEST_F(InferenceRowsTest, MoreRequestsPerSecondWaitLonger) {
+    const Cells open = {{"scenario", "open_loop_poisson"}, {"batch_or_concurrency", ""}};
+    const std::vector<Line> few = predict(with(open, {{"notes", "request_rate=1"}}));
+    const std::vector<Line> many = predict(with(open, {{"notes", "request_rate=12"}}));
+    ASSERT_EQ(few.size(), 2u);
+    EXPECT_EQ(few[0].metric, "ttft_ms");
+    EXPECT_EQ(few[1].metric, "tpot_ms");
+    ASSERT_TRUE(few[0].predicted && many[1].predicted) << few[0].refused;
+    EXPECT_GT(many[0].value, few[0].value);
+    EXPECT_GT(many[1].value, few[1].value);
+    EXPECT_EQ(predict(open).front().refused, "missing:request rate");
+}
+
+TEST_F(InferenceRowsTest, ALargerPromptBatchIsFaster) {
+    const Cells one = {{"scenario", "llama-bench"}, {"engine", "llama.cpp"}, {"batch_or_concurrency", ""}};
+    const double pieces = predict(with(one, {{"notes", "llama-bench -b 1"}})).front().value;
+    EXPECT_GT(predict(with(one, {{"notes", "llama-bench -b 64"}})).front().value, pieces);
+}
+
+TEST_F(InferenceRowsTest, WhatDoesNotFitStillGetsAFigure) {
+    const std::vector<Line> lines = predict({{"layers", "320"}});
+    EXPECT_TRUE(lines.front().unfit);
+    EXPECT_TRUE(lines.front().predicted);
+}
+
+// The same engine by its releases: what is older is slower, and a release is no decimal number.
+TEST_F(InferenceRowsTest, TheReleaseOfAnEngineCounts) {
+    const Cells batch = {{"scenario", "static_batch"}, {"batch_or_concurrency", "64"}};
+    const auto rate = [&](const char* engine, const char* notes) {
+        return predict(with(batch, {{"engine", engine}, {"notes", notes}})).front().value;
+    };
+    EXPECT_LT(rate("vllm 0.4.2", ""), rate("vllm 0.10.1", ""));
+    EXPECT_EQ(rate("vllm 0.8.5", ""), rate("vllm 0.4.2", ""));
+    EXPECT_EQ(rate("vLLM", ""), rate("vllm 0.4.2", "")) << "a batch without a server is how engines were measured then";
+    EXPECT_EQ(rate("vLLM", "measured 2026-03-27"), rate("vllm 0.10.1", ""));
+    EXPECT_NE(rate("TensorRT-LLM v0.8.0", ""), rate("TensorRT-LLM 1.1.0rc2", ""));
+}
+
+// A source that multiplies both degrees of its experts has one replica's devices in neither column.
+TEST_F(InferenceRowsTest, MultipliedDegreesOfExpertsAreOneReplica) {
+    const Cells mixture = {{"scenario", "online_closed_loop_concurrency"},
+                           {"model", "mixtral-8x7b"},
+                           {"layers", ""},
+                           {"hidden", ""},
+                           {"heads", ""},
+                           {"kv_heads", ""},
+                           {"ffn", ""},
+                           {"vocab", ""},
+                           {"is_moe", "1"}};
+    const auto row = [&](const char* gpus, const char* notes) {
+        return predict(with(mixture, {{"gpus", gpus}, {"tp", gpus}, {"notes", notes}})).front();
+    };
+    const Line multiplied = row("16", "attn_dp=1 moe_tp=4 moe_ep=4;"), plain = row("4", "attn_dp=1 moe_tp=1 moe_ep=4;");
+    ASSERT_TRUE(multiplied.predicted && plain.predicted) << multiplied.refused << plain.refused;
+    EXPECT_EQ(multiplied.value, plain.value);
+    EXPECT_NE(row("4", "attn_dp=1 moe_tp=4 moe_ep=1;").value, plain.value);
+}
+
+TEST_F(InferenceRowsTest, RefusalsNameWhatStandsInTheWay) {
+    EXPECT_EQ(predict({{"input_len", ""}}).front().refused, "missing:input_len");
+    EXPECT_EQ(predict({{"batch_or_concurrency", ""}}).front().refused, "missing:batch_or_concurrency");
+    EXPECT_EQ(predict({{"tp", "4"}}).front().refused, "contradiction:tp*pp>gpus");
+    EXPECT_EQ(predict({{"scenario", "MLPerf Offline"}}).front().refused, "unsupported:benchmark own-7b");
+    EXPECT_EQ(predict({{"scenario", "by moonlight"}}).front().refused, "unsupported:scenario by moonlight");
+    EXPECT_EQ(predict({{"model", "nobody-3b"}, {"layers", ""}, {"hidden", ""}}).front().refused,
+              "unknown_model:nobody-3b");
+}
+
+TEST(BenchmarksTest, AccuracyTargetsBelongToTheSameBenchmark) {
+    const auto all = Benchmarks::embedded();
+    ASSERT_TRUE(all.ok());
+    ASSERT_NE(all->find("bert-99.9"), nullptr);
+    EXPECT_EQ(all->find("bert-99.9"), all->find("bert-99"));
+    EXPECT_EQ(all->find("own-7b"), nullptr);
+}
+
+}  // namespace
+}  // namespace stoker::validate

@@ -1,0 +1,494 @@
+#include "validate/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "base/text.h"
+#include "catalog/model_count.h"
+#include "sizing/framework.h"
+#include "sizing/training_memory.h"
+#include "sizing/training_setup.h"
+#include "validate/fastest_layout.h"
+#include "validate/predict.h"
+
+namespace stoker::validate {
+namespace {
+
+bool has(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+// Adapters that the cost model knows; "" for full training. "peft VERA" and "Adapter" are methods of their own.
+std::string method_of(const Row& row, std::string_view framework, std::string_view notes, Method& method) {
+    method = Method::full;
+    const std::string_view printed = row.text("framework");
+    const bool four_bits = has(framework, "qlora") || says(notes, "quantization bnb.nf4") ||
+                           has(framework, "peft-bnb") || has(framework, "autogptq");
+    const bool lora = says(framework, "lora") || says(framework, "qlora") || says(notes, "finetuning lora") ||
+                      says(notes, "lora performance") || says(row.text("model_name"), "lora");
+    if (lora) {
+        method = four_bits ? Method::qlora : Method::lora;
+        return "";
+    }
+    const std::size_t peft = framework.find("peft ");
+    if (peft != std::string_view::npos) {
+        const std::string_view word = split_words(printed.substr(peft + 5)).empty()
+                                          ? std::string_view()
+                                          : split_words(printed.substr(peft + 5)).front();
+        if (!starts_with_ignore_case(word, "full")) return fmt::format("method:{}", printable(word, 40));
+    }
+    if (has(framework, "with adapter")) return "method:Adapter";
+    return "";
+}
+
+// "max example 1304/1034/1044/1079 tokens for llama2/stablelm/phi/falcon": the one of this model's family.
+std::optional<double> longest_example(std::string_view notes, std::string_view model) {
+    const std::size_t at = notes.find("max example ");
+    const std::size_t behind = notes.find(" tokens for ");
+    if (at == std::string_view::npos || behind == std::string_view::npos || behind < at) return std::nullopt;
+    const auto lengths = split(notes.substr(at + 12, behind - at - 12), '/');
+    const std::string_view rest = notes.substr(behind + 12);
+    const auto families = split(rest.substr(0, rest.find_first_of(";, ")), '/');
+    for (std::size_t i = 0; i < std::min(lengths.size(), families.size()); ++i)
+        if (!families[i].empty() && starts_with_ignore_case(model, families[i])) return parse_number(lengths[i]);
+    return std::nullopt;
+}
+
+std::int32_t degree(std::optional<double> value) {
+    return static_cast<std::int32_t>(std::clamp(value.value_or(1), 1.0, 1e6));
+}
+
+// Submissions to a benchmark are tuned by their vendors: fused kernels, graphs, no padding.
+bool is_tuned(const Row& row) {
+    return has(row.text("source"), "training_results_v");
+}
+
+struct Choice {
+    std::vector<Recompute> recompute;
+    std::vector<int> micro_batches;
+};
+
+bool fits_whole(double a, double b) {
+    return b > 0 && std::fmod(a, b) == 0;
+}
+
+}  // namespace
+
+Precision training_precision(const Row& row, const Device& device, std::vector<std::string>& assumed,
+                             std::string& refused) {
+    std::string text = lower(row.text("precision"));
+    const auto has_unit = [&](Precision p) { return device.matmul(p) > 0; };
+    const auto first_of = [&](std::initializer_list<Precision> order) {
+        for (const Precision p : order)
+            if (has_unit(p)) return p;
+        return Precision::fp32;
+    };
+    if (text.empty()) {
+        // What is tuned for a benchmark multiplies its transformer layers in FP8 where the device can.
+        const std::string arch = lower(row.text("arch"));
+        const bool narrow = is_tuned(row) && (arch == "bert" || arch == "gpt" || arch == "llama" || arch == "moe");
+        const Precision p = narrow ? first_of({Precision::fp8, Precision::bf16, Precision::fp16, Precision::tf32})
+                                   : first_of({Precision::bf16, Precision::fp16, Precision::tf32});
+        assumed.push_back(fmt::format("precision: {}", to_string(p)));
+        return p;
+    }
+    Precision wanted = Precision::fp32;
+    if (has(text, "fp8") || has(text, "fp4")) {
+        wanted = Precision::fp8;
+        if (has(text, "fp4"))
+            assumed.push_back("precision: fp8, for which alone a training rate is known below 16 bits");
+    } else if (has(text, "bf16") || has(text, "bfloat16")) {
+        wanted = Precision::bf16;
+    } else if (has(text, "fp16") || has(text, "float16") || has(text, "amp") || has(text, "mixed")) {
+        wanted = Precision::fp16;
+    } else if (has(text, "tf32")) {
+        return first_of({Precision::tf32, Precision::fp32});  // "fp32/tf32": TF32 from Ampere on, FP32 before
+    } else if (has(text, "fp32") || has(text, "float32")) {
+        wanted = Precision::fp32;
+    } else {
+        refused = fmt::format("unsupported:precision {}", printable(row.text("precision"), 40));
+        return wanted;
+    }
+    if (has_unit(wanted)) return wanted;
+    const Precision other = wanted == Precision::fp8 ? first_of({Precision::bf16, Precision::fp16})
+                                                     : first_of({Precision::fp16, Precision::bf16});
+    assumed.push_back(fmt::format("precision: {} on a device without {}", to_string(other), to_string(wanted)));
+    return other;
+}
+
+std::shared_ptr<const TrainingSetup> Jobs::setup(const std::string& key, const Workload& workload, const Device& device,
+                                                 bool table, std::string& refused) {
+    if (const auto known = setups_.find(key); known != setups_.end()) return known->second;
+    auto made = make_training_setup(workload, hardware_->catalog(), device, table);
+    if (!made) {
+        refused = "unsupported:" + made.error().message();
+        return nullptr;
+    }
+    auto setup = std::make_shared<TrainingSetup>(std::move(made).value());
+    setup->model = nullptr;  // the workload goes, and nothing here asks for it
+    setups_.emplace(key, setup);
+    return setup;
+}
+
+Job Jobs::of(const Row& row, bool memory) {
+    Job job;
+    const auto refuse = [&job](std::string why) {
+        if (job.refused.empty()) job.refused = std::move(why);
+        return job;
+    };
+    const std::string framework = lower(row.text("framework"));
+    const std::string_view notes = row.text("notes");
+    const std::string_view name = row.text("model_name");
+    const std::string arch = lower(row.text("arch"));
+    Method method = Method::full;
+    if (std::string why = method_of(row, framework, notes, method); !why.empty()) return refuse(why);
+
+    std::int32_t tp = degree(row.whole("tp")), pp = degree(row.whole("pp")), cp = degree(row.whole("cp"));
+    if (!row.given("cp"))
+        if (const auto flag = flag_number(notes, "context-parallel-size")) cp = degree(flag);
+    Shape shape = shapes_->of(row, name, notes, tp);
+    if (!shape.refused.empty()) {
+        // An architecture without a shape that anyone could count is no unknown name, but a network of another kind.
+        if (shape.refused.starts_with("unknown_model") &&
+            (arch == "detection" || arch == "segmentation" || arch == "rnn"))
+            return refuse(fmt::format("unsupported:{} {}", arch, printable(name, 40)));
+        return refuse(shape.refused);
+    }
+    job.assumed = shape.assumed;
+    const ModelSpec& model = shape.model;
+
+    // Devices
+    const double divided = static_cast<double>(tp) * pp * cp;
+    auto gpus = row.whole("gpus");
+    if (!gpus) {
+        const auto per_node = number_behind(notes, "node x");
+        if (per_node && says(notes, "1 node x")) {
+            // A recipe that needs more than its default node is run on more: as many as its degrees multiply to.
+            const double experts = flag_number(notes, "expert-model-parallel-size").value_or(1);
+            gpus = std::max({*per_node, static_cast<double>(tp) * pp * cp, pp * experts});
+            gpus = std::ceil(*gpus / divided) * divided;
+        } else if (row.whole("dp")) {
+            gpus = static_cast<double>(tp) * pp * cp * *row.whole("dp");
+        } else if (memory && (row.given("tp") || row.given("pp"))) {
+            gpus = static_cast<double>(tp) * pp * cp;
+        } else if (memory) {
+            gpus = 1;
+        } else {
+            return refuse("missing:gpus");
+        }
+        job.assumed.push_back(fmt::format("gpus: {:g}", *gpus));
+    }
+    if (*gpus > 1e7) return refuse("invalid:gpus");
+    job.gpus = *gpus;
+    std::string_view device_name = row.text("gpu_model");
+    if (device_name.empty()) {
+        if (!memory) return refuse("missing:gpu_model");
+        device_name = "A100-80GB";  // the peak hardly depends on it
+        job.device_known = false;
+        job.assumed.push_back("gpu_model: any");
+    }
+    const Cluster cluster = hardware_->cluster({.gpu_model = device_name,
+                                                .intra_link = row.text("intra_node_link"),
+                                                .inter_link = row.text("inter_node_link"),
+                                                .gpu_mem_gb = row.number("gpu_mem_gb").value_or(0),
+                                                .gpus_per_node = row.number("gpus_per_node").value_or(0),
+                                                .gpus = job.gpus});
+    if (!cluster.refused.empty()) return refuse(cluster.refused);
+    if (job.device_known) job.assumed.insert(job.assumed.end(), cluster.assumed.begin(), cluster.assumed.end());
+    job.nodes = cluster.nodes;
+    job.most_memory = job.device_known ? cluster.most_memory : hardware_->most_memory();
+
+    // Degrees
+    ParallelLayout& layout = job.layout;
+    layout.tensor = tp;
+    layout.pipeline = pp;
+    layout.context = cp;
+    if (const auto dp = row.whole("dp")) {
+        if (divided * *dp != job.gpus) return refuse("contradiction:tp*pp*dp*cp!=gpus");
+        layout.data = degree(dp);
+    } else {
+        if (!fits_whole(job.gpus, divided)) return refuse("contradiction:tp*pp*cp does not divide gpus");
+        layout.data = static_cast<std::int32_t>(job.gpus / divided);
+    }
+    const bool free_layout = !row.given("tp") && !row.given("pp") && !row.given("cp") && !row.given("dp");
+    const bool image = is_image(model.kind);
+    if (image && divided > 1) return refuse("contradiction:tp*pp*cp>1 on an image network");
+
+    // Lengths and batch
+    const Script* script = shapes_->script(row, model);
+    const bool by_token = image && model.sample_unit == "token";  // a network whose samples are tokens
+    auto global = row.whole("global_batch"), micro = row.whole("micro_batch");
+    if (image && !by_token) {
+        job.sequence = 1;
+    } else if (const auto length = row.whole("seq_len")) {
+        job.sequence = *length;
+    } else if (const auto longest = longest_example(notes, name)) {
+        job.sequence = *longest;
+    } else if (const auto most = number_behind(notes, "max_seq_length"); memory && most && *most >= 1) {
+        job.sequence = *most;  // the longest example decides the peak
+        job.assumed.push_back(fmt::format("seq_len: {:g}, the longest", *most));
+    } else if (script != nullptr) {
+        job.sequence = script->tokens;
+        job.assumed.push_back(fmt::format("seq_len: {:g}, as the scripts have it", script->tokens));
+        if (script->batch_in_tokens) {
+            for (auto* batch : {&global, &micro})
+                if (*batch) *batch = std::max(1.0, std::round(**batch / script->tokens));
+        }
+    } else {
+        return refuse("missing:seq_len");
+    }
+    const double unit = by_token ? job.sequence : 1;  // samples of the network in one of the row
+    if (by_token) {
+        for (auto* batch : {&global, &micro})
+            if (*batch) *batch = **batch * job.sequence;
+        job.sequence = 1;
+    }
+    // A rate hardly depends on the batch once the device is busy: one step without accumulation, as large as fits.
+    const std::string metric = memory ? std::string() : training_metric(row);
+    const bool any_batch = !global && !micro && (metric == "tokens_per_s_per_gpu" || metric == "samples_per_s");
+    if (!global && !micro && !any_batch) return refuse("missing:global_batch");
+    if (job.sequence > 1e8) return refuse("invalid:seq_len");
+    double dp = layout.data;
+    if (free_layout && !image && global && *global < dp) {
+        // Fewer sequences than ranks: nothing is stated of the layout, and ranks must share sequences.
+        while (*global < layout.data && layout.tensor < 8 && layout.data % 2 == 0 &&
+               model.heads % (2 * layout.tensor) == 0) {
+            layout.tensor *= 2;
+            layout.data /= 2;
+        }
+        while (*global < layout.data && layout.data % 2 == 0) {
+            layout.context *= 2;
+            layout.data /= 2;
+        }
+        tp = layout.tensor;
+        dp = layout.data;
+        job.assumed.push_back(
+            fmt::format("tp, cp: {}, {}, fewer sequences than devices", layout.tensor, layout.context));
+    }
+    for (const std::string_view key : {"grad_acc", "grad_accum"}) {
+        const auto accumulation = number_behind(notes, key);
+        if (accumulation && global && micro && *accumulation * dp * *micro != *global)
+            return refuse("contradiction:grad_acc*dp*micro_batch!=global_batch");
+    }
+    if (says(notes, "act CPU offload True")) return refuse("unsupported:activation offload");
+
+    // The setup
+    Workload w;
+    w.kind = method == Method::full ? WorkloadKind::training : WorkloadKind::fine_tuning;
+    w.model = model;
+    w.model_known = true;
+    w.data.sequence = job.sequence;
+    const bool tuned = is_tuned(row);
+    if (tuned && model.kind == ModelKind::encoder) {
+        const double share = hardware_->catalog().constant_or_die("unpadded_share_encoder");
+        w.data.sequence = std::max(1.0, std::round(job.sequence * share));
+        job.assumed.push_back(fmt::format("seq_len: {:g} tokens on average without padding", *w.data.sequence));
+    }
+    w.method = method;
+    w.lora.rank = number_behind(notes, "lora r").value_or(16);
+    if (w.lora.rank < 1) w.lora.rank = 16;
+    w.framework = framework;
+    std::string why;
+    w.precision = training_precision(row, *cluster.device, job.assumed, why);
+    if (!why.empty()) return refuse(why);
+    // In 16 bit their kernels join normalisation, addition and activation: --fuse-bn-add-relu of MXNet's ResNet-50 by
+    // NVIDIA, fuse_bn_add_act_ops of PaddlePaddle's.
+    const bool joined = model.kind == ModelKind::cnn && (has(framework, "mxnet") || has(framework, "paddle")) &&
+                        w.precision != Precision::fp32 && w.precision != Precision::tf32;
+    w.compiled = tuned || joined || has(notes, "XLA") ||  // which fuses as well
+                 says(notes, "compile True") || has(framework, "jax") || has(framework, "maxtext");
+    const FrameworkFamily& base = framework_family(framework);
+    w.flash_attention = base.attention != AttentionKernel::unfused || says(notes, "Flash-Attention") || w.compiled;
+    // NVIDIA's DeepLearningExamples are of 2019 to 2021; relative positions never had a fused kernel.
+    if (has(row.text("source"), "DeepLearningExamples") || has(framework, "dle scripts") ||
+        model.family == "transformer-xl")
+        w.flash_attention = false;
+    if (const auto backend = flag_value(notes, "attention-backend"))
+        w.flash_attention = *backend == "flash" || *backend == "fused" || *backend == "auto";
+    const auto& accelerators = hardware_->catalog().accelerators();
+    const NamedDevice& named = hardware_->find(device_name, row.number("gpu_mem_gb").value_or(0));
+    const Accelerator& gpu = accelerators[static_cast<std::size_t>(named.accelerator)];
+    if (gpu.vendor == "NVIDIA" && gpu.year < 2020) w.flash_attention = false;  // needs Ampere (arXiv 2205.14135)
+    const std::string optimizer = lower(row.text("optimizer"));
+    w.optimizer = has(optimizer, "sgd") || (optimizer.empty() && model.kind == ModelKind::cnn) ? "sgd"
+                  : has(optimizer, "adafactor")                                                ? "adafactor"
+                  : has(optimizer, "8bit")                                                     ? "adam8bit"
+                  : has(optimizer, "muon")                                                     ? "muon"
+                                                                                               : "adamw";
+    const bool balanced = model.moe() && says(notes, "MoE: forced-balanced routing");
+    const auto trainable = number_behind(notes, "trainable");
+    const bool pure = says(notes, "MP mode PURE"), mixed_reduce = says(notes, "MP mode DEFAULT");
+    std::string key =
+        fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}|{:g}|{:g}", cluster.key, shape.key, to_string(w.precision),
+                    to_string(method), framework, w.optimizer, w.sequence(), w.compiled, w.flash_attention, balanced,
+                    pure, mixed_reduce, w.lora.rank, trainable.value_or(0));
+    const bool cached = setups_.contains(key);
+    job.setup = setup(key, w, *cluster.device, tuned && free_layout, why);
+    if (!job.setup) return refuse(why);
+    if (!cached && (balanced || pure || mixed_reduce || (trainable && method != Method::full))) {
+        auto changed = std::make_shared<TrainingSetup>(*job.setup);
+        if (balanced) changed->moe_imbalance = 1;
+        if (pure) changed->reduce_bytes = 2;          // parameters, gradients and reductions in bf16
+        if (mixed_reduce) changed->reduce_bytes = 4;  // reductions in fp32
+        if (trainable && method != Method::full) changed->trainable_params = *trainable;
+        if (changed->gemm.filled) fill_gemm_table(*changed);
+        setups_[key] = changed;
+        job.setup = changed;
+    }
+    const TrainingSetup& s = *job.setup;
+
+    // States and experts
+    const auto zero = row.number("zero_stage");
+    layout.zero = static_cast<std::uint8_t>(zero && *zero <= 3 ? *zero : 0);
+    if (!row.given("zero_stage") && flag_set(notes, "use-distributed-optimizer")) layout.zero = 1;
+    if (!row.given("zero_stage") && layout.zero == 0 && base.distributed_optimizer && !image) {
+        layout.zero = 1;
+        job.assumed.push_back("zero_stage: 1, as this code base has it");
+    }
+    if (const auto group = number_behind(notes, "zero1"); group && *group >= 1 && fits_whole(dp * cp, *group))
+        layout.shard_group = static_cast<std::int32_t>(*group);
+    auto ep = row.whole("ep");
+    if (!ep) ep = flag_number(notes, "expert-model-parallel-size");
+    if (ep && *ep > 1) {
+        const double ranks = dp * cp;
+        double experts = std::min({*ep, ranks, static_cast<double>(model.experts)});
+        if (!model.moe()) return refuse("contradiction:ep without experts");
+        if (experts < *ep || !fits_whole(ranks, experts)) {
+            // Experts may also be spread over tensor ranks; the cost model has no such group.
+            while (experts > 1 && !(fits_whole(ranks, experts) && fits_whole(model.experts, experts))) --experts;
+            job.assumed.push_back(fmt::format("ep: {:g} instead of {:g}, which spans tensor ranks", experts, *ep));
+        }
+        layout.expert = static_cast<std::int32_t>(experts);
+    }
+    const std::string recompute = lower(row.text("recompute"));
+    if (tp > 1) {
+        layout.sequence_parallel =
+            base.sequence_parallel || has(recompute, "seqpar") || flag_set(notes, "sequence-parallel");
+        if (base.sequence_parallel && !has(recompute, "seqpar"))
+            job.assumed.push_back("sequence parallel: as this code base has it");
+    }
+    auto vpp = row.whole("vpp");
+    if (const auto per_stage = flag_number(notes, "num-layers-per-virtual-pipeline-stage");
+        !vpp && per_stage && *per_stage >= 1 && pp > 1)
+        vpp = std::max(1.0, std::floor(model.layers / (*per_stage * pp)));
+    layout.virtual_stages = pp > 1 ? degree(vpp) : 1;
+    const std::int32_t stated = layout.virtual_stages;
+    while (layout.virtual_stages > 1 && model.layers % (std::int64_t{pp} * layout.virtual_stages) != 0)
+        --layout.virtual_stages;
+    if (layout.virtual_stages != stated)
+        job.assumed.push_back(
+            fmt::format("vpp: {} instead of {}, which divides the layers unevenly", layout.virtual_stages, stated));
+
+    Choice choice;
+    if (has(recompute, "full")) {
+        choice.recompute = {Recompute::full};
+    } else if (has(recompute, "selective")) {
+        choice.recompute = {Recompute::selective};
+    } else if (has(recompute, "none") || image) {
+        choice.recompute = {Recompute::none};
+    } else if (const auto flag = flag_value(notes, "recompute-granularity")) {
+        choice.recompute = {*flag == "full" ? Recompute::full : Recompute::selective};
+    } else {
+        choice.recompute = {Recompute::none};
+        if (!s.flash) choice.recompute.push_back(Recompute::selective);
+        choice.recompute.push_back(Recompute::full);
+    }
+    const bool tokens = micro && *micro > 1024 && !image;  // a batch that is counted in tokens
+    if (tokens) return refuse("unsupported:micro_batch in tokens");
+    if (micro) {
+        choice.micro_batches = {degree(micro)};
+    } else if (any_batch) {
+        constexpr int kMostImages = 256, kMostSequences = 8;
+        for (int size = image ? kMostImages : kMostSequences; size >= 1; size /= 2)
+            choice.micro_batches.push_back(degree(size * unit));
+    } else if (image) {
+        choice.micro_batches = {static_cast<int>(std::max(1.0, std::ceil(*global / dp)))};
+    } else {
+        // Short sequences are batched until a device is busy: 16,384 tokens.
+        const double mine = *global / dp;
+        int most = 8;
+        while (pp == 1 && 2 * most * job.sequence <= 16384) most *= 2;
+        for (int size = most; size >= 1; size /= 2)
+            if (size == 1 || fits_whole(mine, size)) choice.micro_batches.push_back(size);
+    }
+    job.global_batch = global.value_or(micro.value_or(1) * dp);
+
+    bool found = false;
+    const auto memory_lacks = [&job] {
+        return job.estimate.refused == Reason::memory || job.estimate.refused == Reason::host_memory;
+    };
+    const auto try_all = [&] {
+        for (const Recompute r : choice.recompute) {
+            for (const int size : choice.micro_batches) {
+                layout.recompute = r;
+                layout.micro_batch = size;
+                if (any_batch) job.global_batch = layout.data * static_cast<double>(size);
+                layout.micro_batches = static_cast<std::int32_t>(
+                    std::max(1.0, std::ceil(job.global_batch / (layout.data * static_cast<double>(size)) - 1e-9)));
+                evaluate(s, layout, job.nodes, job.estimate);
+                found = job.estimate.refused == Reason::none;
+                if (found || !memory_lacks()) return;
+            }
+        }
+    };
+    if (tuned && free_layout && !image && !memory && !micro && job.gpus > 1) {
+        found = fastest_layout(s, model, {job.nodes, job.global_batch, choice.recompute}, layout, job.estimate);
+        if (found) {
+            job.assumed.push_back(fmt::format("layout: the fastest that fits, {}", describe(layout)));
+        } else {
+            try_all();
+        }
+    } else {
+        try_all();
+    }
+    if (!found && free_layout && !image && !memory && job.estimate.refused == Reason::memory) {
+        // Nothing is stated of the layout, and undivided it cannot have run: the smallest division that fits, tensor
+        // parallel inside the node first.
+        const ParallelLayout undivided = layout;
+        const int node = static_cast<int>(cluster.device->ranks_per_node());
+        const int ranks = layout.data * layout.tensor;
+        for (int parts = layout.tensor * 2; parts <= ranks && !found; parts *= 2) {
+            layout = undivided;
+            layout.tensor = std::min(parts, node);
+            layout.pipeline = parts / layout.tensor;
+            if (ranks % parts != 0 || model.heads % layout.tensor != 0 || model.layers % layout.pipeline != 0) continue;
+            layout.data = ranks / parts;
+            layout.sequence_parallel = base.sequence_parallel;
+            try_all();
+        }
+        if (found) {
+            job.assumed.push_back(fmt::format("tp, pp: {}, {}, to fit", layout.tensor, layout.pipeline));
+        } else {
+            layout = undivided;
+            try_all();
+        }
+    }
+    if (found && !memory && base.some_layers && choice.recompute.size() > 1 && layout.recompute == Recompute::full) {
+        // Nothing is stated, and without recompute it does not fit: as many layers as it takes, no more.
+        ParallelLayout kept = layout;
+        kept.recompute = Recompute::none;
+        TrainingEstimate whole;
+        evaluate(s, kept, job.nodes, whole);
+        const double spared = whole.memory_bytes - job.estimate.memory_bytes;
+        if (whole.refused == Reason::memory && spared > 0 && whole.step_s < job.estimate.step_s) {
+            const double share = std::clamp((whole.memory_bytes - s.device.memory_bytes) / spared, 0.0, 1.0);
+            for (std::size_t i = 0; i < job.estimate.seconds.size(); ++i)
+                job.estimate.seconds[i] = share * job.estimate.seconds[i] + (1 - share) * whole.seconds[i];
+            job.estimate.step_s = share * job.estimate.step_s + (1 - share) * whole.step_s;
+        }
+    }
+    if (!micro) job.assumed.push_back(fmt::format("micro_batch: {}", layout.micro_batch));
+    if (recompute.empty() && !image) job.assumed.push_back(fmt::format("recompute: {}", to_string(layout.recompute)));
+    if (!row.given("zero_stage") && layout.zero == 0 && dp > 1) job.assumed.push_back("zero_stage: 0");
+    if (!found && job.estimate.refused != Reason::memory) {
+        return refuse(fmt::format("unsupported:{} (has {:g}, wants {:g})", code(job.estimate.refused),
+                                  job.estimate.have, job.estimate.need));
+    }
+    return job;
+}
+
+}  // namespace stoker::validate

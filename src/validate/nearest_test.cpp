@@ -1,0 +1,102 @@
+// "Closest published run" beside a plan must be close, and its prediction the model's own; else it misleads.
+#include "validate/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace stoker::validate {
+namespace {
+
+const Catalog& shipped() {
+    static const Catalog catalog = *Catalog::embedded();
+    return catalog;
+}
+
+CaseFeatures a_case() {
+    CaseFeatures f;
+    f.accelerator = *shipped().find_accelerator("H100-SXM");
+    f.parameters = 8e9, f.gpus = 8, f.sequence = 4096, f.tokens = 65536, f.tensor = 1, f.pipeline = 1;
+    f.framework = "nemo 25.01";
+    return f;
+}
+
+TEST(NearestRun, DistanceIsZeroForTheSameAndGrowsWithEachDifference) {
+    const CaseFeatures one = a_case();
+    EXPECT_EQ(distance(one, one, shipped()), 0);
+    CaseFeatures other = one;
+    other.parameters *= 4;
+    EXPECT_NEAR(distance(one, other, shipped()), 2, 1e-9);
+    EXPECT_NEAR(distance(other, one, shipped()), 2, 1e-9);
+    other = one;
+    other.gpus *= 4;
+    EXPECT_NEAR(distance(one, other, shipped()), 1, 1e-9);
+    other = one;
+    other.framework = "megatron-bridge 25.09";  // one code base
+    EXPECT_EQ(distance(one, other, shipped()), 0);
+    other.framework = "hf trainer fsdp";
+    EXPECT_NEAR(distance(one, other, shipped()), 1, 1e-9);
+    other = one;
+    other.accelerator = *shipped().find_accelerator("H100-PCIe");
+    const double variant = distance(one, other, shipped());
+    other.accelerator = *shipped().find_accelerator("A100-80GB");
+    EXPECT_LT(variant, distance(one, other, shipped()));
+    other = one;
+    other.kind = ModelKind::cnn;
+    EXPECT_GE(distance(one, other, shipped()), kTooFar);
+}
+
+Plan plan_of(std::string_view size, int nodes, double billions) {
+    Plan plan;
+    Workload& w = plan.workload;
+    w.kind = WorkloadKind::training;
+    w.model =
+        shipped()
+            .models()[static_cast<std::size_t>(*shipped().find_model(billions > 20 ? "llama-3-70b" : "llama-3-8b"))];
+    w.model_known = true;
+    w.data.sequence = 8192;
+    w.precision = Precision::bf16;
+    Candidate c;
+    c.node_type = *shipped().find_node_type(size);
+    c.nodes = nodes;
+    const int gpus = nodes * std::max(1, shipped().node_types()[static_cast<std::size_t>(c.node_type)].whole_gpus());
+    c.layout.data = gpus;
+    c.layout.micro_batch = 1;
+    c.layout.micro_batches = 8;
+    c.framework = "megatron";
+    plan.candidates.push_back(c);
+    return plan;
+}
+
+TEST(NearestRun, APlanLikePublishedRunsHasACloseOneWithItsPrediction) {
+    const PublishedEvidence e = published_evidence(plan_of("Standard_ND96isr_H100_v5", 1, 8), shipped());
+    ASSERT_TRUE(e.asked);
+    EXPECT_TRUE(e.missing.empty());
+    EXPECT_GT(e.runs, 3000);
+    EXPECT_GT(e.runs_on_device, 100);
+    EXPECT_GT(e.runs_near, 0);
+    ASSERT_TRUE(e.closest);
+    EXPECT_LE(e.closest->distance, kNear);
+    EXPECT_NE(e.closest->title.find("llama3-8b"), std::string::npos) << e.closest->title;
+    EXPECT_GT(e.closest->measured, 0);
+    EXPECT_LT(e.closest->low, e.closest->predicted);
+    EXPECT_LT(std::abs(std::log(e.closest->predicted / e.closest->measured)), std::log(3.0));
+}
+
+// Nothing was ever published of training on a T4, and a plan for it says so.
+TEST(NearestRun, ADeviceThatNobodyMeasuredIsSaidToBeOne) {
+    const PublishedEvidence e = published_evidence(plan_of("Standard_NC4as_T4_v3", 1, 8), shipped());
+    EXPECT_EQ(e.runs_on_device, 0);
+    EXPECT_NE(e.missing.find("no published training run on a T4 is known"), std::string::npos) << e.missing;
+    EXPECT_TRUE(e.closest);
+}
+
+TEST(NearestRun, WhatHasNoModelOrNoPlanIsNotAsked) {
+    EXPECT_FALSE(published_evidence(Plan{}, shipped()).asked);
+    Plan plan = plan_of("Standard_NC4as_T4_v3", 1, 8);
+    plan.workload.kind = WorkloadKind::notebook;
+    EXPECT_FALSE(published_evidence(plan, shipped()).asked);
+}
+
+}  // namespace
+}  // namespace stoker::validate

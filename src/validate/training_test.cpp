@@ -1,0 +1,232 @@
+// The metric of a row decides what is compared; a default that nobody sees is a wrong comparison.
+#include <gtest/gtest.h>
+
+#include "validate/predict.h"
+#include "validate/sample.h"
+
+namespace stoker::validate {
+namespace {
+
+class TrainingRowsTest : public ::testing::Test {
+protected:
+    TrainingRowsTest()
+        : hardware_(*Catalog::embedded()),
+          shapes_(hardware_.catalog()),
+          jobs_(hardware_, shapes_),
+          intervals_(*Intervals::embedded()) {}
+    Line predict(const Cells& others) {
+        csv_.emplace(*Csv::read(sample_csv(RowKind::training, {training_row(others)}), "rows.csv"));
+        std::vector<Line> lines{predict_training(Row(*csv_, 0), jobs_, intervals_)};
+        compare(RowKind::training, *csv_, lines);
+        return lines.front();
+    }
+    bool assumes(const Line& line, std::string_view start) {
+        for (const std::string& text : line.assumed)
+            if (text.starts_with(start)) return true;
+        return false;
+    }
+    Hardware hardware_;
+    Shapes shapes_;
+    Jobs jobs_;
+    Intervals intervals_;
+    std::optional<Csv> csv_;
+};
+
+TEST_F(TrainingRowsTest, TheMetricFollowsTheOrderOfTheRules) {
+    const Cells none = {{"measured_step_s", ""}};
+    EXPECT_EQ(predict({}).metric, "step_s");
+    EXPECT_EQ(predict(with(none, {{"measured_tokens_per_s_per_gpu", "2000"}})).metric, "step_s");
+    EXPECT_EQ(predict(with(none, {{"measured_samples_per_s", "20"}})).metric, "step_s");
+    EXPECT_EQ(predict(with(none, {{"measured_samples_per_s", "20"}, {"global_batch", ""}})).metric, "samples_per_s");
+    EXPECT_EQ(predict(with(none, {{"measured_tflops_per_gpu", "120"}})).metric, "tflops_per_gpu");
+    EXPECT_EQ(predict(with(none, {{"measured_mfu_pct", "40"}})).metric, "mfu_pct");
+    EXPECT_EQ(
+        predict({{"derived", "global_batch assumes no grad accumulation"}, {"measured_tokens_per_s_per_gpu", "2000"}})
+            .metric,
+        "tokens_per_s_per_gpu");
+    EXPECT_EQ(predict({{"model_name", "ssd"},
+                       {"source", "mlcommons/training_results_v3.0 x"},
+                       {"measured_time_to_train_min", "30"}})
+                  .metric,
+              "time_to_train_min");
+    EXPECT_FALSE(predict(none).refused.empty());
+}
+
+TEST_F(TrainingRowsTest, RatesAreTheSameStepInOtherUnits) {
+    const Line step = predict({});
+    ASSERT_TRUE(step.predicted) << step.refused;
+    const Cells none = {{"measured_step_s", ""}, {"derived", "global_batch assumes no grad accumulation"}};
+    const Line rate = predict(with(none, {{"measured_tokens_per_s_per_gpu", "2000"}}));
+    EXPECT_NEAR(rate.value, 64 * 2048 / (step.value * 16), 1e-6 * rate.value);
+    const Line derived = predict({{"measured_step_s", ""}, {"measured_tokens_per_s_per_gpu", "2000"}});
+    EXPECT_NEAR(*derived.measured, 64 * 2048 / (2000.0 * 16), 1e-9);
+    EXPECT_LT(step.low, step.value);
+    EXPECT_GT(step.high, step.value);
+}
+
+TEST_F(TrainingRowsTest, APredictionIsNotFasterThanTheDevices) {
+    const Line step = predict({});
+    const double flops = 6.0 * 6.7e9 * 64 * 2048;
+    EXPECT_GT(step.value, flops / (16 * 312e12));
+}
+
+TEST_F(TrainingRowsTest, RefusalsNameWhatStandsInTheWay) {
+    EXPECT_EQ(predict({{"seq_len", ""}}).refused, "missing:seq_len");
+    EXPECT_EQ(predict({{"gpus", ""}, {"dp", ""}}).refused, "missing:gpus");
+    EXPECT_EQ(predict({{"global_batch", ""}, {"micro_batch", ""}}).refused, "missing:global_batch");
+    EXPECT_EQ(predict({{"gpu_model", "Photon 9"}}).refused, "unknown_device:Photon 9");
+    EXPECT_EQ(predict({{"dp", "4"}}).refused, "contradiction:tp*pp*dp*cp!=gpus");
+    EXPECT_EQ(predict({{"notes", "grad_acc 5"}}).refused, "contradiction:grad_acc*dp*micro_batch!=global_batch");
+    EXPECT_EQ(predict({{"notes", "grad_acc 4"}}).refused, "");
+    EXPECT_EQ(predict({{"framework", "peft VERA"}}).refused, "method:VERA");
+    EXPECT_EQ(predict({{"layers", "lots"}}).refused, "invalid:layers");
+    EXPECT_EQ(predict({{"hidden", "409600000"}}).refused, "invalid:hidden");
+    EXPECT_EQ(predict({{"layers", ""}, {"hidden", ""}, {"model_name", "seesall"}, {"arch", "detection"}}).refused,
+              "unsupported:detection seesall");
+}
+
+TEST_F(TrainingRowsTest, BlankCellsAreAssumedAloud) {
+    const Line line = predict({{"micro_batch", ""},
+                               {"recompute", ""},
+                               {"zero_stage", ""},
+                               {"precision", ""},
+                               {"gpus_per_node", ""},
+                               {"inter_node_link", ""}});
+    ASSERT_TRUE(line.predicted) << line.refused;
+    for (const char* start :
+         {"micro_batch: ", "recompute: ", "zero_stage: 0", "precision: bf16", "gpus_per_node: 8", "inter_node_link: "})
+        EXPECT_TRUE(assumes(line, start)) << start;
+    EXPECT_GT(line.high / line.low, predict({}).high / predict({}).low);
+}
+
+// Vendors submit to a benchmark without padding, in FP8 where the device has it, and batch short sequences.
+TEST_F(TrainingRowsTest, SubmissionsToABenchmarkAreTuned) {
+    const Cells bert = {{"arch", "bert"},
+                        {"model_name", "bert-large"},
+                        {"layers", "24"},
+                        {"hidden", "1024"},
+                        {"heads", "16"},
+                        {"kv_heads", ""},
+                        {"ffn", ""},
+                        {"vocab", "30522"},
+                        {"seq_len", "512"},
+                        {"precision", ""},
+                        {"micro_batch", ""},
+                        {"global_batch", "4096"},
+                        {"tp", ""},
+                        {"pp", ""},
+                        {"dp", ""},
+                        {"framework", "PyTorch"},
+                        {"recompute", ""},
+                        {"zero_stage", ""},
+                        {"gpu_model", "H100-SXM"}};
+    const Line tuned = predict(with(bert, {{"source", "mlcommons/training_results_v3.0 x"}})), plain = predict(bert);
+    ASSERT_TRUE(tuned.predicted) << tuned.refused;
+    ASSERT_TRUE(plain.predicted) << plain.refused;
+    EXPECT_TRUE(assumes(tuned, "precision: fp8"));
+    EXPECT_TRUE(assumes(tuned, "seq_len: "));
+    EXPECT_TRUE(assumes(plain, "precision: bf16"));
+    EXPECT_TRUE(assumes(plain, "micro_batch: 32")) << "16,384 tokens";
+    EXPECT_LT(tuned.value, 0.6 * plain.value);
+}
+
+// What a code base does unless it is told otherwise stands in for a blank cell, aloud.
+TEST_F(TrainingRowsTest, CodeBasesHaveTheirOwnDefaults) {
+    const Cells blank = {{"zero_stage", ""}, {"recompute", ""}};
+    EXPECT_TRUE(assumes(predict(with(blank, {{"framework", "NeMo 24.09"}})), "zero_stage: 1"));
+    EXPECT_TRUE(assumes(predict(with(blank, {{"framework", "Megatron-LM"}})), "zero_stage: 0"));
+}
+
+// A submission that states no layout ran a fast one: not the first that fits.
+TEST_F(TrainingRowsTest, SubmissionsWithoutALayoutTakeTheFastestThatFits) {
+    const Cells submission = {{"source", "mlcommons/training_results_v4.0 x"},
+                              {"tp", ""},
+                              {"pp", ""},
+                              {"dp", ""},
+                              {"micro_batch", ""},
+                              {"recompute", ""},
+                              {"zero_stage", ""},
+                              {"global_batch", "64"}};
+    const Line line = predict(submission);
+    ASSERT_TRUE(line.predicted) << line.refused;
+    EXPECT_TRUE(assumes(line, "layout: the fastest that fits"));
+    for (const char* tp : {"1", "2", "8"})
+        EXPECT_LE(line.value, predict(with(submission, {{"tp", tp}, {"zero_stage", "1"}})).value * 1.0001) << tp;
+}
+
+TEST_F(TrainingRowsTest, SettingsInTheTextAreInputs) {
+    const double plain = predict({}).value;
+    EXPECT_NE(predict({{"framework", "Megatron-LM / peft lora"}, {"notes", "lora r 16"}}).value, plain);
+    EXPECT_LT(predict({{"recompute", "none"}}).value, plain);
+    EXPECT_GT(predict({{"precision", "fp32"}}).value, plain);
+}
+
+// Networks that are no language models are predicted from their operations, and so are lengths that scripts fix.
+TEST_F(TrainingRowsTest, OtherNetworksAndOtherUnitsOfBatches) {
+    const Cells image = {{"layers", ""},
+                         {"hidden", ""},
+                         {"heads", ""},
+                         {"ffn", ""},
+                         {"vocab", ""},
+                         {"tp", ""},
+                         {"pp", ""},
+                         {"dp", ""},
+                         {"recompute", ""},
+                         {"zero_stage", ""},
+                         {"arch", ""},
+                         {"seq_len", ""},
+                         {"precision", "amp-fp16"},
+                         {"framework", "PyTorch"},
+                         {"measured_step_s", ""}};
+    for (const char* network : {"maskrcnn", "ssd300-resnet50", "unet3d", "resnext101-32x4d", "stable-diffusion-v2"}) {
+        const Line line = predict(with(image, {{"model_name", network}, {"measured_samples_per_s", "100"}}));
+        EXPECT_TRUE(line.predicted) << network << ": " << line.refused;
+    }
+    const Cells dle =
+        with(image, {{"source", "maker/DeepLearningExamples x"}, {"measured_tokens_per_s_per_gpu", "50000"}});
+    const Line gnmt = predict(with(dle, {{"model_name", "gnmt"}, {"global_batch", "2048"}, {"micro_batch", "128"}}));
+    ASSERT_TRUE(gnmt.predicted) << gnmt.refused;
+    EXPECT_EQ(gnmt.metric, "tokens_per_s_per_gpu");
+    EXPECT_GT(gnmt.value, 5000);
+    EXPECT_LT(gnmt.value, 5e6);
+    const Line big =
+        predict(with(dle, {{"model_name", "transformer-big"}, {"global_batch", ""}, {"micro_batch", "10240"}}));
+    ASSERT_TRUE(big.predicted) << big.refused;
+    EXPECT_TRUE(assumes(big, "seq_len: "));
+    EXPECT_EQ(predict(with(image, {{"model_name", "bert-large"}, {"measured_samples_per_s", "9"}})).refused,
+              "missing:seq_len");
+    const Line squad =
+        predict(with(dle, {{"model_name", "bert-large"}, {"source", "DeepLearningExamples > Fine-tuning"}}));
+    EXPECT_TRUE(squad.predicted) << squad.refused;
+}
+
+TEST_F(TrainingRowsTest, ARateWithoutABatchIsThatOfOneStepThatFits) {
+    const Cells blank = {{"layers", ""},
+                         {"hidden", ""},
+                         {"heads", ""},
+                         {"ffn", ""},
+                         {"vocab", ""},
+                         {"tp", ""},
+                         {"dp", ""},
+                         {"recompute", ""},
+                         {"zero_stage", ""},
+                         {"arch", ""},
+                         {"model_name", "resnet50"},
+                         {"global_batch", ""},
+                         {"micro_batch", ""},
+                         {"seq_len", ""}};
+    const Line rate = predict(with(blank, {{"measured_step_s", ""}, {"measured_samples_per_s", "9000"}}));
+    ASSERT_TRUE(rate.predicted) << rate.refused;
+    EXPECT_TRUE(assumes(rate, "micro_batch: 256"));
+    EXPECT_GT(rate.value, 1000);
+    EXPECT_EQ(predict(blank).refused, "missing:global_batch");  // a time does depend on it
+}
+
+TEST_F(TrainingRowsTest, Fp4IsPredictedAtTheRateOfFp8AndSaysSo) {
+    const Line line = predict({{"precision", "NVFP4"}, {"gpu_model", "GB200"}, {"gpu_mem_gb", ""}});
+    ASSERT_TRUE(line.predicted) << line.refused;
+    EXPECT_TRUE(assumes(line, "precision: fp8"));
+}
+
+}  // namespace
+}  // namespace stoker::validate

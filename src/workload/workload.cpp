@@ -1,0 +1,392 @@
+#include "workload/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "catalog/model_count.h"
+#include "workload/workload_form.h"
+
+namespace stoker {
+namespace {
+
+// "about 7B", "52,000": counts below a million in full.
+std::string amount(double count) {
+    return count < 1e6 ? format_thousands(std::round(count)) : format_count(count);
+}
+
+// "images"; what a sample is called can be half a sentence, and that reads badly in a title.
+std::string samples_of(const ModelSpec& model) {
+    return model.sample_unit.find(' ') == std::string::npos ? model.sample_unit + "s" : "examples";
+}
+
+class Checks {
+public:
+    Checks(const WorkloadForm& workload, Problems& problems) : w_(workload), problems_(problems) {}
+
+    void run() {
+        if (w_.kind_given && !w_.kind_unknown) {
+            keys_of_other_kinds();
+            method_and_precision();
+            data();
+        }
+        layout();
+        batch();
+        objective();
+    }
+
+private:
+    using Kinds = std::vector<WorkloadKind>;
+    void add(SourcePos pos, std::string message, std::string remedy = {}) {
+        problems_.push_back({std::move(message), std::move(remedy), pos});
+    }
+    SourcePos at(const char* key) const { return place_of(w_.at, key, w_.pos); }
+
+    void belongs(bool given, SourcePos pos, const char* key, const Kinds& kinds) {
+        if (!given || std::find(kinds.begin(), kinds.end(), w_.kind) != kinds.end()) return;
+        std::vector<std::string> names;
+        for (const WorkloadKind kind : kinds) names.emplace_back(to_string(kind));
+        const std::string last = names.back();
+        names.pop_back();
+        add(pos,
+            fmt::format("{} belongs to {}{}{}, not to {}", key, join(names, ", "), names.empty() ? "" : " and ", last,
+                        to_string(w_.kind)),
+            fmt::format("take {} out, or write kind: {}", key, to_string(kinds.front())));
+    }
+
+    void keys_of_other_kinds() {
+        using enum WorkloadKind;
+        const auto top = [&](const char* key, const Kinds& kinds) {
+            belongs(w_.at.contains(key), at(key), key, kinds);
+        };
+        top("traffic", {inference, batch_inference, embedding});
+        top("data", {training, fine_tuning, batch_inference, embedding, preprocessing, simulation});
+        top("batch", {training, fine_tuning});
+        top("optimizer", {training, fine_tuning});
+        top("checkpoint", {training, fine_tuning, simulation});
+        top("lora", {fine_tuning});
+        top("kv_precision", {inference, batch_inference});
+        top("models_served", {inference, batch_inference, embedding});
+        top("layout", {training, fine_tuning, inference, batch_inference, embedding});
+        top("vcpu_hours", {preprocessing, simulation});
+        top("gpu_hours", {preprocessing, simulation});
+        top("memory", {preprocessing, notebook, simulation});
+        belongs(w_.where.gpus.has_value(), place_of(w_.where.at, "gpus", at("where")), "where.gpus",
+                {training, fine_tuning});
+        belongs(w_.objective.at.contains("latency"), place_of(w_.objective.at, "latency", at("objective")),
+                "objective.latency", {inference, embedding});
+        framework();
+        if (w_.given_method && w_.kind == training && *w_.given_method != Method::full) {
+            add(at("method"),
+                fmt::format("method: a model cannot be trained from nothing with {}, which adapts a finished one",
+                            to_string(*w_.given_method)),
+                "write kind: fine-tuning");
+        } else if (w_.kind != training) {
+            top("method", {fine_tuning});
+        }
+        if (w_.at.contains("lora") && w_.kind == fine_tuning &&
+            w_.given_method.value_or(Method::full) == Method::full) {
+            add(at("lora"), "lora belongs to the methods lora and qlora", "write method: lora");
+        }
+    }
+
+    // The one trains and the other answers: a plan for training with vLLM would be a plan for nothing.
+    void framework() {
+        static const std::vector<std::string> trainers = {"megatron", "fsdp", "deepspeed"};
+        static const std::vector<std::string> servers = {"vllm", "tensorrt-llm", "sglang", "llama.cpp"};
+        const std::vector<std::string>& others = is_training(w_.kind) ? servers : trainers;
+        if (std::find(others.begin(), others.end(), w_.framework) == others.end()) return;
+        const std::vector<std::string>& ours = is_training(w_.kind) ? trainers : servers;
+        add(at("framework"),
+            fmt::format("framework: {} does not {}", w_.framework, is_training(w_.kind) ? "train" : "serve"),
+            needs_model(w_.kind) ? fmt::format("write {} or pytorch", join(ours, ", ")) : "take framework out");
+    }
+
+    void method_and_precision() {
+        if (!w_.given_precision || !is_training(w_.kind)) return;
+        const Precision p = *w_.given_precision;
+        if (p == Precision::int8 || p == Precision::int4) {
+            add(at("precision"),
+                fmt::format("precision: gradients are too fine for {}: nothing is trained in it", to_string(p)),
+                "write precision: bf16; method: qlora keeps the frozen weights in 4 bits");
+        } else if (w_.given_method == Method::qlora && (p == Precision::fp8 || p == Precision::fp4)) {
+            add(at("precision"),
+                fmt::format("precision: qlora computes in bf16, fp16 or fp32, not in {}", to_string(p)),
+                "write precision: bf16");
+        }
+    }
+
+    void data() {
+        if (!is_training(w_.kind) || !w_.model_known) return;
+        const DataSpec& data = w_.data;
+        if (is_image(w_.model.kind) && data.tokens && !data.examples) {
+            add(place_of(data.at, "tokens", at("data")),
+                fmt::format("data.tokens: {} learns from {}, not from tokens", w_.model.name, samples_of(w_.model)),
+                "give data.examples");
+        }
+        if (is_image(w_.model.kind) && data.sequence) {
+            add(place_of(data.at, "sequence", at("data")),
+                fmt::format("data.sequence: {} are not sequences of tokens", samples_of(w_.model)),
+                "take sequence out");
+        }
+        if (!is_image(w_.model.kind) && data.tokens && data.sequence && *data.tokens < *data.sequence) {
+            add(place_of(data.at, "sequence", at("data")),
+                fmt::format("data.sequence: one sequence of {} tokens is more than the {} tokens in all",
+                            format_thousands(*data.sequence), format_thousands(*data.tokens)));
+        }
+        if (!is_image(w_.model.kind) && data.tokens && data.examples && data.sequence) {
+            const double product = *data.examples * *data.sequence;
+            if (product > 2 * *data.tokens || *data.tokens > 2 * product) {
+                add(place_of(data.at, "tokens", at("data")),
+                    fmt::format("data.tokens: {} examples of {} tokens are {}, not {}", amount(*data.examples),
+                                amount(*data.sequence), amount(product), amount(*data.tokens)),
+                    "give tokens, or examples and sequence");
+            }
+        }
+    }
+
+    void layout() {
+        const LayoutSpec& layout = w_.layout;
+        const ModelSpec& model = w_.model;
+        const auto pos = [&](const char* key) { return place_of(layout.at, key, at("layout")); };
+        const auto divides = [](double degree, double whole) { return std::fmod(whole, degree) == 0; };
+        if (w_.model_known && model.transformer()) {
+            if (layout.tensor && !divides(*layout.tensor, model.heads)) {
+                add(pos("tensor"), fmt::format("layout.tensor: {} does not divide the {} heads of {}", *layout.tensor,
+                                               model.heads, model.name));
+            }
+            const double chunks = layout.pipeline.value_or(1) * layout.virtual_stages.value_or(1);
+            if (chunks > model.layers) {
+                const bool stages = layout.pipeline.value_or(1) > model.layers;
+                add(pos(stages ? "pipeline" : "virtual_stages"),
+                    fmt::format("layout.{}: {} {}, but {} has {} layers", stages ? "pipeline" : "virtual_stages",
+                                chunks, stages ? "stages" : "pieces of the pipeline", model.name, model.layers),
+                    fmt::format("at most {}", model.layers));
+            }
+            if (layout.expert && *layout.expert > 1) {
+                if (!model.moe())
+                    add(pos("expert"), fmt::format("layout.expert: {} has no experts to spread", model.name),
+                        "take expert out");
+                else if (!divides(*layout.expert, model.experts))
+                    add(pos("expert"), fmt::format("layout.expert: {} does not divide the {} experts of {}",
+                                                   *layout.expert, model.experts, model.name));
+            }
+        }
+        if (layout.context && w_.data.sequence && !divides(*layout.context, *w_.data.sequence)) {
+            add(pos("context"), fmt::format("layout.context: {} does not divide sequences of {} tokens",
+                                            *layout.context, format_thousands(*w_.data.sequence)));
+        }
+        if (layout.virtual_stages && *layout.virtual_stages > 1 && layout.pipeline.value_or(1) < 2 &&
+            layout.at.contains("pipeline")) {
+            add(pos("virtual_stages"),
+                "layout.virtual_stages: stages are interleaved only in a pipeline of two or more");
+        }
+    }
+
+    void batch() {
+        const BatchSpec& batch = w_.batch;
+        const double sequence = w_.data.sequence.value_or(0);
+        if (batch.global_tokens && batch.global_examples && sequence > 0 &&
+            std::abs(*batch.global_examples * sequence / *batch.global_tokens - 1) > 0.01) {
+            add(place_of(batch.at, "global_tokens", at("batch")),
+                fmt::format("batch.global_tokens: {} examples of {} tokens are {}, not {}",
+                            amount(*batch.global_examples), amount(sequence), amount(*batch.global_examples * sequence),
+                            amount(*batch.global_tokens)),
+                "give one of the two");
+        }
+        const bool sequences = is_training(w_.kind) && w_.model_known && !is_image(w_.model.kind);
+        const double one = w_.data.sequence || !sequences ? sequence : default_sequence(w_);
+        if (batch.global_tokens && !batch.global_examples && one > *batch.global_tokens) {
+            add(place_of(batch.at, "global_tokens", at("batch")),
+                fmt::format("batch.global_tokens: {} tokens are less than one sequence of {}{}",
+                            amount(*batch.global_tokens), amount(one),
+                            w_.data.sequence ? "" : ", the length taken where data.sequence is not given"));
+        }
+        if (batch.micro && batch.global_examples && *batch.micro > *batch.global_examples) {
+            add(place_of(batch.at, "micro", at("batch")),
+                fmt::format("batch.micro: {} is more than the global batch of {}", amount(*batch.micro),
+                            amount(*batch.global_examples)));
+        }
+    }
+
+    void objective() {
+        if (!w_.interruptible && w_.where.spot != SpotUse::never) {
+            add(place_of(w_.where.at, "spot", at("where")),
+                fmt::format(
+                    "where.spot: {} contradicts interruptible: false, since spot capacity is taken away at any time",
+                    to_string(w_.where.spot)),
+                "write spot: never, or interruptible: true");
+        }
+        if (w_.where.nodes && w_.where.max_nodes && *w_.where.nodes > *w_.where.max_nodes) {
+            add(place_of(w_.where.at, "max_nodes", at("where")),
+                fmt::format("where.max_nodes: {} is less than nodes: {}", *w_.where.max_nodes, *w_.where.nodes));
+        }
+        if (w_.where.gpus && w_.where.nodes) {
+            add(place_of(w_.where.at, "gpus", at("where")),
+                "where.gpus: the GPUs in all and the number of nodes are both pinned", "keep one of the two");
+        }
+        const TrafficSpec& traffic = w_.traffic;
+        if (traffic.requests_per_second && traffic.concurrency) {
+            add(place_of(traffic.at, "concurrency", at("traffic")),
+                "traffic: requests_per_second and concurrency exclude each other",
+                "users who wait for their answer have no rate of their own; keep one");
+        }
+    }
+
+    const WorkloadForm& w_;
+    Problems& problems_;
+};
+
+}  // namespace
+
+std::string_view to_string(WorkloadKind kind) {
+    for (const auto& [name, each] : workload_kinds()) {
+        if (each == kind) return name;
+    }
+    return "training";
+}
+
+std::string_view to_string(Method method) {
+    switch (method) {
+        case Method::full: return "full";
+        case Method::lora: return "lora";
+        case Method::qlora: return "qlora";
+    }
+    return "full";
+}
+
+std::string_view to_string(Minimize minimize) {
+    switch (minimize) {
+        case Minimize::cost: return "cost";
+        case Minimize::time: return "time";
+        case Minimize::energy: return "energy";
+    }
+    return "cost";
+}
+
+std::string_view to_string(SpotUse spot) {
+    switch (spot) {
+        case SpotUse::never: return "never";
+        case SpotUse::allowed: return "allowed";
+        case SpotUse::only: return "only";
+    }
+    return "never";
+}
+
+SourcePos place_of(const std::map<std::string, SourcePos>& at, std::string_view key, const SourcePos& otherwise) {
+    if (const auto found = at.find(std::string(key)); found != at.end()) return found->second;
+    if (const auto record = at.find(""); record != at.end()) return record->second;
+    return otherwise;
+}
+
+void check_workload(const WorkloadForm& workload, Problems& problems) {
+    Checks(workload, problems).run();
+}
+
+double Workload::sequence() const {
+    if (is_image(model.kind)) return 1;
+    if (data.sequence) return *data.sequence;
+    const bool generates = kind != WorkloadKind::embedding && model.kind != ModelKind::encoder;
+    if (traffic.prompt_tokens) return *traffic.prompt_tokens + (generates ? traffic.output_tokens.value_or(0) : 0);
+    return 1;
+}
+
+double Workload::total_examples() const {
+    const double epochs = data.epochs.value_or(1);
+    if (!is_training(kind) && traffic.requests) return *traffic.requests;
+    if (data.examples) return *data.examples * epochs;
+    if (data.tokens) return *data.tokens * epochs / sequence();
+    return 0;
+}
+
+double Workload::total_tokens() const {
+    if (data.tokens && is_training(kind)) return *data.tokens * data.epochs.value_or(1);
+    return total_examples() * sequence();
+}
+
+std::string Workload::title() const {
+    // A model without a name of its own is called "7B decoder".
+    const std::string what = model.name.find(' ') == std::string::npos ? model.name : "a " + model.name + " model";
+    const auto epochs = [&] {
+        return data.epochs && *data.epochs != 1
+                   ? fmt::format(
+                         ", {} epochs",
+                         format_thousands(*data.epochs,
+                                          *data.epochs < 10 && std::floor(*data.epochs) != *data.epochs ? 1 : 0))
+                   : std::string();
+    };
+    const std::string unit = is_image(model.kind) ? samples_of(model) : "examples";
+    const std::string pile =
+        data.tokens ? amount(*data.tokens) + " tokens" : amount(data.examples.value_or(0)) + " " + unit;
+    switch (kind) {
+        case WorkloadKind::training: return fmt::format("Train {} on {}{}", what, pile, epochs());
+        case WorkloadKind::fine_tuning:
+            return fmt::format("Fine-tune {}{} on {}{}", what,
+                               method == Method::full   ? ""
+                               : method == Method::lora ? " with LoRA"
+                                                        : " with QLoRA",
+                               pile, epochs());
+        case WorkloadKind::inference:
+            return traffic.concurrency
+                       ? fmt::format("Serve {} to {} users at once", what, amount(*traffic.concurrency))
+                       : fmt::format("Serve {} at {:g} requests/s", what, traffic.requests_per_second.value_or(0));
+        case WorkloadKind::batch_inference:
+        case WorkloadKind::embedding: {
+            const std::string verb = kind == WorkloadKind::embedding ? "Embed with " : "Run ";
+            if (total_examples() > 0)
+                return fmt::format("{}{} over {} {}", verb, what, amount(total_examples()),
+                                   is_image(model.kind) ? unit : "requests");
+            return fmt::format("{}{} at {:g} requests/s", verb, what, traffic.requests_per_second.value_or(0));
+        }
+        case WorkloadKind::preprocessing:
+            return data.bytes ? fmt::format("Prepare {} of data", format_bytes_gib(*data.bytes))
+                              : fmt::format("Prepare data, {} vCPU hours", amount(vcpu_hours.value_or(0)));
+        case WorkloadKind::notebook: return "A notebook for " + format_seconds(period.value_or(Seconds(8 * 3600)));
+        case WorkloadKind::simulation:
+            return gpu_hours ? fmt::format("Simulate or render, {} GPU hours", amount(*gpu_hours))
+                             : fmt::format("Simulate, {} vCPU hours", amount(vcpu_hours.value_or(0)));
+    }
+    return what;
+}
+
+Result<Workload> read_workload(const Document& document, const Catalog& catalog, const FileLoader& load) {
+    const Node& root = document.root();
+    if (root.kind == NodeKind::null) {
+        return Error(ErrorKind::invalid,
+                     "the workload file is empty: training or inference? how many parameters does the model have?",
+                     root.pos, "stoker template list shows files to start from");
+    }
+    if (is_run_file(root))
+        return Error(ErrorKind::invalid, "there is nothing to plan: the file only says what to run", root.pos,
+                     "stoker run starts it; kind, model and data would tell what is planned");
+    Problems problems;
+    WorkloadForm workload = workload_table().read(root, problems);
+    workload.pos = root.pos;
+    if (!root.is_mapping()) return Error(ErrorKind::invalid, std::move(problems));
+    if (!workload.version_given) {
+        problems.push_back({"version is missing: which version of the format is this?",
+                            "write version: 1 as the first line", root.pos});
+    }
+    ask_missing(workload, problems);
+    if (workload.form.given && !workload.form.broken) {
+        const std::size_t before = problems.size();
+        workload.model = resolve_model(workload.form, catalog, load, workload.assumptions, problems);
+        workload.model_known = problems.size() == before;
+    }
+    resolve_where(workload, catalog, load, problems);
+    check_workload(workload, problems);
+    if (workload.run) check_run_section(*workload.run, problems);
+    if (!problems.empty()) {
+        const auto before = [](const Problem& a, const Problem& b) {
+            return std::pair(a.pos.line, a.pos.column) < std::pair(b.pos.line, b.pos.column);
+        };
+        std::stable_sort(problems.begin(), problems.end(), before);
+        return Error(ErrorKind::invalid, std::move(problems));
+    }
+    fill_defaults(workload);
+    return Workload(std::move(workload));
+}
+
+}  // namespace stoker

@@ -1,0 +1,208 @@
+// What a workload leaves open gets a value, and the value and its origin are written down for the plan to show.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.h"
+#include "catalog/model_count.h"
+#include "workload/workload_form.h"
+
+namespace stoker {
+namespace {
+
+// Tokens of one optimizer step in pretraining, as published. Powers of two, so that sequences divide them.
+struct BatchRow {
+    double parameters_below, tokens;
+    std::string_view source;
+};
+constexpr std::string_view kGpt3 = "GPT-3, arXiv 2005.14165 table 2.1", kLlama2 = "Llama 2, arXiv 2307.09288",
+                           kLlama3 = "Llama 3, arXiv 2407.21783";
+constexpr std::array<BatchRow, 6> kPretrainingBatch = {{
+    {1e9, 524'288, kGpt3},     // 125M to 760M: 0.5M
+    {4e9, 1'048'576, kGpt3},   // 1.3B, 2.7B: 1M
+    {2e10, 2'097'152, kGpt3},  // 6.7B, 13B: 2M
+    {1.3e11, 4'194'304, kLlama2},
+    {4e11, 8'388'608, kLlama3},
+    {1e30, 16'777'216, kLlama3},
+}};
+const BatchRow& pretraining_batch(double parameters) {
+    return *std::find_if(kPretrainingBatch.begin(), kPretrainingBatch.end(),
+                         [&](const BatchRow& row) { return parameters < row.parameters_below; });
+}
+
+struct BatchDefault {
+    double examples;
+    std::string source;
+};
+
+BatchDefault default_batch(const WorkloadForm& w) {
+    const ModelSpec& model = w.model;
+    if (is_image(model.kind)) {
+        if (model.kind == ModelKind::diffusion) {
+            if (w.kind == WorkloadKind::training) return {2048, "Stable Diffusion 1.x model card"};
+            return {w.method == Method::full ? 64.0 : 16.0, "common for fine-tuning diffusion models"};
+        }
+        const double images = w.data.examples.value_or(0);
+        if (w.kind == WorkloadKind::fine_tuning || images < 2e5) return {256, "Goyal et al., arXiv 1706.02677"};
+        return {images < 1e6 ? 1024.0 : 4096.0, "large-batch SGD with warm-up, arXiv 1706.02677"};
+    }
+    if (w.kind == WorkloadKind::fine_tuning) {
+        if (w.method == Method::full) return {128, "common for instruction tuning, as in Alpaca"};
+        return {64, "QLoRA, arXiv 2305.14314 table 9, its larger models"};
+    }
+    if (model.kind == ModelKind::encoder) return {256, "BERT, arXiv 1810.04805"};
+    const BatchRow& row = pretraining_batch(parameters_of(model));
+    return {std::max(1.0, std::floor(row.tokens / w.sequence())), std::string(row.source)};
+}
+
+void fill_sequence(WorkloadForm& w) {
+    if (is_image(w.model.kind) || w.data.sequence || !is_training(w.kind)) return;
+    w.data.sequence = default_sequence(w);
+    w.assumptions.push_back(
+        fmt::format("sequences of {} tokens, since data.sequence is not given", format_thousands(*w.data.sequence)));
+}
+
+void fill_batch(WorkloadForm& w) {
+    if (!is_training(w.kind)) return;
+    BatchSpec& batch = w.batch;
+    const double sequence = w.sequence();
+    if (!batch.global_examples && batch.global_tokens)
+        batch.global_examples = std::max(1.0, std::floor(*batch.global_tokens / sequence));
+    if (!batch.global_examples) {
+        const BatchDefault chosen = default_batch(w);
+        const double all = w.total_examples();
+        batch.global_examples = all >= 1 ? std::min(chosen.examples, std::floor(all)) : chosen.examples;
+        const std::string unit = is_image(w.model.kind) ? std::string("examples")
+                                                        : fmt::format("sequences ({} tokens)",
+                                                                      format_count(*batch.global_examples * sequence));
+        w.assumptions.push_back(fmt::format("global batch of {} {}, since batch is not given ({})",
+                                            format_thousands(*batch.global_examples), unit, chosen.source));
+    }
+    if (!batch.global_tokens) batch.global_tokens = *batch.global_examples * sequence;
+}
+
+void fill_precision(WorkloadForm& w) {
+    if (w.given_precision) {
+        w.precision = *w.given_precision;
+    } else {
+        // Small networks that are not language models run anywhere in fp32; the rest in what they were trained in.
+        const bool small =
+            !is_training(w.kind) && w.model.kind != ModelKind::decoder && w.model_known && parameters_of(w.model) < 1e9;
+        w.precision = small ? Precision::fp32 : Precision::bf16;
+        if (w.model_known)
+            w.assumptions.push_back(fmt::format("precision {}, since none is given", to_string(w.precision)));
+    }
+    if (w.kv_given) return;
+    const bool wide = w.precision == Precision::fp32 || w.precision == Precision::tf32;
+    w.kv_precision = wide ? Precision::fp32 : w.precision == Precision::fp16 ? Precision::fp16 : Precision::bf16;
+}
+
+void fill_traffic(WorkloadForm& w) {
+    const bool generates = w.model.kind == ModelKind::decoder || w.model.kind == ModelKind::encoder_decoder;
+    TrafficSpec& traffic = w.traffic;
+    if (w.kind == WorkloadKind::embedding || !generates) {
+        if (is_image(w.model.kind)) return;
+        if (!traffic.prompt_tokens) {
+            traffic.prompt_tokens = w.data.sequence.value_or(
+                w.model.max_sequence > 0 ? std::min(256.0, static_cast<double>(w.model.max_sequence)) : 256.0);
+            w.assumptions.push_back(fmt::format("{} tokens per text, since traffic.prompt_tokens is not given",
+                                                format_thousands(*traffic.prompt_tokens)));
+        }
+        if (!traffic.output_tokens) traffic.output_tokens = 1;
+        return;
+    }
+    // Means of the conversation trace published with Splitwise (Azure LLM inference trace 2023, arXiv 2311.18677).
+    if (!traffic.prompt_tokens) {
+        traffic.prompt_tokens = w.data.sequence.value_or(1155);
+        w.assumptions.push_back(fmt::format("prompts of {} tokens, since traffic.prompt_tokens is not given",
+                                            format_thousands(*traffic.prompt_tokens)));
+    }
+    if (!traffic.output_tokens) {
+        traffic.output_tokens = 211;
+        w.assumptions.push_back(
+            "answers of 211 tokens, since traffic.output_tokens is not given (mean of Azure's conversation trace of "
+            "2023)");
+    }
+    if (w.kind == WorkloadKind::inference && !w.objective.latency.any()) {
+        // MLPerf Inference, llama2-70b server scenario.
+        w.objective.latency.ttft_p99 = Seconds(2);
+        w.objective.latency.tpot_p99 = Seconds(0.2);
+        w.assumptions.push_back(
+            "first token within 2 s and each further one within 200 ms for 99 of 100 requests, since no latency is "
+            "given (as in MLPerf Inference, llama2-70b)");
+    }
+}
+
+void fill_plain(WorkloadForm& w) {
+    const bool plain = !needs_model(w.kind);
+    if (!plain) return;
+    if (!w.memory) {
+        w.memory = Bytes((w.kind == WorkloadKind::simulation ? 32 : 8) * kGiB);
+        w.assumptions.push_back(
+            fmt::format("{} of memory are enough, since memory is not given", format_bytes_gib(*w.memory)));
+    }
+    if (w.kind == WorkloadKind::notebook && !w.period) {
+        w.period = Seconds(8 * 3600);
+        w.assumptions.push_back("kept for 8 h, a working day, since period is not given");
+    }
+    if (w.kind == WorkloadKind::preprocessing && !w.vcpu_hours && !w.gpu_hours) {
+        // One vCPU decodes, cleans and writes about 20 MB/s; 10 ms for an example of unknown size.
+        if (w.data.bytes)
+            w.vcpu_hours = w.data.bytes->v / 20e6 / 3600;
+        else if (w.data.examples)
+            w.vcpu_hours = *w.data.examples * w.data.decode_per_example.value_or(Seconds(0.01)).v / 3600;
+        else
+            w.vcpu_hours = 100;
+        w.assumptions.push_back(fmt::format("{} vCPU hours of work, since vcpu_hours is not given{}",
+                                            format_thousands(*w.vcpu_hours, *w.vcpu_hours < 10 ? 1 : 0),
+                                            w.data.bytes      ? " (20 MB/s on a vCPU)"
+                                            : w.data.examples ? " (10 ms an example unless data says otherwise)"
+                                                              : ""));
+    }
+    if (w.kind == WorkloadKind::simulation && !w.vcpu_hours && !w.gpu_hours) {
+        w.gpu_hours = 24;
+        w.assumptions.push_back("24 GPU hours of work, since neither gpu_hours nor vcpu_hours is given");
+    }
+}
+
+void fill_use_case(WorkloadForm& w) {
+    constexpr std::array<std::string_view, 3> guarded = {"medical-imaging", "healthcare-records", "security-analytics"};
+    const bool data_is_sensitive = std::find(guarded.begin(), guarded.end(), w.use_case) != guarded.end();
+    if (data_is_sensitive && !w.at.contains("sensitive")) {
+        w.sensitive = true;
+        w.assumptions.push_back("sensitive: true, because of use_case " + w.use_case);
+    }
+}
+
+}  // namespace
+
+double default_sequence(const WorkloadForm& w) {
+    const double most = w.model.max_sequence > 0 ? w.model.max_sequence : 1e9;
+    const double wanted = w.kind == WorkloadKind::fine_tuning ? 2048 : w.model.kind == ModelKind::encoder ? 512 : 4096;
+    return std::min(wanted, most);
+}
+
+void fill_defaults(WorkloadForm& w) {
+    if (w.given_method)
+        w.method = *w.given_method;
+    else if (w.kind == WorkloadKind::fine_tuning)
+        w.assumptions.push_back("method full (all weights), since none is given");
+    fill_precision(w);
+    fill_sequence(w);
+    fill_batch(w);
+    if (!is_training(w.kind) && needs_model(w.kind)) fill_traffic(w);
+    fill_plain(w);
+    fill_use_case(w);
+    if (w.model.max_sequence > 0 && w.data.sequence && !is_image(w.model.kind) &&
+        *w.data.sequence > w.model.max_sequence) {
+        w.assumptions.push_back(fmt::format("sequences of {} tokens are longer than the {} that {} was made for",
+                                            format_thousands(*w.data.sequence), format_thousands(w.model.max_sequence),
+                                            w.model.name));
+    }
+    if (w.kind == WorkloadKind::inference && w.objective.deadline)
+        w.assumptions.push_back("objective.deadline is left aside: inference has no end");
+}
+
+}  // namespace stoker

@@ -1,0 +1,64 @@
+// The workload file as written, before anything is looked up or defaulted. Only the workload_*.cpp files use it.
+#pragma once
+
+#include "workload/workload.h"
+
+namespace stoker {
+
+// `model:` in any of its forms.
+struct ModelForm {
+    bool given = false;
+    bool broken = false;  // a part of it could not be read, and that was said: nothing more can be
+    std::string name, config, family;
+    std::optional<double> parameters;
+    std::optional<ModelKind> kind;
+    std::optional<int> layers, decoder_layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, max_sequence;
+    std::optional<int> experts, active_experts, expert_ffn, shared_expert_ffn, dense_layers;
+    std::optional<int> q_lora_rank, kv_lora_rank, rope_head_dim, nope_head_dim, v_head_dim, sliding_window,
+        learned_positions;
+    std::optional<bool> gated, tied_embeddings, biases, layer_norm;
+    std::optional<double> forward_flops, activation_bytes;
+    std::optional<std::string> sample_unit;
+    std::map<std::string, SourcePos> at;
+    SourcePos pos;
+
+    // Says something about the shape, so that it can be counted.
+    bool any_shape() const {
+        return layers || hidden || heads || kv_heads || head_dim || ffn || vocabulary || experts || forward_flops;
+    }
+    SourcePos place(std::string_view key) const;
+};
+
+struct WorkloadForm : Workload {
+    bool version_given = false, kind_given = false, kind_unknown = false, sensitive_given = false, kv_given = false;
+    ModelForm form;
+    std::optional<Method> given_method;
+    std::optional<Precision> given_precision;
+};
+
+const std::vector<std::pair<std::string, WorkloadKind>>& workload_kinds();
+const RecordTable<WorkloadForm>& workload_table();
+
+// The place of a value, or of the record that lacks it.
+SourcePos place_of(const std::map<std::string, SourcePos>& at, std::string_view key, const SourcePos& otherwise);
+
+// Problems with the model are added; the spec that comes back is then only good for further checks.
+ModelSpec resolve_model(const ModelForm& form, const Catalog& catalog, const FileLoader& load,
+                        std::vector<std::string>& assumptions, Problems& problems);
+
+// `where`: clouds, regions, sizes and geographies by their canonical names.
+void resolve_where(WorkloadForm& workload, const Catalog& catalog, const FileLoader& load, Problems& problems);
+
+// What the kind of work cannot do without. An unanswered question is a problem in the words of questions_for.
+void ask_missing(const WorkloadForm& workload, Problems& problems);
+bool needs_model(WorkloadKind kind);
+
+// Values that are each fine but not together, or not for this kind of work.
+void check_workload(const WorkloadForm& workload, Problems& problems);
+
+// Tokens of one sequence of a training that says nothing about it.
+double default_sequence(const WorkloadForm& workload);
+// What is missing and has a sensible value gets it, and the assumption is written down.
+void fill_defaults(WorkloadForm& workload);
+
+}  // namespace stoker

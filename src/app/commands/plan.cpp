@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.h"
 #include "app/interview.h"
+#include "app/render/short_answer.h"
 #include "app/render/plan_html.h"
 #include "app/render/plan_json.h"
 #include "app/render/plan_text.h"
@@ -68,7 +69,10 @@ Result<CommandOutput> run_plan(Session& session, const Args& args) {
     const double elapsed = session.interactive ? monotonic_seconds() - start : -1;  // left out where output is compared
     if (const auto html = args.get("html")) TRY_VOID(write_file_atomic(*html, plan_html(plan, *catalog)));
     const int exit = plan.feasible() ? 0 : 1;
-    if (session.format != Format::text) return CommandOutput{dump(session, plan_json(plan, *catalog)), exit};
+    if (session.format != Format::text) return CommandOutput{dump(session, plan_json(plan, *catalog, path)), exit};
+    // What is shown besides belongs to the long form.
+    const bool full = args.has("full") || args.has("show") || args.has("because");
+    if (!full) return CommandOutput{render_answer(short_answer(plan, *catalog, path), session.style), exit};
     return CommandOutput{render_plan(plan, *catalog, session.style, {args.get_or("show", ""), elapsed}), exit};
 }
 
@@ -85,12 +89,14 @@ CliCommand plan_command() {
             "lost;\n"
             "which published run comes closest, measured and predicted.\n"
             "Without a file it asks, and writes the answers to a file. Exit 1 when no plan meets the objective.",
-        .examples = {"stoker plan examples/llama-3-8b.yaml", "stoker plan job.yaml --show rejected",
-                     "stoker plan job.yaml --because", "stoker plan job.yaml --html plan.html",
+        .examples = {"stoker plan examples/llama-3-8b.yaml", "stoker plan job.yaml --full",
+                     "stoker plan job.yaml --show rejected", "stoker plan job.yaml --because",
+                     "stoker plan job.yaml --html plan.html",
                      "stoker plan job.yaml --skus skus.json --usage usage.json --usage-region eastus",
                      "stoker plan job.yaml -o json | jq .candidates[0]"},
         .options =
-            {{.name = "show",
+            {{.name = "full", .help = "the other choices, the bars, what was assumed, what would change it"},
+             {.name = "show",
               .value = "WHAT",
               .help = "also show: rejected candidates, all advice, or all",
               .choices = {"rejected", "advice", "all"}},

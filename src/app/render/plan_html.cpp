@@ -8,6 +8,7 @@
 #include "app/render/evidence_text.h"
 #include "app/render/pareto_svg.h"
 #include "app/render/plan_text.h"
+#include "app/render/short_answer.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "formats/xml_text.h"
@@ -156,6 +157,8 @@ std::string chosen_html(const Plan& plan, const Catalog& catalog) {
     out += best.priced ? figure_html(money_text(usd_shown(p).mid),
                                      interval_label(usd_shown(p), money_text, service ? "per hour" : "cost"))
                        : figure_html("unpriced", "no price is known, which is not free");
+    if (service && best.priced)
+        out += figure_html(rounded_money(usd_shown(p).mid * kHoursOfMonth), "a month of 730 hours");
     if (p.ttft_p95_s.mid > 0)
         out += figure_html(milliseconds(p.ttft_p95_s.mid),
                            interval_label(p.ttft_p95_s, milliseconds, "to the first token, p95"));

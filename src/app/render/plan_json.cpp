@@ -1,5 +1,6 @@
 #include "app/render/plan_json.h"
 
+#include "app/render/short_answer.h"
 #include "base/version.h"
 
 namespace stoker {
@@ -147,7 +148,7 @@ Json candidate_json(const Candidate& c, const Workload& workload, const Catalog&
     return out;
 }
 
-Json plan_json(const Plan& plan, const Catalog& catalog) {
+Json plan_json(const Plan& plan, const Catalog& catalog, std::string_view file) {
     Json out = Json::object();
     out.set("schema", "stoker.plan/1")
         .set("stoker", version().number)
@@ -196,6 +197,18 @@ Json plan_json(const Plan& plan, const Catalog& catalog) {
                             .set("paas", p.paas)
                             .set("image", p.image)
                             .set("image_reason", p.image_reason));
+    const ShortAnswer answer = short_answer(plan, catalog, file);
+    Json lines = Json::array();
+    for (const AnswerLine& line : answer.lines)
+        lines.push(Json::object().set("label", line.label).set("text", line.text).set("command", line.command));
+    out.set("answer", Json::object()
+                          .set("task", answer.task)
+                          .set("machines", answer.machines)
+                          .set("hardware", answer.hardware)
+                          .set("time", answer.time)
+                          .set("money", answer.money)
+                          .set("chance", answer.chance)
+                          .set("lines", lines));
     const PublishedEvidence& evidence = plan.evidence;
     Json closest = Json();
     if (evidence.closest) {
@@ -326,6 +339,13 @@ Json plan_schema() {
           array_of(object_of({{"id", text}, {"severity", text}, {"text", text}, {"remedy", text}, {"source", text}}))},
          {"what_if", array_of(object_of({{"change", text}, {"outcome", text}, {"changes_choice", flag}}))},
          {"platform", type("object")},
+         {"answer", object_of({{"task", text},
+                               {"machines", text},
+                               {"hardware", text},
+                               {"time", text},
+                               {"money", text},
+                               {"chance", text},
+                               {"lines", array_of(object_of({{"label", text}, {"text", text}, {"command", text}}))}})},
          {"published", object_of({{"runs", whole},
                                   {"runs_near", whole},
                                   {"runs_on_device", whole},

@@ -152,11 +152,36 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
     return text;
 }
 
+// One candidate below the other, for a terminal that is too narrow for the table.
+std::string candidate_cards(const std::vector<Candidate>& list, const Catalog& catalog, const Style& style,
+                            bool chosen_first, std::string_view unit) {
+    std::string text;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const Candidate& c = list[i];
+        const Prediction& p = c.prediction;
+        const bool service = runs_by_the_hour(p);
+        std::string title = replace_all(candidate_title(c, catalog), "Standard_", "");
+        if (service) title += fmt::format(", {} replica{}", c.replicas, c.replicas == 1 ? "" : "s");
+        text += indented(i == 0 && chosen_first ? style.bold(title) : title, style, fmt::format("  {:<2} ", i + 1), 5);
+        std::vector<std::string> figures;
+        if (!service) figures.push_back(hours_text(p.hours.mid));
+        figures.push_back(c.priced ? money_text(usd_shown(p).mid) + (service ? "/h" : "") : "unpriced");
+        if (c.priced && p.usd_per_unit.mid > 0) figures.push_back(fmt::format("${}/{}", unit_price(c), unit));
+        if (p.kwh.mid > 0) figures.push_back(fmt::format("{} {}", figure_text(kwh_shown(p)), service ? "kW" : "kWh"));
+        text += indented(join(figures, " · "), style, "     ", 5);
+        if (!c.why_not_first.empty())
+            text += indented(replace_all(c.why_not_first, "->", style.unicode ? "→" : "->"), style, "     ", 5);
+    }
+    return text;
+}
+
 std::string candidate_table(const std::vector<Candidate>& list, const Catalog& catalog, const Style& style,
                             bool chosen_first) {
     const bool service = !list.empty() && runs_by_the_hour(list[0].prediction);
     const std::string unit =
         list.empty() || list[0].prediction.unit_name.empty() ? "unit" : list[0].prediction.unit_name;
+    constexpr int kRoomForTable = 94;  // below it the reasons would be columns of two words
+    if (style.width < kRoomForTable) return candidate_cards(list, catalog, style, chosen_first, unit);
     std::vector<Column> columns = {{"", Align::left},
                                    {"nodes", Align::right},
                                    {service ? "replicas" : "time", Align::right},
@@ -177,15 +202,6 @@ std::string candidate_table(const std::vector<Candidate>& list, const Catalog& c
              c.prediction.kwh.mid > 0 ? figure_text(kwh_shown(c.prediction)) : "-",
              chosen_first && i == 0 ? "chosen" : replace_all(c.why_not_first, "->", style.unicode ? "→" : "->")});
     }
-    // A narrow terminal keeps what decides: the machines, the time and the money.
-    constexpr int kRoomForAll = 72, kRoomForReasons = 60;
-    const std::size_t kept = style.width >= kRoomForAll ? columns.size() : style.width >= kRoomForReasons ? 5 : 4;
-    const auto keep = [&](auto& cells) {
-        if (kept == 5) cells[4] = cells.back();
-        cells.resize(kept);
-    };
-    keep(columns);
-    for (auto& row : rows) keep(row);
     return table_text(style, columns, rows);
 }
 
@@ -346,16 +362,21 @@ std::string candidate_title(const Candidate& candidate, const Catalog& catalog) 
     return text;
 }
 
-std::string layout_line(const Candidate& candidate, const Workload& workload, const Catalog& catalog) {
-    std::vector<std::string> parts;
+std::string machine_parts(const Candidate& candidate, const Catalog& catalog) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(candidate.node_type)];
-    if (node.has_gpu()) {
-        const std::string& gpu = catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name;
-        const double count = candidate.nodes * node.accelerators;
-        parts.push_back(count >= 1 ? fmt::format("{:.0f} {}", count, gpu) : fmt::format("1/{:.0f} {}", 1 / count, gpu));
-    } else {
-        parts.push_back(fmt::format("{} vCPU", candidate.nodes * node.vcpus));
-    }
+    if (!node.has_gpu())
+        return fmt::format("{} vCPU{}", candidate.nodes * node.vcpus, candidate.nodes * node.vcpus == 1 ? "" : "s");
+    const std::string& gpu = catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name;
+    const double count = candidate.nodes * node.accelerators;
+    if (node.accelerators >= 1) return fmt::format("{:.0f} {}", count, gpu);
+    // A part of a GPU each: three halves are not two.
+    const std::string part = fmt::format("1/{:.0f} {}", 1 / node.accelerators, gpu);
+    return candidate.nodes == 1 ? part : fmt::format("{} x {}", candidate.nodes, part);
+}
+
+std::vector<std::string> layout_parts(const Candidate& candidate, const Workload& workload, const Catalog& catalog) {
+    (void)catalog;
+    std::vector<std::string> parts;
     if (is_training(workload.kind)) {
         parts.push_back(describe(candidate.layout));
     } else if (candidate.replicas > 0) {
@@ -367,7 +388,13 @@ std::string layout_line(const Candidate& candidate, const Workload& workload, co
     if (workload.model_known) parts.push_back(std::string(to_string(workload.precision)));
     if (!candidate.framework.empty()) parts.push_back(candidate.framework);
     if (candidate.orchestrator != Orchestrator::none) parts.push_back(std::string(to_string(candidate.orchestrator)));
-    return fmt::format("{}", fmt::join(parts, " · "));
+    return parts;
+}
+
+std::string layout_line(const Candidate& candidate, const Workload& workload, const Catalog& catalog) {
+    std::vector<std::string> parts = layout_parts(candidate, workload, catalog);
+    parts.insert(parts.begin(), machine_parts(candidate, catalog));
+    return join(parts, " · ");
 }
 
 std::string render_plan(const Plan& plan, const Catalog& catalog, const Style& style, const RenderOptions& options) {

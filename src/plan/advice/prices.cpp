@@ -22,8 +22,11 @@ void advise_prices(const AdviceInput& input, AdviceList& out) {
                  fmt::format("the price of {} in {} is of {}, {} days old", input.node(*winner).name, winner->region,
                              winner->price_provenance.as_of, days),
                  input.node(*winner).cloud == "azure"
-                     ? "give a page of the Retail Prices API (--prices), or look at azure.microsoft.com/pricing "
-                       "(calculator; virtual-machines/linux and /windows)"
+                     ? fmt::format(
+                           "curl -sG https://prices.azure.com/api/retail/prices --data-urlencode "
+                           "\"\\$filter=armSkuName eq "
+                           "'{}' and armRegionName eq '{}'\" > prices.json; stoker plan FILE --prices prices.json",
+                           input.node(*winner).name, winner->region)
                      : "look at the provider's price list before you decide",
                  winner->price_provenance.source});
     }
@@ -31,7 +34,7 @@ void advise_prices(const AdviceInput& input, AdviceList& out) {
         out.push_back(as_background(
             {AdviceSeverity::info, "os-price",
              fmt::format("prices are for {}; Windows and Linux are priced apart", context.workload.where.os), "", ""}));
-    if (!winner->priced)
+    if (!winner->priced && input.node(*winner).cloud != "this-machine")
         out.push_back({AdviceSeverity::warning, "unpriced",
                        "the first choice has no known price: unpriced, which is not free", "", ""});
 }

@@ -20,12 +20,14 @@ void advise_quota(const AdviceInput& input, AdviceList& out) {
         out.push_back({AdviceSeverity::error, "quota-short", shortfall->text() + ". Ask for it before anything else.",
                        std::string(kAskForQuota), "az vm list-usage"});
     } else if (!usages_cover(context, winner->region)) {
-        out.push_back({AdviceSeverity::info, "quota-unknown",
-                       fmt::format("needs {:.0f} vCPUs of {} in {}{}; no list-usage answer of this region was given "
-                                   "(list-skus shows offers, not quota)",
-                                   need, family, winner->region, spot ? "" : " and as many of the regional total"),
-                       fmt::format("az vm list-usage -l {} -o json > usage.json, then plan with it", winner->region),
-                       ""});
+        out.push_back(
+            {AdviceSeverity::info, "quota-unknown",
+             fmt::format("needs {:.0f} vCPUs of {} quota in {}: not checked (--usage). list-skus shows offers, not "
+                         "quota{}",
+                         need, family, winner->region, spot ? "" : "; the regional total must have as many"),
+             fmt::format("az vm list-usage -l {} -o json > usage.json; stoker plan FILE --usage usage.json",
+                         winner->region),
+             ""});
     } else {
         out.push_back(
             as_background({AdviceSeverity::info, "quota-enough",

@@ -1,0 +1,392 @@
+#include "app/render/short_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+
+#include "app/render/plan_text.h"
+#include "base/text.h"
+#include "plan/chance.h"
+
+namespace stoker {
+
+namespace {
+
+struct TimeUnit {
+    double hours = 1;
+    std::string_view one, many;
+};
+constexpr TimeUnit kTimeUnits[] = {
+    {24, "day", "days"}, {1, "h", "h"}, {1.0 / 60, "min", "min"}, {1.0 / 3600, "s", "s"}};
+
+const TimeUnit& unit_for(double hours) {
+    if (hours >= 48) return kTimeUnits[0];
+    if (hours >= 2) return kTimeUnits[1];
+    return hours >= 2.0 / 60 ? kTimeUnits[2] : kTimeUnits[3];
+}
+
+std::string in_unit(double hours, const TimeUnit& unit) {
+    const double value = hours / unit.hours;
+    if (value >= 99.5) return format_thousands(value);
+    if (value >= 9.95 && unit.hours < 24) return fmt::format("{:.0f}", value);
+    std::string text = fmt::format("{:.1f}", value);
+    if (text.ends_with(".0")) text.resize(text.size() - 2);
+    return text;
+}
+
+std::string plural(double count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", format_thousands(count), count == 1 ? one : many);
+}
+
+const NodeType& node_of(const Candidate& candidate, const Catalog& catalog) {
+    return catalog.node_types()[static_cast<std::size_t>(candidate.node_type)];
+}
+
+std::string short_name(const NodeType& node) {
+    return node.name.starts_with("Standard_") ? node.name.substr(9) : node.name;
+}
+
+std::string_view pricing_words(Pricing pricing) {
+    switch (pricing) {
+        case Pricing::on_demand: return "on demand";
+        case Pricing::spot: return "spot";
+        case Pricing::reserved_1y: return "reserved for 1 year";
+        case Pricing::reserved_3y: return "reserved for 3 years";
+        case Pricing::owned: return "your own";
+    }
+    return "";
+}
+
+std::string machines_of(const Candidate& c, const Catalog& catalog) {
+    std::string text = fmt::format("{} x {}", c.nodes, node_of(c, catalog).name);
+    if (!c.region.empty()) text += ", " + c.region;
+    return fmt::format("{}, {}", text, pricing_words(c.pricing));
+}
+
+std::string hardware_of(const Candidate& c, const Catalog& catalog) {
+    const NodeType& node = node_of(c, catalog);
+    std::string text = machine_parts(c, catalog);
+    if (!node.has_gpu() || c.nodes < 2 || c.replicas > 0) return text;
+    return text + (node.rdma_gbps_per_node > 0
+                       ? fmt::format(", {}{}", node.rdma_generation.empty() ? "" : node.rdma_generation + " ",
+                                     node.rdma == "infiniband" ? "InfiniBand" : upper(node.rdma))
+                       : ", Ethernet");
+}
+
+double per_hour(const Candidate& c) {
+    return usd_shown(c.prediction).mid;
+}
+
+std::string money_of(const Candidate& c) {
+    if (c.pricing == Pricing::owned && c.prediction.usd.mid <= 0) return "your own machines";
+    if (!c.priced) return "no price known";
+    if (!runs_by_the_hour(c.prediction)) return rounded_money_range(c.prediction.usd);
+    return fmt::format("{}/h, {} a month", money_text(per_hour(c)), rounded_money(per_hour(c) * kHoursOfMonth));
+}
+
+std::string time_of(const Prediction& p) {
+    if (!runs_by_the_hour(p)) return duration_in_one_unit(p.hours);
+    if (!(p.ttft_p95_s.mid > 0)) return {};
+    std::string text = fmt::format("first token {}", format_seconds(Seconds(p.ttft_p95_s.mid)));
+    if (!(p.tpot_p95_s.mid > 0)) return fmt::format("answer in {} (p95)", format_seconds(Seconds(p.ttft_p95_s.mid)));
+    return fmt::format("{}, then {} a token (p95)", text, format_seconds(Seconds(p.tpot_p95_s.mid)));
+}
+
+// Rounded down: nobody is promised the last percent. 99 at most, since no model is surer of itself.
+std::string percent(double chance) {
+    return fmt::format("{:.0f} %", std::clamp(std::floor(100 * chance + 1e-9), 0.0, 99.0));
+}
+
+std::string chance_of(const Workload& workload, const Candidate& c) {
+    const ObjectiveSpec& objective = workload.objective;
+    const Prediction& p = c.prediction;
+    const bool service = runs_by_the_hour(p);
+    std::vector<std::string> parts;
+    if (!service && objective.deadline)
+        parts.push_back(percent(chance_below(p.hours, objective.deadline->v / 3600)) + " to make the deadline");
+    if (!service && objective.budget && c.priced)
+        parts.push_back(percent(chance_below(p.usd, objective.budget->dollars())) + " to stay in budget");
+    if (service) {
+        double chance = 1;
+        bool asked = false;
+        const auto limit = [&](const Range& predicted, const std::optional<Seconds>& most) {
+            if (!most || !(predicted.mid > 0)) return;
+            asked = true;
+            chance = std::min(chance, chance_below(predicted, most->v));
+        };
+        limit(p.ttft_p95_s, objective.latency.ttft_p95 ? objective.latency.ttft_p95 : objective.latency.p95);
+        limit(p.tpot_p95_s, objective.latency.tpot_p95);
+        if (asked) parts.push_back(percent(chance) + " to keep the latency limits");
+    }
+    if (p.memory_bytes.mid > 0 && p.fit_probability < (parts.empty() ? 1.0 : 0.98))
+        parts.push_back(percent(p.fit_probability) + " to fit in memory");
+    return join(parts, ", ");
+}
+
+std::string ratio_words(double ratio, std::string_view more, std::string_view less, std::string_view same) {
+    if (!(ratio > 0) || !std::isfinite(ratio)) return std::string(same);
+    if (ratio >= 2) return fmt::format("{:.1f} x {}", ratio, more);
+    if (ratio > 1.005) return fmt::format("{:.0f} % {}", 100 * (ratio - 1), more);
+    if (ratio < 0.995) return fmt::format("{:.0f} % {}", 100 * (1 - ratio), less);
+    return std::string(same);
+}
+
+std::string why_line(const Plan& plan, const Catalog& catalog) {
+    const Candidate& best = plan.candidates.front();
+    const Candidate* other = nullptr;
+    for (const Candidate& c : plan.candidates)
+        if (other == nullptr && (c.node_type != best.node_type || (plan.candidates.size() == 2 && &c != &best)))
+            other = &c;
+    std::string_view word = "cheapest";
+    if (plan.workload.objective.minimize == Minimize::time)
+        word = runs_by_the_hour(best.prediction) ? "quickest" : "fastest";
+    if (plan.workload.objective.minimize == Minimize::energy) word = "least energy";
+    std::string text =
+        fmt::format("{} of {}", word, plural(static_cast<double>(plan.considered), "candidate", "candidates"));
+    if (other == nullptr) return text;
+    text += fmt::format("; next {} x {}{}", other->nodes, short_name(node_of(*other, catalog)),
+                        other->pricing != best.pricing ? fmt::format(" {}", pricing_words(other->pricing)) : "");
+    std::vector<std::string> parts;
+    const bool priced = best.priced && other->priced && per_hour(best) > 0;
+    if (priced) parts.push_back(ratio_words(per_hour(*other) / per_hour(best), "more", "less", "the same price"));
+    if (!runs_by_the_hour(best.prediction) && best.prediction.hours.mid > 0)
+        parts.push_back(
+            ratio_words(other->prediction.hours.mid / best.prediction.hours.mid, "slower", "faster", "as fast"));
+    if (!parts.empty()) text += ": " + join(parts, ", ");
+    return text;
+}
+
+std::string how_line(const Plan& plan, const Catalog& catalog) {
+    std::vector<std::string> parts = layout_parts(plan.candidates.front(), plan.workload, catalog);
+    if (plan.candidates.front().prediction.mfu > 0)
+        parts.push_back(fmt::format("MFU {:.0f} %", 100 * plan.candidates.front().prediction.mfu));
+    return join(parts, " · ");
+}
+
+const Advice* advice_with(const Plan& plan, std::initializer_list<std::string_view> ids) {
+    for (const Advice& advice : plan.advice)
+        if (std::find(ids.begin(), ids.end(), advice.id) != ids.end()) return &advice;
+    return nullptr;
+}
+
+// The first sentence: a headline has no room for the second.
+std::string first_sentence(std::string_view text) {
+    const std::size_t end = text.find(". ");
+    std::string sentence(text.substr(0, end));
+    while (sentence.ends_with('.')) sentence.pop_back();
+    return sentence;
+}
+
+std::string first_line(const Plan& plan, const Catalog& catalog) {
+    const Candidate& best = plan.candidates.front();
+    const NodeType& node = node_of(best, catalog);
+    if (node.cloud == "on-prem" || node.cloud == "this-machine") return {};
+    if (const Advice* quota = advice_with(plan, {"quota-short"}))
+        return first_sentence(quota->text) + ": ask for it before anything else";
+    if (advice_with(plan, {"quota-enough"}) != nullptr) return {};
+    if (const Advice* quota = advice_with(plan, {"quota-unknown"})) return first_sentence(quota->text);
+    return fmt::format("the quota of {} for {} in {} was not checked", node.cloud,
+                       plural(best.nodes, "such machine", "such machines"), best.region);
+}
+
+// The one thing besides quota that is likeliest to spoil it.
+std::string watch_line(const Plan& plan) {
+    constexpr std::string_view kSaidElsewhere[] = {"quota-short",  "quota-unknown", "quota-enough", "deadline-tight",
+                                                   "budget-tight", "latency-tight", "stale-price"};
+    for (const Advice& advice : plan.advice) {
+        if (advice.background || advice.severity == AdviceSeverity::info) continue;
+        if (std::find(std::begin(kSaidElsewhere), std::end(kSaidElsewhere), advice.id) != std::end(kSaidElsewhere))
+            continue;
+        return first_sentence(advice.text);
+    }
+    return {};
+}
+
+std::string sure_line(const PublishedEvidence& evidence) {
+    if (!evidence.asked) return {};
+    std::string text = evidence.missing.empty() ? std::string() : first_sentence(evidence.missing);
+    if (evidence.closest) {
+        const PublishedRun& run = *evidence.closest;
+        if (!text.empty()) text += "; ";
+        if (evidence.runs_near > 1)
+            text += fmt::format("{} measured runs are like yours; ",
+                                format_thousands(static_cast<double>(evidence.runs_near)));
+        text += fmt::format("for the nearest ({}) we are {:.0f} % off", run.title.substr(0, run.title.find(',')),
+                            100 * std::fabs(run.predicted / run.measured - 1));
+    } else if (text.empty() && evidence.runs > 0) {
+        text = "no measured run is like this one: plan with the far end of the interval";
+    }
+    return text;
+}
+
+// What the same machines would be under the other ways to pay, where the catalogue knows a price there.
+std::string cost_line(const Plan& plan, const Catalog& catalog) {
+    const Candidate& best = plan.candidates.front();
+    const NodeType& node = node_of(best, catalog);
+    if (!best.priced || node.cloud == "on-prem" || node.cloud == "this-machine") return {};
+    std::vector<std::string> parts;
+    std::vector<std::string> unknown;
+    for (const Pricing pricing : {Pricing::on_demand, Pricing::spot, Pricing::reserved_1y, Pricing::reserved_3y}) {
+        if (pricing == best.pricing) continue;
+        const Candidate* planned = nullptr;  // counts evictions, and the machines that make up for them
+        for (const Candidate& c : plan.candidates)
+            if (planned == nullptr && c.pricing == pricing && c.node_type == best.node_type) planned = &c;
+        if (planned != nullptr && planned->priced && !runs_by_the_hour(best.prediction)) {
+            parts.push_back(fmt::format("{} {}", pricing_words(pricing), rounded_money(planned->prediction.usd.mid)));
+            continue;
+        }
+        const Price* price = catalog.price(best.node_type, best.region, plan.workload.where.os, pricing);
+        const bool long_lived = runs_by_the_hour(best.prediction);
+        if (pricing == Pricing::reserved_1y || pricing == Pricing::reserved_3y) {
+            if (!long_lived) continue;  // nobody reserves a year for a run of days
+            if (price == nullptr) {
+                if (pricing == Pricing::reserved_1y) unknown.emplace_back("reserved price not known");
+                continue;
+            }
+        }
+        if (price == nullptr || best.node_per_hour.dollars() <= 0) continue;
+        const double factor = price->per_hour.dollars() / best.node_per_hour.dollars();
+        const bool spot = pricing == Pricing::spot;
+        if (spot && !long_lived && !plan.workload.interruptible) continue;
+        parts.push_back(fmt::format(
+            "{} {}{}{}", pricing_words(pricing), spot && price->estimate ? "about " : "",
+            rounded_money(long_lived ? per_hour(best) * factor * kHoursOfMonth : best.prediction.usd.mid * factor),
+            long_lived ? " a month"
+            : spot     ? " before evictions"
+                       : ""));
+    }
+    parts.insert(parts.end(), unknown.begin(), unknown.end());
+    std::string text = parts.empty() ? std::string() : join(parts, ", ") + "; ";
+    text += "storage and egress not included";
+    if (advice_with(plan, {"stale-price"}) != nullptr)
+        text += fmt::format("; prices of {}, --prices brings newer ones", best.price_provenance.as_of);
+    return text;
+}
+
+void add(ShortAnswer& answer, std::string_view label, std::string text) {
+    if (!text.empty()) answer.lines.push_back({std::string(label), std::move(text), {}});
+}
+
+void no_plan(const Plan& plan, const Catalog& catalog, std::string_view file, ShortAnswer& answer) {
+    constexpr std::size_t kNearest = 3;
+    add(answer, "because", plan.infeasible_because);
+    for (std::size_t i = 0; i < plan.nearest.size() && i < kNearest; ++i) {
+        const Candidate& c = plan.nearest[i];
+        const Prediction& p = c.prediction;
+        std::string text = machines_of(c, catalog);
+        if (!runs_by_the_hour(p) && p.hours.mid > 0) text += ": " + duration_in_one_unit(p.hours);
+        if (c.priced) text += (runs_by_the_hour(p) || !(p.hours.mid > 0) ? ": " : ", ") + money_of(c);
+        if (!c.why_not_first.empty()) text += "; " + c.why_not_first;
+        add(answer, i == 0 ? "nearest" : "or", text);
+    }
+    answer.lines.push_back(
+        {"next", "every size that was refused, and why", fmt::format("stoker plan {} --show rejected", file)});
+}
+
+}  // namespace
+
+std::string duration_in_one_unit(const Range& hours) {
+    const TimeUnit& unit = unit_for(hours.mid);
+    const std::string mid = in_unit(hours.mid, unit), low = in_unit(hours.low, unit), high = in_unit(hours.high, unit);
+    const std::string head = fmt::format("{} {}", mid, mid == "1" ? unit.one : unit.many);
+    return low == high ? head : fmt::format("{} ({} - {})", head, low, high);
+}
+
+std::string rounded_money(double usd) {
+    const double size = std::fabs(usd);
+    if (!(size >= 100)) return size > 0 && size < 0.01 ? "under $0.01" : money_text(std::round(usd * 100) / 100);
+    const double step = std::pow(10.0, std::floor(std::log10(size)) - 2);
+    return "$" + format_thousands(std::round(usd / step) * step);
+}
+
+std::string rounded_money_range(const Range& usd) {
+    const std::string low = rounded_money(usd.low), high = rounded_money(usd.high);
+    return low == high ? rounded_money(usd.mid) : fmt::format("{} ({} - {})", rounded_money(usd.mid), low, high);
+}
+
+ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_view file) {
+    ShortAnswer answer;
+    answer.task = task_of(plan, catalog);
+    answer.task = answer.task.substr(0, answer.task.find(": not possible"));
+    if (!plan.feasible()) {
+        no_plan(plan, catalog, file, answer);
+        return answer;
+    }
+    const Candidate& best = plan.candidates.front();
+    answer.machines = machines_of(best, catalog);
+    answer.hardware = hardware_of(best, catalog);
+    answer.time = time_of(best.prediction);
+    answer.money = money_of(best);
+    answer.chance = chance_of(plan.workload, best);
+    add(answer, "why", why_line(plan, catalog));
+    add(answer, "how", how_line(plan, catalog));
+    add(answer, "first", first_line(plan, catalog));
+    add(answer, "watch", watch_line(plan));
+    add(answer, "sure?", sure_line(plan.evidence));
+    add(answer, "cost", cost_line(plan, catalog));
+    const bool runs_here = node_of(best, catalog).cloud == "this-machine" && plan.workload.run;
+    if (runs_here) answer.lines.push_back({"next", "", fmt::format("stoker run {}", file)});
+    const std::size_t others = plan.candidates.size() - 1;
+    answer.lines.push_back(
+        {runs_here ? "" : "next",
+         others > 0 ? plural(static_cast<double>(others), "other choice", "other choices") + ", what was assumed"
+                    : "what was assumed",
+         fmt::format("stoker plan {} --full", file)});
+    return answer;
+}
+
+std::string render_answer(const ShortAnswer& answer, const Style& style) {
+    constexpr std::size_t kMargin = 2, kLabel = 9, kGap = 3, kSideBySide = 72;
+    const auto width = static_cast<std::size_t>(std::max(style.width, 20));
+    std::string text;
+    for (const std::string& line : wrap(answer.task + (answer.machines.empty() ? ": no plan" : ""), width))
+        text += line + "\n";
+    text += "\n";
+    // The facts of a row side by side where they fit, else one below the other.
+    const auto row = [&](const std::vector<std::string>& cells) {
+        std::string line;
+        const auto flush = [&] {
+            if (display_width(line) + kMargin <= width) {
+                text += std::string(kMargin, ' ') + line + "\n";
+            } else {
+                for (const std::string& part : wrap(line, width - kMargin))
+                    text += std::string(kMargin, ' ') + part + "\n";
+            }
+            line.clear();
+        };
+        for (const std::string& cell : cells) {
+            if (cell.empty()) continue;
+            if (!line.empty() &&
+                (width < kSideBySide || kMargin + display_width(line) + kGap + display_width(cell) > width))
+                flush();
+            line += (line.empty() ? "" : std::string(kGap, ' ')) + cell;
+        }
+        if (!line.empty()) flush();
+    };
+    if (!answer.machines.empty()) {
+        row({style.bold(answer.machines), answer.hardware});
+        row({answer.time, style.bold(answer.money), answer.chance});
+        text += "\n";
+    }
+    for (const AnswerLine& line : answer.lines) {
+        const std::size_t indent = kMargin + kLabel;
+        std::vector<std::string> parts;
+        if (line.command.empty()) {
+            parts = wrap(line.text, width - std::min(indent, width / 2));
+        } else {  // stays whole: it is copied
+            parts.push_back(line.command);
+            const bool fits = indent + display_width(line.command) + kGap + display_width(line.text) <= width;
+            if (fits && !line.text.empty()) parts.front() += std::string(kGap, ' ') + style.dim(line.text);
+        }
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            text += (i > 0 ? std::string(indent, ' ')
+                           : std::string(kMargin, ' ') + style.dim(pad_right(line.label, kLabel))) +
+                    parts[i] + "\n";
+    }
+    return text;
+}
+
+}  // namespace stoker

@@ -282,6 +282,7 @@ Result<std::optional<StartSpec>> load_start(Session& session, const Workload& wo
     };
     relative(start.folder, section.folder);
     relative(start.image, section.image);
+    if (start.prerequisites && section.needs) start.prerequisites->paths = section.needs->paths;
     return std::optional(std::move(start));
 }
 

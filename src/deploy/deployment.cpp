@@ -289,6 +289,8 @@ private:
         out_.folder = start.folder;
         out_.image = start.image;
         out_.lease = start.lease;
+        out_.policy = start.policy;
+        out_.prerequisites = start.prerequisites;
         if (!here_) who_wins(start);
     }
 

@@ -21,7 +21,9 @@
 #include "deploy/checkpoint_policy.h"
 #include "deploy/lease_spec.h"
 #include "deploy/prediction_spec.h"
+#include "deploy/questions.h"
 #include "deploy/rank_needs.h"
+#include "deploy/start_policy.h"
 #include "plan/plan.h"
 #include "sizing/disk.h"
 
@@ -129,7 +131,9 @@ struct Deployment {
     std::string image;                               // container; empty: the machine as it is
     CheckpointPolicy checkpoint;
     LeaseSpec lease;
-    std::int64_t walltime_s = 0;  // what a queue is asked for; 0: it has no end
+    StartPolicy policy;
+    std::optional<PrerequisitesSpec> prerequisites;  // what must be there before it starts
+    std::int64_t walltime_s = 0;                     // what a queue is asked for; 0: it has no end
     std::vector<FileToWrite> files;
 
     PredictionSpec prediction;
@@ -146,6 +150,8 @@ struct StartSpec {
     RankNeeds per_rank;
     CheckpointPolicy checkpoint;
     LeaseSpec lease;
+    StartPolicy policy;
+    std::optional<PrerequisitesSpec> prerequisites;
     std::int64_t timeout_s = 0;
 };
 

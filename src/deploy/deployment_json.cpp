@@ -173,6 +173,8 @@ Json to_json(const Deployment& d) {
                           .number("hard_max_s", static_cast<double>(d.lease.hard_max_s))
                           .done());
     out.number("walltime_s", static_cast<double>(d.walltime_s));
+    if (d.policy.restarts > 0) out.set("restarts", d.policy.restarts);
+    if (d.policy.grace_s != StartPolicy().grace_s) out.set("grace_s", d.policy.grace_s);
     PredictionSpec prediction = d.prediction;
     out.part("prediction", codec::write(prediction));
     if (!d.files.empty()) {

@@ -4,6 +4,7 @@
 
 #include "base/api_time.h"
 #include "base/codec.h"
+#include "base/enum_words.h"
 #include "base/newer_keys.h"
 #include "observe/series.h"
 
@@ -21,12 +22,9 @@ void visit_time(V& visit, std::string_view key, std::int64_t& us) {
 // A word that is left out where there is none.
 template <class V>
 void visit_verdict(V& visit, std::string_view key, PlanVerdict& verdict) {
-    std::string text;
-    for (const auto& [each, name] : enum_names(verdict))
-        if (each == verdict) text = name;
+    std::string text(enum_word(verdict));
     visit(key, text);
-    for (const auto& [each, name] : enum_names(verdict))
-        if (text == name) verdict = each;
+    verdict = enum_named<PlanVerdict>(text).value_or(verdict);
 }
 
 }  // namespace

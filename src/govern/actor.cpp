@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/enum_words.h"
 #include "base/text.h"
 
 namespace stoker {
@@ -37,12 +38,9 @@ Actor actor_named(std::string_view who) {
 
 template <class E>
 bool read_name(std::string_view word, E& value) {
-    for (const auto& [each, name] : enum_names(E{}))
-        if (word == name) {
-            value = each;
-            return true;
-        }
-    return false;
+    const std::optional<E> named = enum_named<E>(word);
+    value = named.value_or(value);
+    return named.has_value();
 }
 
 bool read_tenant(std::string_view word, Tenant& tenant) {

@@ -1,16 +1,8 @@
 #include "govern/roles.h"
+#include "base/enum_words.h"
 
 namespace stoker {
-namespace {
-
-template <class E>
-std::string_view name_of(E value) {
-    for (const auto& [each, name] : enum_names(value))
-        if (each == value) return name;
-    return "?";
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool allowed(Role role, Action action) {
     switch (action) {
@@ -33,10 +25,10 @@ std::vector<Role> roles_that_may(Action action) {
 }
 
 std::string_view to_string(Role role) {
-    return name_of(role);
+    return enum_word(role);
 }
 std::string_view to_string(Level level) {
-    return name_of(level);
+    return enum_word(level);
 }
 
 std::string_view in_words(Action action) {

@@ -1,16 +1,10 @@
 #include "server/explanation_view.h"
 
 #include "base/api_time.h"
+#include "base/enum_words.h"
 
 namespace stoker::api {
 namespace {
-
-template <class E>
-std::string word_of_enum(E value) {
-    for (const auto& [each, name] : enum_names(value))
-        if (each == value) return std::string(name);
-    return "";
-}
 
 std::vector<DiagnosisNoteView> notes_of(const std::vector<DiagnosisNote>& notes) {
     std::vector<DiagnosisNoteView> out;
@@ -34,13 +28,13 @@ ExplanationView view_of_explanation(const ExplainedRun& e) {
                          .point_s = e.point_s,
                          .kept_at = rfc3339(e.kept_us)};
     for (const HeldTerm& term : e.terms)
-        view.terms.push_back({.term = word_of_enum(term.kind),
+        view.terms.push_back({.term = std::string(enum_word(term.kind)),
                               .unit = std::string(unit_of(term.kind)),
                               .measured = term.measured,
                               .predicted = term.predicted,
                               .low = term.low,
                               .high = term.high,
-                              .verdict = word_of_enum(term.verdict),
+                              .verdict = std::string(enum_word(term.verdict)),
                               .note = term.note});
     for (const ToldDiagnosis& each : e.diagnoses)
         view.diagnoses.push_back({.name = each.name,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/api_time.h"
+#include "base/enum_words.h"
 #include "base/text.h"
 #include "deploy/engines/engines.h"
 #include "explain/run_cost.h"
@@ -22,13 +23,6 @@ constexpr auto kCheckpointsBy = std::chrono::seconds(20);
 HttpResponse with_version(HttpResponse response, std::uint64_t version) {
     response.headers.add("ETag", fmt::format("\"{}\"", version));
     return response;
-}
-
-template <class T>
-T named(std::string_view word) {
-    for (const auto& [value, name] : enum_names(T{}))
-        if (name == word) return value;
-    return T{};
 }
 
 // "abc" as a structured field, or abc as most clients send it.
@@ -224,7 +218,7 @@ void list_runs(Service& service, const ExchangePtr& exchange) {
     ListQuery query;
     const std::string states = p.text("state");
     for (const std::string_view word : split(states, ','))
-        if (!word.empty()) query.states.push_back(named<RunState>(word));
+        if (!word.empty()) query.states.push_back(enum_named<RunState>(word).value_or(RunState{}));
     query.name = p.text("name");
     query.user = p.text("user");
     if (p.has("parent")) query.parent = *RunId::parse(p.text("parent"));

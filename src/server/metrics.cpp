@@ -2,16 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "base/enum_words.h"
 #include "base/result.h"
 
 namespace stoker::api {
 namespace {
-
-std::string_view type_name(MetricType type) {
-    for (const auto& [each, name] : enum_names(type))
-        if (each == type) return name;
-    return "untyped";
-}
 
 void append_label(std::string& out, std::string_view text) {
     out += '"';
@@ -48,7 +43,7 @@ std::string MetricsText::text() const {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
         if (lines_[i].empty()) continue;
         const MetricInfo& info = kMetrics[i];
-        out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", info.name, info.help, type_name(info.type));
+        out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", info.name, info.help, enum_word(info.type));
         out += lines_[i];
     }
     return out;
@@ -61,7 +56,7 @@ std::string metrics_reference() {
         "server, where nothing else is said.\n\n"
         "| Metric | Type | Unit | Labels | Meaning |\n|---|---|---|---|---|\n";
     for (const MetricInfo& info : kMetrics)
-        out += fmt::format("| `{}` | {} | {} | {} | {} |\n", info.name, type_name(info.type), info.unit, info.labels,
+        out += fmt::format("| `{}` | {} | {} | {} | {} |\n", info.name, enum_word(info.type), info.unit, info.labels,
                            info.help);
     return out;
 }

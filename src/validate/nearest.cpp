@@ -218,8 +218,7 @@ PublishedEvidence published_evidence(const Plan& plan, const Catalog& catalog) {
     const CaseFeatures wanted = features_of(plan, catalog);
     out.asked = true;
     if (wanted.accelerator < 0) {
-        out.missing =
-            "no published run on CPU cores is in the table: the prediction rests on what was measured of CPUs";
+        out.missing = "no published run on CPU cores: predicted from what was measured of CPUs";
         return out;
     }
     const auto csv = Csv::read(published_file(serving), serving ? "published/inference.csv" : "published/training.csv");
@@ -242,11 +241,8 @@ PublishedEvidence published_evidence(const Plan& plan, const Catalog& catalog) {
         if (far <= kTooFar) order.emplace_back(far, i);
     }
     if (out.runs_on_device == 0)
-        out.missing = fmt::format(
-            "no published {} on a {} is known that this could be held against: the prediction rests on its data sheet "
-            "and "
-            "on other devices",
-            serving ? "run of token generation" : "training run", family);
+        out.missing = fmt::format("no measured {} on {}: predicted from its data sheet and from other devices",
+                                  serving ? "serving run" : "training run", family);
     std::sort(order.begin(), order.end());
     constexpr std::size_t kTries = 5;  // a row that cannot be predicted gives way to the next
     for (std::size_t i = 0; i < std::min(order.size(), kTries) && !out.closest; ++i) {

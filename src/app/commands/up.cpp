@@ -9,6 +9,7 @@
 #include "app/client/output.h"
 #include "app/commands/commands.h"
 #include "app/session.h"
+#include "base/enum_words.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "deploy/engines/engines.h"
@@ -152,9 +153,7 @@ Result<std::shared_ptr<Log>> log_of(const Session& session, const Args& args) {
     LogOptions options{.level = session.quiet ? LogLevel::warn : LogLevel::info,
                        .format = args.get_or("log-format", "logfmt") == "json" ? LogFormat::json : LogFormat::logfmt,
                        .file = args.get_or("log-file", "")};
-    if (const auto asked = args.get("log-level"))
-        for (const auto& [level, name] : enum_names(LogLevel{}))
-            if (name == *asked) options.level = level;
+    if (const auto asked = args.get("log-level")) options.level = enum_named<LogLevel>(*asked).value_or(options.level);
     TRY(auto log, Log::open(std::move(options)));
     return std::shared_ptr<Log>(std::move(log));
 }

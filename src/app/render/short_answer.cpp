@@ -126,12 +126,16 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
     return join(parts, ", ");
 }
 
-std::string ratio_words(double ratio, std::string_view more, std::string_view less, std::string_view same) {
-    if (!(ratio > 0) || !std::isfinite(ratio)) return std::string(same);
-    if (ratio >= 2) return fmt::format("{:.1f} x {}", ratio, more);
-    if (ratio > 1.005) return fmt::format("{:.0f} % {}", 100 * (ratio - 1), more);
-    if (ratio < 0.995) return fmt::format("{:.0f} % {}", 100 * (1 - ratio), less);
-    return std::string(same);
+// How another's time or money stands to the first choice's: "11 % more", "2.9 x as long".
+std::string money_words(double ratio) {
+    if (ratio >= 2) return fmt::format("{:.1f} x as much", ratio);
+    if (ratio > 1.005) return fmt::format("{:.0f} % more", 100 * (ratio - 1));
+    return ratio < 0.995 ? fmt::format("{:.0f} % less", 100 * (1 - ratio)) : "the same price";
+}
+
+std::string time_words(double ratio) {
+    if (ratio >= 1.05) return fmt::format("{:.1f} x as long", ratio);
+    return ratio <= 0.95 ? fmt::format("{:.1f} x as fast", 1 / ratio) : "as fast";
 }
 
 std::string why_line(const Plan& plan, const Catalog& catalog) {
@@ -151,10 +155,9 @@ std::string why_line(const Plan& plan, const Catalog& catalog) {
                         other->pricing != best.pricing ? fmt::format(" {}", pricing_words(other->pricing)) : "");
     std::vector<std::string> parts;
     const bool priced = best.priced && other->priced && per_hour(best) > 0;
-    if (priced) parts.push_back(ratio_words(per_hour(*other) / per_hour(best), "more", "less", "the same price"));
+    if (priced) parts.push_back(money_words(per_hour(*other) / per_hour(best)));
     if (!runs_by_the_hour(best.prediction) && best.prediction.hours.mid > 0)
-        parts.push_back(
-            ratio_words(other->prediction.hours.mid / best.prediction.hours.mid, "slower", "faster", "as fast"));
+        parts.push_back(time_words(other->prediction.hours.mid / best.prediction.hours.mid));
     if (!parts.empty()) text += ": " + join(parts, ", ");
     return text;
 }

@@ -1,6 +1,7 @@
 // local: the run section of what is started here, as a file that `stoker run` takes.
 #include <fmt/format.h>
 
+#include "base/enum_words.h"
 #include "base/json.h"
 #include "deploy/render/targets.h"
 #include "workload/run_section.h"
@@ -33,6 +34,52 @@ Json upload_json(const UploadPolicy& upload) {
     Json out = Json::object().set("to", upload.to).set("keep", upload.keep).set("every", upload.every);
     if (!upload.tier.empty()) out.set("tier", upload.tier);
     return out.set("at_end", upload.at_end);
+}
+
+Json texts_json(const std::vector<std::string>& texts) {
+    Json out = Json::array();
+    for (const std::string& text : texts) out.push(text);
+    return out;
+}
+
+Json requires_json(const PrerequisitesSpec& needs) {
+    const PrerequisitesSpec usual;
+    Json out = Json::object();
+    if (!needs.commands.empty()) out.set("commands", texts_json(needs.commands));
+    if (needs.python != usual.python) out.set("python", needs.python);
+    if (!needs.python_modules.empty()) out.set("python_modules", texts_json(needs.python_modules));
+    if (!needs.paths.empty()) out.set("paths", texts_json(needs.paths));
+    if (needs.disk_bytes > 0) out.set("disk", fmt::format("{}B", needs.disk_bytes));
+    if (!needs.driver.empty()) out.set("driver", needs.driver);
+    return out;
+}
+
+// What is said beyond the defaults.
+void set_policy(const StartPolicy& policy, Json& run) {
+    const StartPolicy usual;
+    if (policy.restarts != usual.restarts) run.set("restarts", policy.restarts);
+    if (policy.attempts != usual.attempts) run.set("attempts", policy.attempts);
+    if (policy.grace_s != usual.grace_s) run.set("grace", seconds_json(policy.grace_s));
+    if (policy.transient_exit_codes != usual.transient_exit_codes) {
+        Json codes = Json::array();
+        for (const int code : policy.transient_exit_codes) codes.push(code);
+        run.set("transient_exit_codes", std::move(codes));
+    }
+    if (policy.topology) run.set("topology", enum_word(*policy.topology));
+    if (policy.queue_timeout_s) run.set("queue_timeout", seconds_json(*policy.queue_timeout_s));
+    if (policy.run_class != usual.run_class) run.set("class", enum_word(policy.run_class));
+    if (policy.priority != usual.priority) run.set("priority", policy.priority);
+    if (!policy.labels.empty()) {
+        Json labels = Json::object();
+        for (const auto& [key, value] : policy.labels) labels.set(key, value);
+        run.set("labels", std::move(labels));
+    }
+    if (policy.observe) {
+        Json observe = Json::object();
+        if (!policy.observe->step_pattern.empty()) observe.set("step_pattern", policy.observe->step_pattern);
+        if (!policy.observe->heartbeat.empty()) observe.set("heartbeat", policy.observe->heartbeat);
+        run.set("observe", std::move(observe));
+    }
 }
 
 }  // namespace
@@ -75,6 +122,8 @@ std::vector<FileToWrite> local_files(const Deployment& deployment) {
     if (deployment.lease.hard_max_s > 0) lease.set("hard_max", seconds_json(deployment.lease.hard_max_s));
     if (deployment.lease.stop_after_s > 0 || deployment.lease.hard_max_s > 0) run.set("lease", std::move(lease));
     if (deployment.walltime_s > 0) run.set("timeout", seconds_json(deployment.walltime_s));
+    set_policy(deployment.policy, run);
+    if (deployment.prerequisites) run.set("requires", requires_json(*deployment.prerequisites));
     const Json file = Json::object().set("version", 1).set("name", deployment.name).set("run", std::move(run));
     return {{deployment.name + ".run.yaml", fmt::format("# {}, as it runs on this machine: stoker run {}.run.yaml\n",
                                                         deployment.title, deployment.name) +

@@ -17,6 +17,7 @@
 #include "deploy/prediction_spec.h"
 #include "deploy/questions.h"
 #include "deploy/rank_needs.h"
+#include "deploy/start_policy.h"
 
 namespace stoker {
 
@@ -24,25 +25,14 @@ namespace stoker {
 inline constexpr int kMaxRanks = 512;
 
 enum class RunKind : std::uint8_t { train, batch, notebook, graph };
-// In this order: who goes first.
-enum class RunClass : std::uint8_t { guaranteed, interactive, spot };
 // What a failed step of a graph means: `fail` starts nothing more, `continue_others` ends what depends on it only and
 // the graph fails in the end, `ignore` counts it as done.
 enum class OnFailure : std::uint8_t { fail, continue_others, ignore };
-// A gang on several nodes: on as few switches as there is room for, or on one switch or not at all.
-enum class TopologyWish : std::uint8_t { prefer, require };
-
 constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind) {
     return {{{RunKind::train, "train"},
              {RunKind::batch, "batch"},
              {RunKind::notebook, "notebook"},
              {RunKind::graph, "graph"}}};
-}
-constexpr std::array<std::pair<RunClass, std::string_view>, 3> enum_names(RunClass) {
-    return {{{RunClass::guaranteed, "guaranteed"}, {RunClass::interactive, "interactive"}, {RunClass::spot, "spot"}}};
-}
-constexpr std::array<std::pair<TopologyWish, std::string_view>, 2> enum_names(TopologyWish) {
-    return {{{TopologyWish::prefer, "prefer"}, {TopologyWish::require, "require"}}};
 }
 constexpr std::array<std::pair<OnFailure, std::string_view>, 3> enum_names(OnFailure) {
     return {{{OnFailure::fail, "fail"}, {OnFailure::continue_others, "continue"}, {OnFailure::ignore, "ignore"}}};
@@ -55,13 +45,6 @@ struct SourceSpec {
     std::string commit;        // of the git work tree around the folder; empty: there is none
     std::string dirty_sha256;  // of `git diff HEAD` and the untracked files' names and contents; empty: clean
     friend bool operator==(const SourceSpec&, const SourceSpec&) = default;
-};
-
-// Where its steps are seen, beside STOKER_METRICS_FILE (observe/step_file.h).
-struct ObserveSpec {
-    std::string heartbeat;     // a file; relative: below the working directory
-    std::string step_pattern;  // of a line of its output
-    friend bool operator==(const ObserveSpec&, const ObserveSpec&) = default;
 };
 
 struct GraphStep;
@@ -124,11 +107,6 @@ void fields(V& visit, PrerequisitesSpec& spec) {
     visit("paths", spec.paths);
     visit("python", spec.python);
     visit("python_modules", spec.python_modules);
-}
-template <class V>
-void fields(V& visit, ObserveSpec& spec) {
-    visit("heartbeat", spec.heartbeat);
-    visit("step_pattern", spec.step_pattern);
 }
 template <class V>
 void fields(V& visit, RunSpec& spec);

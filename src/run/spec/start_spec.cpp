@@ -12,6 +12,17 @@ StartSpec start_of(const RunSpec& run) {
             .per_rank = run.per_rank,
             .checkpoint = run.checkpoint,
             .lease = run.lease,
+            .policy = {.restarts = run.max_restarts,
+                       .attempts = run.max_attempts,
+                       .grace_s = run.grace_s,
+                       .transient_exit_codes = run.transient_exit_codes,
+                       .topology = run.topology,
+                       .queue_timeout_s = run.queue_timeout_s,
+                       .run_class = run.run_class,
+                       .priority = run.priority,
+                       .labels = run.labels,
+                       .observe = run.observe},
+            .prerequisites = run.prerequisites,
             .timeout_s = run.timeout_s};
 }
 
@@ -24,6 +35,17 @@ void take_deployment(const Deployment& deployment, RunSpec& run) {
     run.per_rank = deployment.ranks.each;
     run.checkpoint = deployment.checkpoint;
     run.lease = deployment.lease;
+    run.max_restarts = deployment.policy.restarts;
+    run.max_attempts = deployment.policy.attempts;
+    run.grace_s = deployment.policy.grace_s;
+    run.transient_exit_codes = deployment.policy.transient_exit_codes;
+    run.topology = deployment.policy.topology;
+    run.queue_timeout_s = deployment.policy.queue_timeout_s;
+    run.run_class = deployment.policy.run_class;
+    run.priority = deployment.policy.priority;
+    run.labels = deployment.policy.labels;
+    run.observe = deployment.policy.observe;
+    run.prerequisites = deployment.prerequisites;
     run.timeout_s = deployment.walltime_s;
     run.prediction = deployment.prediction;
 }

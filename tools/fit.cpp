@@ -1,5 +1,6 @@
 // ./dev fit: the constants of the cost model from the published rows of data/validation, written to data/calibration.
 // usage: fit [NAME...] [--rows FOLDER] [--out FOLDER] [--residuals FILE] [--no-folds] [--dry-run]
+//        fit --measured: only counts the rows of each device and kind of work
 #include <fmt/core.h>
 
 #include <chrono>
@@ -8,6 +9,7 @@
 
 #include "io/files.h"
 #include "validate/fit.h"
+#include "validate/measured.h"
 
 namespace {
 
@@ -55,6 +57,16 @@ Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, cons
     return true;
 }
 
+Result<bool> count_measured(const std::string& rows, const std::string& out) {
+    TRY(const Catalog catalog, Catalog::embedded());
+    TRY(const std::string training, read_file(rows + "/training.csv", kMostRowBytes));
+    TRY(const std::string inference, read_file(rows + "/inference.csv", kMostRowBytes));
+    TRY(const std::string text, validate::measured_tsv(catalog, training, inference));
+    TRY_VOID(write_file_atomic(out + "/measured.tsv", text));
+    fmt::print("written: {}/measured.tsv; it is in effect after the next build\n", out);
+    return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,7 +74,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> names;
     validate::FitOptions options;
     options.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-    bool dry = false;
+    bool dry = false, measured = false;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         if ((word == "--rows" || word == "--out") && i + 1 < argc) {
@@ -73,11 +85,17 @@ int main(int argc, char** argv) {
             options.folds = false;
         } else if (word == "--dry-run") {
             dry = true;
+        } else if (word == "--measured") {
+            measured = true;
         } else if (word.starts_with("-")) {
             return usage("unknown or incomplete option " + word);
         } else {
             names.push_back(word);
         }
+    }
+    if (measured) {
+        auto counted = count_measured(rows, out);
+        return counted ? 0 : fail(counted.error());
     }
     for (const std::string& name : names) {
         bool known = false;

@@ -1,0 +1,60 @@
+#include "validate/measured.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "validate/hardware.h"
+#include "validate/row.h"
+#include "validate/shape.h"
+
+namespace stoker::validate {
+namespace {
+
+using Counts = std::map<std::pair<std::string, std::string>, std::int64_t>;  // device, kind of work
+
+std::string_view kind_of(const ModelSpec& model) {
+    const bool generates = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
+    return generates ? "generation" : "inference";
+}
+
+Status count(const std::string& text, FileName file, bool serving, Hardware& hardware, Shapes& shapes, Counts& counts) {
+    TRY(const Csv csv, Csv::read(text, file));
+    for (std::size_t i = 0; i < csv.rows(); ++i) {
+        const Row row(csv, i);
+        const std::string_view printed = row.text("gpu_model");
+        std::string device = "CPU";
+        if (!printed.starts_with("CPU")) {
+            const NamedDevice& named = hardware.find(printed, row.number("gpu_mem_gb").value_or(0));
+            if (named.accelerator < 0 || named.part < 1) continue;
+            device = hardware.catalog().accelerators()[static_cast<std::size_t>(named.accelerator)].name;
+        }
+        std::string kind = "training";
+        if (serving) {
+            const Shape shape = shapes.of(row, row.text("model"), row.text("notes"), row.whole("tp").value_or(1));
+            if (!shape.refused.empty()) continue;
+            kind = kind_of(shape.model);
+        }
+        ++counts[{std::move(device), std::move(kind)}];
+    }
+    return done();
+}
+
+}  // namespace
+
+Result<std::string> measured_tsv(const Catalog& catalog, const std::string& training_csv,
+                                 const std::string& inference_csv) {
+    Hardware hardware(catalog);
+    Shapes shapes(catalog);
+    Counts counts;
+    TRY_VOID(count(training_csv, "data/validation/training.csv", false, hardware, shapes, counts));
+    TRY_VOID(count(inference_csv, "data/validation/inference.csv", true, hardware, shapes, counts));
+    std::string text =
+        "# Published rows by device and kind of work, counted from data/validation by ./dev fit --measured. "
+        "generation: "
+        "models that\n# make tokens one by one; inference: all others that answer.\ndevice\tkind\trows\n";
+    for (const auto& [key, rows] : counts) text += fmt::format("{}\t{}\t{}\n", key.first, key.second, rows);
+    return text;
+}
+
+}  // namespace stoker::validate

@@ -1,0 +1,17 @@
+// How many published rows there are of a device and a kind of work: data/calibration/measured.tsv, which plans rank by
+// (plan/evidence.h).
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "catalog/catalog.h"
+
+namespace stoker::validate {
+
+// The file's text, from the rows of data/validation. Rows of a slice of a GPU and of a machine that the catalogue does
+// not have are left out.
+Result<std::string> measured_tsv(const Catalog& catalog, const std::string& training_csv,
+                                 const std::string& inference_csv);
+
+}  // namespace stoker::validate

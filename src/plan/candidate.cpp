@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "plan/option.h"
+#include "plan/quota.h"
 #include "sizing/disk.h"
 
 namespace stoker {
@@ -16,7 +17,12 @@ std::string refusal_text(Reason reason, double have, double need) {
         case Reason::host_memory: return fmt::format("needs {} of host memory, {} there", gib(need), gib(have));
         case Reason::batch_too_large:
             return fmt::format("{:.0f} sequences at once asked of a global batch of {:.0f}", need, have);
-        case Reason::no_rdma: return fmt::format("no RDMA network: {:.0f} % of the step would wait for it", 100 * need);
+        case Reason::wasteful:
+            return fmt::format("MFU {:.1f} %: as a gang it wastes more than nine tenths of what is paid for",
+                               100 * need);
+        case Reason::no_rdma:
+            return fmt::format("no RDMA network: {:.0f} % of the step would wait for it and for the pipeline",
+                               100 * need);
         case Reason::shape_indivisible: return "no way to divide the model over that many devices";
         case Reason::precision_unsupported: return "the device has no units for this precision";
         case Reason::dominated:
@@ -71,6 +77,11 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     candidate.refused = point.refused;
     candidate.have = point.have;
     candidate.need = point.need;
+    candidate.measured_rows = choice.measured_rows;
+    candidate.measured = choice.is_measured(context.settings);
+    candidate.doubt = doubt_text(context, point, offer);
+    if (const auto shortfall = quota_shortfall(context, choice.type, offer, point.nodes))
+        candidate.blocked_by = "quota: " + shortfall->text();
     if (point.refused != Reason::none) candidate.refusal = refusal_text(point.refused, point.have, point.need);
 
     Prediction& prediction = candidate.prediction = point.prediction;
@@ -79,6 +90,13 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     prediction.kwh = option.kwh;
     if (point.work_s > 0)
         prediction.checkpoint = checkpoints_of(context, point, offer.pricing, context.settings.evictions_per_hour.mid);
+    if (offer.pricing == Pricing::spot)
+        for (std::size_t i = 0; i < choice.offers.size(); ++i) {
+            const Offer& list = choice.offers[i];
+            if (!list.priced || list.pricing != Pricing::on_demand || list.region != offer.region) continue;
+            const Option same = price_point(context, search.points, option.point, static_cast<int>(i));
+            candidate.on_demand = {Usd::from_double(list.usd_per_hour), same.hours, same.usd};
+        }
     if (point.units > 0) {
         // A job divides by its work; a service makes `units` in each of its hours.
         const double units = point.work_s > 0 ? point.units : point.units * std::max(point.service_hours, 1e-9);
@@ -106,8 +124,11 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
         cause = "dearer region";
     else if (other.choice == winner.choice && winner.pricing == Pricing::spot && other.pricing != Pricing::spot)
         cause = "no eviction risk, full price";
-    else if (other.preference > winner.preference)
-        cause = points[static_cast<std::size_t>(winner.point)].rule;
+    else if (other.doubts > winner.doubts)
+        cause = doubt_text(context, points[static_cast<std::size_t>(other.point)],
+                           b.offers[static_cast<std::size_t>(other.offer)]);
+    else if (score(other, minimize) < score(winner, minimize))
+        cause = points[static_cast<std::size_t>(winner.point)].rule;  // of two that cost nearly the same
     else if (a.accelerator != nullptr && b.accelerator == a.accelerator && other.pricing == winner.pricing)
         cause = dearer ? "same GPUs in a dearer size" : "same GPUs";
     else if (dearer && slower)

@@ -7,13 +7,20 @@
 
 #include "plan/chance.h"
 #include "plan/constraints/constraint.h"
+#include "plan/evidence.h"
+#include "plan/geography.h"
 
 namespace stoker {
 
 double NodeChoice::cheapest() const {
+    double least = kInfinity;
     for (const Offer& offer : offers)
-        if (offer.priced) return offer.usd_per_hour;
-    return kInfinity;
+        if (offer.priced) least = std::min(least, offer.usd_per_hour);
+    return least;
+}
+
+bool NodeChoice::is_measured(const PlanSettings& settings) const {
+    return measured_rows < 0 || measured_rows >= settings.device_rows_wanted;
 }
 
 int NodeChoice::devices() const {
@@ -82,8 +89,13 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.network_bound_share = value("network_bound_share");
     settings.placement_group = value("placement_group_vms");
     settings.placement_group_on_request = value("placement_group_vms_on_request");
-    settings.role_price_factor = value("role_price_factor");
-    settings.role_price_slack_usd = value("role_price_slack_usd");
+    settings.placement_group_published = value("placement_group_vms_published");
+    settings.tie_share = value("tie_share");
+    settings.device_rows_wanted = value("device_rows_wanted");
+    settings.sigma_no_rows = value("sigma_device_no_rows");
+    settings.gang_mfu_least = value("gang_mfu_least");
+    settings.longest_run_s = 86400 * value("longest_run_days");
+    settings.cpu_fleet_vcpus = value("cpu_fleet_vcpus_most");
     settings.comfortable_ram = value("cpu_comfortable_memory_fraction");
     settings.busy_limit = value("batch_engine_busy_limit");
     settings.confidence = workload.objective.confidence.value_or(value("objective_confidence"));
@@ -121,8 +133,8 @@ std::optional<long> day_number(std::string_view text) {
 
 void sort_offers(std::vector<Offer>& offers) {
     std::stable_sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
-        return std::tuple(!a.priced, a.usd_per_hour, std::string_view(a.region), static_cast<int>(a.pricing)) <
-               std::tuple(!b.priced, b.usd_per_hour, std::string_view(b.region), static_cast<int>(b.pricing));
+        return std::tuple(a.far, !a.priced, a.usd_per_hour, std::string_view(a.region), static_cast<int>(a.pricing)) <
+               std::tuple(b.far, !b.priced, b.usd_per_hour, std::string_view(b.region), static_cast<int>(b.pricing));
     });
 }
 
@@ -161,11 +173,22 @@ std::vector<Offer> offers_of(Context& context, int type) {
                     .provenance = price.provenance};
         if (offer.low <= 0) offer.low = offer.usd_per_hour;
         if (offer.high <= 0) offer.high = offer.usd_per_hour;
+        // A spot price moves by the hour: an old one is a bracket up to the list price, and says so.
+        if (offer.pricing == Pricing::spot && !offer.estimate &&
+            days_between(price.provenance.as_of, context.options.today) >
+                static_cast<long>(context.settings.price_stale_days)) {
+            offer.estimate = true;
+            if (const Price* list = context.catalog.price(type, price.region, where.os, Pricing::on_demand))
+                offer.high = std::max(offer.high, list->per_hour.dollars());
+        }
         if (auto refusal = refuse_offer(context, type, offer)) {
             context.rejected.add(line(type, offer.region, std::move(*refusal)));
             refused = true;  // which says more than that other regions have prices
             continue;
         }
+        if (where.regions.empty() && offer.pricing != Pricing::owned)
+            offer.far = distance_from_home(context.options.home, node.cloud, offer.region,
+                                           context.workload.objective.latency.any());
         offers.push_back(std::move(offer));
     }
     const bool own = node.cloud == "on-prem" || node.cloud == "this-machine";
@@ -210,17 +233,10 @@ bool is_nd(const NodeType& node) {
     return node.cloud == "azure" && name.size() > 2 && name[0] == 'N' && name[1] == 'D';
 }
 
-int twin_without_rdma(const Catalog& catalog, int type) {
-    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(type)];
-    if (!node.has_gpu()) return -1;  // any two CPU sizes would look alike below
-    for (std::size_t i = 0; i < catalog.node_types().size(); ++i) {
-        const NodeType& other = catalog.node_types()[i];
-        if (other.cloud == node.cloud && other.accelerator == node.accelerator &&
-            other.accelerators == node.accelerators && other.accelerator_memory.v == node.accelerator_memory.v &&
-            !is_rdma(other) && static_cast<int>(i) != type)
-            return static_cast<int>(i);
-    }
-    return -1;
+bool is_twin_without_rdma(const NodeType& node, const NodeType& other) {
+    return node.has_gpu() && other.cloud == node.cloud && other.accelerator == node.accelerator &&
+           other.accelerators == node.accelerators && other.accelerator_memory.v == node.accelerator_memory.v &&
+           is_rdma(node) && !is_rdma(other);
 }
 
 std::string retirement_of(const Context& context, int type) {
@@ -243,8 +259,7 @@ std::string kind_of(const Context& context, int type) {
 
 }  // namespace
 
-Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options,
-                     bool rdma_for_inference) {
+Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options) {
     Context context{.workload = workload,
                     .catalog = catalog,
                     .options = options,
@@ -252,7 +267,6 @@ Context make_context(const Workload& workload, const Catalog& catalog, const Pla
                     .choices = {},
                     .rejected = {},
                     .image = {}};
-    context.rdma_allowed_for_inference = rdma_for_inference;
     std::map<std::string, int> kinds;
     auto any = [&] {
         for (std::size_t i = 0; i < catalog.node_types().size(); ++i)
@@ -275,6 +289,7 @@ Context make_context(const Workload& workload, const Catalog& catalog, const Pla
         choice.retires = retirement_of(context, type);
         choice.offers = offers_of(context, type);
         if (choice.offers.empty()) continue;
+        weigh_evidence(context, choice);
         choice.kind = kinds.try_emplace(kind_of(context, type), static_cast<int>(kinds.size())).first->second;
         context.choices.push_back(std::move(choice));
     }

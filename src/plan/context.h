@@ -22,18 +22,24 @@ struct Offer {
     bool estimate = false, priced = true;
     Provenance provenance = {};
     std::vector<std::string> zones = {};  // known only when list-skus was given
+    int far = 0;  // 0: at home, or a well-known region; more: further from what the user can be expected to want
 };
 
-// A node type that is still possible, with its offers, cheapest first (then region, then pricing).
+struct PlanSettings;
+
+// A node type that is still possible, with its offers: near ones first, cheapest first (then region, then pricing).
 struct NodeChoice {
     int type = -1;
     const NodeType* node = nullptr;
     const Accelerator* accelerator = nullptr;  // nullptr: CPU only
     std::vector<Offer> offers = {};
     int kind = -1;  // same GPU, or same series of CPU sizes: neighbours of one kind say little about each other
-    std::string retires = {};  // announced retirement, YYYY-MM-DD
-    double cheapest() const;   // dollars per hour; infinity when nothing is priced
+    std::string retires = {};   // announced retirement, YYYY-MM-DD
+    double measured_rows = -1;  // published rows of this kind of work on its devices; -1: speed is not predicted
+    bool doubted = false;       // too few of them, and the user neither owns nor named it
+    double cheapest() const;    // dollars per hour; infinity when nothing is priced
     int year() const { return accelerator != nullptr ? accelerator->year : 0; }
+    bool is_measured(const PlanSettings& settings) const;
     int devices() const;  // whole devices a job sees on one node; a fraction of a GPU counts as one
 };
 
@@ -49,12 +55,18 @@ struct PlanSettings {
     double price_stale_days = 0, catalogue_stale_days = 0;
     double fit_wanted = 0;           // a layout that probably runs out of memory is a last resort
     double network_bound_share = 0;  // more of the step than this waiting on a network without RDMA: refused
-    double placement_group = 0, placement_group_on_request = 0;  // VMs that one InfiniBand network of Azure joins
-    double role_price_factor = 1, role_price_slack_usd = 0;      // how much dearer the size of a published role may be
-    double comfortable_ram = 0;                                  // share of RAM that a model on a CPU may fill
-    double busy_limit = 0;                                       // of the time of an engine that batches what waits
-    double confidence = 0.9;                                     // with which deadline and budget are kept
-    double confidence_deviations = 0;                            // the same in standard deviations
+    double placement_group = 0, placement_group_on_request = 0;  // VMs that one scale set of Azure joins by InfiniBand
+    double placement_group_published = 0;  // VMs of several scale sets on one fabric that a published run had
+    double tie_share = 0;                  // rules of thumb decide between choices this close, and nowhere else
+    double device_rows_wanted = 0;         // published rows that make a device a measured one
+    double sigma_no_rows = 0;              // what is added to the spread of one that is not
+    double gang_mfu_least = 0;             // a gang that reaches less is refused
+    double longest_run_s = kInfinity;      // of a run without a deadline
+    double cpu_fleet_vcpus = kInfinity;    // a fleet of CPU machines beyond it is put last
+    double comfortable_ram = 0;            // share of RAM that a model on a CPU may fill
+    double busy_limit = 0;                 // of the time of an engine that batches what waits
+    double confidence = 0.9;               // with which deadline and budget are kept
+    double confidence_deviations = 0;      // the same in standard deviations
 };
 
 // One line per (node type, reason): the numbers nearest to fitting, and how many candidates the line stands for.
@@ -78,8 +90,6 @@ struct Context {
     std::vector<NodeChoice> choices;  // in catalogue order
     RejectionLog rejected;
     std::int64_t considered = 0;
-    bool quota_enforced = true;
-    bool rdma_allowed_for_inference = false;
     bool accelerator_missing = false;  // none of where.accelerators can be had: NVIDIA is planned instead, and said
     std::string image;
 
@@ -89,15 +99,14 @@ struct Context {
 
 PlanSettings read_settings(const Workload& workload, const Catalog& catalog);
 // Runs the constraints on every node type and every offer; what is left is in choices.
-Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options,
-                     bool rdma_for_inference = false);
+Context make_context(const Workload& workload, const Catalog& catalog, const PlanOptions& options);
 
 // Days from one YYYY-MM-DD to another; 0 when either is not such a date.
 long days_between(std::string_view from, std::string_view to);
 bool is_rdma(const NodeType& node);
 bool is_nd(const NodeType& node);
-// The node type with the same accelerators and no RDMA network, -1 when there is none.
-int twin_without_rdma(const Catalog& catalog, int type);
+// The same accelerators, as many of them, and no RDMA network.
+bool is_twin_without_rdma(const NodeType& node, const NodeType& other);
 // The earliest known retirement: from list-skus when given there, else from the catalogue. Empty: none.
 std::string retirement_of(const Context& context, int type);
 

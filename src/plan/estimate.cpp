@@ -69,7 +69,7 @@ Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, con
         return Error(ErrorKind::invalid,
                      fmt::format("an estimate needs exactly one size, {} are named", workload.where.sizes.size()),
                      workload.pos, "add where: {sizes: [Standard_ND96isr_H100_v5], nodes: 2}");
-    Context context = make_context(workload, catalog, options);
+    const Context context = make_context(workload, catalog, options);
     if (context.choices.empty()) {
         const auto lines = context.rejected.sorted();
         return Error(ErrorKind::infeasible,
@@ -77,7 +77,6 @@ Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, con
                                  lines.empty() ? "not in the catalogue" : lines.front().text),
                      workload.pos);
     }
-    context.quota_enforced = false;
     Search search;
     if (is_training(workload.kind)) {
         if (!(training_examples(workload) > 0))

@@ -44,7 +44,8 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
                   .kind = choice.kind,
                   .nodes = point.nodes,
                   .year = choice.year(),
-                  .preference = point.preference + (offer.priced ? 0 : 100),
+                  .preference = point.preference,
+                  .doubts = doubts_of(context, point, offer),
                   .priced = offer.priced,
                   .gpu = choice.accelerator != nullptr,
                   .named = context.size_was_named(choice.type),
@@ -103,12 +104,13 @@ Expansion expand(const Context& context, const std::vector<Point>& points) {
     Expansion out;
     for (std::size_t p = 0; p < points.size(); ++p) {
         const NodeChoice& choice = context.choices[static_cast<std::size_t>(points[p].choice)];
-        int taken[5] = {0, 0, 0, 0, 0};
+        int near[5] = {0, 0, 0, 0, 0}, far[5] = {0, 0, 0, 0, 0}, blocked[5] = {0, 0, 0, 0, 0};
         for (std::size_t o = 0; o < choice.offers.size(); ++o) {
             const Offer& offer = choice.offers[o];
             ++out.considered;
-            int& so_far = taken[static_cast<int>(offer.pricing)];
-            if (so_far >= 2) continue;  // dearer regions of the same thing
+            // Dearer regions of the same thing are left out; one that is far or has no quota does not stand for others.
+            int& taken = (offer.far > 0 ? far : near)[static_cast<int>(offer.pricing)];
+            if (taken >= 2) continue;
             auto say_no = [&](const Refusal& refusal) {
                 out.rejected.add({.node_type = choice.type,
                                   .region = offer.region,
@@ -119,14 +121,15 @@ Expansion expand(const Context& context, const std::vector<Point>& points) {
                                   .text = refusal.text});
                 ++out.refused;
             };
-            if (auto refusal = refuse_nodes(context, choice.type, offer, points[p].nodes)) {
+            auto refusal = refuse_nodes(context, choice.type, offer, points[p].nodes);
+            if (!refusal) refusal = refuse_unused_rdma(context, points, points[p], offer);
+            if (refusal) {
                 say_no(*refusal);
-                if (refusal->reason == Reason::quota)
-                    out.over_quota.push_back(price_point(context, points, static_cast<int>(p), static_cast<int>(o)));
                 continue;
             }
-            ++so_far;
             Option option = price_point(context, points, static_cast<int>(p), static_cast<int>(o));
+            const bool no_quota = (option.doubts & doubt::blocked) != 0;
+            if (++(no_quota ? blocked[static_cast<int>(offer.pricing)] : taken) > 2) continue;
             auto late = points[p].work_s > 0 ? refuse_deadline(context, option.hours) : std::nullopt;
             const double service = points[p].work_s > 0 ? 0 : points[p].service_hours;
             auto dear =
@@ -138,6 +141,7 @@ Expansion expand(const Context& context, const std::vector<Point>& points) {
             (late || dear ? out.over_limit : out.options).push_back(option);
         }
     }
+    settle_ties(out.options, context.workload.objective.minimize, context.settings.tie_share);
     return out;
 }
 

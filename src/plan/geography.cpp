@@ -1,8 +1,12 @@
 #include "plan/geography.h"
 
-#include <array>
+#include <algorithm>
+#include <map>
+#include <vector>
 
+#include "base/embedded.h"
 #include "base/text.h"
+#include "base/tsv.h"
 
 namespace stoker {
 namespace {
@@ -11,63 +15,53 @@ struct Place {
     std::string_view part, country, geography;
     bool eu = false;
 };
-// The first part that occurs in the region's name decides, so longer words stand before the shorter ones they contain.
-constexpr std::array<Place, 48> kPlaces{{
-    {"usgov", "United States Government", "United States Government"},
-    {"australia", "Australia", "Australia"},
-    {"brazil", "Brazil", "South America"},
-    {"canada", "Canada", "Canada"},
-    {"northamerica", "Canada", "Canada"},
-    {"chile", "Chile", "South America"},
-    {"mexico", "Mexico", "Mexico"},
-    {"southamerica", "Brazil", "South America"},
-    {"switzerland", "Switzerland", "Europe"},
-    {"uksouth", "United Kingdom", "Europe"},
-    {"ukwest", "United Kingdom", "Europe"},
-    {"norway", "Norway", "Europe"},
-    {"france", "France", "Europe", true},
-    {"germany", "Germany", "Europe", true},
-    {"italy", "Italy", "Europe", true},
-    {"poland", "Poland", "Europe", true},
-    {"spain", "Spain", "Europe", true},
-    {"sweden", "Sweden", "Europe", true},
-    {"austria", "Austria", "Europe", true},
-    {"belgium", "Belgium", "Europe", true},
-    {"denmark", "Denmark", "Europe", true},
-    {"finland", "Finland", "Europe", true},
-    {"northeurope", "Ireland", "Europe", true},
-    {"westeurope", "Netherlands", "Europe", true},
-    {"europe-west2", "United Kingdom", "Europe"},
-    {"europe-west6", "Switzerland", "Europe"},
-    {"europe", "European Union", "Europe", true},
-    {"eu-west-2", "United Kingdom", "Europe"},
-    {"eu-", "European Union", "Europe", true},
-    {"japan", "Japan", "Asia Pacific"},
-    {"korea", "Korea", "Asia Pacific"},
-    {"india", "India", "Asia Pacific"},
-    {"indonesia", "Indonesia", "Asia Pacific"},
-    {"malaysia", "Malaysia", "Asia Pacific"},
-    {"newzealand", "New Zealand", "Asia Pacific"},
-    {"singapore", "Singapore", "Asia Pacific"},
-    {"taiwan", "Taiwan", "Asia Pacific"},
-    {"eastasia", "Hong Kong", "Asia Pacific"},
-    {"southeastasia", "Singapore", "Asia Pacific"},
-    {"asia", "Asia", "Asia Pacific"},
-    {"ap-", "Asia", "Asia Pacific"},
-    {"israel", "Israel", "Middle East"},
-    {"qatar", "Qatar", "Middle East"},
-    {"uae", "United Arab Emirates", "Middle East"},
-    {"me-", "Middle East", "Middle East"},
-    {"southafrica", "South Africa", "Africa"},
-    {"africa", "South Africa", "Africa"},
-    {"us", "United States", "United States"},
-}};
+
+// Longer parts first: they decide before the shorter ones that they contain.
+const std::vector<Place>& places() {
+    static const std::vector<Place>* const all = [] {
+        auto* read = new std::vector<Place>;
+        const auto table = Tsv::read(embedded_bytes("catalog/places.tsv"), "data/catalog/places.tsv");
+        if (!table) return read;
+        const auto part = table->column("part"), country = table->column("country"),
+                   geography = table->column("geography"), eu = table->column("eu");
+        if (!part || !country || !geography || !eu) return read;
+        for (std::size_t i = 0; i < table->rows(); ++i)
+            read->push_back(
+                {table->at(i, *part), table->at(i, *country), table->at(i, *geography), table->at(i, *eu) == "yes"});
+        std::stable_sort(read->begin(), read->end(),
+                         [](const Place& a, const Place& b) { return a.part.size() > b.part.size(); });
+        return read;
+    }();
+    return *all;
+}
 
 const Place* place_of(std::string_view region) {
     const std::string name = lower(region);
-    for (const Place& place : kPlaces)
+    for (const Place& place : places())
         if (name.find(place.part) != std::string::npos) return &place;
     return nullptr;
+}
+
+using AccessTable = std::map<std::pair<std::string, std::string>, RegionAccess>;  // cloud, region
+
+const AccessTable& access_table() {
+    static const AccessTable* const all = [] {
+        auto* read = new AccessTable;
+        const auto table = Tsv::read(embedded_bytes("catalog/region_access.tsv"), "data/catalog/region_access.tsv");
+        if (!table) return read;
+        const auto cloud = table->column("cloud"), region = table->column("region"), access = table->column("access");
+        if (!cloud || !region || !access) return read;
+        for (std::size_t i = 0; i < table->rows(); ++i)
+            (*read)[{std::string(table->at(i, *cloud)), std::string(table->at(i, *region))}] =
+                table->at(i, *access) == "restricted" ? RegionAccess::restricted : RegionAccess::well_known;
+        return read;
+    }();
+    return *all;
+}
+
+bool has_well_known(std::string_view cloud) {
+    return std::any_of(access_table().begin(), access_table().end(),
+                       [&](const auto& row) { return row.first.first == cloud; });
 }
 
 }  // namespace
@@ -86,6 +80,21 @@ bool same_geography(std::string_view wanted, std::string_view region) {
     if (equals_ignore_case(wanted, "uk")) wanted = "United Kingdom";
     if (equals_ignore_case(wanted, "asia") || equals_ignore_case(wanted, "apac")) wanted = "Asia Pacific";
     return equals_ignore_case(wanted, place->country) || equals_ignore_case(wanted, place->geography);
+}
+
+RegionAccess access_of(std::string_view cloud, std::string_view region) {
+    const auto found = access_table().find({std::string(cloud), std::string(region)});
+    return found == access_table().end() ? RegionAccess::open : found->second;
+}
+
+int distance_from_home(std::string_view home, std::string_view cloud, std::string_view region, bool near) {
+    const bool known = access_of(cloud, region) == RegionAccess::well_known || !has_well_known(cloud);
+    if (home.empty()) return known ? 0 : 1;
+    if (equals_ignore_case(home, region) || same_geography(home, region)) return 0;
+    // Home is a region: the rest of its part of the world is near enough for work that nobody waits for.
+    const std::string_view part = geography_of(home);
+    if (!part.empty() && geography_of(region) == part) return near ? 1 : 0;
+    return known ? 2 : 3;
 }
 
 }  // namespace stoker

@@ -1,7 +1,8 @@
-// Which part of the world a cloud region lies in, from its name. Used for residency; unknown regions satisfy no
-// residency rule.
+// Which part of the world a cloud region lies in, from its name, and whether ordinary subscriptions may use it. Unknown
+// regions satisfy no residency rule. The tables are data/catalog/places.tsv and region_access.tsv.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace stoker {
@@ -9,5 +10,15 @@ namespace stoker {
 std::string_view geography_of(std::string_view region);  // "Europe", "United States", ...; empty when unknown
 // True when the wanted place (a geography, a country, "eu", or a region itself) contains the region.
 bool same_geography(std::string_view wanted, std::string_view region);
+
+enum class RegionAccess : std::uint8_t {
+    open,        // nothing is said of it
+    well_known,  // where people start: large, and open to ordinary subscriptions
+    restricted   // only for those who asked and were let in
+};
+RegionAccess access_of(std::string_view cloud, std::string_view region);
+// How far a region is from what the user can be expected to want: 0 where `home` is (a region or a geography; empty: in
+// a well-known region), more elsewhere. `near` asks for the very region, where home is one.
+int distance_from_home(std::string_view home, std::string_view cloud, std::string_view region, bool near);
 
 }  // namespace stoker

@@ -33,7 +33,7 @@ public:
     Limits(const Context& context, const Search& search)
         : context_(context),
           search_(search),
-          deadline_h(context.workload.objective.deadline ? context.workload.objective.deadline->v / 3600 : kInfinity),
+          deadline_h(latest_end(context) ? latest_end(context)->v / 3600 : kInfinity),
           budget(context.workload.objective.budget ? context.workload.objective.budget->dollars() : kInfinity) {}
 
     double hours(const Option& o) const { return at_quantile(o.hours, context_.settings.confidence_deviations); }
@@ -49,6 +49,10 @@ public:
     bool affordable(const Option& o) const { return usd(o) <= budget; }
 
     std::string late_text(const Option& o) const {
+        if (!context_.workload.objective.deadline)
+            return fmt::format("the fastest{} takes {}, and without a deadline nothing of more than {} is planned",
+                               budget < kInfinity ? " within the budget" : "", hours_text(o.hours.mid),
+                               hours_text(deadline_h));
         const double need = hours(o), chance = chance_below(o.hours, deadline_h);
         const std::string within = budget < kInfinity ? " within the budget" : "";
         if (o.hours.mid <= deadline_h)
@@ -132,11 +136,6 @@ void nearest_over_limit(const Context& context, const Search& search, const std:
         for (const Option* o : {fast, frugal})
             add_nearest(context, search, *o, limits.late_relaxation(*o) + ", " + limits.dear_relaxation(*o), plan);
     }
-    for (const Rejection& r : plan.rejected)
-        if (r.reason == Reason::gang_too_large && limits.deadline_h < kInfinity) {
-            why.push_back(fmt::format("larger gangs are no way out: {}", r.text));
-            break;
-        }
     plan.infeasible_because = join(why, "; ");
 }
 
@@ -207,7 +206,8 @@ std::vector<Relaxation> relaxations(const Context& context) {
 }
 
 // Of the refusals with these reasons the nearest miss; what concerns GPUs before CPUs, whose misses say little.
-const Rejection* main_refusal(const Context& context, const Plan& plan, const std::vector<Reason>& reasons) {
+const Rejection* main_refusal(const Context& context, const std::vector<Rejection>& rejected,
+                              const std::vector<Reason>& reasons) {
     auto rank = [&](const Rejection& r) {
         const auto at = std::find(reasons.begin(), reasons.end(), r.reason);
         if (!reasons.empty() && at != reasons.end()) return static_cast<int>(at - reasons.begin());
@@ -230,7 +230,7 @@ const Rejection* main_refusal(const Context& context, const Plan& plan, const st
         return std::tuple(rank(r), !context.node(r.node_type).has_gpu(), gap, -r.count);
     };
     const Rejection* best = nullptr;
-    for (const Rejection& r : plan.rejected)
+    for (const Rejection& r : rejected)
         if (best == nullptr || key(r) < key(*best)) best = &r;
     return best;
 }
@@ -246,7 +246,7 @@ std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limi
         }
         PlanOptions quiet = context.options;
         quiet.progress = {};
-        Context changed = make_context(relaxed, context.catalog, quiet, true);
+        Context changed = make_context(relaxed, context.catalog, quiet);
         auto search = run_search(changed, {.quick = true});
         if (!search || search->points.empty()) continue;
         const Ranking ranking = rank(changed, search->points);
@@ -275,7 +275,10 @@ void explain_infeasible(const Context& context, const Search& search, const Rank
         return;
     }
     const auto relaxation = nearest_relaxed(context, false, plan);
-    const Rejection* refusal = main_refusal(context, plan, relaxation ? relaxation->reasons : std::vector<Reason>{});
+    // Where something would run and is not allowed, that is the reason, and not what did not fit on other machines.
+    const std::vector<Rejection> found = ranking.expansion.rejected.sorted();
+    const Rejection* refusal = main_refusal(context, search.points.empty() ? plan.rejected : found,
+                                            relaxation ? relaxation->reasons : std::vector<Reason>{});
     if (refusal == nullptr)
         plan.infeasible_because = "no machine of the catalogue is in the clouds, regions and sizes asked for";
     else if (is_about_the_place(refusal->reason) && context.workload.where.sizes.size() != 1)
@@ -284,6 +287,17 @@ void explain_infeasible(const Context& context, const Search& search, const Rank
         plan.infeasible_because =
             fmt::format("{}{}: {}", refusal->nodes > 1 ? fmt::format("{} x ", refusal->nodes) : "",
                         context.node(refusal->node_type).name, refusal->text);
+    if (refusal != nullptr && refusal->reason == Reason::node_count && serves(context.workload)) {
+        const Point* best = nullptr;  // what one node of it would hold
+        for (const Point& point : search.points)
+            if (context.choices[static_cast<std::size_t>(point.choice)].type == refusal->node_type &&
+                (best == nullptr || point.nodes < best->nodes))
+                best = &point;
+        if (best != nullptr && best->prediction.knee_requests_per_s > 0)
+            plan.infeasible_because += fmt::format(
+                "; one node holds {:.3g} requests/s within the limits",
+                best->prediction.knee_requests_per_s * std::max(1, best->replicas) / std::max(1, best->nodes));
+    }
 }
 
 }  // namespace stoker

@@ -134,4 +134,9 @@ double network_share(const TrainingEstimate& estimate) {
     return estimate.step_s > 0 ? waiting / estimate.step_s : 0;
 }
 
+double waiting_share(const TrainingEstimate& estimate) {
+    const double bubble = estimate.seconds[static_cast<std::size_t>(TimeTerm::bubble)];
+    return network_share(estimate) + (estimate.step_s > 0 ? bubble / estimate.step_s : 0);
+}
+
 }  // namespace stoker

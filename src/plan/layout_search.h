@@ -31,6 +31,7 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
                       LayoutResult& out);
 
 double network_share(const TrainingEstimate& estimate);  // of the step that waits for the network
+double waiting_share(const TrainingEstimate& estimate);  // the same, and in the bubble of the pipeline
 Range absolute(Range range, double value);               // an interval given as factors, times its middle
 
 }  // namespace stoker

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "plan/advice/advice.h"
+#include "plan/evidence.h"
 #include "plan/pipeline.h"
 #include "plan/platform.h"
 #include "plan/search_serving.h"
@@ -21,7 +22,9 @@ bool serves(const Workload& workload) {
            workload.kind == WorkloadKind::embedding;
 }
 
-Result<Search> run_search(const Context& context, const SearchMode& mode) {
+namespace {
+
+Result<Search> search_kind(const Context& context, const SearchMode& mode) {
     switch (context.workload.kind) {
         case WorkloadKind::training:
         case WorkloadKind::fine_tuning:
@@ -45,21 +48,17 @@ Result<Search> run_search(const Context& context, const SearchMode& mode) {
     return Search{};
 }
 
-Ranking rank(Context& context, const std::vector<Point>& points) {
+}  // namespace
+
+Result<Search> run_search(const Context& context, const SearchMode& mode) {
+    auto search = search_kind(context, mode);
+    if (search && !is_training(context.workload.kind))  // whose search needs the interval earlier
+        for (Point& point : search->points) widen_for_unmeasured(context, point);
+    return search;
+}
+
+Ranking rank(const Context& context, const std::vector<Point>& points) {
     Ranking ranking{.expansion = expand(context, points), .groups = {}};
-    // Nothing can be had with today's quota: the plan is still worth knowing, with the quota to ask for before anything
-    // else.
-    if (ranking.expansion.options.empty() && !ranking.expansion.over_quota.empty()) {
-        context.quota_enforced = false;
-        Expansion lifted = expand(context, points);
-        if (!lifted.options.empty()) {
-            lifted.rejected.merge(ranking.expansion.rejected);
-            ranking.expansion = std::move(lifted);
-            ranking.quota_lifted = true;
-        } else {
-            context.quota_enforced = true;
-        }
-    }
     ranking.groups = best_of_groups(ranking.expansion.options, context.workload.objective.minimize);
     return ranking;
 }
@@ -86,10 +85,11 @@ void add_ethernet_alternative(const Context& context, const Search& search, cons
     if (over != nullptr) plan.ethernet.back().why_not_first = "which misses the limits";
 }
 
-void fill_candidates(Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
+void fill_candidates(const Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
     const Minimize minimize = context.workload.objective.minimize;
     const std::vector<Option> shown = worth_showing(ranking.groups, ranking.expansion.options, minimize,
                                                     static_cast<std::size_t>(std::max(1, context.options.top)));
+    plan.foregone = foregone(context, search, ranking);
     for (const Option& option : shown) {
         Candidate candidate = make_candidate(context, search, option);
         candidate.orchestrator = choose_platform(context.workload, context, candidate).orchestrator;
@@ -123,42 +123,32 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     plan.workload = workload;
     plan.catalog_version = catalog.version;
     plan.catalog_as_of = catalog.as_of;
-    auto context = std::make_unique<Context>(make_context(workload, catalog, options));
+    const Context context = make_context(workload, catalog, options);
     const auto cache = make_layout_cache();
-    auto found = run_search(*context, {.cache = cache});
+    auto found = run_search(context, {.cache = cache});
     if (!found) return std::move(found).error();
-    if (found->points.empty() && serves(workload)) {
-        // Nothing without InfiniBand can hold the model: then it is worth its price.
-        RejectionLog before = context->rejected;
-        auto again = std::make_unique<Context>(make_context(workload, catalog, options, true));
-        auto wider = run_search(*again, {.cache = cache});
-        if (wider && !wider->points.empty()) {
-            context = std::move(again);
-            found = std::move(wider);
-        }
-    }
     const Search& search = *found;
-    Ranking ranking = rank(*context, search.points);
+    Ranking ranking = rank(context, search.points);
 
-    RejectionLog rejected = context->rejected;
+    RejectionLog rejected = context.rejected;
     rejected.merge(search.rejected);
     rejected.merge(ranking.expansion.rejected);
     plan.rejected = rejected.sorted();
-    plan.refused = context->rejected.total() + search.refused + ranking.expansion.refused;
-    plan.considered = context->considered + search.considered + ranking.expansion.considered;
+    plan.refused = context.rejected.total() + search.refused + ranking.expansion.refused;
+    plan.considered = context.considered + search.considered + ranking.expansion.considered;
 
     if (ranking.groups.empty()) {
-        explain_infeasible(*context, search, ranking, plan);
-        plan.verdict = verdict_of(*context, plan);
-        plan.advice = make_advice(*context, plan);
+        explain_infeasible(context, search, ranking, plan);
+        plan.verdict = verdict_of(context, plan);
+        plan.advice = make_advice(context, plan);
         return plan;
     }
-    fill_candidates(*context, search, ranking, plan);
-    plan.platform = choose_platform(workload, *context, plan.candidates.front());
-    plan.reasons = reasons_of(*context, plan);
-    plan.advice = make_advice(*context, plan);
-    if (options.what_if) plan.what_if = what_ifs(*context, search, ranking.groups.front(), cache);
-    plan.verdict = verdict_of(*context, plan);
+    fill_candidates(context, search, ranking, plan);
+    plan.platform = choose_platform(workload, context, plan.candidates.front());
+    plan.reasons = reasons_of(context, plan);
+    plan.advice = make_advice(context, plan);
+    if (options.what_if) plan.what_if = what_ifs(context, search, ranking.groups.front(), cache);
+    plan.verdict = verdict_of(context, plan);
     if (options.progress) options.progress(1, "done");
     return plan;
 }

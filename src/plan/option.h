@@ -20,10 +20,12 @@ struct Point {
     double service_hours = 0;  // how long a service or notebook is priced for
     double units = 0;          // amount of work (jobs) or units per hour (services), in `prediction.unit_name`
     double checkpoint_bytes = 0;
-    Range speed{1, 1, 1};   // interval factors of its working time
-    bool gang = false;      // all nodes are lost when one is
-    int preference = 0;     // policy before money: CPU first, T4 first, one VM for several models; lower is first
-    std::string_view rule;  // the policy in words, where this point comes before others for it
+    Range speed{1, 1, 1};  // interval factors of its working time
+    bool gang = false;     // all nodes are lost when one is
+    // A rule of thumb (CPU first, T4 first, one VM for several models): lower is first, among choices whose score is
+    // the same but for tie_share.
+    int preference = 0;
+    std::string_view rule;  // in words, where this point comes before others for it
     double latency_s = 0;   // what "minimise time" means for a service
     Prediction prediction;  // without hours, money and energy
     std::string framework;
@@ -32,8 +34,26 @@ struct Point {
     double have = 0, need = 0;
 };
 
+// What speaks against a choice, whatever it costs: one that has less against it comes first. A sum of these, so that
+// the worst of two lists decides; 0: nothing.
+namespace doubt {
+enum : int {
+    far = 1,               // outside of the home region, or of the well-known ones
+    unmeasured = 2,        // no published row of this kind of work on the device
+    by_arrangement = 4,    // more machines on one fabric than can be ordered
+    no_gpu = 8,            // a notebook without one
+    unlikely_to_fit = 16,  // memory, with less than fit_wanted
+    evicted = 32,          // spot, for something that answers and was not said to be interruptible
+    wasteful = 64,         // a gang that mostly waits, a fleet of CPU machines that nobody has quota for
+    blocked = 128,         // cannot start today: quota
+    unpriced = 256
+};
+}
+
 struct Option {
     int point = -1, choice = -1, offer = -1, kind = -1, nodes = 1, year = 0, preference = 0;
+    int doubts = 0;
+    int taste = 0;  // below 0: within tie_share of the best, in the order of the rules of thumb (settle_ties)
     bool priced = true, gpu = false, named = false;  // named: the user listed this size
     Range hours, usd, kwh;
     double latency_s = 0, goodput = 1;
@@ -55,7 +75,6 @@ CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricin
 struct Expansion {
     std::vector<Option> options;     // within every limit
     std::vector<Option> over_limit;  // deadline or budget missed
-    std::vector<Option> over_quota;  // only when quota is enforced
     RejectionLog rejected;
     std::int64_t considered = 0, refused = 0;
 };
@@ -67,7 +86,15 @@ std::int64_t score_cost(const Option& option);
 std::int64_t score_time(const Option& option);
 std::int64_t score_energy(const Option& option);
 std::int64_t score(const Option& option, Minimize minimize);
-// The written order of ties: objective, cost, time, newer accelerator, fewer nodes, name, region, pricing.
+// Lets rules of thumb decide between the options whose score is that of the best but for `share`.
+void settle_ties(std::vector<Option>& options, Minimize minimize, double share);
+// What speaks against a point at an offer: a sum of doubt::*.
+int doubts_of(const Context& context, const Point& point, const Offer& offer);
+double network_share(const Prediction& prediction);  // of the step that waits for the network
+std::string doubt_text(const Context& context, const Point& point, const Offer& offer);  // the worst, with its numbers
+
+// The written order: doubts, ties settled by rules of thumb, objective, and of equals cost, time, newer accelerator,
+// fewer nodes, name, region, pricing.
 bool ranks_before(const Option& a, const Option& b, Minimize minimize);
 
 // The best of every (kind of machine, pricing), best first; and the winner's next dearer region where it belongs.

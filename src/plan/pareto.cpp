@@ -10,7 +10,7 @@ std::vector<Option> pareto_front(std::vector<Option> options) {
     std::sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
         if (score_time(a) != score_time(b)) return score_time(a) < score_time(b);
         Option x = a, y = b;
-        x.preference = y.preference = 0;
+        x.doubts = y.doubts = x.taste = y.taste = 0;
         return ranks_before(x, y, Minimize::cost);
     });
     std::vector<Option> front;

@@ -16,14 +16,15 @@ struct SearchMode {
 bool serves(const Workload& workload);  // answers requests, behind an endpoint or from a pile
 Result<Search> run_search(const Context& context, const SearchMode& mode);
 
-// Ranked groups, best first. When quota refuses everything it is lifted, and quota_lifted says so.
+// Ranked groups, best first.
 struct Ranking {
     Expansion expansion;
     std::vector<Option> groups;
-    bool quota_lifted = false;
 };
-Ranking rank(Context& context, const std::vector<Point>& points);
+Ranking rank(const Context& context, const std::vector<Point>& points);
 
+// What scores better than the first choice and comes behind it, and what a rule of thumb would have taken.
+std::vector<Foregone> foregone(const Context& context, const Search& search, const Ranking& ranking);
 std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, const Option& winner,
                                  std::shared_ptr<LayoutCache> cache);
 std::string outcome_text(const Context& context, const Option& option);  // "6 x Standard_ND96isr_H100_v5, spot"

@@ -78,6 +78,24 @@ struct Candidate {
     Reason refused = Reason::none;
     double have = 0, need = 0;
     std::string refusal;
+    // Why it cannot start today ("quota: ... 16 of 96 vCPUs used, ..."); empty: nothing that was given says so.
+    std::string blocked_by;
+    std::string doubt;          // the worst of what speaks against it, in words; empty: nothing
+    double measured_rows = -1;  // published rows of this kind of work on its device; -1: speed is not predicted
+    bool measured = true;       // enough of them; else no chance to keep a limit may be told of it
+    // Spot: the same machines, as many, at list price, in the same region.
+    struct ListPrice {
+        Usd node_per_hour;
+        Range hours, usd;
+    };
+    std::optional<ListPrice> on_demand;
+};
+
+// A choice with a better score than the first, and what speaks against it.
+struct Foregone {
+    std::string id;  // unmeasured, far, blocked, by-arrangement, unlikely-to-fit, wasteful, rule (which costs more)
+    std::string why;
+    Candidate candidate;
 };
 
 struct Rejection {
@@ -148,6 +166,7 @@ struct Plan {
     std::string verdict;
     std::vector<Candidate> candidates;  // best first; [0] is chosen
     std::vector<Candidate> pareto;      // time against cost
+    std::vector<Foregone> foregone;     // at most one of each kind
     std::vector<Candidate> ethernet;    // none or one: the NC that Azure's table names as alternative to ND
     std::vector<Rejection> rejected;
     std::int64_t considered = 0, refused = 0;
@@ -173,6 +192,9 @@ struct PlanOptions {
     std::vector<SkuOffer> offers;    // from list-skus; empty: not given
     std::vector<QuotaUsage> usages;  // from list-usage, of one region
     std::string usages_region;
+    bool startable = false;  // only what the answers above allow to start today
+    std::string home;        // a region or a geography, where where.regions is silent; empty: well-known regions
+    std::vector<std::string> residency;  // of the user, where the workload names neither regions nor residency
     std::function<void(double share, std::string_view what)> progress;  // may be empty
     // What runs of the past taught, by the cloud of a node type ("this-machine"). Trainings only.
     std::map<std::string, Calibration, std::less<>> calibrations;

@@ -1,5 +1,5 @@
-// The published table of Azure sizes by role: which series it names for a workload. Where the table says one thing and
-// money another by little, the table wins (role_price_factor, role_price_slack_usd).
+// The published table of Azure sizes by role: which series it names for a workload. The plan follows the money; among
+// choices that cost the same (tie_share) the table decides, and advice says what it would have taken.
 #pragma once
 
 #include <string>

@@ -9,6 +9,11 @@
 #include "plan/search_training.h"
 
 namespace stoker {
+namespace {
+
+constexpr int kMostForPile = 1024;  // machines that one pile is spread over
+
+}  // namespace
 
 Result<Search> search_batch(const Context& context) {
     const Workload& workload = context.workload;
@@ -52,7 +57,7 @@ Result<Search> search_batch(const Context& context) {
         }
         if (!(best_rate > 0)) continue;
         for (int nodes : node_counts(workload.where, *choice.node)) {
-            if (nodes % span != 0 || nodes > 64) continue;
+            if (nodes % span != 0 || nodes > kMostForPile) continue;
             const double work_s = total / (best_rate * nodes);
             if (nodes > span && work_s < 300 && !workload.where.nodes) break;  // provisioning would be most of it
             ++search.considered;

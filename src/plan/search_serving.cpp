@@ -310,38 +310,22 @@ Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
     return point;
 }
 
-// Rules that come before money: CPU first where it is fast enough, then T4, then the rest; one VM for several models.
+// Rules of thumb among choices that cost the same: CPU first for small models, then T4, then the rest; one VM for
+// several models.
 void ServingSearch::set_preferences() {
     const Workload& workload = context_.workload;
     if (workload.objective.minimize == Minimize::time) return;
-    double cheapest_gpu = kInfinity, cheapest_cpu = kInfinity, cheapest_t4 = kInfinity;
-    auto one_of = [&](const Point& p) -> const NodeChoice& {
-        return context_.choices[static_cast<std::size_t>(p.choice)];
-    };
-    auto is_t4 = [](const NodeChoice& c) { return c.accelerator != nullptr && c.accelerator->name == "T4"; };
-    for (const Point& p : search_.points) {
-        const double usd = p.nodes * one_of(p).cheapest();
-        double& slot = one_of(p).accelerator == nullptr ? cheapest_cpu : cheapest_gpu;
-        slot = std::min(slot, usd);
-        if (is_t4(one_of(p)) && p.replica.gpus() == 1) cheapest_t4 = std::min(cheapest_t4, usd);
-    }
-    const double factor = context_.settings.role_price_factor;
-    const bool small = role_of(workload).small;
-    const bool cpu_first = latency_allows_cpu(workload.objective.latency) && cheapest_cpu <= factor * cheapest_gpu;
+    const bool small = role_of(workload).small && latency_allows_cpu(workload.objective.latency);
     for (Point& p : search_.points) {
-        const NodeChoice& c = one_of(p);
+        const NodeChoice& c = context_.choices[static_cast<std::size_t>(p.choice)];
         p.preference = 10;
         if (c.accelerator == nullptr) {
-            // The table's series yields to another that does the same for much less.
-            const bool f = c.node->purpose == "compute" && p.nodes * c.cheapest() <= factor * cheapest_cpu;
-            // A small model is not worth a GPU for a few cents; a large one goes where it is cheapest.
-            p.preference = !cpu_first ? 20 : !small ? 10 : (f ? 4 : 5) + (c.retires.empty() ? 0 : 1);
-            p.rule = small && f ? "F series first for small models" : "CPU first where it is fast enough";
-        } else if (is_t4(c) && p.replica.gpus() == 1 && cheapest_t4 <= factor * cheapest_gpu) {
+            const bool f = c.node->purpose == "compute";
+            p.preference = !small ? 20 : (f ? 4 : 5) + (c.retires.empty() ? 0 : 1);
+            if (small) p.rule = f ? "F series first for small models" : "CPU first where it is fast enough";
+        } else if (c.accelerator->name == "T4" && p.replica.gpus() == 1) {
             p.preference = 8;
             p.rule = "T4 first where the model fits it";
-        } else {
-            p.rule = "a GPU answers surer within the limit";
         }
         if (models_ > 1 && c.accelerator != nullptr) {
             if (replicas_per_node(c, p.replica) < models_)
@@ -369,7 +353,12 @@ Result<Search> ServingSearch::run() {
     }
     const auto& progress = context_.options.progress;
     if (progress) progress(0.2, "simulating the engine");
-    simulate(gpus_, static_cast<std::size_t>(options_.most_simulated));
+    // Devices without measured rows come behind the others: however cheap, they may not keep those from being
+    // simulated.
+    std::vector<Replica> measured, doubted;
+    for (const Replica& r : gpus_) (choice(r).doubted ? doubted : measured).push_back(r);
+    simulate(measured, static_cast<std::size_t>(options_.most_simulated));
+    simulate(doubted, static_cast<std::size_t>(options_.most_simulated) / 2);
     if (progress) progress(0.7, "simulating CPUs");
     simulate(cpus_, static_cast<std::size_t>(std::max(4, options_.most_simulated / 2)));
     set_preferences();

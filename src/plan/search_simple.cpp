@@ -11,6 +11,8 @@
 namespace stoker {
 namespace {
 
+constexpr int kMostMachines = 1024;
+
 // False, and a line in the log, when the machine has too little memory for the work.
 bool enough_memory(Search& search, const NodeChoice& choice, double need) {
     ++search.considered;
@@ -57,12 +59,11 @@ Search search_notebook(const Context& context) {
         point.service_hours = workload.period ? workload.period->v / 3600 : 1;
         point.units = 1;
         point.prediction.unit_name = "hour";
-        // A notebook is asked for to try things on a GPU: the smallest piece of one first, the CPU as its cheaper
-        // neighbour.
+        // A notebook is asked for to try things on a GPU (doubt::no_gpu), and a piece of an A10 is the usual one.
         const bool a10 = choice.accelerator != nullptr && choice.node->purpose == "visualisation" &&
                          choice.accelerator->vendor == "NVIDIA";
-        point.preference = a10 ? 0 : choice.accelerator == nullptr ? 1 : 2;
-        point.rule = "a piece of an A10 first for notebooks";
+        point.preference = a10 ? 0 : 1;
+        if (a10) point.rule = "a piece of an A10 first for notebooks";
         point.framework = "jupyter";
         point.prediction.utilisation = 0.1;
         fill_common(point, choice, need);
@@ -85,7 +86,7 @@ Search search_preprocessing(const Context& context) {
         if (!enough_memory(search, choice, need)) continue;
         for (int nodes : node_counts(workload.where, *choice.node)) {
             const double work_s = std::max(1.0, hours * 3600 / (static_cast<double>(choice.node->vcpus) * nodes));
-            if (nodes > 64 || (nodes > 1 && work_s < 600 && !workload.where.nodes)) break;
+            if (nodes > kMostMachines || (nodes > 1 && work_s < 600 && !workload.where.nodes)) break;
             ++search.considered;
             Point point;
             point.choice = static_cast<int>(i);
@@ -117,7 +118,7 @@ Search search_simulation(const Context& context) {
         const double hours = on_cpu ? *workload.vcpu_hours : workload.gpu_hours.value_or(24);
         for (int nodes : node_counts(workload.where, *choice.node)) {
             const double work_s = std::max(1.0, hours * 3600 / (capacity * nodes));
-            if (nodes > 64 || (nodes > 1 && work_s < 1800 && !workload.where.nodes)) break;
+            if (nodes > kMostMachines || (nodes > 1 && work_s < 1800 && !workload.where.nodes)) break;
             ++search.considered;
             Point point;
             point.choice = static_cast<int>(i);

@@ -11,6 +11,7 @@
 #include "plan/calibrated.h"
 #include "plan/chance.h"
 #include "plan/constraints/constraint.h"
+#include "plan/evidence.h"
 #include "plan/parallel.h"
 #include "plan/roles.h"
 
@@ -46,7 +47,8 @@ struct Incumbent {
 // What the bounds compare with; frozen while lanes run, so that the outcome does not depend on threads.
 struct Frontier {
     std::vector<Incumbent> points;
-    std::int64_t objective_to_beat = std::numeric_limits<std::int64_t>::max();
+    std::int64_t objective_to_beat = std::numeric_limits<std::int64_t>::max();  // by what nothing speaks against
+    std::int64_t to_beat_when_doubted = std::numeric_limits<std::int64_t>::max();
 };
 
 std::string precision_text(Precision precision, const NodeChoice& choice) {
@@ -93,11 +95,10 @@ private:
                step_lower_bound(*lane.setup, lane.space.global_batch, lane.gpus_per_node * nodes) / 3600;
     }
     const LayoutResult& layouts(Lane& lane, int nodes);
-    bool comes_first(const Lane& lane) const {
-        return context_.workload.objective.minimize == Minimize::cost && fills_role(role_, *choice(lane).node);
-    }
     void set_preferences(std::vector<Point>& points) const;
     bool can_be_left_out(const Lane& lane, int nodes, const Frontier& frontier) const;
+    // Why a gang that works is still none that anybody should rent.
+    Reason waste_of(const Lane& lane, int nodes, const LayoutResult& result) const;
     bool runs(const Lane& lane, int nodes, const LayoutResult& result) const;
     std::vector<int> seeds(const Lane& lane) const;
     Frontier frontier() const;
@@ -133,6 +134,10 @@ Status TrainingSearch::prepare() {
         if (one.node->has_gpu() && one.node->whole_gpus() == 0) std::erase_if(lane.counts, [](int n) { return n > 1; });
         if (!one.node->has_gpu() && !context_.workload.where.nodes)
             std::erase_if(lane.counts, [](int n) { return n > 16; });
+        // Beyond a thousand nodes only where those would take more than a day even at the matmul ceiling.
+        constexpr int kManyNodes = 1024;
+        if (!context_.workload.where.pinned_nodes(*one.node) && lower_bound_hours(lane, kManyNodes) < 24)
+            std::erase_if(lane.counts, [](int n) { return n > kManyNodes; });
         if (lane.counts.empty()) {  // only a number of nodes above one was asked for
             ++lane.considered;
             ++lane.refused;
@@ -168,12 +173,17 @@ const LayoutResult& TrainingSearch::layouts(Lane& lane, int nodes) {
     return result;
 }
 
-bool TrainingSearch::runs(const Lane& lane, int nodes, const LayoutResult& result) const {
-    if (!result.found) return false;
+Reason TrainingSearch::waste_of(const Lane& lane, int nodes, const LayoutResult& result) const {
     const NodeType& node = *choice(lane).node;
-    const bool gang =
-        nodes > 1 && !is_rdma(node) && node.cloud != "on-prem" && !context_.size_was_named(choice(lane).type);
-    return !gang || network_share(result.estimate) <= context_.settings.network_bound_share;
+    const bool asked = node.cloud == "on-prem" || context_.size_was_named(choice(lane).type);
+    if (nodes <= 1 || asked) return Reason::none;
+    if (!is_rdma(node) && waiting_share(result.estimate) > context_.settings.network_bound_share)
+        return Reason::no_rdma;
+    return result.estimate.mfu < context_.settings.gang_mfu_least ? Reason::wasteful : Reason::none;
+}
+
+bool TrainingSearch::runs(const Lane& lane, int nodes, const LayoutResult& result) const {
+    return result.found && waste_of(lane, nodes, result) == Reason::none;
 }
 
 // Sound: the bounds are below anything evaluate() can say, so what is left out can neither be among the best groups nor
@@ -188,12 +198,14 @@ bool TrainingSearch::can_be_left_out(const Lane& lane, int nodes, const Frontier
     const double hours = lower_bound_hours(lane, nodes);
     const double price = choice(lane).cheapest();
     if (!(price < kInfinity)) return false;
-    double usd = hours * nodes * price;
-    if (comes_first(lane)) usd = (usd - context_.settings.role_price_slack_usd) / context_.settings.role_price_factor;
-    bool objective_beaten = frontier.objective_to_beat < std::numeric_limits<std::int64_t>::max();
+    const double usd = hours * nodes * price;
+    // What is measured comes before what is not, so only the former can beat it.
+    const std::int64_t beat = choice(lane).doubted ? frontier.to_beat_when_doubted : frontier.objective_to_beat;
+    bool objective_beaten = beat < std::numeric_limits<std::int64_t>::max();
+    const double most = static_cast<double>(beat) * (1 + context_.settings.tie_share);  // rules of thumb reach so far
     switch (context_.workload.objective.minimize) {
-        case Minimize::cost: objective_beaten &= usd * 1e6 > static_cast<double>(frontier.objective_to_beat); break;
-        case Minimize::time: objective_beaten &= hours * 3.6e6 > static_cast<double>(frontier.objective_to_beat); break;
+        case Minimize::cost: objective_beaten &= usd * 1e6 > most; break;
+        case Minimize::time: objective_beaten &= hours * 3.6e6 > most; break;
         case Minimize::energy: objective_beaten = false; break;  // no lower bound of energy is kept
     }
     // What misses a limit at the bound can only matter for the front.
@@ -237,7 +249,15 @@ Frontier TrainingSearch::frontier() const {
     const std::vector<Option> groups = best_of_groups(expansion.options, minimize);
     const auto top =
         static_cast<std::size_t>(options_.quick ? 1 : options_.top + 1);  // + 1: the second region is no group
-    if (groups.size() >= top) out.objective_to_beat = score(groups[top - 1], minimize);
+    auto score_of_last = [&](int most_doubts) {
+        std::vector<std::int64_t> scores;
+        for (const Option& option : groups)
+            if (option.doubts <= most_doubts && scores.size() < top) scores.push_back(score(option, minimize));
+        return scores.size() < top ? std::numeric_limits<std::int64_t>::max()
+                                   : *std::max_element(scores.begin(), scores.end());
+    };
+    out.objective_to_beat = score_of_last(0);
+    out.to_beat_when_doubted = score_of_last(doubt::unmeasured);
     expansion.options.insert(expansion.options.end(), expansion.over_limit.begin(), expansion.over_limit.end());
     for (const Option& option : pareto_front(std::move(expansion.options)))
         out.points.push_back({option.hours.mid, option.usd.mid});
@@ -315,7 +335,10 @@ void TrainingSearch::sweep(Lane& lane, const Frontier& frontier) {
                 nodes);
         if (result.found && !runs(lane, nodes, result)) {
             ++lane.refused;
-            add(Reason::no_rdma, context_.settings.network_bound_share, network_share(result.estimate), 1, nodes);
+            if (waste_of(lane, nodes, result) == Reason::no_rdma)
+                add(Reason::no_rdma, context_.settings.network_bound_share, waiting_share(result.estimate), 1, nodes);
+            else
+                add(Reason::wasteful, context_.settings.gang_mfu_least, result.estimate.mfu, 1, nodes);
         }
     }
 }
@@ -368,28 +391,19 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     if (result.fit_probability < context_.settings.fit_wanted)
         point.notes.push_back(
             fmt::format("memory is tight: fits with probability {:.0f} %", 100 * result.fit_probability));
+    widen_for_unmeasured(context_, point);
     calibrate(context_, *choice(lane).node, point);
     return point;
 }
 
-// The series that the table of sizes by role names comes first where it costs little more than the cheapest.
+// The series that the table of sizes by role names comes first among those that cost the same.
 void TrainingSearch::set_preferences(std::vector<Point>& points) const {
     if (role_.series == 0 || context_.workload.objective.minimize != Minimize::cost) return;
-    double cheapest = kInfinity;
-    std::vector<Option> priced;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        priced.push_back(price_point(context_, points, static_cast<int>(i), 0));
-        if (priced.back().priced && !refuse_deadline(context_, priced.back().hours))
-            cheapest = std::min(cheapest, priced.back().usd.mid);
-    }
-    const double most =
-        std::max(context_.settings.role_price_factor * cheapest, cheapest + context_.settings.role_price_slack_usd);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        const NodeChoice& one = context_.choices[static_cast<std::size_t>(points[i].choice)];
-        points[i].preference = 1;
-        if (!fills_role(role_, *one.node) || !priced[i].priced || priced[i].usd.mid > most) continue;
-        points[i].preference = 0;
-        points[i].rule = "M series first for small models";
+    for (Point& point : points) {
+        const NodeChoice& one = context_.choices[static_cast<std::size_t>(point.choice)];
+        const bool named = fills_role(role_, *one.node);
+        point.preference = named ? 0 : 1;
+        point.rule = named ? "M series first for small models" : "";
     }
 }
 
@@ -407,7 +421,12 @@ Search TrainingSearch::run() {
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return cost_of_work[a] < cost_of_work[b]; });
-        order.resize(std::min<std::size_t>(order.size(), options_.quick ? 3 : 8));
+        // Of the doubted ones a few: they come behind the others, and bound one another.
+        const int seeded = options_.quick ? 3 : 8;
+        int clean = 0, doubted = 0;
+        std::erase_if(order, [&](std::size_t i) {
+            return (choice(lanes_[i]).doubted ? doubted : clean)++ >= (choice(lanes_[i]).doubted ? seeded / 2 : seeded);
+        });
         for_each_index(order.size(), threads, [&](std::size_t i) {
             for (int nodes : seeds(lanes_[order[i]])) layouts(lanes_[order[i]], nodes);
         });

@@ -45,7 +45,7 @@ TEST(SearchTraining, PrunedEqualsExhaustive) {
 // All small counts, then counts with many divisors, up to the limit and never beyond.
 TEST(SearchTraining, NodeCountsReachTheLimit) {
     WhereSpec where;
-    EXPECT_EQ(node_counts(where, {}).back(), 1024);
+    EXPECT_EQ(node_counts(where, {}).back(), 16384);
     where.max_nodes = 50;
     EXPECT_EQ(node_counts(where, {}).back(), 50);
     NodeType few;

@@ -33,7 +33,8 @@ double global_batch_of(const Workload& workload) {
 
 std::vector<int> node_counts(const WhereSpec& where, const NodeType& type) {
     if (const auto pinned = where.pinned_nodes(type)) return {*pinned};
-    int most = where.max_nodes ? static_cast<int>(std::min(*where.max_nodes, 1024.0)) : 1024;
+    constexpr double kMost = 16384;  // 131,072 GPUs, more than any published run; who names a number is not bound by it
+    int most = static_cast<int>(where.max_nodes ? std::min(*where.max_nodes, kMost) : kMost);
     if (type.available > 0) most = std::min(most, type.available);
     std::vector<int> counts;
     for (int n = 1; n <= std::min(16, most); ++n) counts.push_back(n);

@@ -117,6 +117,12 @@ std::string limits_text(const Context& context, const Candidate& c) {
                             std::floor(100 * chance + 1e-9));
     };
     const bool service = p.latency.requests_per_s > 0;
+    if (!c.measured && context.node(c.node_type).has_gpu()) {
+        // A percentage would be made up.
+        if (objective.deadline || objective.budget)
+            text = "no chance of keeping the limits is given: too little is measured of this device";
+        return text;
+    }
     if (objective.deadline && !service)
         add("deadline", format_seconds(*objective.deadline), chance_below(p.hours, objective.deadline->v / 3600));
     if (objective.budget && c.priced)

@@ -81,8 +81,7 @@ std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, c
     auto with = [&](std::string change, auto&& edit, std::shared_ptr<LayoutCache> shared) {
         Workload changed_workload = workload;
         edit(changed_workload);
-        Context changed = make_context(changed_workload, context.catalog, quiet, context.rdma_allowed_for_inference);
-        changed.quota_enforced = context.quota_enforced;
+        Context changed = make_context(changed_workload, context.catalog, quiet);
         asker.ask(std::move(change), changed, std::move(shared));
     };
     if (winner.latency_s <= 0 && workload.kind != WorkloadKind::notebook) {

@@ -131,6 +131,7 @@ constexpr std::array<ReasonText, static_cast<int>(Reason::count)> kReasons{{
     {"batch-too-large", "the global batch cannot be spread over so many devices"},
     {"node-count", "the layout does not use exactly these devices"},
     {"unknown-accelerator", "nothing is known of its accelerator"},
+    {"wasteful", "so many machines would spend nearly all of their time waiting for one another"},
 }};
 
 }  // namespace

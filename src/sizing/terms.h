@@ -111,6 +111,7 @@ enum class Reason : std::uint8_t {
     batch_too_large,
     node_count,
     unknown_accelerator,
+    wasteful,
     count
 };
 std::string_view code(Reason reason);      // "memory", "no-rdma": stable, for -o json

@@ -45,7 +45,7 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
         if (is_t4(rejection.node_type) && rejection.reason == Reason::memory) t4 = &rejection;
     for (const Candidate& candidate : input.plan.candidates)
         if (is_t4(candidate.node_type) && candidate.replica.gpus() == 1 && on_t4 == nullptr) on_t4 = &candidate;
-    if (on_t4 != nullptr && node.has_gpu()) {
+    if (on_t4 != nullptr && is_t4(winner->node_type)) {
         std::string text =
             "the model fits a T4 (about 15 of its 16 GiB are usable; INT8, FP16 and Tensor Cores, no BF16): start at "
             "NC4as_T4_v3";
@@ -67,25 +67,22 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
     }
 
     for (const Rejection& rejection : input.plan.rejected) {
-        if (rejection.reason != Reason::policy_inference_rdma ||
-            twin_without_rdma(context.catalog, rejection.node_type) < 0)
-            continue;
-        if (rejection.text.find("against") == std::string::npos) continue;
-        const int twin = twin_without_rdma(context.catalog, rejection.node_type);
-        const bool shown = std::any_of(input.plan.candidates.begin(), input.plan.candidates.end(),
-                                       [&](const Candidate& c) { return c.node_type == twin; });
+        if (rejection.reason != Reason::policy_inference_rdma) continue;
+        const bool shown = std::any_of(
+            input.plan.candidates.begin(), input.plan.candidates.end(),
+            [&](const Candidate& c) { return is_twin_without_rdma(context.node(rejection.node_type), input.node(c)); });
         if (!shown) continue;
         out.push_back({AdviceSeverity::info, "no-infiniband-for-inference",
                        fmt::format("{}: {}", context.node(rejection.node_type).name, rejection.text), "",
                        node.provenance.source});
         break;
     }
-    if (is_rdma(node))
-        out.push_back({AdviceSeverity::warning, "infiniband-for-inference",
-                       context.rdma_allowed_for_inference
-                           ? "the model needs a size that only comes with InfiniBand"
-                           : "this size pays for InfiniBand, which replicas inside one node do not use",
-                       "", ""});
+    if (is_rdma(node) && winner->nodes > 0 && winner->replica.gpus() <= std::max(1, node.whole_gpus()))
+        out.push_back(
+            {AdviceSeverity::info, "infiniband-for-inference",
+             "the InfiniBand of this size is not used by replicas inside one node; without it these GPUs cost "
+             "no less here",
+             "", ""});
 
     if (workload.model.kind == ModelKind::decoder && kind == WorkloadKind::inference)
         out.push_back(as_background(

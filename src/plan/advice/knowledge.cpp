@@ -82,9 +82,6 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
                                : "engines and kernels must be their ROCm builds; only MLPerf rows back the figures";
         text += nvidia_alternative(input);
         out.push_back({AdviceSeverity::warning, "amd", text, "name sizes or sort out ROCm before counting on it", ""});
-    } else if (!make_device(input.context.catalog, winner->node_type).measured) {
-        out.push_back({AdviceSeverity::info, "unmeasured-device",
-                       fmt::format("no published run on {} is known; the interval is wider for it", gpu.name), "", ""});
     }
     if (gpu.vendor != "NVIDIA" && gpu.vendor != "AMD") {
         std::string text = fmt::format("{} is had from {} only and needs its own toolchain: code is locked in to it",

@@ -1,4 +1,6 @@
 // What InfiniBand needs on Azure, and what a gang without it pays.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "plan/advice/advice.h"
@@ -20,7 +22,20 @@ void advise_network(const AdviceInput& input, AdviceList& out) {
                  "told of zones apart has no source",
                  input.context.settings.placement_group, input.context.settings.placement_group_on_request),
              "", "Azure setup-infiniband page, 2026-09-25"});
-        if (winner->nodes > input.context.settings.placement_group)
+        const PlanSettings& settings = input.context.settings;
+        if (winner->nodes > settings.placement_group_on_request)
+            out.push_back(
+                {AdviceSeverity::warning, "ib-scale-set-limit",
+                 fmt::format(
+                     "{} nodes are more than one scale set joins ({:.0f} by request): at least {:.0f} scale sets "
+                     "on one InfiniBand fabric, which Azure joins by arrangement only; the largest published "
+                     "run had {:.0f} VMs",
+                     winner->nodes, settings.placement_group_on_request,
+                     std::ceil(winner->nodes / settings.placement_group_on_request),
+                     settings.placement_group_published),
+                 "ask the account team for the fabric, the zone and the date before anything else",
+                 "Azure setup-infiniband page; MLPerf Training v3.1"});
+        else if (winner->nodes > settings.placement_group)
             out.push_back({AdviceSeverity::warning, "ib-scale-set-limit",
                            fmt::format("{} nodes in one placement group need a support request before anything else "
                                        "(limit {:.0f}, up to {:.0f})",

@@ -26,7 +26,7 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
              fmt::format("{} of {}: a fragmentation spike ends the run", format_bytes_gib(Bytes(p.memory_bytes.mid)),
                          format_bytes_gib(Bytes(p.memory_capacity_bytes))),
              "recompute activations, a smaller micro-batch, or more shards", ""});
-    if (p.fit_probability < 0.8)
+    if (p.fit_probability < input.context.settings.fit_wanted - 1e-9)
         out.push_back({AdviceSeverity::warning, "memory-unsure",
                        fmt::format("fits with probability {:.0f} %", 100 * p.fit_probability),
                        "try one step on one node first", ""});

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "plan/context.h"
+#include "plan/option.h"
 
 namespace stoker {
 
@@ -27,15 +27,15 @@ using NodesConstraint = MaybeRefusal(const Context& context, int type, const Off
 #define STOKER_NODE_CONSTRAINTS(X) \
     X(refuse_retired)              \
     X(refuse_notebook_on_nd)       \
-    X(refuse_rdma_for_inference)   \
+    X(refuse_unmet_needs)          \
     X(refuse_wrong_purpose)
 #define STOKER_OFFER_CONSTRAINTS(X) \
     X(refuse_residency)             \
+    X(refuse_closed_region)         \
     X(refuse_restricted)            \
     X(refuse_pricing)
 #define STOKER_NODES_CONSTRAINTS(X) \
     X(refuse_count)                 \
-    X(refuse_large_gang)            \
     X(refuse_quota)
 
 #define STOKER_DECLARE(name) NodeConstraint name;
@@ -48,7 +48,13 @@ STOKER_OFFER_CONSTRAINTS(STOKER_DECLARE)
 STOKER_NODES_CONSTRAINTS(STOKER_DECLARE)
 #undef STOKER_DECLARE
 
+// InfiniBand that no replica uses, where the same GPUs without it cost no more: once prices are known.
+MaybeRefusal refuse_unused_rdma(const Context& context, const std::vector<Point>& points, const Point& point,
+                                const Offer& offer);
+
 // The finished candidate.
+// The deadline; without one a bound on how long anybody wants to wait, unless machines were named or are owned.
+std::optional<Seconds> latest_end(const Context& context);
 MaybeRefusal refuse_deadline(const Context& context, const Range& hours);
 MaybeRefusal refuse_budget(const Context& context, const Range& usd);
 // What a budget is compared with: the whole job, or a month of a service (service_hours > 0) that has no period.

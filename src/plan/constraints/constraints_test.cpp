@@ -21,8 +21,9 @@ TEST(Quota, ComparesFamiliesWithoutSpacesAndCase) {
     EXPECT_EQ(fold_family("Standard NDASv4_A100 Family"), fold_family("standardNDASv4_a100family"));
 }
 
-// A shortfall names family, current, limit and need; with another size left, that one is planned.
-TEST(Quota, ShortfallLeavesTheSizeOut) {
+// A shortfall names family, current, limit and need; what can start today is planned, the rest is marked and behind it.
+// Asked for what can start today, the plan leaves the rest out.
+TEST(Quota, WhatCannotStartTodayComesLastAndIsMarked) {
     PlanOptions options = quick();
     options.usages_region = "eastus";
     options.usages = {{.family = "Standard NDASv4_A100 Family", .label = "", .current = 16, .limit = 96},
@@ -30,7 +31,20 @@ TEST(Quota, ShortfallLeavesTheSizeOut) {
     const Plan made = plan(kFineTune, options);
     ASSERT_TRUE(made.feasible());
     EXPECT_EQ(testing::first_size(made), "Standard_ND96amsr_A100_v4");
-    const Rejection* line = testing::rejection(made, "Standard_ND96asr_v4", Reason::quota);
+    EXPECT_EQ(made.candidates.front().blocked_by, "");
+    const Candidate* blocked = nullptr;
+    for (const Candidate& c : made.candidates)
+        if (testing::size(c) == "Standard_ND96asr_v4") blocked = &c;
+    ASSERT_NE(blocked, nullptr);
+    EXPECT_NE(blocked->blocked_by.find("16 of 96"), std::string::npos);
+    EXPECT_NE(blocked->why_not_first.find("cannot start today"), std::string::npos);
+    EXPECT_LT(blocked->prediction.usd.mid, made.candidates.front().prediction.usd.mid);
+    EXPECT_NE(testing::advice(made, "passed-over-blocked"), nullptr);
+
+    options.startable = true;
+    const Plan now = plan(kFineTune, options);
+    for (const Candidate& c : now.candidates) EXPECT_EQ(c.blocked_by, "");
+    const Rejection* line = testing::rejection(now, "Standard_ND96asr_v4", Reason::quota);
     ASSERT_NE(line, nullptr);
     EXPECT_EQ(line->have, 80);
     EXPECT_EQ(line->need, 96);
@@ -105,6 +119,52 @@ TEST(Geography, KnowsWhereRegionsLie) {
     EXPECT_TRUE(same_geography("us", "eastus2"));
     EXPECT_FALSE(same_geography("us", "australiaeast"));
     EXPECT_FALSE(same_geography("EU", "nowhere"));
+}
+
+// Where nothing is said, a region that ordinary subscriptions can use; the cheap far one is told, with its saving.
+// Access to some regions is granted on request: nobody is sent there who did not name them.
+TEST(Geography, TakesWellKnownRegionsUnlessAsked) {
+    constexpr std::string_view kPrepare = "kind: preprocessing\ndata: {examples: 20M, bytes: 2TB}\n";
+    const Plan silent = plan(kPrepare);
+    ASSERT_TRUE(silent.feasible());
+    EXPECT_EQ(access_of("azure", silent.candidates.front().region), RegionAccess::well_known);
+    const Advice* far = testing::advice(silent, "passed-over-far");
+    ASSERT_NE(far, nullptr);
+    EXPECT_NE(far->text.find("% less"), std::string::npos);
+    for (const Candidate& c : silent.pareto) EXPECT_NE(access_of("azure", c.region), RegionAccess::restricted);
+    const Plan named = plan(std::string(kPrepare) + "where: {regions: [jioindiawest]}\n");
+    ASSERT_TRUE(named.feasible());
+    EXPECT_EQ(named.candidates.front().region, "jioindiawest");
+}
+
+// Home is asked for once: a geography or a region, and for what somebody waits for the very region.
+TEST(Geography, PlansAtHome) {
+    PlanOptions options = quick();
+    options.home = "japan";
+    constexpr std::string_view kServe =
+        "kind: inference\nmodel: bert-base\ntraffic: {requests_per_second: 20, prompt_tokens: 128}\n"
+        "objective: {latency: {p95: 200ms}}\n";
+    const Plan japan = plan(kServe, options);
+    ASSERT_TRUE(japan.feasible());
+    EXPECT_TRUE(same_geography("japan", japan.candidates.front().region)) << japan.candidates.front().region;
+    options.home = "uksouth";
+    const Plan here = plan(kServe, options);
+    ASSERT_TRUE(here.feasible());
+    EXPECT_EQ(here.candidates.front().region, "uksouth");
+    options.residency = {"eu"};
+    options.home = "";
+    EXPECT_TRUE(same_geography("eu", plan(kServe, options).candidates.front().region));
+}
+
+// A machine without CUDA is no cheaper way to a notebook that needs it.
+TEST(Needs, CudaLeavesOutWhatHasNone) {
+    const Plan made = plan("kind: notebook\nneeds: [cuda]\nwhere: {regions: [eastus]}\n");
+    ASSERT_TRUE(made.feasible());
+    for (const Candidate& c : made.candidates) {
+        const NodeType& node = testing::node(c.node_type);
+        ASSERT_TRUE(node.has_gpu()) << node.name;
+        EXPECT_EQ(testing::catalog().accelerators()[static_cast<std::size_t>(node.accelerator)].vendor, "NVIDIA");
+    }
 }
 
 // Notebook on AML, several nodes on Slurm, replicas on AKS, a pile on Batch: with complexity, alternatives and the PaaS

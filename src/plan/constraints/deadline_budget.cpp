@@ -1,6 +1,8 @@
 // The two limits that are known only once time and cost are. A limit counts as kept when it is kept with the confidence
 // asked for (objective.confidence, objective_confidence of defaults.tsv when nothing is said): a middle estimate alone
 // misses half the time.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "plan/chance.h"
@@ -22,11 +24,28 @@ Range budgeted_usd(const Context& context, const Range& usd, double service_hour
     return service_hours > 0 && !context.workload.period ? usd * (kHoursPerMonth / service_hours) : usd;
 }
 
+std::optional<Seconds> latest_end(const Context& context) {
+    const Workload& workload = context.workload;
+    if (workload.objective.deadline) return workload.objective.deadline;
+    const WhereSpec& where = workload.where;
+    const bool given = where.nodes || where.gpus || !where.sizes.empty() || !where.nodes_file.empty() ||
+                       std::any_of(where.clouds.begin(), where.clouds.end(), [](const std::string& cloud) {
+                           return cloud == "on-prem" || cloud == "this-machine";
+                       });
+    if (given) return std::nullopt;
+    return Seconds(context.settings.longest_run_s);
+}
+
 MaybeRefusal refuse_deadline(const Context& context, const Range& hours) {
-    const auto& deadline = context.workload.objective.deadline;
+    const auto deadline = latest_end(context);
     if (!deadline) return std::nullopt;
     const double need = at_quantile(hours, context.settings.confidence_deviations) * 3600;
     if (need <= deadline->v) return std::nullopt;
+    if (!context.workload.objective.deadline)
+        return Refusal{Reason::deadline, deadline->v, need,
+                       fmt::format("takes {}; without a deadline nothing of more than {} is planned (objective: "
+                                   "{{deadline: ...}})",
+                                   format_seconds(Seconds(hours.mid * 3600)), format_seconds(*deadline))};
     return Refusal{Reason::deadline, deadline->v, need,
                    fmt::format("takes {}, with {} confidence {}; the deadline is {}, kept with {}",
                                format_seconds(Seconds(hours.mid * 3600)), percent(context.settings.confidence),

@@ -6,6 +6,8 @@ namespace stoker {
 
 MaybeRefusal refuse_wrong_purpose(const Context& context, int type) {
     const NodeType& node = context.node(type);
+    if (node.accelerator >= 0 && !node.has_gpu())
+        return Refusal{Reason::unknown_accelerator, 0, 0, "how many GPUs it has is not published"};
     if (context.size_was_named(type) || node.cloud != "azure") return std::nullopt;
     const WorkloadKind kind = context.workload.kind;
     const bool graphics = node.purpose == "visualisation";

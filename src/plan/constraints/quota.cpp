@@ -9,7 +9,8 @@
 namespace stoker {
 
 MaybeRefusal refuse_quota(const Context& context, int type, const Offer& offer, int nodes) {
-    if (!context.quota_enforced) return std::nullopt;
+    // Who did not ask for what can start today sees the rest as well, marked and behind it.
+    if (!context.options.startable) return std::nullopt;
     auto shortfall = quota_shortfall(context, type, offer, nodes);
     if (!shortfall) return std::nullopt;
     return Refusal{Reason::quota, shortfall->limit - shortfall->current, shortfall->need, shortfall->text()};

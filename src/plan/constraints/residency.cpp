@@ -10,7 +10,9 @@
 namespace stoker {
 
 MaybeRefusal refuse_residency(const Context& context, int type, Offer& offer) {
-    const auto& allowed = context.workload.where.residency;
+    const auto& where = context.workload.where;
+    const auto& allowed =
+        where.residency.empty() && where.regions.empty() ? context.options.residency : where.residency;
     const std::string& cloud = context.node(type).cloud;
     if (allowed.empty() || offer.pricing == Pricing::owned || cloud == "this-machine") return std::nullopt;
     const std::string_view geography = geography_of(offer.region);

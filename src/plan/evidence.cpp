@@ -1,0 +1,101 @@
+#include "plan/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "base/embedded.h"
+#include "base/text.h"
+#include "base/tsv.h"
+#include "plan/chance.h"
+#include "plan/roles.h"
+
+namespace stoker {
+namespace {
+
+// RTX is a brand of many chips; elsewhere the word before the first hyphen names the silicon.
+std::string_view silicon(std::string_view name) {
+    return name.starts_with("RTX") ? name : name.substr(0, name.find('-'));
+}
+
+using Rows = std::map<std::pair<std::string, std::string>, double>;  // silicon, kind of work
+
+// Of the binary and not of the catalogue: whoever brings machines of his own brings no measurements.
+const Rows& rows_by_silicon() {
+    static const Rows* const all = [] {
+        auto* rows = new Rows;
+        const auto table = Tsv::read(embedded_bytes("calibration/measured.tsv"), "data/calibration/measured.tsv");
+        if (!table) return rows;
+        const auto device = table->column("device"), kind = table->column("kind"), count = table->column("rows");
+        if (!device || !kind || !count) return rows;
+        for (std::size_t i = 0; i < table->rows(); ++i) {
+            const auto found = table->number(i, *count);
+            if (!found) continue;
+            const std::string_view work = table->at(i, *kind) == "training" ? "training" : "serving";
+            for (const std::string_view into : {work, std::string_view("any")})
+                (*rows)[{std::string(silicon(table->at(i, *device))), std::string(into)}] += *found;
+        }
+        return rows;
+    }();
+    return *all;
+}
+
+}  // namespace
+
+std::string_view evidence_kind(const Workload& workload) {
+    switch (workload.kind) {
+        case WorkloadKind::training:
+        case WorkloadKind::fine_tuning: return "training";
+        case WorkloadKind::inference:
+        case WorkloadKind::batch_inference:
+        case WorkloadKind::embedding: return "serving";
+        case WorkloadKind::notebook: return "any";  // nobody knows what will run in it
+        default: return {};
+    }
+}
+
+std::string_view evidence_words(std::string_view kind) {
+    return kind == "training" ? "training run" : kind == "serving" ? "serving run" : "run";
+}
+
+double measured_rows(std::string_view kind, const Accelerator* accelerator) {
+    const std::string device(accelerator != nullptr ? silicon(accelerator->name) : "CPU");
+    const auto found = rows_by_silicon().find({device, std::string(kind)});
+    return found == rows_by_silicon().end() ? 0 : found->second;
+}
+
+void weigh_evidence(const Context& context, NodeChoice& choice) {
+    const std::string_view kind = evidence_kind(context.workload);
+    if (kind.empty()) return;
+    choice.measured_rows = measured_rows(kind, choice.accelerator);
+    // The rows of CPUs are of encoders and of classifiers on a few server parts: no evidence for large models.
+    if (choice.accelerator == nullptr && kind != "any" && !(kind == "serving" && role_of(context.workload).small))
+        choice.measured_rows = 0;
+    const std::string& cloud = choice.node->cloud;
+    const bool owned = cloud == "on-prem" || cloud == "this-machine";
+    // A vendor is no device: who says nvidia has not said RTX-PRO-6000.
+    const auto& words = context.workload.where.accelerators;
+    const bool named = context.size_was_named(choice.type) ||
+                       (choice.accelerator != nullptr && std::any_of(words.begin(), words.end(), [&](const auto& word) {
+                            return !equals_ignore_case(word, choice.accelerator->vendor) &&
+                                   matches_accelerator(word, *choice.accelerator);
+                        }));
+    choice.doubted = !owned && !named && !choice.is_measured(context.settings);
+}
+
+void widen_for_unmeasured(const Context& context, Point& point) {
+    const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
+    if (choice.accelerator == nullptr || choice.is_measured(context.settings) ||
+        context.workload.kind == WorkloadKind::notebook)
+        return;
+    constexpr double kNinetieth = 1.2815515655446004;
+    const double factor = std::exp(kNinetieth * context.settings.sigma_no_rows);
+    const Range wide{1 / factor, 1, factor};
+    point.speed = combined(point.speed, wide);
+    Prediction& p = point.prediction;
+    for (Range* range : {&p.step_s, &p.ttft_p95_s, &p.tpot_p95_s})
+        if (range->mid > 0) *range = combined(*range, wide);
+}
+
+}  // namespace stoker

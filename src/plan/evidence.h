@@ -1,0 +1,25 @@
+// What has been measured of a device: how many published rows there are of the kind of work that is planned. A device
+// without such rows may be cheaper on paper; nobody knows by how much the paper is wrong.
+#pragma once
+
+#include <string_view>
+
+#include "plan/option.h"
+
+namespace stoker {
+
+// "training", "serving" or "any"; empty: work whose speed is not predicted from a device, such as rendering.
+std::string_view evidence_kind(const Workload& workload);
+std::string_view evidence_words(std::string_view kind);  // "training run", "run of token generation", ...
+
+// Published rows of this kind on the same silicon, whatever its memory and form: H100-NVL counts with H100-SXM. A null
+// accelerator: on CPU cores.
+double measured_rows(std::string_view kind, const Accelerator* accelerator);
+
+// Fills measured_rows and doubted of a choice.
+void weigh_evidence(const Context& context, NodeChoice& choice);
+
+// The widest interval that there is, for a device without rows of this kind.
+void widen_for_unmeasured(const Context& context, Point& point);
+
+}  // namespace stoker

@@ -1,0 +1,56 @@
+// What the first choice passes over: cheaper or faster, and something speaks against it; or what a rule of thumb would
+// have taken, and at what price.
+#include <array>
+
+#include "plan/pipeline.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::array<std::pair<int, std::string_view>, 7> kKinds{{{doubt::blocked, "blocked"},
+                                                                  {doubt::wasteful, "wasteful"},
+                                                                  {doubt::evicted, "evicted"},
+                                                                  {doubt::unlikely_to_fit, "unlikely-to-fit"},
+                                                                  {doubt::by_arrangement, "by-arrangement"},
+                                                                  {doubt::unmeasured, "unmeasured"},
+                                                                  {doubt::far, "far"}}};
+
+}  // namespace
+
+std::vector<Foregone> foregone(const Context& context, const Search& search, const Ranking& ranking) {
+    const Minimize minimize = context.workload.objective.minimize;
+    const Option& winner = ranking.groups.front();
+    const auto& options = ranking.expansion.options;
+    std::vector<Foregone> out;
+    auto add = [&](std::string_view id, const Option& option, std::string why) {
+        out.push_back({std::string(id), std::move(why), make_candidate(context, search, option)});
+    };
+    auto point_of = [&](const Option& option) -> const Point& {
+        return search.points[static_cast<std::size_t>(option.point)];
+    };
+    for (const auto& [kind, id] : kKinds) {
+        const Option* best = nullptr;
+        for (const Option& option : options) {
+            const bool worst = (option.doubts & kind) != 0 && option.doubts < 2 * kind;
+            if (worst && (option.doubts & winner.doubts) != option.doubts &&
+                score(option, minimize) < score(winner, minimize) &&
+                (best == nullptr || score(option, minimize) < score(*best, minimize)))
+                best = &option;
+        }
+        if (best == nullptr) continue;
+        const Offer& offer =
+            context.choices[static_cast<std::size_t>(best->choice)].offers[static_cast<std::size_t>(best->offer)];
+        add(id, *best, doubt_text(context, point_of(*best), offer));
+    }
+    const Option* ruled = nullptr;  // with as little against it, and earlier by a rule of thumb
+    for (const Option& option : options)
+        if (option.doubts == winner.doubts && option.preference < winner.preference && !point_of(option).rule.empty() &&
+            score(option, minimize) > score(winner, minimize) &&
+            (ruled == nullptr || std::pair(option.preference, score(option, minimize)) <
+                                     std::pair(ruled->preference, score(*ruled, minimize))))
+            ruled = &option;
+    if (ruled != nullptr) add("rule", *ruled, std::string(point_of(*ruled).rule));
+    return out;
+}
+
+}  // namespace stoker

@@ -1,0 +1,89 @@
+// What speaks against a choice whatever it costs: the plan puts what has less of it first, and says what the other
+// would have saved.
+#include <fmt/format.h>
+
+#include "plan/evidence.h"
+#include "plan/quota.h"
+
+namespace stoker {
+namespace {
+
+bool was_pinned(const Context& context, const NodeChoice& choice) {
+    return context.size_was_named(choice.type) || choice.node->cloud == "on-prem" ||
+           choice.node->cloud == "this-machine";
+}
+
+double fleet_vcpus(const NodeChoice& choice, const Point& point) {
+    return choice.accelerator == nullptr ? static_cast<double>(choice.node->vcpus) * point.nodes : 0;
+}
+
+bool waits(const Context& context, const Point& point) {
+    return point.gang && point.nodes > 1 && network_share(point.prediction) > context.settings.network_bound_share;
+}
+
+}  // namespace
+
+double network_share(const Prediction& prediction) {
+    double waiting = 0;
+    for (TimeTerm term : {TimeTerm::tensor_comm, TimeTerm::context_comm, TimeTerm::expert_comm, TimeTerm::pipeline_comm,
+                          TimeTerm::gradient_comm, TimeTerm::gather_comm})
+        waiting += prediction.seconds[static_cast<std::size_t>(term)];
+    return prediction.step_s.mid > 0 ? waiting / prediction.step_s.mid : 0;
+}
+
+int doubts_of(const Context& context, const Point& point, const Offer& offer) {
+    const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
+    const PlanSettings& settings = context.settings;
+    int doubts = 0;
+    if (!offer.priced) doubts |= doubt::unpriced;
+    if (!context.options.usages.empty() && quota_shortfall(context, choice.type, offer, point.nodes))
+        doubts |= doubt::blocked;
+    if (!was_pinned(context, choice) &&
+        (waits(context, point) || fleet_vcpus(choice, point) > settings.cpu_fleet_vcpus))
+        doubts |= doubt::wasteful;
+    if (offer.pricing == Pricing::spot && point.work_s <= 0 && context.workload.at.count("interruptible") == 0)
+        doubts |= doubt::evicted;
+    if (point.prediction.fit_probability < settings.fit_wanted - 1e-9) doubts |= doubt::unlikely_to_fit;
+    if (context.workload.kind == WorkloadKind::notebook && choice.accelerator == nullptr &&
+        !was_pinned(context, choice))
+        doubts |= doubt::no_gpu;
+    if (point.gang && choice.node->cloud == "azure" && is_rdma(*choice.node) &&
+        point.nodes > settings.placement_group_on_request)
+        doubts |= doubt::by_arrangement;
+    if (choice.doubted) doubts |= doubt::unmeasured;
+    if (offer.far > 0) doubts |= doubt::far;
+    return doubts;
+}
+
+std::string doubt_text(const Context& context, const Point& point, const Offer& offer) {
+    const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
+    const int doubts = doubts_of(context, point, offer);
+    if (doubts & doubt::unpriced) return "no price is known";
+    if (doubts & doubt::blocked)
+        return "cannot start today: quota of " + quota_shortfall(context, choice.type, offer, point.nodes)->text();
+    if (doubts & doubt::wasteful) {
+        if (waits(context, point))
+            return fmt::format("{:.0f} % of each step waits for the network", 100 * network_share(point.prediction));
+        return fmt::format("{:.0f} vCPUs of quota", fleet_vcpus(choice, point));
+    }
+    if (doubts & doubt::evicted) return "spot, and nothing says interruptible: true";
+    if (doubts & doubt::unlikely_to_fit)
+        return fmt::format("fits in memory with a chance of {:.0f} % only", 100 * point.prediction.fit_probability);
+    if (doubts & doubt::no_gpu) return "no GPU";
+    if (doubts & doubt::by_arrangement)
+        return fmt::format("{} nodes need several scale sets on one fabric: by arrangement with Azure only",
+                           point.nodes);
+    if (doubts & doubt::unmeasured) {
+        const std::string_view what = evidence_words(evidence_kind(context.workload));
+        const std::string device = choice.accelerator != nullptr ? choice.accelerator->name : "CPU cores";
+        if (choice.measured_rows < 1) return fmt::format("no published {} on {}", what, device);
+        return fmt::format("only {:.0f} published {}{} on {}", choice.measured_rows, what,
+                           choice.measured_rows > 1.5 ? "s" : "", device);
+    }
+    if (doubts & doubt::far)
+        return context.options.home.empty() ? fmt::format("{} is not among the well-known regions", offer.region)
+                                            : fmt::format("{} is far from {}", offer.region, context.options.home);
+    return "";
+}
+
+}  // namespace stoker

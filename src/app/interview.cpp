@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "app/user_settings.h"
 #include "base/text.h"
 #include "io/files.h"
 
@@ -111,6 +112,26 @@ Status answer_of(Session& session, const Catalog& catalog, const Question& quest
     }
 }
 
+// Once for all files: where a plan looks when a file names no regions.
+Status ask_for_home(Session& session, const Catalog& catalog) {
+    TRY(UserSettings settings, load_user_settings());
+    if (!settings.home.empty()) return done();
+    const Question question{.key = "home",
+                            .text = "where are you, and who uses it?",
+                            .why = "Asked once, kept in your settings: plans look there first (stoker config home).",
+                            .example = "westeurope, or eu"};
+    for (;;) {
+        TRY(const std::string answer, ask(question, session.style));
+        if (answer.empty()) return done();
+        auto place = place_named(catalog, answer);
+        if (place) {
+            settings.home = std::move(*place);
+            return save_user_settings(settings);
+        }
+        fmt::print("  {}\n", session.style.warn(place.error().message()));
+    }
+}
+
 }  // namespace
 
 Result<std::string> interview(Session& session, const std::string& path) {
@@ -130,6 +151,7 @@ Result<std::string> interview(Session& session, const std::string& path) {
     for (const Question& question : questions_for(kind)) {
         if (question.key != "kind") TRY_VOID(answer_of(session, *catalog, question, file));
     }
+    TRY_VOID(ask_for_home(session, *catalog));
     TRY_VOID(write_file_atomic(path, file.dump_yaml()));
     fmt::print("\n{}\n{}\n", session.style.dim("written to " + path + ":"), file.dump_yaml());
     return path;

@@ -32,6 +32,7 @@ public:
         if (pid_ == 0) {
             setenv("TERM", "dumb", 1);
             setenv("COLUMNS", "100", 1);
+            setenv("XDG_CONFIG_HOME", (folder_ + "/config").c_str(), 1);
             if (chdir(folder_.c_str()) != 0) _exit(99);
             const int code = run_cli(words);
             std::fflush(nullptr);
@@ -129,6 +130,7 @@ TEST_F(Interview, TheAnswersBecomeTheFileAndThePriceIsTold) {
     const int status = terminal.wait();
     ASSERT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0) << terminal.all();
+    EXPECT_TRUE(shows(terminal.all(), "where are you")) << terminal.all();  // once: it is kept
     EXPECT_TRUE(shows(terminal.all(), "written to workload.yaml")) << terminal.all();
     EXPECT_TRUE(shows(terminal.all(), "8 h   $")) << terminal.all();  // the price of the period, "8 h   $3.63"
     const std::string file = terminal.file("workload.yaml");

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "app/user_settings.h"
 #include "base/text.h"
 #include "base/utf16.h"
 #include "catalog/names.h"
@@ -202,6 +203,7 @@ const std::vector<OptionSpec>& planning_options() {
          .help = "answer of: az vm list-usage -l REGION -o json",
          .completes = "file"},
         {.name = "usage-region", .value = "REGION", .help = "the region that --usage was asked for"},
+        {.name = "startable", .help = "only what can start today by --usage and --skus"},
         {.name = "prices",
          .value = "FILE",
          .help = "a page of the Azure Retail Prices API; newer prices replace ours",
@@ -246,6 +248,13 @@ Result<PlanOptions> plan_options(Session& session, const Args& args) {
         if (!known) return std::move(known).while_doing("reading --usage-region").error();
         options.usages_region = *known;
     }
+    TRY(UserSettings settings, load_user_settings());
+    options.home = std::move(settings.home);
+    options.residency = std::move(settings.residency);
+    options.startable = args.has("startable");
+    if (options.startable && options.usages.empty() && options.offers.empty())
+        return Error(ErrorKind::invalid, "--startable: what can start today is not known", {},
+                     "add --usage FILE (az vm list-usage -l REGION -o json) and --usage-region REGION, or --skus FILE");
     PricePageReport prices;
     int pages = 0, followed = 0;
     for (const std::string& path : args.all("prices")) {

@@ -10,6 +10,7 @@
 #include "app/commands/commands.h"
 #include "app/listing.h"
 #include "app/session.h"
+#include "app/user_settings.h"
 #include "base/text.h"
 #include "base/text_diff.h"
 #include "run/state/config_history.h"
@@ -203,6 +204,41 @@ Result<CommandOutput> check_config(Session& session, const Args& args) {
     return CommandOutput{fmt::format("{} is a configuration\n", file)};
 }
 
+Result<CommandOutput> user_home(Session& session, const Args& args) {
+    TRY(UserSettings settings, load_user_settings());
+    if (args.positional.size() > 1) {
+        settings.home.clear();
+        if (args.positional[1] != "none") {
+            TRY(const Catalog* catalog, session.catalog());
+            TRY(settings.home, place_named(*catalog, args.positional[1]));
+        }
+        TRY_VOID(save_user_settings(settings));
+    }
+    if (session.format != Format::text) return CommandOutput{dump(session, Json::object().set("home", settings.home))};
+    return CommandOutput{settings.home.empty() ? "no home: plans take well-known regions\n" : settings.home + "\n"};
+}
+
+Result<CommandOutput> user_residency(Session& session, const Args& args) {
+    TRY(UserSettings settings, load_user_settings());
+    if (args.positional.size() > 1) {
+        settings.residency.clear();
+        TRY(const Catalog* catalog, session.catalog());
+        for (std::size_t i = 1; i < args.positional.size(); ++i) {
+            if (args.positional[i] == "none") continue;
+            TRY(std::string place, place_named(*catalog, args.positional[i]));
+            settings.residency.push_back(std::move(place));
+        }
+        TRY_VOID(save_user_settings(settings));
+    }
+    if (session.format != Format::text) {
+        Json list = Json::array();
+        for (const std::string& place : settings.residency) list.push(place);
+        return CommandOutput{dump(session, Json::object().set("residency", std::move(list)))};
+    }
+    return CommandOutput{settings.residency.empty() ? "no residency: data may be anywhere\n"
+                                                    : join(settings.residency, ", ") + "\n"};
+}
+
 struct ConfigVerb {
     const char* name;
     std::size_t least, most;  // words behind it
@@ -210,9 +246,14 @@ struct ConfigVerb {
     Result<CommandOutput> (*run)(Session&, const Args&);
 };
 constexpr ConfigVerb kConfigVerbs[] = {
-    {"show", 0, 1, "[VERSION]", show_config}, {"set", 1, 1, "FILE", set_config},
-    {"history", 0, 0, "", list_versions},     {"diff", 1, 2, "A [B]", show_difference},
-    {"rollback", 1, 1, "VERSION", roll_back}, {"check", 1, 1, "FILE", check_config},
+    {"show", 0, 1, "[VERSION]", show_config},
+    {"set", 1, 1, "FILE", set_config},
+    {"history", 0, 0, "", list_versions},
+    {"diff", 1, 2, "A [B]", show_difference},
+    {"rollback", 1, 1, "VERSION", roll_back},
+    {"check", 1, 1, "FILE", check_config},
+    {"home", 0, 1, "[REGION|GEOGRAPHY|none]", user_home},
+    {"residency", 0, 2, "[GEOGRAPHY...|none]", user_residency},
 };
 
 Result<CommandOutput> run_config(Session& session, const Args& args) {
@@ -232,7 +273,7 @@ Result<CommandOutput> run_config(Session& session, const Args& args) {
         return each.run(session, args);
     }
     return Error(ErrorKind::invalid, "stoker config knows no " + printable(verb, 40), {},
-                 "show, set, history, diff, rollback or check");
+                 "show, set, history, diff, rollback or check; home and residency are your own settings");
 }
 
 }  // namespace
@@ -241,14 +282,18 @@ CliCommand config_command() {
     CliCommand command{
         .name = "config",
         .summary = "the configuration of the server: show, set, compare, roll back",
-        .usage = "stoker config show [VERSION] | set FILE | history | diff A [B] | rollback VERSION | check FILE",
+        .usage =
+            "stoker config show [VERSION] | set FILE | history | diff A [B] | rollback VERSION | check FILE |\n"
+            "       stoker config home [REGION|GEOGRAPHY|none] | residency [GEOGRAPHY...|none]",
         .description =
             "The configuration is a YAML text (docs/reference/server.md): nodes, prices, bounds, backups. Each change "
             "of it is a version in the journal, with who made it, when and why, and none is ever changed.\n"
             "set and rollback answer when the new version is on disk; what can change while the server runs holds "
             "then, and the rest is named. rollback makes a new version with an older text. diff takes versions or "
             "files, and compares with the newest version when one is given; -o json tells the keys that differ. "
-            "check looks at a file without a server, on this machine.",
+            "check looks at a file without a server, on this machine.\n"
+            "home and residency are yours and need no server: plans whose file names no regions look there first, and "
+            "never put your data elsewhere.",
         .examples = {"stoker config show", "stoker config set server.yaml --note 'two more nodes'",
                      "stoker config diff 3", "stoker config rollback 3", "stoker config show 2 > server.yaml"},
         .options = {{.name = "note", .value = "TEXT", .help = "set, rollback: why, for the history"},
@@ -258,7 +303,7 @@ CliCommand config_command() {
                     {.name = "text", .help = "show: only the text of the newest version"}},
         .min_positional = 1,
         .max_positional = 3,
-        .subcommands = {"show", "set", "history", "diff", "rollback", "check"},
+        .subcommands = {"show", "set", "history", "diff", "rollback", "check", "home", "residency"},
         .run = run_config,
         .completes = "file"};
     command.options.insert(command.options.end(), client_options().begin(), client_options().end());

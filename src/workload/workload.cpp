@@ -306,6 +306,10 @@ double Workload::total_tokens() const {
     return total_examples() * sequence();
 }
 
+static std::string rate_text(double per_second) {
+    return fmt::format("{:g} request{}/s", per_second, per_second == 1 ? "" : "s");
+}
+
 std::string Workload::title() const {
     // A model without a name of its own is called "7B decoder".
     const std::string what = model.name.find(' ') == std::string::npos ? model.name : "a " + model.name + " model";
@@ -331,14 +335,14 @@ std::string Workload::title() const {
         case WorkloadKind::inference:
             return traffic.concurrency
                        ? fmt::format("Serve {} to {} users at once", what, amount(*traffic.concurrency))
-                       : fmt::format("Serve {} at {:g} requests/s", what, traffic.requests_per_second.value_or(0));
+                       : fmt::format("Serve {} at {}", what, rate_text(traffic.requests_per_second.value_or(0)));
         case WorkloadKind::batch_inference:
         case WorkloadKind::embedding: {
             const std::string verb = kind == WorkloadKind::embedding ? "Embed with " : "Run ";
             if (total_examples() > 0)
                 return fmt::format("{}{} over {} {}", verb, what, amount(total_examples()),
                                    is_image(model.kind) ? unit : "requests");
-            return fmt::format("{}{} at {:g} requests/s", verb, what, traffic.requests_per_second.value_or(0));
+            return fmt::format("{}{} at {}", verb, what, rate_text(traffic.requests_per_second.value_or(0)));
         }
         case WorkloadKind::preprocessing:
             return data.bytes ? fmt::format("Prepare {} of data", format_bytes_gib(*data.bytes))

@@ -101,6 +101,7 @@ std::string percent(double chance) {
 }
 
 std::string chance_of(const Workload& workload, const Candidate& c) {
+    if (!c.measured) return "no chance to keep limits given: not measured on these devices";
     const ObjectiveSpec& objective = workload.objective;
     const Prediction& p = c.prediction;
     const bool service = runs_by_the_hour(p);
@@ -198,9 +199,10 @@ std::string first_line(const Plan& plan, const Catalog& catalog) {
 // The one thing besides quota that is likeliest to spoil it.
 std::string watch_line(const Plan& plan) {
     constexpr std::string_view kSaidElsewhere[] = {"quota-short",  "quota-unknown", "quota-enough", "deadline-tight",
-                                                   "budget-tight", "latency-tight", "stale-price"};
+                                                   "budget-tight", "latency-tight", "stale-price",  "no-measured-row"};
     for (const Advice& advice : plan.advice) {
         if (advice.background || advice.severity == AdviceSeverity::info) continue;
+        if (advice.id.starts_with("passed-over-")) continue;
         if (std::find(std::begin(kSaidElsewhere), std::end(kSaidElsewhere), advice.id) != std::end(kSaidElsewhere))
             continue;
         return first_sentence(advice.text);
@@ -232,8 +234,18 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
     if (!best.priced || node.cloud == "on-prem" || node.cloud == "this-machine") return {};
     std::vector<std::string> parts;
     std::vector<std::string> unknown;
+    if (best.price_is_estimate) parts.emplace_back("the spot price is an estimate, not from a list");
     for (const Pricing pricing : {Pricing::on_demand, Pricing::spot, Pricing::reserved_1y, Pricing::reserved_3y}) {
         if (pricing == best.pricing) continue;
+        if (pricing == Pricing::on_demand && best.on_demand) {
+            const Candidate::ListPrice& list = *best.on_demand;
+            parts.push_back(runs_by_the_hour(best.prediction)
+                                ? fmt::format("on demand {} a month",
+                                              rounded_money(list.node_per_hour.dollars() * best.nodes * kHoursOfMonth))
+                                : fmt::format("the same on demand {} in {}", rounded_money(list.usd.mid),
+                                              duration_in_one_unit({list.hours.mid, list.hours.mid, list.hours.mid})));
+            continue;
+        }
         const Candidate* planned = nullptr;  // counts evictions, and the machines that make up for them
         for (const Candidate& c : plan.candidates)
             if (planned == nullptr && c.pricing == pricing && c.node_type == best.node_type) planned = &c;
@@ -267,6 +279,22 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
     if (advice_with(plan, {"stale-price"}) != nullptr)
         text += fmt::format("; prices of {}, --prices brings newer ones", best.price_provenance.as_of);
     return text;
+}
+
+// What would cost less, and why it is not first.
+std::string cheaper_line(const Plan& plan, const Catalog& catalog) {
+    const Candidate& best = plan.candidates.front();
+    for (const Foregone& one : plan.foregone) {
+        const Candidate& c = one.candidate;
+        if (one.id == "rule" || !best.priced || !c.priced || !(per_hour(best) > 0) || per_hour(c) >= per_hour(best))
+            continue;
+        std::string text = fmt::format("{} x {}", c.nodes, short_name(node_of(c, catalog)));
+        if (!c.region.empty() && c.region != best.region) text += " in " + c.region;
+        if (c.pricing != best.pricing) text += fmt::format(", {}", pricing_words(c.pricing));
+        text += fmt::format(", {}", money_words(per_hour(c) / per_hour(best)));
+        return fmt::format("{}: not first, {}", text, one.why);
+    }
+    return {};
 }
 
 void add(ShortAnswer& answer, std::string_view label, std::string text) {
@@ -329,6 +357,7 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     add(answer, "first", first_line(plan, catalog));
     add(answer, "watch", watch_line(plan));
     add(answer, "sure?", sure_line(plan.evidence));
+    add(answer, "cheaper", cheaper_line(plan, catalog));
     add(answer, "cost", cost_line(plan, catalog));
     const bool runs_here = node_of(best, catalog).cloud == "this-machine" && plan.workload.run;
     if (runs_here) answer.lines.push_back({"next", "", fmt::format("stoker run {}", file)});

@@ -306,6 +306,17 @@ void Catalog::estimate_missing_spot_prices() {
     replace_prices(std::move(estimates));
 }
 
+// Azure's naming convention: family, vCPUs, and behind a hyphen the constrained ones.
+int NodeType::usable_vcpus() const {
+    const std::string all = std::to_string(vcpus) + "-";
+    const std::size_t at = cloud == "azure" ? name.find(all) : std::string::npos;
+    if (at == std::string::npos) return vcpus;
+    int on = 0;
+    for (std::size_t i = at + all.size(); i < name.size() && name[i] >= '0' && name[i] <= '9' && on < vcpus; ++i)
+        on = 10 * on + (name[i] - '0');
+    return on > 0 && on < vcpus ? on : vcpus;
+}
+
 std::string NodeType::rdma_name() const {
     return rdma_generation.empty() || rdma_generation == "none" ? upper(rdma) : rdma_generation;
 }

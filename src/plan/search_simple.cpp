@@ -85,7 +85,8 @@ Search search_preprocessing(const Context& context) {
         const NodeChoice& choice = context.choices[i];
         if (!enough_memory(search, choice, need)) continue;
         for (int nodes : node_counts(workload.where, *choice.node)) {
-            const double work_s = std::max(1.0, hours * 3600 / (static_cast<double>(choice.node->vcpus) * nodes));
+            const double work_s =
+                std::max(1.0, hours * 3600 / (static_cast<double>(choice.node->usable_vcpus()) * nodes));
             if (nodes > kMostMachines || (nodes > 1 && work_s < 600 && !workload.where.nodes)) break;
             ++search.considered;
             Point point;
@@ -105,6 +106,19 @@ Search search_preprocessing(const Context& context) {
     return search;
 }
 
+namespace {
+
+// How many T4 a device replaces in rendering and in solvers, which live from FP32 on vector units: by peak rate. 0: its
+// rate is not known.
+double in_t4(const Catalog& catalog, const Accelerator& device) {
+    const auto fp32 = static_cast<std::size_t>(Precision::fp32);
+    for (const Accelerator& each : catalog.accelerators())
+        if (each.name == "T4") return device.peak[fp32].v / each.peak[fp32].v;
+    return 0;
+}
+
+}  // namespace
+
 Search search_simulation(const Context& context) {
     const Workload& workload = context.workload;
     Search search;
@@ -113,7 +127,9 @@ Search search_simulation(const Context& context) {
     for (std::size_t i = 0; i < context.choices.size(); ++i) {
         const NodeChoice& choice = context.choices[i];
         if (!enough_memory(search, choice, need)) continue;
-        const double capacity = on_cpu ? choice.node->vcpus : choice.node->accelerators;
+        if (on_cpu && choice.accelerator != nullptr) continue;
+        const double speed = choice.accelerator != nullptr ? in_t4(context.catalog, *choice.accelerator) : 0;
+        const double capacity = on_cpu ? choice.node->usable_vcpus() : choice.node->accelerators * speed;
         if (capacity <= 0) continue;
         const double hours = on_cpu ? *workload.vcpu_hours : workload.gpu_hours.value_or(24);
         for (int nodes : node_counts(workload.where, *choice.node)) {
@@ -125,11 +141,16 @@ Search search_simulation(const Context& context) {
             point.nodes = nodes;
             point.work_s = work_s;
             point.checkpoint_bytes = 1e9;
-            point.speed = {0.7, 1, 1.5};
+            point.speed = on_cpu ? Range{0.7, 1, 1.5} : Range{0.5, 1, 2};  // whatever one core or one T4 does of it
             point.units = std::max(hours, 1e-6);
-            point.prediction.unit_name = on_cpu ? "vCPU hour" : "GPU hour";
+            point.prediction.unit_name = on_cpu ? "vCPU hour" : "GPU hour of a T4";
             point.prediction.utilisation = 0.8;
-            point.framework = "graphics driver (GRID)";
+            if (!on_cpu) {
+                point.framework = "graphics driver";
+                if (speed > 1.05 || speed < 0.95)
+                    point.notes.push_back(
+                        fmt::format("one {} is taken for {:.1f} T4, by peak FP32", choice.accelerator->name, speed));
+            }
             fill_common(point, choice, need);
             search.points.push_back(std::move(point));
         }

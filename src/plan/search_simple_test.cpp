@@ -42,5 +42,26 @@ TEST(SearchSimple, BatchInferenceIsPricedPerToken) {
     EXPECT_NE(testing::advice(made, "real-time-variant"), nullptr);
 }
 
+// CPU work goes to CPU machines, HPC sizes among them: nine A10 with a graphics driver solve no CFD.
+TEST(SearchSimple, CpuSimulationTakesNoGpu) {
+    const Plan made = testing::plan("kind: simulation\nvcpu_hours: 5000\nobjective: {deadline: 1d}\n");
+    ASSERT_TRUE(made.feasible());
+    for (const Candidate& c : made.candidates) EXPECT_FALSE(testing::node(c.node_type).has_gpu()) << testing::size(c);
+    EXPECT_EQ(made.candidates.front().framework, "");
+    // 5,000 vCPU hours within a day are 210 cores that are switched on.
+    EXPECT_GT(testing::node(made.candidates.front().node_type).usable_vcpus() * made.candidates.front().nodes, 208);
+}
+
+// GPU hours are said in those of a T4: a faster GPU needs fewer of its own.
+TEST(SearchSimple, GpuHoursCountTheSpeedOfTheGpu) {
+    const auto hours = [](std::string_view size) {
+        const Plan made = testing::plan(
+            fmt::format("kind: simulation\ngpu_hours: 100\nmemory: 16GiB\nwhere: {{sizes: [{}], nodes: 1}}\n", size));
+        EXPECT_TRUE(made.feasible()) << size;
+        return made.feasible() ? made.candidates.front().prediction.hours.mid : 0;
+    };
+    EXPECT_NEAR(hours("Standard_NC4as_T4_v3") / hours("Standard_NV36ads_A10_v5"), 31.2 / 8.1, 0.15);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -14,7 +14,9 @@ MaybeRefusal refuse_wrong_purpose(const Context& context, int type) {
     auto no = [](std::string text) { return Refusal{Reason::wrong_purpose, 0, 0, std::move(text)}; };
 
     if (kind == WorkloadKind::simulation) {
-        if (!graphics) return no("rendering, CAD and CAE need a size with the graphics driver (NV)");
+        const bool on_cpu = !context.workload.gpu_hours && context.workload.vcpu_hours;
+        if (on_cpu && node.has_gpu()) return no("vcpu_hours are done by CPU cores; a GPU would idle");
+        if (!on_cpu && !graphics) return no("rendering, CAD and CAE need a size with the graphics driver (NV)");
         return std::nullopt;
     }
     if (kind == WorkloadKind::preprocessing) {

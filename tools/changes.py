@@ -19,7 +19,7 @@ SAMPLES = [
     ("a VM size with its price", ["Standard_ND96is_MI300X_v5"]),
     ("a GPU", ["H200-NVL"]),
     ("a model", ["qwen3-32b"]),
-    ("a placement constraint", ["refuse_large_gang"]),
+    ("a placement constraint", ["refuse_unmet_needs"]),
     ("a piece of advice", ["advise_limits"]),
     ("a lint rule", ["SLM012", "check_slm012"]),
     ("a diagnosis: why it is slow", ["batch-smaller", "judge_batch_smaller"]),

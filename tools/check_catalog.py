@@ -455,6 +455,18 @@ def check_rest(root, sizes, gpus, regions):
             fault(r["_at"], r["name"], "needs a unit and a source")
 
 
+def check_places(root, regions):
+    unique_sorted(read(root, "catalog/places.tsv"), ["part"])
+    rows = read(root, "catalog/region_access.tsv")
+    unique_sorted(rows, ["cloud", "region"])
+    known = {r["region"] for r in regions}
+    for r in rows:
+        if r["access"] not in ("well-known", "restricted"):
+            fault(r["_at"], "access is", r["access"])
+        if r["cloud"] == "azure" and r["region"] not in known:
+            fault(r["_at"], r["region"], "is no region of Azure")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -473,7 +485,9 @@ def main():
     cpus = read(root, "catalog/cpus.tsv")
     sizes = check_sizes(root, ("azure", "aws", "gcp", "other"), gpus, cpus)
     check_prices(root, sizes, read_sources(root))
-    check_rest(root, sizes, gpus, read(root, "catalog/azure/regions.tsv"))
+    regions = read(root, "catalog/azure/regions.tsv")
+    check_rest(root, sizes, gpus, regions)
+    check_places(root, regions)
     for text in WARNINGS:
         print("warning:", text)
     for text in FAULTS:

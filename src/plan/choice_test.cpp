@@ -205,6 +205,31 @@ TEST(Choice, NoRunOfYears) {
     EXPECT_NE(poor.infeasible_because.find("without a deadline"), std::string::npos) << poor.infeasible_because;
 }
 
+// As fast but for a few percent: the cheaper one, where time is what counts.
+TEST(Choice, OfTheFastestTheCheapest) {
+    const Plan made = plan(
+        "kind: training\nmodel: vit-b-16\ndata: {examples: 1281167, epochs: 90}\nobjective: {minimize: time, budget: "
+        "3000 "
+        "USD}\n");
+    ASSERT_TRUE(made.feasible()) << made.infeasible_because;
+    const Prediction& first = made.candidates.front().prediction;
+    for (const Candidate& c : made.candidates) {
+        if (!c.doubt.empty()) continue;
+        EXPECT_FALSE(c.prediction.hours.mid <= 1.0001 * first.hours.mid && c.prediction.usd.mid < first.usd.mid)
+            << testing::size(c);
+        EXPECT_LE(first.hours.mid, kTie * c.prediction.hours.mid) << testing::size(c);
+    }
+}
+
+// Optimizer states on the host are for those who have no other way, or ask.
+TEST(Choice, NoOptimizerOnTheHostBesideAMachineThatHoldsIt) {
+    const Plan made = plan(
+        "kind: fine-tuning\nmethod: full\nmodel: llama-3-70b\ndata: {examples: 40000, sequence: 4096}\nobjective: "
+        "{deadline: 3d}\n");
+    ASSERT_TRUE(made.feasible()) << made.infeasible_because;
+    EXPECT_FALSE(made.candidates.front().layout.offload);
+}
+
 // A large model needs GPUs that come with InfiniBand only: those are planned, and no fleet of CPU machines.
 TEST(Choice, NoFleetOfCpusForALargeModel) {
     const Plan made = plan(

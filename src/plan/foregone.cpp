@@ -42,10 +42,10 @@ std::vector<Foregone> foregone(const Context& context, const Search& search, con
             context.choices[static_cast<std::size_t>(best->choice)].offers[static_cast<std::size_t>(best->offer)];
         add(id, *best, doubt_text(context, point_of(*best), offer));
     }
-    const Option* ruled = nullptr;  // with as little against it, and earlier by a rule of thumb
+    const Option* ruled = nullptr;  // earlier by a rule of thumb, and dearer
     for (const Option& option : options)
-        if (option.doubts == winner.doubts && option.preference < winner.preference && !point_of(option).rule.empty() &&
-            score(option, minimize) > score(winner, minimize) &&
+        if ((option.doubts & (doubt::unpriced | doubt::blocked)) == 0 && option.preference < winner.preference &&
+            !point_of(option).rule.empty() && score(option, minimize) > score(winner, minimize) &&
             (ruled == nullptr || std::pair(option.preference, score(option, minimize)) <
                                      std::pair(ruled->preference, score(*ruled, minimize))))
             ruled = &option;

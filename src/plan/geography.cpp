@@ -91,9 +91,11 @@ int distance_from_home(std::string_view home, std::string_view cloud, std::strin
     const bool known = access_of(cloud, region) == RegionAccess::well_known || !has_well_known(cloud);
     if (home.empty()) return known ? 0 : 1;
     if (equals_ignore_case(home, region) || same_geography(home, region)) return 0;
-    // Home is a region: the rest of its part of the world is near enough for work that nobody waits for.
-    const std::string_view part = geography_of(home);
-    if (!part.empty() && geography_of(region) == part) return near ? 1 : 0;
+    // Where home is a region, the rest of its part of the world is near enough for work that nobody waits for.
+    const Place* place = place_of(home);
+    const bool whole =
+        place == nullptr || equals_ignore_case(home, place->country) || equals_ignore_case(home, place->geography);
+    if (!whole && geography_of(region) == place->geography) return near ? 1 : 0;
     return known ? 2 : 3;
 }
 

@@ -42,13 +42,13 @@ void advise_foregone(const AdviceInput& input, AdviceList& out) {
         const std::string what = fmt::format("{} x {}{}: {}, {:.0f} % {}", c.nodes, input.node(c).name,
                                              c.region.empty() || c.region == winner->region ? "" : " in " + c.region,
                                              price_of(input, c), 100 * std::abs(share), share < 0 ? "less" : "more");
+        const std::string passed_over = "passed-over-" + one.id;
         if (one.id == "rule")
             out.push_back({AdviceSeverity::info, "rule-of-thumb",
                            fmt::format("the rule \"{}\" would take {}", one.why, what), "", ""});
         else
-            out.push_back({one.id == "unmeasured" ? AdviceSeverity::warning : AdviceSeverity::info,
-                           "passed-over-" + one.id, fmt::format("{}. Not first: {}", what, one.why),
-                           remedy_of(input, one.id, c), ""});
+            out.push_back({one.id == "unmeasured" ? AdviceSeverity::warning : AdviceSeverity::info, passed_over,
+                           fmt::format("not first, {}: {}", one.why, what), remedy_of(input, one.id, c), ""});
     }
     if (!winner->measured && input.node(*winner).has_gpu()) {
         const std::string_view kind = evidence_kind(input.context.workload);

@@ -147,6 +147,10 @@ TEST(Geography, PlansAtHome) {
     const Plan japan = plan(kServe, options);
     ASSERT_TRUE(japan.feasible());
     EXPECT_TRUE(same_geography("japan", japan.candidates.front().region)) << japan.candidates.front().region;
+    EXPECT_EQ(distance_from_home("japan", "azure", "japaneast", false), 0);
+    EXPECT_GT(distance_from_home("japan", "azure", "centralindia", false), 0);
+    EXPECT_EQ(distance_from_home("westeurope", "azure", "swedencentral", false), 0);
+    EXPECT_EQ(distance_from_home("westeurope", "azure", "swedencentral", true), 1);
     options.home = "uksouth";
     const Plan here = plan(kServe, options);
     ASSERT_TRUE(here.feasible());

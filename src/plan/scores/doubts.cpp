@@ -39,7 +39,7 @@ int doubts_of(const Context& context, const Point& point, const Offer& offer) {
     if (!context.options.usages.empty() && quota_shortfall(context, choice.type, offer, point.nodes))
         doubts |= doubt::blocked;
     if (!was_pinned(context, choice) &&
-        (waits(context, point) || fleet_vcpus(choice, point) > settings.cpu_fleet_vcpus))
+        (waits(context, point) || point.layout.offload || fleet_vcpus(choice, point) > settings.cpu_fleet_vcpus))
         doubts |= doubt::wasteful;
     if (offer.pricing == Pricing::spot && point.work_s <= 0 && context.workload.at.count("interruptible") == 0)
         doubts |= doubt::evicted;
@@ -64,6 +64,7 @@ std::string doubt_text(const Context& context, const Point& point, const Offer& 
     if (doubts & doubt::wasteful) {
         if (waits(context, point))
             return fmt::format("{:.0f} % of each step waits for the network", 100 * network_share(point.prediction));
+        if (point.layout.offload) return "optimizer states on the host: most of the step waits for PCIe";
         return fmt::format("{:.0f} vCPUs of quota", fleet_vcpus(choice, point));
     }
     if (doubts & doubt::evicted) return "spot, and nothing says interruptible: true";

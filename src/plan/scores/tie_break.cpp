@@ -18,8 +18,10 @@ std::int64_t score(const Option& option, Minimize minimize) {
 
 bool ranks_before(const Option& a, const Option& b, Minimize minimize) {
     auto key = [minimize](const Option& o) {
-        return std::tuple(o.doubts, o.taste, score(o, minimize), score_cost(o), score_time(o), -o.year, o.nodes, o.name,
-                          o.region, static_cast<int>(o.pricing), o.point);
+        // Of two that are as fast, the cheaper.
+        const bool tied = o.taste < 0 && minimize != Minimize::cost;
+        return std::tuple(o.doubts, o.taste, tied ? 0 : score(o, minimize), score_cost(o), score_time(o), -o.year,
+                          o.nodes, o.name, o.region, static_cast<int>(o.pricing), o.point);
     };
     return key(a) < key(b);
 }

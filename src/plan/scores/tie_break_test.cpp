@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace stoker {
 namespace {
 
@@ -30,6 +32,24 @@ TEST(TieBreak, UnpricedIsNotFree) {
     Option unpriced = option(0, 1, 2024, 1, "a");
     unpriced.priced = false;
     EXPECT_FALSE(ranks_before(unpriced, option(1e6, 1, 2020, 1, "b"), Minimize::cost));
+}
+
+// Rules of thumb decide within the share and nowhere else; what has more against it comes later, whatever it costs.
+TEST(TieBreak, RulesOfThumbDecideTiesOnly) {
+    Option cheap = option(100, 2, 2024, 1, "cheap"), ruled = option(102, 2, 2024, 1, "ruled"),
+           dear = option(104, 2, 2024, 1, "dear"), doubted = option(1, 2, 2024, 1, "doubted");
+    cheap.preference = dear.preference = 10;
+    ruled.preference = 4;
+    dear.preference = 0;
+    doubted.doubts = doubt::unmeasured;
+    std::vector<Option> all{dear, doubted, cheap, ruled};
+    settle_ties(all, Minimize::cost, 0.03);
+    std::sort(all.begin(), all.end(),
+              [](const Option& a, const Option& b) { return ranks_before(a, b, Minimize::cost); });
+    EXPECT_EQ(all[0].name, "ruled");
+    EXPECT_EQ(all[1].name, "cheap");
+    EXPECT_EQ(all[2].name, "dear");
+    EXPECT_EQ(all[3].name, "doubted");
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ TEST(SearchTraining, NodeCountsReachTheLimit) {
     where.max_nodes = 50;
     EXPECT_EQ(node_counts(where, {}).back(), 50);
     NodeType few;
+    few.available = 20000;  // a cluster of one's own, of any size
+    where.max_nodes.reset();
+    EXPECT_EQ(node_counts(where, few).back(), 20000);
     few.available = 3;
     EXPECT_EQ(node_counts(where, few), (std::vector<int>{1, 2, 3}));
     where.nodes = 7;

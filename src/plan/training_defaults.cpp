@@ -33,9 +33,10 @@ double global_batch_of(const Workload& workload) {
 
 std::vector<int> node_counts(const WhereSpec& where, const NodeType& type) {
     if (const auto pinned = where.pinned_nodes(type)) return {*pinned};
-    constexpr double kMost = 16384;  // 131,072 GPUs, more than any published run; who names a number is not bound by it
-    int most = static_cast<int>(where.max_nodes ? std::min(*where.max_nodes, kMost) : kMost);
-    if (type.available > 0) most = std::min(most, type.available);
+    // 131,072 GPUs, more than any published run; who owns more, or names a number, is not bound by it.
+    constexpr double kMost = 16384;
+    const double there = type.available > 0 ? type.available : kMost;
+    const int most = static_cast<int>(where.max_nodes ? std::min(*where.max_nodes, there) : there);
     std::vector<int> counts;
     for (int n = 1; n <= std::min(16, most); ++n) counts.push_back(n);
     // Then counts with many divisors, about an eighth to a quarter apart.

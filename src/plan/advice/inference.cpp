@@ -25,7 +25,7 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
              fmt::format(
                  "benchmark on CPU first: the model fits comfortably in {} of RAM and {}; only then pay for a GPU",
                  format_bytes_gib(node.memory),
-                 limit ? fmt::format("the limit of {} is above 50 ms", format_seconds(Seconds(*limit)))
+                 limit ? fmt::format("is predicted to keep the limit of {}", format_seconds(Seconds(*limit)))
                        : "no latency limit asks for less"),
              "stoker bench cpu on the size, then plan with what it measured", ""});
     else if (limit && !latency_allows_cpu(workload.objective.latency))

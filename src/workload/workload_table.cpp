@@ -304,8 +304,11 @@ RecordTable<WhereSpec> where_table() {
           "azure, aws, gcp, on-prem, this-machine or another of the catalogue; any: all. Azure when nothing is said.",
           "azure");
     table.other_names({"provider", "clouds"});
-    names(table, "regions", &WhereSpec::regions, "Regions that may be used; all when nothing is said.",
-          "[eastus, westeurope]");
+    names(
+        table, "regions", &WhereSpec::regions,
+        "Regions that may be used. When nothing is said: those of your home (stoker config home), else well-known ones "
+        "that ordinary subscriptions can use; farther ones come after them.",
+        "[eastus, westeurope]");
     table.other_names({"location", "locations", "zone"});
     names(table, "sizes", &WhereSpec::sizes, "VM sizes that may be used; all when nothing is said.",
           "[Standard_ND96isr_H100_v5]");

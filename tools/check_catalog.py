@@ -150,6 +150,22 @@ def parameters(m):
     return total + extra, used + extra
 
 
+def check_requests(root):
+    rows = read(root, "models/requests.tsv")
+    unique_sorted(rows, ["model"])
+    models = {m["name"] for m in read(root, "models/models.tsv")}
+    for r in rows:
+        if r["model"] not in models:
+            fault(r["_at"], "no model", r["model"])
+        if not r["source"]:
+            fault(r["_at"], "has no source")
+        date(r, "as_of", need=True)
+        if not r["steps"] and not r["window_s"]:
+            fault(r["_at"], "has neither steps nor a window")
+        number(r, "steps", 1, 1000)
+        number(r, "once_flops", 1e9, 1e15)
+
+
 def check_hf_types(root):
     """What a model_type of Hugging Face implies: either a shape that can be read, or why it cannot."""
     rows = read(root, "models/hf_types.tsv")
@@ -480,6 +496,7 @@ def main():
             or not re.match(r"^\d{4}-\d\d-\d\d$", version[1]):
         fault("VERSION needs two lines: release and date")
     check_models(root, args.verbose)
+    check_requests(root)
     check_hf_types(root)
     gpus = check_accelerators(root)
     cpus = read(root, "catalog/cpus.tsv")

@@ -75,6 +75,13 @@ std::string_view to_string(Pricing pricing) {
     return names[static_cast<std::size_t>(pricing)];
 }
 
+std::string ModelSpec::request_unit() const {
+    if (!request.unit.empty()) return request.unit;
+    if (!is_image(kind)) return "request";
+    const bool word = sample_unit.find(' ') == std::string::npos && sample_unit != "token" && sample_unit != "step";
+    return word ? sample_unit : "image";
+}
+
 std::string_view to_string(ModelKind kind) {
     constexpr std::string_view names[] = {"decoder", "encoder", "encoder-decoder", "cnn", "vit", "diffusion"};
     static_assert(std::size(names) == static_cast<std::size_t>(ModelKind::diffusion) + 1);

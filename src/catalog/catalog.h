@@ -164,6 +164,17 @@ inline bool is_image(ModelKind kind) {  // its data are images, not sequences of
 }
 enum class AttentionKind : std::uint8_t { mha, gqa, mla };
 
+// What one request of a model is, where it is not one pass over one sample (data/models/requests.tsv).
+struct RequestShape {
+    std::string unit;  // "image"; empty: see ModelSpec::request_unit
+    double steps = 0;  // of denoising, each a pass (with guidance two); 0: not a diffusion model, or not known
+    bool guidance = false;
+    double once_flops = 0, once_parameters = 0;  // encoders before the steps and decoder behind them
+    double window_s = 0, window_tokens = 0;      // speech: what the encoder hears at once, and its positions
+    double output_tokens_per_s = 0;              // of speech
+    Provenance provenance;
+};
+
 // An architecture, as its config.json gives it. Counted in catalog/model_count.h.
 struct ModelSpec {
     std::string name, family;
@@ -185,12 +196,14 @@ struct ModelSpec {
     double winograd_flops_per_sample = 0;  // of forward_flops_per_sample: 3 x 3 convolutions, stride 1, no groups
     bool separate_norm = false;  // normalisation passes over the maps by itself: of instances, in three dimensions
     std::string sample_unit = "token";
+    RequestShape request;
     Provenance provenance;
     bool assumed = false;    // shape scaled from the nearest known architecture
     std::string assumption;  // in words, when assumed
 
     bool transformer() const { return layers > 0 && hidden > 0; }
     bool moe() const { return experts > 1; }
+    std::string request_unit() const;  // "image", "audio clip", "request": what people ask it for
 };
 
 // A named constant of the model of cost, with its spread and where it comes from (data/catalog/defaults.tsv).

@@ -72,6 +72,7 @@ Result<Catalog> CatalogReader::read() {
     read_images();
     read_disks();
     read_models();
+    read_requests();
     if (!problems_.empty()) return error_of(std::move(problems_));  // the caller knows which folder
     drop_undiscounted_spot();
     catalog_.estimate_missing_spot_prices();

@@ -37,6 +37,7 @@ private:
     void read_images();
     void read_disks();
     void read_models();
+    void read_requests();
     void share_memory_bandwidth();
     void drop_undiscounted_spot();
 

@@ -109,4 +109,34 @@ void CatalogReader::read_models() {
     for (const auto& [alias, index] : all_aliases) catalog_.model_index_.emplace(fold_name(alias), index);
 }
 
+void CatalogReader::read_requests() {
+    const auto bytes = file("models/requests.tsv", false);
+    if (!bytes) return;
+    TsvRows rows("models/requests.tsv", *bytes, problems_);
+    const int model = rows.required_column("model"), unit = rows.required_column("unit"),
+              steps = rows.required_column("steps"), guidance = rows.required_column("guidance"),
+              once = rows.required_column("once_flops"), parameters = rows.required_column("once_parameters"),
+              window = rows.required_column("window_s"), tokens = rows.required_column("window_tokens"),
+              output = rows.required_column("output_tokens_per_s");
+    const ProvenanceColumns provenance(rows);
+    while (rows.next()) {
+        rows.check_unique(model);
+        const auto found = std::find_if(catalog_.models_.begin(), catalog_.models_.end(),
+                                        [&](const ModelSpec& m) { return m.name == rows.cell(model); });
+        if (found == catalog_.models_.end()) {
+            rows.problem(model, "no model of models.tsv has this name");
+            continue;
+        }
+        found->request = {.unit = rows.text(unit),
+                          .steps = rows.number(steps),
+                          .guidance = rows.flag(guidance),
+                          .once_flops = rows.number(once),
+                          .once_parameters = rows.number(parameters),
+                          .window_s = rows.number(window),
+                          .window_tokens = rows.number(tokens),
+                          .output_tokens_per_s = rows.number(output),
+                          .provenance = provenance.of(rows)};
+    }
+}
+
 }  // namespace stoker

@@ -13,6 +13,7 @@ Result<Benchmarks> Benchmarks::read(std::string_view text, FileName file) {
     TRY(const std::size_t prompt, table.column("prompt_tokens"));
     TRY(const std::size_t output, table.column("output_tokens"));
     TRY(const std::size_t beams, table.column("beams"));
+    TRY(const std::size_t steps, table.column("steps"));
     TRY(const std::size_t ttft, table.column("limit_ttft_s"));
     TRY(const std::size_t tpot, table.column("limit_tpot_s"));
     TRY(const std::size_t latency, table.column("limit_latency_s"));
@@ -24,6 +25,7 @@ Result<Benchmarks> Benchmarks::read(std::string_view text, FileName file) {
         TRY(b.prompt_tokens, table.number(row, prompt));
         TRY(b.output_tokens, table.number(row, output));
         TRY(b.beams, table.number(row, beams));
+        TRY(b.steps, table.number(row, steps));
         if (!(b.beams >= 1)) return table.error(row, beams, "a width of 1 or more is wanted");
         for (const auto& [column, limit] : {std::pair{ttft, &b.limit_ttft_s}, std::pair{tpot, &b.limit_tpot_s},
                                             std::pair{latency, &b.limit_latency_s}}) {

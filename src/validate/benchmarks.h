@@ -14,6 +14,7 @@ struct Benchmark {
     std::string name, model;
     double prompt_tokens = 1, output_tokens = 1;
     double beams = 1;  // sequences that are generated for each prompt
+    double steps = 1;  // of denoising, for each image
     std::optional<double> limit_ttft_s, limit_tpot_s, limit_latency_s;
 };
 

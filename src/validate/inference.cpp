@@ -176,7 +176,6 @@ bool take_setup(InferenceRequest& r, const Catalog& catalog) {
     // Engines pad the heads where the tensor degree does not divide them.
     const double tensor = r.shape.tensor;
     if (std::fmod(setup->heads, tensor) != 0) setup->heads = std::ceil(setup->heads / tensor) * tensor;
-    setup->token_budget *= r.shape.data;  // every group of attention data parallelism has its own
     setup->host_step_s += (r.split - 1) * setup->split_s;
     setup->device.memory_bytes *= r.split;
     // Clients draw lengths from a narrow range or stop early, which is enough for sequences that share steps to drift
@@ -280,7 +279,7 @@ private:
         const ModelSpec& model = shape.model;
         const bool decoder = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
         const bool image = is_image(model.kind);
-        if (model.kind == ModelKind::diffusion) {
+        if (model.kind == ModelKind::diffusion && benchmark == nullptr) {
             refused = fmt::format("unsupported:sampling steps of {}", model.name);  // no count of steps in the row
             return;
         }
@@ -429,6 +428,7 @@ private:
         // Every beam is a sequence that decodes: so many times the tokens of a request, of which one beam is the
         // answer.
         w.traffic.output_tokens = std::max(1.0, r.output * r.beams);
+        if (benchmark != nullptr && model.kind == ModelKind::diffusion) w.traffic.steps = benchmark->steps;
         w.precision = precision_for(row, *cluster.device, decoder, mlperf, assumed);
         const auto kv = precision_of(row.text("precision_kv"));
         w.kv_precision = kv.value_or(w.precision == Precision::fp32 ? Precision::fp32 : Precision::fp16);

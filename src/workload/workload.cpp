@@ -17,6 +17,10 @@ std::string amount(double count) {
     return count < 1e6 ? format_thousands(std::round(count)) : format_count(count);
 }
 
+std::string plural_of(const std::string& unit) {
+    return unit + "s";
+}
+
 // "images"; what a sample is called can be half a sentence, and that reads badly in a title.
 std::string samples_of(const ModelSpec& model) {
     return model.sample_unit.find(' ') == std::string::npos ? model.sample_unit + "s" : "examples";
@@ -68,13 +72,15 @@ private:
         top("checkpoint", {training, fine_tuning, simulation});
         top("lora", {fine_tuning});
         top("kv_precision", {inference, batch_inference});
+        top("speculation", {inference, batch_inference});
         top("models_served", {inference, batch_inference, embedding});
         top("layout", {training, fine_tuning, inference, batch_inference, embedding});
         top("vcpu_hours", {preprocessing, simulation});
         top("gpu_hours", {preprocessing, simulation});
         top("memory", {preprocessing, notebook, simulation});
         belongs(w_.where.gpus.has_value(), place_of(w_.where.at, "gpus", at("where")), "where.gpus",
-                {training, fine_tuning});
+                {training, fine_tuning, inference, batch_inference, embedding});
+        traffic_of_other_kinds();
         belongs(w_.objective.at.contains("latency"), place_of(w_.objective.at, "latency", at("objective")),
                 "objective.latency", {inference, embedding});
         framework();
@@ -90,6 +96,34 @@ private:
             w_.given_method.value_or(Method::full) == Method::full) {
             add(at("lora"), "lora belongs to the methods lora and qlora", "write method: lora");
         }
+    }
+
+    // What only says something of requests at an endpoint, or of models of one kind.
+    void traffic_of_other_kinds() {
+        const TrafficSpec& traffic = w_.traffic;
+        const auto pos = [&](const char* key) { return place_of(traffic.at, key, at("traffic")); };
+        for (const char* key : {"users", "active_share", "think_time", "requests_per_minute"})
+            belongs(traffic.at.contains(key), pos(key), ("traffic." + std::string(key)).c_str(),
+                    {WorkloadKind::inference, WorkloadKind::embedding});
+        if (!w_.model_known) return;
+        const bool draws = w_.model.kind == ModelKind::diffusion;
+        for (const char* key : {"steps", "guidance"})
+            if (traffic.at.contains(key) && !draws)
+                add(pos(key), fmt::format("traffic.{}: {} is no diffusion model", key, w_.model.name),
+                    fmt::format("take {} out", key));
+        if (traffic.audio && !(w_.model.request.window_s > 0))
+            add(pos("audio"), fmt::format("traffic.audio: {} hears nothing", w_.model.name),
+                "take audio out, or say what a request is in prompt_tokens and output_tokens");
+        if (traffic.cached_prompt_tokens && traffic.prompt_tokens &&
+            *traffic.cached_prompt_tokens >= *traffic.prompt_tokens)
+            add(pos("cached_prompt_tokens"),
+                fmt::format("traffic.cached_prompt_tokens: {} of {} prompt tokens leave none to compute",
+                            amount(*traffic.cached_prompt_tokens), amount(*traffic.prompt_tokens)),
+                "the last token of a prompt is always computed; prompt_tokens counts the cached ones too");
+        if (traffic.cached_prompt_tokens && w_.model.kind != ModelKind::decoder)
+            add(pos("cached_prompt_tokens"),
+                fmt::format("traffic.cached_prompt_tokens: {} keeps no cache of prompts", w_.model.name),
+                "take cached_prompt_tokens out");
     }
 
     // The one trains and the other answers: a plan for training with vLLM would be a plan for nothing.
@@ -228,11 +262,28 @@ private:
                 "where.gpus: the GPUs in all and the number of nodes are both pinned", "keep one of the two");
         }
         const TrafficSpec& traffic = w_.traffic;
-        if (traffic.requests_per_second && traffic.concurrency) {
-            add(place_of(traffic.at, "concurrency", at("traffic")),
-                "traffic: requests_per_second and concurrency exclude each other",
-                "users who wait for their answer have no rate of their own; keep one");
+        // One way to say how much is asked.
+        std::vector<std::string> ways;
+        if (traffic.requests_per_second) ways.emplace_back("requests_per_second");
+        if (traffic.concurrency) ways.emplace_back("concurrency");
+        if (traffic.users) ways.emplace_back("users");
+        if (ways.size() > 1) {
+            add(place_of(traffic.at, ways[1], at("traffic")),
+                fmt::format("traffic: {} and {} exclude each other", ways[0], ways[1]),
+                "clients who wait for their answer have no rate of their own; keep one");
         }
+        const auto needs = [&](const char* key, bool given, bool there, const char* what) {
+            if (given && !there && ways.size() < 2)
+                add(place_of(traffic.at, key, at("traffic")), fmt::format("traffic.{}: of which {}?", key, what),
+                    "add users: 500");
+        };
+        needs("active_share", traffic.active_share.has_value(), traffic.users.has_value(), "users");
+        needs("requests_per_minute", traffic.requests_per_minute.has_value(), traffic.users.has_value(), "users");
+        needs("think_time", traffic.think_time.has_value(), traffic.users || traffic.concurrency,
+              "users, or clients (concurrency)");
+        if (traffic.think_time && traffic.requests_per_minute)
+            add(place_of(traffic.at, "requests_per_minute", at("traffic")),
+                "traffic: think_time and requests_per_minute say the same thing twice", "keep one");
     }
 
     const WorkloadForm& w_;
@@ -306,8 +357,19 @@ double Workload::total_tokens() const {
     return total_examples() * sequence();
 }
 
-static std::string rate_text(double per_second) {
-    return fmt::format("{:g} request{}/s", per_second, per_second == 1 ? "" : "s");
+double Workload::clients() const {
+    if (traffic.requests_per_second) return 0;
+    if (traffic.concurrency) return *traffic.concurrency;
+    return traffic.users ? std::max(1.0, std::round(*traffic.users * traffic.active_share.value_or(1))) : 0;
+}
+
+bool Workload::asks_for_capacity() const {
+    return kind == WorkloadKind::inference && !traffic.requests_per_second && clients() <= 0 &&
+           (where.nodes || where.gpus);
+}
+
+static std::string rate_text(double per_second, const std::string& unit) {
+    return fmt::format("{:g} {}/s", per_second, per_second == 1 ? unit : plural_of(unit));
 }
 
 std::string Workload::title() const {
@@ -333,16 +395,25 @@ std::string Workload::title() const {
                                                         : " with QLoRA",
                                pile, epochs());
         case WorkloadKind::inference:
+            if (asks_for_capacity()) {
+                const double count = where.nodes ? *where.nodes : *where.gpus;
+                return fmt::format("Serve {} on {} {}{}", what, amount(count), where.nodes ? "node" : "GPU",
+                                   count == 1 ? "" : "s");
+            }
+            if (traffic.users) return fmt::format("Serve {} to {} users", what, amount(*traffic.users));
             return traffic.concurrency
-                       ? fmt::format("Serve {} to {} users at once", what, amount(*traffic.concurrency))
-                       : fmt::format("Serve {} at {}", what, rate_text(traffic.requests_per_second.value_or(0)));
+                       ? fmt::format("Serve {} to {} client{} at once", what, amount(*traffic.concurrency),
+                                     *traffic.concurrency == 1 ? "" : "s")
+                       : fmt::format("Serve {} at {}", what,
+                                     rate_text(traffic.requests_per_second.value_or(0), model.request_unit()));
         case WorkloadKind::batch_inference:
         case WorkloadKind::embedding: {
             const std::string verb = kind == WorkloadKind::embedding ? "Embed with " : "Run ";
             if (total_examples() > 0)
                 return fmt::format("{}{} over {} {}", verb, what, amount(total_examples()),
-                                   is_image(model.kind) ? unit : "requests");
-            return fmt::format("{}{} at {}", verb, what, rate_text(traffic.requests_per_second.value_or(0)));
+                                   plural_of(model.request_unit()));
+            return fmt::format("{}{} at {}", verb, what,
+                               rate_text(traffic.requests_per_second.value_or(0), model.request_unit()));
         }
         case WorkloadKind::preprocessing:
             return data.bytes ? fmt::format("Prepare {} of data", format_bytes_gib(*data.bytes))
@@ -389,7 +460,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
         std::stable_sort(problems.begin(), problems.end(), before);
         return Error(ErrorKind::invalid, std::move(problems));
     }
-    fill_defaults(workload);
+    fill_defaults(workload, catalog);
     return Workload(std::move(workload));
 }
 

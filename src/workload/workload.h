@@ -63,10 +63,24 @@ struct TrafficSpec {
     std::optional<double> requests_per_second;
     std::optional<double> prompt_tokens, output_tokens;  // means
     std::optional<double> prompt_tokens_cv, output_tokens_cv,
-        arrival_cv;                     // coefficient of variation; arrival 1: Poisson
-    std::optional<double> requests;     // batch: how many in all
-    std::optional<double> concurrency;  // closed loop instead of a rate
+        arrival_cv;                  // coefficient of variation; arrival 1: Poisson
+    std::optional<double> requests;  // batch: how many in all
+    // Instead of a rate, a closed loop: clients who each wait for their answer, and think before they ask again.
+    std::optional<double> concurrency;
+    std::optional<double> users, active_share;   // people; the share of them who are at it at the busiest time
+    std::optional<double> requests_per_minute;   // of one active user: a rate again
+    std::optional<Seconds> think_time;           // from an answer to the next request
+    std::optional<double> steps;                 // diffusion models: of denoising, for one image
+    std::optional<bool> guidance;                // diffusion models: every step computes with and without the prompt
+    std::optional<Seconds> audio;                // speech models: mean length of what is heard in one request
+    std::optional<double> cached_prompt_tokens;  // mean tokens of a prompt that the engine has in its cache already
     std::map<std::string, SourcePos> at;
+};
+
+// Speculative decoding: guesses that one step of the model checks together.
+struct SpeculationSpec {
+    double tokens_ahead = 0, acceptance = 0.7;  // acceptance: that a guess is right when those before it were
+    double draft_parameters = 0;                // of a draft model; 0: the model's own layers for it (MTP)
 };
 
 struct LatencySpec {
@@ -151,6 +165,7 @@ struct Workload {
     bool compiled = false;  // torch.compile or the like
     bool flash_attention = true;
     TrafficSpec traffic;
+    SpeculationSpec speculation;
     ObjectiveSpec objective;
     WhereSpec where;
     LayoutSpec layout;
@@ -175,6 +190,10 @@ struct Workload {
     double sequence() const;        // tokens per sequence, 1 for images
     double total_examples() const;  // sequences, images or requests processed, epochs included; 0: no end, or not known
     double total_tokens() const;
+    // At once: `concurrency`, or the active ones of `users`; 0: requests come at a rate, or nothing is said.
+    double clients() const;
+    // An endpoint without any load: what do the machines that are pinned hold?
+    bool asks_for_capacity() const;
     std::string title() const;  // "Train llama-3-8b on 150 B tokens"
 };
 

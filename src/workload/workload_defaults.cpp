@@ -99,10 +99,129 @@ void fill_precision(WorkloadForm& w) {
     w.kv_precision = wide ? Precision::fp32 : w.precision == Precision::fp16 ? Precision::fp16 : Precision::bf16;
 }
 
-void fill_traffic(WorkloadForm& w) {
+// The share of users who are active and how long they think, by what they use it for.
+void fill_users(WorkloadForm& w, const Catalog& catalog) {
+    TrafficSpec& traffic = w.traffic;
+    if (!traffic.users) return;
+    const auto known = [&](std::string_view name) {
+        std::string key(name);
+        if (!w.use_case.empty()) {
+            key += "_" + replace_all(w.use_case, "-", "_");
+            if (const Constant* own = catalog.constant(key)) return own;
+        }
+        return catalog.constant(name);
+    };
+    const std::string use = w.use_case.empty() ? "a chatbot" : "use_case " + w.use_case;
+    if (!traffic.active_share) {
+        const Constant* share = known("users_active_share");
+        traffic.active_share = share != nullptr ? share->value : 1;
+        w.assumptions.push_back(fmt::format(
+            "{:.0f} % of the users are active at the busiest time, as with {}, since "
+            "traffic.active_share is not given{}",
+            100 * *traffic.active_share, use, share != nullptr ? " (" + share->provenance.source + ")" : ""));
+    }
+    if (traffic.requests_per_minute) {
+        traffic.requests_per_second = *traffic.users * *traffic.active_share * *traffic.requests_per_minute / 60;
+        w.assumptions.push_back(fmt::format("{} users x {:g} active x {:g} requests a minute are {:.3g} requests/s",
+                                            format_thousands(*traffic.users), *traffic.active_share,
+                                            *traffic.requests_per_minute, *traffic.requests_per_second));
+        return;
+    }
+    if (!traffic.think_time) {
+        const Constant* think = known("users_think_s");
+        traffic.think_time = Seconds(think != nullptr ? think->value : 0);
+        w.assumptions.push_back(fmt::format(
+            "an active user asks again {} after an answer, as with {}, since "
+            "traffic.think_time is not given{}",
+            format_seconds(*traffic.think_time), use, think != nullptr ? " (" + think->provenance.source + ")" : ""));
+    }
+    w.assumptions.push_back(
+        fmt::format("{} users x {:g} active = {} at once, {} between an answer and the next request",
+                    format_thousands(*traffic.users), *traffic.active_share, format_thousands(w.clients()),
+                    format_seconds(*traffic.think_time)));
+}
+
+// An image is all of its steps; what a speech model hears comes in windows, and is written down as it is spoken.
+void fill_request(WorkloadForm& w, const Catalog& catalog) {
+    TrafficSpec& traffic = w.traffic;
+    const RequestShape& request = w.model.request;
+    if (w.model.kind == ModelKind::diffusion) {
+        const std::string source = request.steps > 0 ? request.provenance.source : std::string();
+        if (!traffic.steps) {
+            const Constant* common = catalog.constant("diffusion_steps");
+            traffic.steps = request.steps > 0 ? request.steps : common != nullptr ? common->value : 1;
+            w.assumptions.push_back(
+                fmt::format("{:g} denoising steps an image, since traffic.steps is not given", *traffic.steps));
+        }
+        if (!traffic.guidance) {
+            traffic.guidance = request.steps <= 0 || request.guidance;
+            w.assumptions.push_back(fmt::format("{} since traffic.guidance is not given",
+                                                *traffic.guidance ? "guidance, which doubles the passes of every step,"
+                                                                  : "one pass a step, without guidance,"));
+        }
+        if (request.once_flops <= 0)
+            w.assumptions.push_back(
+                "text encoder and image decoder are not counted: the catalogue does not know those of " + w.model.name);
+    }
+    if (request.window_s <= 0 || request.window_tokens <= 0) return;
+    if (!traffic.audio && !traffic.prompt_tokens) {
+        traffic.audio = Seconds(request.window_s);
+        w.assumptions.push_back(
+            fmt::format("{} of audio a request, since traffic.audio is not given", format_seconds(*traffic.audio)));
+    }
+    if (!traffic.audio) return;
+    if (!traffic.prompt_tokens)
+        traffic.prompt_tokens = std::ceil(traffic.audio->v / request.window_s - 1e-9) * request.window_tokens;
+    if (!traffic.output_tokens && request.output_tokens_per_s > 0) {
+        traffic.output_tokens = std::max(1.0, std::round(traffic.audio->v * request.output_tokens_per_s));
+        w.assumptions.push_back(
+            fmt::format("{:g} tokens are written for a second of audio, since "
+                        "traffic.output_tokens is not given",
+                        request.output_tokens_per_s));
+    }
+}
+
+void fill_survival(WorkloadForm& w) {
+    if (w.kind != WorkloadKind::inference || w.objective.at.contains("survive_one_replica_lost")) return;
+    if (w.where.nodes || w.where.gpus)
+        w.assumptions.push_back(
+            "all nodes count and none is held in reserve, since their number is given; "
+            "objective.survive_one_replica_lost: true holds one back");
+    else
+        w.assumptions.push_back(
+            "the limits hold also with one node lost; objective.survive_one_replica_lost: false saves it");
+}
+
+// Clients who wait carry no rate into the plan, and what a machine holds is a matter of how long one may wait: without
+// any limit both would be answered by a queue of minutes.
+void fill_wait(WorkloadForm& w, bool generates) {
+    LatencySpec& latency = w.objective.latency;
+    if (w.clients() <= 0 && !w.asks_for_capacity()) return;
+    if (generates) {
+        if (latency.ttft_p50 || latency.ttft_p95 || latency.ttft_p99 || latency.e2e_p95 || latency.p95) return;
+        latency.ttft_p99 = Seconds(2);
+        w.assumptions.push_back(
+            "first token within 2 s for 99 of 100 requests, since no limit says how long clients wait for it (as in "
+            "MLPerf Inference, llama2-70b)");
+        return;
+    }
+    if (latency.any()) return;
+    const bool draws = w.model.kind == ModelKind::diffusion;
+    latency.p95 = Seconds(draws ? 20 : 1);
+    w.assumptions.push_back(fmt::format("an answer within {} for 95 of 100 requests, since no latency is given ({})",
+                                        format_seconds(*latency.p95),
+                                        draws ? "as in MLPerf Inference, stable-diffusion-xl"
+                                              : "what does not interrupt a person's thought, Nielsen 1993"));
+}
+
+void fill_traffic(WorkloadForm& w, const Catalog& catalog) {
     const bool generates = w.model.kind == ModelKind::decoder || w.model.kind == ModelKind::encoder_decoder;
     TrafficSpec& traffic = w.traffic;
+    fill_users(w, catalog);
+    fill_request(w, catalog);
+    fill_survival(w);
     if (w.kind == WorkloadKind::embedding || !generates) {
+        fill_wait(w, false);
         if (is_image(w.model.kind)) return;
         if (!traffic.prompt_tokens) {
             traffic.prompt_tokens = w.data.sequence.value_or(
@@ -133,6 +252,7 @@ void fill_traffic(WorkloadForm& w) {
             "first token within 2 s and each further one within 200 ms for 99 of 100 requests, since no latency is "
             "given (as in MLPerf Inference, llama2-70b)");
     }
+    fill_wait(w, true);
 }
 
 void fill_plain(WorkloadForm& w) {
@@ -184,7 +304,7 @@ double default_sequence(const WorkloadForm& w) {
     return std::min(wanted, most);
 }
 
-void fill_defaults(WorkloadForm& w) {
+void fill_defaults(WorkloadForm& w, const Catalog& catalog) {
     if (w.given_method)
         w.method = *w.given_method;
     else if (w.kind == WorkloadKind::fine_tuning)
@@ -192,7 +312,7 @@ void fill_defaults(WorkloadForm& w) {
     fill_precision(w);
     fill_sequence(w);
     fill_batch(w);
-    if (!is_training(w.kind) && needs_model(w.kind)) fill_traffic(w);
+    if (!is_training(w.kind) && needs_model(w.kind)) fill_traffic(w, catalog);
     fill_plain(w);
     fill_use_case(w);
     if (w.model.max_sequence > 0 && w.data.sequence && !is_image(w.model.kind) &&

@@ -59,6 +59,6 @@ void check_workload(const WorkloadForm& workload, Problems& problems);
 // Tokens of one sequence of a training that says nothing about it.
 double default_sequence(const WorkloadForm& workload);
 // What is missing and has a sensible value gets it, and the assumption is written down.
-void fill_defaults(WorkloadForm& workload);
+void fill_defaults(WorkloadForm& workload, const Catalog& catalog);
 
 }  // namespace stoker

@@ -251,9 +251,56 @@ RecordTable<TrafficSpec> traffic_table() {
     table.count("arrival_cv", &TrafficSpec::arrival_cv,
                 "Spread of the time between requests; 1 is Poisson, more is bursty.", "1.0", 0, 100);
     table.count("requests", &TrafficSpec::requests, "Batch: how many in all.", "1M", 1, kMostExamples);
-    table.count("concurrency", &TrafficSpec::concurrency, "Users who each wait for their answer, in place of a rate.",
+    table.count("concurrency", &TrafficSpec::concurrency,
+                "Clients who each wait for their answer before they ask again, in place of a rate: requests in flight.",
                 "64", 1, 1e9);
-    table.other_names({"users", "concurrent_users", "concurrent_requests"});
+    table.other_names({"concurrent_users", "concurrent_requests", "clients"});
+    table.count(
+        "users", &TrafficSpec::users,
+        "People who have access, in place of a rate. A share of them is active at the busiest time, and reads and "
+        "thinks between requests.",
+        "500", 1, 1e10);
+    table.other_names({"employees", "seats", "num_users", "people"});
+    table.count("active_share", &TrafficSpec::active_share,
+                "The share of the users who are active at the busiest time; by use_case when nothing is said.", "0.2",
+                kSmall, 1);
+    table.other_names({"active_users", "active_fraction"});
+    table.seconds("think_time", &TrafficSpec::think_time,
+                  "Mean time from an answer to the same client's next request: of users by use_case when nothing is "
+                  "said, none with concurrency.",
+                  "60s", kSmall, kDay);
+    table.count("requests_per_minute", &TrafficSpec::requests_per_minute,
+                "Requests of one active user in a minute, in place of think_time.", "0.8", 1e-6, 1e4);
+    table.other_names({"requests_per_user", "prompts_per_minute"});
+    table.count(
+        "cached_prompt_tokens", &TrafficSpec::cached_prompt_tokens,
+        "Mean tokens of a prompt that the engine has in its cache already: a system prompt, the conversation so "
+        "far, documents.",
+        "1000", 0, kMostSequence);
+    table.other_names({"prefix_tokens", "cached_tokens", "prefix"});
+    table.count("steps", &TrafficSpec::steps, "Diffusion models: denoising steps of one image.", "30", 1, 10'000);
+    table.other_names({"num_inference_steps", "sampling_steps", "denoising_steps"});
+    table.flag("guidance", &TrafficSpec::guidance,
+               "Diffusion models: classifier-free guidance, which passes through the network twice in every step.",
+               "true");
+    table.seconds("audio", &TrafficSpec::audio, "Speech models: mean length of what is heard in one request.", "30s",
+                  0.01, kDay);
+    table.other_names({"audio_seconds", "audio_length"});
+    return table;
+}
+
+RecordTable<SpeculationSpec> speculation_table() {
+    RecordTable<SpeculationSpec> table("speculation", "Tokens are guessed ahead, and checked together.");
+    table.count("tokens_ahead", &SpeculationSpec::tokens_ahead, "Tokens that are guessed for one step.", "3", 0, 16);
+    table.other_names({"num_speculative_tokens", "nextn", "draft_length"});
+    table.count("acceptance", &SpeculationSpec::acceptance,
+                "Probability that a guess is right, when those before it were; 0.7 when nothing is said.", "0.7", 0,
+                0.99);
+    table.other_names({"acceptance_rate", "accept_rate"});
+    table.count("draft_parameters", &SpeculationSpec::draft_parameters,
+                "Parameters of the draft model; none where the model has layers of its own for it (MTP).", "1B", 0,
+                1e12);
+    table.other_names({"draft_model", "draft"});
     return table;
 }
 
@@ -293,8 +340,11 @@ RecordTable<ObjectiveSpec> objective_table() {
                 "Probability with which deadline and budget are to be kept; 0.9 when nothing is said.", "0.9", 0.01,
                 0.999);
     table.record("latency", &ObjectiveSpec::latency, latency_table(), "How fast answers must be.");
-    table.flag("survive_one_replica_lost", &ObjectiveSpec::survive_one_replica_lost,
-               "The limits hold also while one replica is down.", "true");
+    table.flag(
+        "survive_one_replica_lost", &ObjectiveSpec::survive_one_replica_lost,
+        "The limits hold also while one node is down. Yes when nothing is said, unless where.nodes or where.gpus "
+        "fixes the machines or where.max_nodes leaves no room for one more.",
+        "true");
     return table;
 }
 
@@ -330,15 +380,18 @@ RecordTable<WhereSpec> where_table() {
     table.other_names({"accelerator", "gpu", "gpu_type", "gpu_model"});
     table.count("max_nodes", &WhereSpec::max_nodes, "At most so many nodes.", "64", 1, 1e6);
     table.other_names({"max_vms", "max_instances"});
-    table.custom("gpus", whole_number("gpus", "Training: exactly so many GPUs in all.", "64", 1, 1e6),
+    table.custom("gpus", whole_number("gpus", "Exactly so many GPUs in all.", "64", 1, 1e6),
                  [](const Node& node, WhereSpec& where, Problems& problems) {
                      double count = 0;
                      if (table_detail::read_number(node, whole_number("gpus", "", "64", 1, 1e6), count, problems))
                          where.gpus = count;
                  });
     table.other_names({"num_gpus", "gpu_count", "n_gpus", "number_of_gpus", "world_size"});
-    FieldInfo nodes =
-        field_info("count or file", "Exactly so many nodes, or the YAML file that describes on-prem nodes.", "8");
+    FieldInfo nodes = field_info(
+        "count or file",
+        "Exactly so many nodes, or the YAML file that describes on-prem nodes. An endpoint with so many nodes "
+        "and no rate: how much do they hold?",
+        "8");
     table.custom("nodes", nodes, [](const Node& node, WhereSpec& where, Problems& problems) {
         if (node.kind == NodeKind::string && !parse_count(node.text)) {
             where.nodes_file = node.text;
@@ -559,6 +612,9 @@ RecordTable<WorkloadForm> make_workload_table() {
     table.flag("compiled", &Workload::compiled, "torch.compile or the like.");
     table.flag("flash_attention", &Workload::flash_attention, "Attention that keeps no score matrix.", "true");
     table.record("traffic", &Workload::traffic, traffic_table(), "The requests of an inference workload.");
+    table.record("speculation", &Workload::speculation, speculation_table(),
+                 "Speculative decoding of an inference workload.");
+    table.other_names({"speculative_config", "speculative", "speculative_decoding", "mtp"});
     table.record("objective", &Workload::objective, objective_table(), "What is wanted, and within which limits.");
     table.other_names({"goal", "goals", "constraints", "limits"});
     table.record("where", &Workload::where, where_table(), "Where it may run, and on what.");

@@ -38,4 +38,11 @@ double kv_share_of_device(const ServingSetup& setup, ReplicaShape shape) noexcep
     return share;
 }
 
+double shared_kv_tokens(const ServingSetup& setup) noexcept {
+    // Under a sliding window the engine lets go of the prefix.
+    if (setup.sliding_window > 0 || !(setup.cached_tokens > 0)) return 0;
+    const double block = std::max(setup.block_tokens, 1.0);
+    return std::floor(setup.cached_tokens / block) * block;
+}
+
 }  // namespace stoker

@@ -22,4 +22,7 @@ inline double kv_tokens_held(const ServingSetup& setup, double context) noexcept
     return setup.sliding_window > 0 && context > setup.sliding_window ? setup.sliding_window : context;
 }
 
+// Tokens of the cached prefix in whole blocks: those that a request does not hold itself.
+double shared_kv_tokens(const ServingSetup& setup) noexcept;
+
 }  // namespace stoker

@@ -56,10 +56,11 @@ ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingM
     term(out, MemoryTerm::logits) = logits;
 
     // A budget that leaves no room for one request is lowered, as people do by hand (max_num_batched_tokens).
-    double budget = std::max(s.token_budget, 1.0);
+    // Every group of attention data parallelism has its own budget and places.
+    double budget = std::max(s.token_budget, 1.0) * groups;
     double activations = activations_of(s, budget / groups, t);
     const double share = s.fraction_of_free ? s.memory_fraction : 1;
-    while ((out.have - fixed - logits - activations) * share < room_for_one && budget / 2 >= kSmallestBudget) {
+    while ((out.have - fixed - logits - activations) * share < room_for_one && budget / 2 >= kSmallestBudget * groups) {
         budget /= 2;
         activations = activations_of(s, budget / groups, t);
     }
@@ -74,15 +75,18 @@ ServingMemory decoder_memory(const ServingSetup& s, ReplicaShape shape, ServingM
     }
     if (per_token <= 0) {  // no cache at all: only the engine's own limit counts
         out.kv_tokens = s.max_sequences * whole;
-        out.max_batch = s.max_sequences;
+        out.max_batch = s.max_sequences * groups;
         return out;
     }
     const double blocks = std::floor(free / per_token / block);
     out.kv_tokens = blocks * block * groups;
     term(out, MemoryTerm::kv_cache) = blocks * block * per_token;
-    const double held = kv_tokens_held(s, s.prompt_tokens + s.kv_output_share * s.output_tokens) +
+    // What requests share is held once, in every group.
+    const double shared = shared_kv_tokens(s);
+    out.kv_tokens = std::max(out.kv_tokens - shared * groups, block);
+    const double held = kv_tokens_held(s, s.prompt_tokens + s.kv_output_share * s.output_tokens) - shared +
                         block / 2;  // the last block is half empty
-    out.max_batch = std::clamp(std::floor(out.kv_tokens / held), 1.0, std::max(s.max_sequences, 1.0));
+    out.max_batch = std::clamp(std::floor(out.kv_tokens / held), 1.0, std::max(s.max_sequences * groups, 1.0));
     return out;
 }
 
@@ -91,7 +95,7 @@ ServingMemory sample_memory(const ServingSetup& s, ServingMemory out) {
     // Few layers' activations live at once: a tenth of all that is written is generous for feed-forward networks.
     // Of a transformer one layer's: what is written and read again in a layer does not live at once.
     const double layer = s.prompt_tokens * (s.activation_hidden * s.hidden + s.activation_ffn * s.ffn) * 2;
-    const double live = std::max(s.layers > 0 && s.hidden > 0 ? 2 * layer : s.sample_bytes / 10, 1.0);
+    const double live = std::max(s.layers > 0 && s.hidden > 0 ? 2 * layer : s.sample_bytes / s.sample_passes / 10, 1.0);
     const double fixed = out.bytes[static_cast<std::size_t>(MemoryTerm::weights)] + s.framework_bytes;
     out.need = fixed + live;
     out.token_budget = s.token_budget;
@@ -116,6 +120,18 @@ bool meets(const ServingOutcome& o, const LatencySpec& l) {
 }
 
 }  // namespace
+
+std::string ReplicaShape::text() const {
+    std::string text;
+    const auto add = [&](const char* what, int degree, const char* unit = "") {
+        if (degree > 1) text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(degree) + unit;
+    };
+    add("tensor parallel", tensor);
+    add("pipeline of", pipeline, " stages");
+    add("attention data parallel", data);
+    if (data > 1 || expert > 1) add("experts over", expert > 0 ? expert : data * tensor);
+    return text.empty() ? "one device" : text;
+}
 
 ServingMemory serving_memory(const ServingSetup& setup, ReplicaShape shape) noexcept {
     ServingMemory out;
@@ -153,7 +169,8 @@ OfflineOutcome offline_throughput(const ServingSetup& setup, ReplicaShape shape)
         return out;
     }
     const StepModel model(setup, shape);
-    const double isl = std::max(setup.prompt_tokens, 1.0), osl = std::max(setup.output_tokens, 1.0);
+    const double cached = setup.cached_tokens;
+    const double isl = std::max(setup.prompt_tokens - cached, 1.0), osl = std::max(setup.output_tokens, 1.0);
     const double budget = std::max(memory.token_budget, 1.0);
     // In the steady state as many requests begin in a step as end in it: B sequences that decode bring B isl / (osl -
     // 1) prompt tokens with them. Where that exceeds the budget, fewer run at once.
@@ -165,12 +182,13 @@ OfflineOutcome offline_throughput(const ServingSetup& setup, ReplicaShape shape)
     }
     StepWork decode;
     decode.decode = osl > 1 ? out.batch : 0;
-    decode.context = decode.decode * kv_tokens_held(setup, isl + osl / 2);
+    decode.context = decode.decode * kv_tokens_held(setup, cached + isl + osl / 2);
     // Prompts come whole: where less than one begins per step, some steps have one and the others none.
     const double share = std::min(1.0, begin), together = begin / share;
     StepWork mixed = decode;
-    mixed.prompt = mixed.prompt_reads = together * isl;
-    mixed.prompt_pairs = together * isl * kv_tokens_held(setup, isl / 2);
+    mixed.prompt = together * isl;
+    mixed.prompt_reads = together * (cached + isl);
+    mixed.prompt_pairs = together * isl * kv_tokens_held(setup, cached + isl / 2);
     mixed.sampled = together;
     const double step_s = share * model.seconds(mixed) + (1 - share) * model.seconds(decode);
     out.requests_per_s = begin / step_s;
@@ -187,7 +205,7 @@ double batch_seconds(const ServingSetup& setup, double batch) noexcept {
     const double peak = d.peak_flops[p] > 0 ? d.peak_flops[p] : d.matmul_flops[p];
     const double bandwidth = std::max(d.memory_bytes_per_s, 1.0);
     const double weights = setup.weight_bytes - setup.embedding_params * std::max(setup.weight_bytes_per_param, 2.0);
-    const double t0 = std::max(weights, 0.0) / (bandwidth * setup.weight_read_efficiency);
+    const double t0 = setup.sample_passes * std::max(weights, 0.0) / (bandwidth * setup.weight_read_efficiency);
     // One kernel after the other: those that multiply, and those that only move activations.
     // The caches of a CPU hold what its kernels move while the units multiply.
     const double compute = setup.sample_forward_flops / std::max(peak * setup.sample_efficiency, 1.0);
@@ -221,6 +239,41 @@ double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const Laten
         (passes(middle, kProbe) ? good : bad) = middle;
     }
     for (int i = 0; i < 10 && !passes(good, kFinal); ++i) good *= 0.95;
+    return good;
+}
+
+// Doubles or halves from a guess by Little's law, then bisects to 2 %: on one seed, as sustained_rate does.
+double carried_clients(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double think_s,
+                       double most, double speed) {
+    const OfflineOutcome offline = offline_throughput(setup, shape);
+    if (offline.requests_per_s <= 0) return 0;
+    // Without limits any number may wait in one queue; beyond this nobody lets them, and it would only cost time.
+    constexpr double kLongestQueue = 16384;
+    most = std::clamp(std::floor(most), 1.0, kLongestQueue);
+    const auto passes = [&](double clients, int requests) {
+        return meets(
+            simulate_serving(setup, shape,
+                             {.concurrency = clients, .think_s = think_s, .speed = speed, .requests = requests}),
+            latency);
+    };
+    constexpr int kProbe = 1000, kFinal = 2000;
+    double good = 0, bad = most + 1;
+    double at = std::clamp(std::round(offline.requests_per_s * (think_s + 1)), 1.0, most);
+    while (good < most && (good == 0 || bad > most)) {
+        if (passes(at, kProbe)) {
+            good = at;
+            at = std::min(2 * at, most);
+        } else {
+            if (at <= 1) return 0;
+            bad = at;
+            at = std::max(1.0, std::floor(at / 4));
+        }
+    }
+    while (bad - good > std::max(1.0, 0.02 * good)) {
+        const double middle = std::floor((good + bad) / 2);
+        (passes(middle, kProbe) ? good : bad) = middle;
+    }
+    for (int i = 0; i < 10 && good > 1 && !passes(good, kFinal); ++i) good = std::floor(good * 0.95);
     return good;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sizing/device.h"
 #include "sizing/terms.h"
@@ -56,6 +57,7 @@ struct ServingSetup {
     double decode_attention_flops = 0, prompt_attention_flops = 0;
     double sample_forward_flops = 0;  // cnn, vit, diffusion, embedding per example
     double sample_bytes = 0;          // activations of one example, written and read
+    double sample_passes = 1;         // over the weights, one after the other: steps of a diffusion model
     double sample_kernels = 0;        // launches of one batch
     double sample_efficiency = 0.3;   // of the peak, whole network
     double sample_ramp_s = 0;         // what each kernel costs beside its work: filling and draining the device
@@ -65,6 +67,11 @@ struct ServingSetup {
     SchedulerPolicy policy = SchedulerPolicy::chunked;
     LengthLaw length_law = LengthLaw::lognormal;
     double token_budget = 8192, max_sequences = 256, block_tokens = 16, memory_fraction = 0.90;
+    // Of the prompt, on average: in the cache already, once for all requests.
+    double cached_tokens = 0;
+    // Speculative decoding: a step checks so many guessed tokens of every sequence, and so many tokens come of it on
+    // average; each guess costs a share of the passes of the model (its own extra layers), and the reading of a draft.
+    double guessed = 0, tokens_per_step = 1, guess_share = 0, draft_bytes = 0;
     double prompt_tokens = 0, output_tokens = 0, prompt_cv = 0, output_cv = 0, arrival_cv = 1;
     bool fraction_of_free =
         false;  // memory_fraction is of what weights and activations leave (TensorRT-LLM), not of the device (vLLM)
@@ -122,6 +129,7 @@ struct ReplicaShape {
     // expert over all ranks.
     int expert = 0;
     int gpus() const { return tensor * pipeline * data; }
+    std::string text() const;  // "tensor parallel 8, pipeline of 2 stages"; "one device"
 };
 
 struct ServingMemory {
@@ -146,7 +154,8 @@ Bottleneck prefill_bound(const ServingSetup& setup, ReplicaShape shape, double t
 struct ServingLoad {
     double requests_per_second = 0;  // on this replica; 0 with concurrency: closed loop
     double concurrency = 0;
-    double speed = 1;  // multiplies step times: for the interval; above 1 is slower
+    double think_s = 0;  // closed loop: mean time from an answer to the client's next request, exponential
+    double speed = 1;    // multiplies step times: for the interval; above 1 is slower
     std::uint64_t seed = 1;
     int requests = 2000;  // simulated, the first tenth discarded
     // Closed loop, from its first request to its last: so many requests of each client; 0: the steady state.
@@ -181,6 +190,10 @@ OfflineOutcome offline_throughput(const ServingSetup& setup, ReplicaShape shape)
 
 // Requests/s one replica sustains within the latency objective, by bisection over the simulation.
 double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double speed = 1);
+
+// Clients in a closed loop that one replica carries within the latency objective, at most `most`; 0: not even one.
+double carried_clients(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double think_s,
+                       double most, double speed = 1);
 
 // Encoders, CNNs, ViT, embedding: seconds of one batch, and the batch that meets a latency limit.
 double batch_seconds(const ServingSetup& setup, double batch) noexcept;

@@ -156,9 +156,14 @@ void count_sample(ServingSetup& s, const Workload& w, const Catalog& catalog) {
             m.layers * catalog.constant_or_die(tuned ? "encoder_layer_kernels_tuned" : "kernels_per_layer_compiled");
         s.sample_efficiency = catalog.constant_or_die(tuned ? "encoder_efficiency_tuned" : "encoder_efficiency");
     } else {
-        s.sample_forward_flops = m.forward_flops_per_sample;
-        s.sample_bytes = m.activation_bytes_per_sample;
-        s.sample_kernels = catalog.constant_or_die(tuned ? "vision_kernels_tuned" : "vision_kernels");
+        // An image of a diffusion model is all of its steps; with guidance a step computes with and without the prompt,
+        // as a batch of two. Text encoders and the decoder come once.
+        const bool draws = m.kind == ModelKind::diffusion;
+        s.sample_passes = draws ? w.traffic.steps.value_or(std::max(m.request.steps, 1.0)) : 1;
+        const double passes = s.sample_passes * (draws && w.traffic.guidance.value_or(m.request.guidance) ? 2 : 1);
+        s.sample_forward_flops = passes * m.forward_flops_per_sample + m.request.once_flops;
+        s.sample_bytes = passes * m.activation_bytes_per_sample;
+        s.sample_kernels = s.sample_passes * catalog.constant_or_die(tuned ? "vision_kernels_tuned" : "vision_kernels");
         s.sample_efficiency = catalog.constant_or_die(tuned ? "vision_efficiency_tuned" : "vision_efficiency");
         // A compiler fuses normalisation, activation and sums into the convolutions, and keeps images in the format
         // that it multiplies in.
@@ -257,6 +262,20 @@ void take_constants(ServingSetup& s, const Constants& c) {
     s.framework_bytes = c("cpu_process_gib") * kGiB;
 }
 
+// A guess is kept when it and all before it are right: 1 + a + ... + a^k tokens a step (arXiv 2211.17192, equation 1).
+// Without a draft model the guesses come from layers of the model's own (MTP, arXiv 2412.19437), one of them a token.
+void add_speculation(ServingSetup& s, const SpeculationSpec& spec) {
+    s.guessed = spec.tokens_ahead;
+    s.tokens_per_step = 1;
+    for (double kept = spec.acceptance, n = 0; n < s.guessed; ++n, kept *= spec.acceptance) s.tokens_per_step += kept;
+    if (spec.draft_parameters > 0)
+        s.draft_bytes = spec.draft_parameters * std::max(s.weight_bytes_per_param, 1.0);
+    else
+        s.guess_share = s.layers > 0 ? 1 / s.layers : 0;
+    const double own = s.guess_share * (s.weight_bytes - s.embedding_params * std::max(s.weight_bytes_per_param, 2.0));
+    s.weight_bytes += s.draft_bytes + own;
+}
+
 }  // namespace
 
 RuntimePrecision runtime_precision(const Device& device, Precision stored) noexcept {
@@ -313,6 +332,8 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     s.prompt_cv = workload.traffic.prompt_tokens_cv.value_or(0);
     s.output_cv = s.decoder ? workload.traffic.output_tokens_cv.value_or(0) : 0;
     s.arrival_cv = workload.traffic.arrival_cv.value_or(1);
+    if (s.decoder && m.kind == ModelKind::decoder)
+        s.cached_tokens = std::min(workload.traffic.cached_prompt_tokens.value_or(0), s.prompt_tokens - 1);
 
     s.weight_bytes_per_param = bytes_per_weight(s.precision);
     if (m.transformer() && m.kind != ModelKind::vit) {
@@ -322,7 +343,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
         s.vector_hidden *= passes;
         s.vector_ffn *= passes;
     } else {
-        s.total_params = s.active_params = parameters_of(m);
+        s.total_params = s.active_params = parameters_of(m) + m.request.once_parameters;
         s.layers = m.layers;
         s.hidden = m.hidden;
         s.heads = m.heads;
@@ -337,6 +358,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
         s.weight_bytes += s.attention_params * s.layers * (2 - s.weight_bytes_per_param);
     }
     if (!s.decoder) count_sample(s, workload, catalog);
+    if (s.decoder && workload.speculation.tokens_ahead > 0) add_speculation(s, workload.speculation);
     return s;
 }
 

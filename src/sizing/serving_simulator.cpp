@@ -24,7 +24,9 @@ public:
         block_ = static_cast<int>(std::clamp(setup.block_tokens, 1.0, 4096.0));
         total_blocks_ = free_blocks_ = std::min(std::floor(memory.kv_tokens / block_), 1e15);
         budget_ = std::max(std::floor(memory.token_budget), 1.0);
-        max_running_ = static_cast<int>(std::clamp(std::floor(setup.max_sequences), 1.0, 1e6));
+        max_running_ =
+            static_cast<int>(std::clamp(std::floor(setup.max_sequences) * std::max(shape.data, 1), 1.0, 1e6));
+        shared_ = shared_kv_tokens(setup);
         window_ = setup.sliding_window > 0 ? std::max(std::floor(setup.sliding_window), 1.0) : kNever;
         reserves_ = setup.policy == SchedulerPolicy::in_flight || setup.policy == SchedulerPolicy::fixed_batch;
         longest_ = static_cast<int>(std::min(std::round(kLongestOverMean * std::max(setup.output_tokens, 1.0)), 4e6));
@@ -59,6 +61,7 @@ private:
         std::int64_t entered = 0;  // epoch at which it began to decode
         int prompt = 1, output = 1, generated = 0;
         int prefilled = 0, to_prefill = 0;  // tokens of this pass over the prompt
+        int shared = 0;                     // tokens at the start of the prompt that the cache has for all
         int cached = 0;                     // tokens in the cache when it began to decode
         int blocks = 0;
         int before = kNone, after = kNone;  // in order of admission
@@ -70,6 +73,12 @@ private:
     Request& at(int id) { return requests_[static_cast<std::size_t>(id)]; }
 
     double blocks_for(double tokens) const { return std::ceil(std::min(tokens, window_) / block_); }
+    // Whole blocks of a request's prompt that are in the cache already, in the share that the mean prompt has.
+    int shared_of(double prompt) const {
+        if (shared_ <= 0) return 0;
+        const double share = std::min(shared_ * prompt / std::max(setup_.prompt_tokens, 1.0), prompt - 1);
+        return static_cast<int>(std::floor(share / block_)) * block_;
+    }
 
     void enter(int id, const RequestDraw& draw) {
         Request r;
@@ -79,6 +88,7 @@ private:
             std::clamp(draw.output, 1.0, std::max(1.0, std::min(room - 1, static_cast<double>(longest_)))));
         r.prompt = static_cast<int>(std::clamp(draw.prompt, 1.0, std::max(1.0, std::min(room - r.output, 1e9))));
         r.to_prefill = r.prompt;
+        r.shared = shared_of(r.prompt);
         // One front end tokenises a burst one prompt after the other, so that its sequences do not march in step.
         const double front_s = setup_.front_request_s + draw.prompt * setup_.front_token_s;
         if (front_s > 0) r.ready = front_free_ = std::max(front_free_, traffic_.arrival(id)) + front_s;
@@ -98,7 +108,7 @@ private:
 
     // Cache of what is prefilled now, or of the whole life where nothing may be preempted.
     double blocks_to_admit(const Request& r) const {
-        return reserves_ ? blocks_for(static_cast<double>(r.prompt) + r.output) : blocks_for(r.to_prefill);
+        return blocks_for((reserves_ ? static_cast<double>(r.prompt) + r.output : r.to_prefill) - r.shared);
     }
 
     // A sliver stays free, so that the newcomer is not thrown out by its elders' next blocks (vLLM's watermark of 1 %).
@@ -115,7 +125,7 @@ private:
         }
         Request& r = at(id);
         r.state = State::prompt;
-        r.prefilled = 0;
+        r.prefilled = r.shared;
         take(r, blocks_to_admit(r));
         r.before = newest_;
         r.after = kNone;
@@ -173,7 +183,8 @@ private:
         context_ -= held(cached);
         if (cached + 1 < window_) --growing_;
         if (r.grows) --phases_[static_cast<std::size_t>(phase_of(r))];
-        if (!reserves_) r.blocks = static_cast<int>(blocks_for(cached));  // what `grow` has taken for it meanwhile
+        if (!reserves_)
+            r.blocks = static_cast<int>(blocks_for(cached - r.shared));  // what `grow` has taken for it meanwhile
         r.grows = false;
         remove(id, r.last_epoch);
     }
@@ -260,7 +271,7 @@ private:
         while (budget >= 1 && partial_ == kNone && running_ < max_running_) {
             const int id = head_of_queue();
             if (id == kNone || !fits(at(id))) return;
-            const double tokens = at(id).to_prefill;
+            const double tokens = at(id).to_prefill - at(id).shared;
             if (!chunked && tokens > budget && work.prompt > 0) return;
             const double n = chunked ? std::min(tokens, budget) : tokens;
             admit(id);
@@ -473,7 +484,7 @@ private:
     int block_ = 16, max_running_ = 1, longest_ = 1, next_waiting_ = 0, newest_ = kNone, partial_ = kNone;
     int running_ = 0, decoding_ = 0, growing_ = 0, batch_size_ = 0;
     double total_blocks_ = 0, free_blocks_ = 0, peak_blocks_ = 0, budget_ = 1, window_ = kNever, context_ = 0,
-           decisions_left_ = 0;
+           shared_ = 0, decisions_left_ = 0;
     bool reserves_ = false, preempted_ = false;
 };
 

@@ -86,6 +86,54 @@ TEST(Simulator, ObeysLittlesLaw) {
     EXPECT_NEAR(closed.requests_per_s * closed.e2e_mean, 64, 2);
 }
 
+// Clients who think: clients = rate x (time to answer + time to think), and those who think long are a Poisson stream.
+TEST(Simulator, ClientsWhoThinkObeyLittlesLaw) {
+    for (const double think : {1.0, 20.0}) {
+        const ServingOutcome o =
+            simulate_serving(engine(), {1, 1}, {.concurrency = 60, .think_s = think, .requests = 6000});
+        EXPECT_NEAR(o.requests_per_s * (o.e2e_mean + think), 60, 4) << think;
+    }
+    const ServingOutcome many =
+        simulate_serving(engine(), {1, 1}, {.concurrency = 2000, .think_s = 400, .requests = 8000});
+    const ServingOutcome open =
+        simulate_serving(engine(), {1, 1}, {.requests_per_second = many.requests_per_s, .requests = 8000});
+    EXPECT_NEAR(many.ttft_p95, open.ttft_p95, 0.15 * open.ttft_p95);
+}
+
+// The most clients within a limit keep it, and one replica carries more of them when they think or may wait longer.
+TEST(Simulator, CarriedClientsKeepTheLimit) {
+    LatencySpec tight, loose;
+    tight.tpot_p95 = Seconds(0.03);
+    loose.tpot_p95 = Seconds(0.06);
+    const double few = carried_clients(engine(), {1, 1}, tight, 0, 1e6),
+                 more = carried_clients(engine(), {1, 1}, loose, 0, 1e6),
+                 thinking = carried_clients(engine(), {1, 1}, tight, 30, 1e6);
+    EXPECT_GE(few, 1);
+    EXPECT_GT(more, few);
+    EXPECT_GT(thinking, 2 * few);
+    EXPECT_EQ(carried_clients(engine(), {1, 1}, tight, 0, few), few);
+    EXPECT_LE(simulate_serving(engine(), {1, 1}, {.concurrency = few, .requests = 2000}).tpot_p95, 0.03);
+    EXPECT_GT(simulate_serving(engine(), {1, 1}, {.concurrency = 1.2 * few + 2, .requests = 2000}).tpot_p95, 0.03);
+}
+
+// A prefix that the cache has is read but neither computed nor held by each request.
+TEST(Simulator, ACachedPrefixIsNotComputed) {
+    ServingSetup s = engine(), cached = engine();
+    s.prompt_cv = cached.prompt_cv = 0;
+    cached.cached_tokens = 800;
+    for (const SchedulerPolicy policy : kPolicies) {
+        s.policy = cached.policy = policy;
+        const ServingOutcome plain = simulate_serving(s, {1, 1}, {.concurrency = 1, .requests = 50}),
+                             warm = simulate_serving(cached, {1, 1}, {.concurrency = 1, .requests = 50});
+        EXPECT_NEAR(warm.ttft_p50, step_seconds(s, {1, 1}, 0, 0, 200, 800), 1e-9);
+        EXPECT_LT(warm.ttft_p50, plain.ttft_p50);
+        EXPECT_NEAR(warm.tpot_p50, plain.tpot_p50, 1e-9);  // the whole context is still read
+        EXPECT_LT(simulate_serving(cached, {1, 1}, {.concurrency = 48, .requests = 500}).peak_kv_share,
+                  simulate_serving(s, {1, 1}, {.concurrency = 48, .requests = 500}).peak_kv_share);
+    }
+    EXPECT_GT(serving_memory(cached, {1, 1}).max_batch, 0);
+}
+
 // Nothing is lost and nothing counted twice, whatever the policy and however often sequences are thrown out.
 TEST(Simulator, KeepsItsBooks) {
     for (const ServingSetup& base : {engine(), cramped()}) {

@@ -177,7 +177,8 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
     }
     out.vector = tokens * vector_s_;
 
-    const double decode_read = work.context * kv_read_s_ / m, decode_compute = work.context * decode_pair_s_ / m;
+    const double decode_read = work.context * kv_read_s_ / m,
+                 decode_compute = work.context * work.queries * decode_pair_s_ / m;
     const double prompt_read = work.prompt_reads * kv_read_s_ * idle / m,
                  prompt_compute = work.prompt_pairs * prompt_pair_s_ * idle / m;
     out.attention_read = decode_read + prompt_read;
@@ -195,6 +196,25 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
     if (work.prompt > 0) out.floor = prompt_floor_s_;
     out.host = setup_->host_step_s + (work.decode + work.sampled) * setup_->sequence_host_s;
     return out;
+}
+
+// One step checks every sequence's guesses with it: so many times the tokens, weights and cache read once. The guesses
+// themselves come one after the other, each a share of a step for one token, or a reading of the draft. A step brings
+// several tokens, so its time is spread over them; prompts on the way cost what they cost.
+double StepModel::guessed_seconds(const StepWork& work) const noexcept {
+    const ServingSetup& s = *setup_;
+    StepWork one;
+    one.decode = work.decode;
+    one.context = work.context;
+    StepWork check = one;
+    check.queries = 1 + s.guessed;
+    check.decode = work.decode * check.queries;
+    const double plain = terms(one).total();
+    const double bandwidth = std::max(s.device.memory_bytes_per_s * s.weight_read_efficiency, 1.0);
+    const double draft = s.draft_bytes / (bandwidth * ranks_);
+    const double guesses = s.guessed * (s.guess_share * plain + draft);
+    const double prompts = work.prompt > 0 ? terms(work).total() - plain : 0;
+    return (terms(check).total() + guesses) / s.tokens_per_step + prompts;
 }
 
 double step_seconds(const ServingSetup& setup, ReplicaShape shape, double decode, double context_sum, double chunk,

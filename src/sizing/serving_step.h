@@ -11,6 +11,7 @@ namespace stoker {
 struct StepWork {
     double decode = 0;        // sequences that get one token each
     double context = 0;       // sum of their contexts
+    double queries = 1;       // tokens of a sequence that look at its context together: guesses that are checked
     double prompt = 0;        // prompt tokens
     double prompt_pairs = 0;  // sum over prompts of n (context before + n / 2)
     double prompt_reads = 0;  // sum over prompts of context before + n
@@ -42,13 +43,17 @@ class StepModel {
 public:
     StepModel(const ServingSetup& setup, ReplicaShape shape) noexcept;
     StepTerms terms(const StepWork& work) const noexcept;
-    double seconds(const StepWork& work) const noexcept { return terms(work).total(); }
+    // Where tokens are guessed ahead, of one token on average.
+    double seconds(const StepWork& work) const noexcept {
+        return setup_->guessed > 0 && work.decode > 0 ? guessed_seconds(work) : terms(work).total();
+    }
     // Decode tokens per step from which the matmuls stop being bound by reading weights (dense models).
     double balance_batch() const noexcept;
 
 private:
     const ServingSetup* setup_;
     ReplicaShape shape_;
+    double guessed_seconds(const StepWork& work) const noexcept;
     double reduce_s(double ranks, const Group& group, double bytes) const noexcept;
 
     Group group_, all_group_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -34,6 +35,7 @@ public:
         : setup_(setup),
           load_(load),
           open_(load.requests_per_second > 0),
+          thinks_(!open_ && load.think_s > 0),
           in_flight_(std::max(std::floor(load.concurrency), 1.0)) {
         in_flight_ = std::min(in_flight_, 250000.0);
         const int wanted = std::clamp(load.requests, 20, 1000000);
@@ -46,7 +48,8 @@ public:
             const auto round = static_cast<int>(in_flight_);
             whole_ = load.rounds > 0;
             first_ = std::max(wanted / 10, round);
-            last_ = first_ + std::max(wanted - wanted / 10, 3 * round);
+            // Clients who think come one by one from the start: a round of them is enough to reach the steady state.
+            last_ = first_ + std::max(wanted - wanted / 10, (thinks_ ? 1 : 3) * round);
             if (whole_) {
                 first_ = 0;
                 last_ = static_cast<int>(std::clamp(std::round(load.rounds * in_flight_), 1.0, 1e6));
@@ -60,6 +63,8 @@ public:
         if (open_) {
             upcoming_ = draw_request(setup_, load_.seed, 0);
             next_arrival_ = upcoming_.gap / load_.requests_per_second;
+        } else if (thinks_) {
+            for (int n = 0; n < static_cast<int>(in_flight_); ++n) think(0, -1 - n);
         } else {
             for (double n = 0; n < in_flight_ && issued_ < capacity_; ++n) issue(0);
         }
@@ -67,13 +72,27 @@ public:
 
     int capacity() const { return capacity_; }
     int issued() const { return issued_; }
-    double next_arrival() const { return open_ && issued_ < capacity_ ? next_arrival_ : kNever; }
+    double next_arrival() const {
+        if (issued_ >= capacity_) return kNever;
+        if (thinks_) return thinking_.empty() ? kNever : thinking_.front();
+        return open_ ? next_arrival_ : kNever;
+    }
     bool done() const { return measured_ >= last_ - first_; }
     double arrival(int request) const { return arrivals_[static_cast<std::size_t>(request)]; }
 
     // Requests up to `now` join; `waiting` is how many have not been let in yet.
     template <typename Admit>
     void arrive(double now, Admit&& admit) {
+        while (thinks_ && next_arrival() <= now) {
+            const double at = thinking_.front();
+            std::pop_heap(thinking_.begin(), thinking_.end(), std::greater<>());
+            thinking_.pop_back();
+            const RequestDraw draw = draw_request(setup_, load_.seed, static_cast<std::uint64_t>(issued_));
+            issue(at);
+            area_ += now - at;
+            if (issued_ - 1 == first_) open_window(at, now);
+            admit(issued_ - 1, draw);
+        }
         while (next_arrival_ <= now && open_ && issued_ < capacity_) {
             const RequestDraw draw = upcoming_;
             const double at = next_arrival_;
@@ -132,7 +151,9 @@ public:
             ++measured_;
         }
         if (window_open_) ++window_finished_;
-        if (!open_ && issued_ < capacity_) {
+        if (thinks_) {
+            think(now, request);
+        } else if (!open_ && issued_ < capacity_) {
             issue(now);
             if (issued_ - 1 == first_) open_window(now, now);
             admit(issued_ - 1, draw_request(setup_, load_.seed, static_cast<std::uint64_t>(issued_) - 1));
@@ -169,6 +190,12 @@ public:
     ServingOutcome outcome;
 
 private:
+    // The client of `request`, or of none yet, comes back after a while of its own.
+    void think(double now, int request) {
+        SplitMix random(SplitMix::mix(load_.seed * 0x2545f4914f6cdd1dULL + static_cast<std::uint64_t>(request)));
+        thinking_.push_back(now + load_.think_s * random.exponential());
+        std::push_heap(thinking_.begin(), thinking_.end(), std::greater<>());
+    }
     void issue(double now) {
         arrivals_.push_back(now);
         ++in_system_;
@@ -206,13 +233,14 @@ private:
 
     const ServingSetup& setup_;
     const ServingLoad& load_;
-    bool open_ = false, overloaded_ = false, window_open_ = false, whole_ = false;
+    bool open_ = false, thinks_ = false, overloaded_ = false, window_open_ = false, whole_ = false;
     double burst_sum_ = 0, burst_ = 0;
     double in_flight_ = 1;
     int first_ = 0, last_ = 0, capacity_ = 0, issued_ = 0, measured_ = 0;
     RequestDraw upcoming_;
     double next_arrival_ = kNever;
     std::vector<double> arrivals_, ttft_, tpot_, e2e_;
+    std::vector<double> thinking_;  // when clients come back, as a heap with the first of them in front
     double in_system_ = 0, area_ = 0, busy_ = 0, tokens_ = 0, batch_time_ = 0;
     double window_start_ = 0, window_area_ = 0, window_busy_ = 0, window_tokens_ = 0, window_batch_time_ = 0,
            window_finished_ = 0;

@@ -70,7 +70,7 @@ void add_serving(const Candidate& candidate, const Workload& workload, Predictio
     if (has_an_end(workload) && p.hours.low > 0)
         serving.tokens_per_s = {p.tokens_per_s * p.hours.mid / p.hours.high, p.tokens_per_s,
                                 p.tokens_per_s * p.hours.mid / p.hours.low};
-    serving.requests_per_s = workload.traffic.requests_per_second.value_or(0);
+    serving.requests_per_s = workload.traffic.requests_per_second.value_or(p.requests_per_s);
     serving.most_requests_per_s = p.knee_requests_per_s * candidate.replicas;
     serving.replicas = candidate.replicas;
     spec.serving = serving;

@@ -59,6 +59,7 @@ Workload pinned_choice(const Plan& plan, const Catalog& catalog) {
     w.where.sizes = {catalog.node_types()[static_cast<std::size_t>(c.node_type)].name};
     w.where.regions.clear();
     if (!c.region.empty()) w.where.regions.push_back(c.region);
+    if (plan.workload.asks_for_capacity()) w.where.nodes = c.nodes;
     w.where.gpus.reset();
     w.where.accelerators.clear();
     w.objective.deadline.reset();

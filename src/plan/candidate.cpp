@@ -30,6 +30,7 @@ std::string refusal_text(Reason reason, double have, double need) {
         case Reason::latency:
             return fmt::format("a lone request takes {}, {} allowed", format_seconds(Seconds(need)),
                                format_seconds(Seconds(have)));
+        case Reason::throughput: return fmt::format("holds {:.3g} requests/s of {:.3g} asked", have, need);
         case Reason::cpu_too_slow: return fmt::format("at best {} on CPU cores", format_seconds(Seconds(need)));
         default: return std::string(sentence(reason));
     }
@@ -97,6 +98,9 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
             const Option same = price_point(context, search.points, option.point, static_cast<int>(i));
             candidate.on_demand = {Usd::from_double(list.usd_per_hour), same.hours, same.usd};
         }
+    candidate.spare_nodes = point.spare_nodes;
+    if (point.units_asked > 0)
+        prediction.usd_per_unit_asked = option.usd * (1 / (point.units_asked * std::max(point.service_hours, 1e-9)));
     if (point.units > 0) {
         // A job divides by its work; a service makes `units` in each of its hours.
         const double units = point.work_s > 0 ? point.units : point.units * std::max(point.service_hours, 1e-9);
@@ -106,6 +110,14 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
             prediction.usd_per_unit.high *= point.speed.high;
         }
     }
+    if (point.spare_nodes > 0)
+        candidate.notes.push_back(fmt::format(
+            "{} of {} nodes {} there so that one may be lost{}: objective.survive_one_replica_lost: false saves {}",
+            point.spare_nodes, point.nodes, point.spare_nodes == 1 ? "is" : "are",
+            offer.priced
+                ? fmt::format(", {} per hour", format_usd(Usd::from_double(point.spare_nodes * offer.usd_per_hour)))
+                : "",
+            point.spare_nodes == 1 ? "it" : "them"));
     if (choice.node->cloud == "azure" && offer.priced) candidate.notes.push_back(disks_text(context, candidate));
     if (!offer.zones.empty()) candidate.notes.push_back("zones open to this subscription: " + join(offer.zones, ", "));
     if (!offer.priced) candidate.notes.push_back("unpriced: no price is known, which is not zero");

@@ -61,6 +61,27 @@ std::vector<Point> nearest_replica(const Context& context) {
     return {std::move(*best)};
 }
 
+// What the nodes that may be used hold, where that is less than what is asked.
+std::vector<Point> nearest_held(const Context& context, const Search& search) {
+    for (const Rejection& line : search.rejected.sorted()) {
+        if (line.reason != Reason::throughput || !(line.have > 0)) continue;
+        Workload asked = context.workload;
+        asked.traffic.requests_per_second = asked.traffic.concurrency = asked.traffic.users = std::nullopt;
+        if (!asked.where.nodes && !asked.where.gpus) asked.where.nodes = asked.where.max_nodes;
+        const Context held = make_context(asked, context.catalog, context.options);
+        auto found = run_search(held, {});
+        if (!found) return {};
+        for (Point& point : found->points) {
+            point.refused = line.reason;
+            point.have = line.have;
+            point.need = line.need;
+            point.notes.push_back(line.text);
+        }
+        return std::move(found->points);
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, const PlanOptions& given) {
@@ -87,6 +108,7 @@ Result<Candidate> estimate(const Workload& workload, const Catalog& catalog, con
         search.points.push_back(std::move(point));
     } else {
         TRY(search, run_search(context, {}));
+        if (search.points.empty() && serves(workload)) search.points = nearest_held(context, search);
         if (search.points.empty() && serves(workload)) search.points = nearest_replica(context);
     }
     Ranking ranking = rank(context, search.points);

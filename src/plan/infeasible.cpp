@@ -165,7 +165,7 @@ std::vector<Relaxation> relaxations(const Context& context) {
              w.objective.latency = {};
              return had;
          },
-         {Reason::latency, Reason::throughput, Reason::cpu_too_slow}},
+         {Reason::throughput, Reason::latency, Reason::cpu_too_slow}},
         {"without the number of nodes",
          [](Workload& w) {
              const bool had = w.where.nodes || w.where.max_nodes || w.where.gpus;
@@ -174,7 +174,7 @@ std::vector<Relaxation> relaxations(const Context& context) {
              w.where.max_nodes.reset();
              return had;
          },
-         {}},
+         {Reason::throughput, Reason::node_count}},
         {"without the pinned layout",
          [](Workload& w) {
              const LayoutSpec& l = w.layout;

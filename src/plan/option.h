@@ -18,6 +18,8 @@ struct Point {
     double devices = 0;        // in use; may be a fraction
     double work_s = 0;         // useful seconds without loss; 0: a service
     double service_hours = 0;  // how long a service or notebook is priced for
+    int spare_nodes = 0;       // of `nodes`, because one may be lost
+    double units_asked = 0;    // services: units per hour of the load that is asked for; `units` are those at full load
     double units = 0;          // amount of work (jobs) or units per hour (services), in `prediction.unit_name`
     double checkpoint_bytes = 0;
     Range speed{1, 1, 1};  // interval factors of its working time

@@ -44,15 +44,19 @@ struct Prediction {
     double memory_capacity_bytes = 0, fit_probability = 1;
     double mfu = 0, hfu = 0, tokens_per_s = 0, steps = 0;
     double tensor_bytes = 0, pipeline_bytes = 0, gradient_bytes = 0;
-    Range hours;         // wall clock, restarts and provisioning included; inference: 1
-    Range usd;           // of the hours
-    Range usd_per_unit;  // per B tokens trained, per M output tokens, per 1k requests or per hour: see unit_name
+    Range hours;               // wall clock, restarts and provisioning included; inference: 1
+    Range usd;                 // of the hours
+    Range usd_per_unit;        // per B tokens trained, per M output tokens, per 1k requests or per hour: see unit_name
+    Range usd_per_unit_asked;  // services: of the load that is asked for; usd_per_unit is at full load
     std::string unit_name;
     Range kwh;
     CheckpointPlan checkpoint;
     ServingOutcome latency;  // inference, with one replica lost where asked
     Range ttft_p95_s, tpot_p95_s;
     double knee_requests_per_s = 0;  // per replica
+    double requests_per_s = 0;       // services: asked of all replicas, or held by them where that was the question
+    double clients_per_replica = 0;  // closed loop: the most that keep the limits
+    std::string rate_unit;           // of tokens_per_s in a service: "output tokens", "images", ...
     double utilisation = 0;          // of the GPUs' time in the steady state
     Bottleneck bottleneck = Bottleneck::compute, prefill_bound = Bottleneck::compute;
 };
@@ -68,6 +72,7 @@ struct Candidate {
     ParallelLayout layout;    // training
     ReplicaShape replica;     // inference
     int replicas = 0;         // inference; spread over `nodes`
+    int spare_nodes = 0;      // inference; of `nodes`, because one may be lost
     double devices_used = 0;  // may be a fraction of a GPU
     Orchestrator orchestrator = Orchestrator::none;
     std::string framework;

@@ -12,6 +12,19 @@ double limit_of(const std::optional<Seconds>& limit) {
     return limit ? limit->v : kInfinity;
 }
 
+// Mixtures: attention by groups of ranks that each have sequences of their own, experts over all of them; and whole
+// experts on the ranks of a tensor group instead of slices of each.
+void add_expert_shapes(const ServingSetup& setup, int devices, int most, std::vector<ReplicaShape>& shapes) {
+    for (int ranks = 2; ranks <= std::min({most, devices, 8}); ranks *= 2) {
+        if (setup.experts > 0 && std::fmod(setup.experts, ranks) != 0) continue;
+        for (int tensor = 1; tensor < ranks; tensor *= 2)
+            if (setup.heads <= 0 || std::fmod(setup.heads, tensor) == 0)
+                shapes.push_back({.tensor = tensor, .data = ranks / tensor});
+        if (setup.heads <= 0 || std::fmod(setup.heads, ranks) == 0)
+            shapes.push_back({.tensor = ranks, .expert = ranks});
+    }
+}
+
 }  // namespace
 
 double ttft_limit(const LatencySpec& l) {
@@ -28,8 +41,11 @@ double whole_limit(const LatencySpec& l) {
 std::vector<ReplicaShape> replica_shapes(const Context& context, const NodeChoice& choice, const ServingSetup& setup) {
     std::vector<ReplicaShape> shapes;
     const LayoutSpec& pinned = context.workload.layout;
-    if (pinned.tensor || pinned.pipeline)
-        return {{static_cast<int>(pinned.tensor.value_or(1)), static_cast<int>(pinned.pipeline.value_or(1))}};
+    if (pinned.tensor || pinned.pipeline || pinned.data || pinned.expert)
+        return {{.tensor = static_cast<int>(pinned.tensor.value_or(1)),
+                 .pipeline = static_cast<int>(pinned.pipeline.value_or(1)),
+                 .data = context.workload.model.moe() ? static_cast<int>(pinned.data.value_or(1)) : 1,
+                 .expert = static_cast<int>(pinned.expert.value_or(0))}};
     shapes.push_back({1, 1});
     if (choice.accelerator == nullptr || !setup.decoder) return shapes;
     const int devices = choice.devices();
@@ -43,6 +59,8 @@ std::vector<ReplicaShape> replica_shapes(const Context& context, const NodeChoic
     for (int p : {2, 3, 4, 8})
         if (p <= setup.layers && (widest * p <= devices || (widest == devices && is_rdma(*choice.node))))
             shapes.push_back({widest, p});
+    if (context.workload.model.moe() && context.workload.framework != "llama.cpp")
+        add_expert_shapes(setup, devices, most, shapes);
     return shapes;
 }
 
@@ -55,6 +73,7 @@ ReplicaFleet place_fleet(const NodeChoice& choice, ReplicaShape shape, int carry
     fleet.per_node = replicas_per_node(choice, shape);
     const int spare = survive_loss ? 1 : 0;
     const int each = std::max(1, carrying), kinds = std::max(1, models);
+    fleet.carrying = each;
     // A replica of one model is no spare for another: models are placed as bundles of one replica each where a node
     // holds a bundle, else every model gets its spare, on nodes of other models.
     const int bundles = fleet.per_node / kinds;
@@ -72,6 +91,20 @@ ReplicaFleet place_fleet(const NodeChoice& choice, ReplicaShape shape, int carry
     return fleet;
 }
 
+ReplicaFleet place_pinned(const NodeChoice& choice, ReplicaShape shape, int nodes, int models, bool survive_loss) {
+    ReplicaFleet fleet;
+    fleet.nodes = nodes;
+    fleet.per_node = replicas_per_node(choice, shape);
+    const int span = (shape.gpus() + choice.devices() - 1) / choice.devices();
+    const int held = fleet.per_node > 0 ? fleet.per_node * nodes : nodes / std::max(1, span);
+    const int lost = survive_loss ? std::max(1, fleet.per_node) : 0;
+    const int kinds = std::max(1, models);
+    fleet.replicas = held / kinds * kinds;
+    fleet.carrying = std::max(0, held - lost) / kinds;
+    fleet.spare_nodes = survive_loss ? std::min(nodes, fleet.per_node > 0 ? 1 : span) : 0;
+    return fleet;
+}
+
 std::string predicted_text(const Replica& replica) {
     return replica.idle_tpot > 0
                ? fmt::format("predicted {} per output token", format_seconds(Seconds(replica.idle_tpot)))
@@ -81,7 +114,7 @@ std::string predicted_text(const Replica& replica) {
 void predict_idle(Replica& replica) {
     const ServingSetup& s = *replica.setup;
     if (s.decoder) {
-        replica.idle_ttft = step_seconds(s, replica.shape, 0, 0, s.prompt_tokens, 0);
+        replica.idle_ttft = step_seconds(s, replica.shape, 0, 0, s.prompt_tokens - s.cached_tokens, s.cached_tokens);
         replica.idle_tpot = step_seconds(s, replica.shape, 1, s.prompt_tokens + s.output_tokens / 2, 0, 0);
     } else {
         replica.idle_ttft = batch_seconds(s, 1);

@@ -25,6 +25,8 @@ struct Replica {
 struct ReplicaFleet {
     int nodes = 0, replicas = 0;  // replicas of all models together
     int per_node = 0;             // 0: one replica spans several nodes
+    int carrying = 0;             // replicas of one model that are left for the traffic when a node is lost
+    int spare_nodes = 0;          // of `nodes`: so many are there because one may be lost
 };
 
 // The shapes worth trying on a machine, smallest first.
@@ -34,6 +36,9 @@ int replicas_per_node(const NodeChoice& choice, ReplicaShape shape);
 // `carrying`: replicas of each of `models` that the traffic needs. With `survive_loss` so many stay when any one node
 // is lost: replicas that share a VM go together.
 ReplicaFleet place_fleet(const NodeChoice& choice, ReplicaShape shape, int carrying, int models, bool survive_loss);
+
+// All that exactly `nodes` hold, the same number of every model.
+ReplicaFleet place_pinned(const NodeChoice& choice, ReplicaShape shape, int nodes, int models, bool survive_loss);
 
 void predict_idle(Replica& replica);
 std::string predicted_text(const Replica& replica);

@@ -39,7 +39,7 @@ TEST(Roles, LargeTrainingOfASmallModelGoesWhereItIsCheap) {
 TEST(Roles, SmallInferenceFollowsTheMoney) {
     PlanOptions options = testing::quick();
     constexpr std::string_view kClassifier =
-        "kind: inference\nmodel: bert-base\ntraffic: {requests_per_second: 20, prompt_tokens: 128}\n"
+        "kind: inference\nmodel: bert-base\ntraffic: {requests_per_second: 4, prompt_tokens: 64}\n"
         "objective: {latency: {p95: 200ms}}\nwhere: {regions: [eastus]}\n";
     const Plan made = plan(kClassifier, options);
     ASSERT_TRUE(made.feasible());

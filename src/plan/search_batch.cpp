@@ -7,6 +7,7 @@
 #include "plan/replicas.h"
 #include "plan/search_serving.h"
 #include "plan/search_training.h"
+#include "plan/serving_units.h"
 
 namespace stoker {
 namespace {
@@ -57,9 +58,10 @@ Result<Search> search_batch(const Context& context) {
         }
         if (!(best_rate > 0)) continue;
         for (int nodes : node_counts(workload.where, *choice.node)) {
-            if (nodes % span != 0 || nodes > kMostForPile) continue;
+            if (nodes % span != 0 || (nodes > kMostForPile && !workload.where.pinned_nodes(*choice.node))) continue;
             const double work_s = total / (best_rate * nodes);
-            if (nodes > span && work_s < 300 && !workload.where.nodes) break;  // provisioning would be most of it
+            if (nodes > span && work_s < 300 && !workload.where.pinned_nodes(*choice.node))
+                break;  // provisioning would be most of it
             ++search.considered;
             Point point;
             point.choice = static_cast<int>(i);
@@ -72,7 +74,8 @@ Result<Search> search_batch(const Context& context) {
             point.checkpoint_bytes = 1e6;  // the list of finished requests
             const double spread = std::exp(1.2816 * setup.device.sigma);
             point.speed = {1 / spread, 1, spread};
-            point.units = setup.decoder ? total * setup.output_tokens / 1e6 : total / 1000;
+            const ServiceUnits units = units_of(workload, setup);
+            point.units = total * units.price_each;
             point.framework = serving_framework(workload, choice);
             Prediction& p = point.prediction;
             p.bytes = best_memory.bytes;
@@ -80,8 +83,9 @@ Result<Search> search_batch(const Context& context) {
             for (double b : p.bytes) bytes += b;
             p.memory_bytes = {bytes, bytes, bytes};
             p.memory_capacity_bytes = setup.device.memory_bytes;
-            p.unit_name = setup.decoder ? "M output tokens" : "1k requests";
-            p.tokens_per_s = best_rate * nodes * (setup.decoder ? setup.output_tokens : 1);
+            p.unit_name = units.price;
+            p.rate_unit = units.rate;
+            p.tokens_per_s = best_rate * nodes * units.rate_each;
             p.knee_requests_per_s = best_rate * nodes / std::max(1, point.replicas);
             p.utilisation = 0.95;
             p.bottleneck = setup.decoder

@@ -12,23 +12,16 @@
 #include "plan/replicas.h"
 #include "plan/roles.h"
 #include "plan/search_training.h"
+#include "plan/serving_load.h"
+#include "plan/serving_units.h"
 
 namespace stoker {
 namespace {
 
-// What the simulation said of a device and shape.
-struct Simulated {
-    double sustained = 0;  // requests/s within the latency objective
-    int carrying = 0;      // replicas of one model that the traffic needs
-    double load = 0;       // requests/s on each of those
-    ServingOutcome outcome;
-    Range ttft_p95, tpot_p95;
-    bool done = false;
-};
-
 class ServingSearch {
 public:
-    ServingSearch(const Context& context, const ServingSearchOptions& options) : context_(context), options_(options) {}
+    ServingSearch(const Context& context, const ServingSearchOptions& options)
+        : context_(context), options_(options), demand_(demand_of(context.workload)) {}
     Result<Search> run();
 
 private:
@@ -37,42 +30,88 @@ private:
     Status collect();
     bool admit(Replica& replica);
     void simulate(const std::vector<Replica>& list, std::size_t limit);
-    void simulate_one(const Replica& r, Simulated& out) const;
-    ReplicaFleet fleet_of(const Replica& r, int carrying) const;
+    ReplicaFleet fleet_of(const Replica& r, int needed) const;
+    int given_to(const Replica& r) const;
+    double value_of(const Replica& r, double sustained, int needed) const;
+    void tell_refusals();
     void set_bound(Replica& r) const;
-    Point point_of(const Replica& r, const Simulated& s) const;
+    std::string load_text(const Prediction& p, const ReplicaLoad& s, const ReplicaFleet& fleet) const;
+    Point point_of(const Replica& r, const ReplicaLoad& s) const;
+    void keep_roomiest();
+    void prefer_by_request();
     void set_preferences();
 
     const Context& context_;
     ServingSearchOptions options_;
-    double rate_ = 1, models_ = 1;
-    bool survive_loss_ = true;
+    ServingDemand demand_;
     std::vector<std::unique_ptr<ServingSetup>> setups_;
-    std::vector<std::tuple<int, double, int, int, double, int, int>> keys_;
+    std::vector<std::tuple<int, double, int, int, int, int, double, int, int, int, bool, int>> keys_;
     std::vector<Replica> gpus_, cpus_;
-    std::map<int, Simulated> simulated_;
+    std::map<int, ReplicaLoad> simulated_;
+    std::vector<std::pair<Rejection, int>> refusals_;  // and their stage
     Search search_;
 };
+
+// How far a shape came before it was refused.
+enum Stage { kMemory, kLatency, kLoad };
 
 void ServingSearch::refuse(const Replica& r, Reason reason, double have, double need, std::string text,
                            std::int64_t count) {
     search_.refused += count;
-    search_.rejected.add({.node_type = choice(r).type,
+    const bool shape = reason == Reason::memory || reason == Reason::shape_indivisible;
+    refusals_.push_back({{.node_type = choice(r).type,
                           .reason = reason,
                           .have = have,
                           .need = need,
                           .text = std::move(text),
-                          .count = count});
+                          .count = count},
+                         shape                          ? kMemory
+                         : reason != Reason::throughput ? kLatency
+                                                        : kLoad});
 }
 
-ReplicaFleet ServingSearch::fleet_of(const Replica& r, int carrying) const {
-    return place_fleet(choice(r), r.shape, carrying, static_cast<int>(models_), survive_loss_);
+// A machine is refused for what its best shape lacks: that the model does not fit one of its GPUs is no reason where
+// eight of them hold it and are too slow.
+void ServingSearch::tell_refusals() {
+    std::map<int, int> furthest;
+    for (const auto& [line, stage] : refusals_) {
+        auto at = furthest.try_emplace(line.node_type, stage).first;
+        at->second = std::max(at->second, stage);
+    }
+    for (auto& [line, stage] : refusals_)
+        if (furthest.at(line.node_type) < kLoad || stage == kLoad) search_.rejected.add(std::move(line));
+}
+
+ReplicaFleet ServingSearch::fleet_of(const Replica& r, int needed) const {
+    return fleet_for(context_, demand_, choice(r), r.shape, needed);
+}
+
+// Replicas of one model that pinned nodes have for the traffic; 0: there are as many as it needs.
+int ServingSearch::given_to(const Replica& r) const {
+    return context_.workload.where.pinned_nodes(*choice(r).node) ? std::max(1, fleet_of(r, 1).carrying) : 0;
+}
+
+// What candidates are compared by before regions are: dollars per hour, or of a request where the load is not given.
+double ServingSearch::value_of(const Replica& r, double sustained, int needed) const {
+    const ReplicaFleet fleet = fleet_of(r, needed);
+    const double usd = fleet.nodes * choice(r).cheapest();
+    return demand_.capacity() ? usd / std::max(sustained * fleet.carrying, 1e-12) : usd;
 }
 
 // The simulated engine may do a little better than the closed form, so the bound leaves a quarter.
 void ServingSearch::set_bound(Replica& r) const {
-    const int least = std::max(1, static_cast<int>(std::ceil(rate_ / models_ / (r.most_rate * 1.25))));
-    r.bound_usd = fleet_of(r, least).nodes * choice(r).cheapest();
+    double least = 1;
+    if (!demand_.closed()) {
+        least = demand_.rate / demand_.models / (r.most_rate * 1.25);
+    } else {
+        // Little's law: so many clients are under way at most while answers keep the limits.
+        const LatencySpec& latency = context_.workload.objective.latency;
+        const double answer =
+            std::min(ttft_limit(latency) + tpot_limit(latency) * r.setup->output_tokens, whole_limit(latency));
+        if (answer < kInfinity)
+            least = demand_.clients / demand_.models / (r.most_rate * 1.25 * (demand_.think_s + answer));
+    }
+    r.bound_usd = value_of(r, r.most_rate * 1.25, std::max(1, static_cast<int>(std::min(std::ceil(least), 1e6))));
 }
 
 // Closed forms first: memory, then the latency of a lone request, then the throughput without any limit.
@@ -118,7 +157,7 @@ bool ServingSearch::admit(Replica& r) {
         r.most_rate = batched_rate(*r.setup, kInfinity, r.memory.max_batch > 0 ? r.memory.max_batch : 256,
                                    context_.settings.busy_limit, batch, wait);
     }
-    if (!(r.most_rate > 0)) return refuse(r, Reason::throughput, 0, rate_, "cannot serve a request at all"), false;
+    if (!(r.most_rate > 0)) return refuse(r, Reason::throughput, 0, 1, "cannot serve a request at all"), false;
     set_bound(r);
     return true;
 }
@@ -138,12 +177,13 @@ Status ServingSearch::collect() {
             Replica r{.choice = static_cast<int>(i), .setup = setups_.back().get(), .shape = shape, .cpu = cpu};
             if (!admit(r)) continue;
             const NodeType& node = *one.node;
-            const auto key =
-                std::tuple(node.accelerator, node.accelerator_memory.v, shape.tensor, shape.pipeline,
-                           cpu                          ? one.node->vcpus + one.node->memory.v
-                           : one.node->accelerators < 1 ? one.node->accelerators
-                                                        : 1.0,
-                           cpu ? node.cpu : node.link_inside, shape.gpus() > one.devices() ? node.link_across : -1);
+            const auto key = std::tuple(
+                node.accelerator, node.accelerator_memory.v, shape.tensor, shape.pipeline, shape.data, shape.expert,
+                cpu                          ? one.node->vcpus + one.node->memory.v
+                : one.node->accelerators < 1 ? one.node->accelerators
+                                             : 1.0,
+                cpu ? node.cpu : node.link_inside, shape.gpus() > one.devices() ? node.link_across : -1,
+                cpu ? 0 : node.scale_up_domain, node.scale_up_pairs, given_to(r));
             auto known = std::find(keys_.begin(), keys_.end(), key);
             r.key = static_cast<int>(known - keys_.begin());
             if (known == keys_.end()) keys_.push_back(key);
@@ -152,45 +192,6 @@ Status ServingSearch::collect() {
     }
     if (setups_.empty() && first) return std::move(*first);
     return done();
-}
-
-void ServingSearch::simulate_one(const Replica& r, Simulated& out) const {
-    const ServingSetup& setup = *r.setup;
-    const LatencySpec& latency = context_.workload.objective.latency;
-    const double per_model = rate_ / models_;
-    const double spread = std::exp(1.2816 * setup.device.sigma);
-    if (setup.decoder) {
-        out.sustained = sustained_rate(setup, r.shape, latency);
-        if (!(out.sustained > 0)) return;
-        out.carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
-        out.load = per_model / out.carrying;
-        ServingLoad load{.requests_per_second = out.load, .requests = 1500};
-        out.outcome = simulate_serving(setup, r.shape, load);
-        load.requests = 800;
-        load.speed = 1 / spread;
-        const ServingOutcome fast = simulate_serving(setup, r.shape, load);
-        load.speed = spread;
-        const ServingOutcome slow = simulate_serving(setup, r.shape, load);
-        out.ttft_p95 = {std::min(fast.ttft_p95, out.outcome.ttft_p95), out.outcome.ttft_p95,
-                        std::max(slow.ttft_p95, out.outcome.ttft_p95)};
-        out.tpot_p95 = {std::min(fast.tpot_p95, out.outcome.tpot_p95), out.outcome.tpot_p95,
-                        std::max(slow.tpot_p95, out.outcome.tpot_p95)};
-    } else {
-        double batch = 1, wait = 0;
-        out.sustained = batched_rate(setup, whole_limit(latency), r.memory.max_batch > 0 ? r.memory.max_batch : 256,
-                                     context_.settings.busy_limit, batch, wait);
-        if (!(out.sustained > 0)) return;
-        out.carrying = std::max(1, static_cast<int>(std::ceil(per_model / out.sustained - 1e-9)));
-        out.load = per_model / out.carrying;
-        ServingOutcome& o = out.outcome;
-        o.requests_per_s = out.load;
-        o.busy = out.load / out.sustained * context_.settings.busy_limit;
-        o.mean_batch = std::max(1.0, batch * out.load / out.sustained);
-        o.e2e_p50 = batch_seconds(setup, std::max(1.0, o.mean_batch));
-        o.e2e_p95 = o.e2e_p99 = std::min(wait, 2 * o.e2e_p50);
-        o.ttft_p50 = o.e2e_p50, o.ttft_p95 = o.e2e_p95, o.ttft_p99 = o.e2e_p99;
-        out.ttft_p95 = {o.e2e_p95 / spread, o.e2e_p95, o.e2e_p95 * spread};
-    }
 }
 
 // In waves of a fixed size, so that what is simulated does not depend on the number of threads.
@@ -221,8 +222,9 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
             simulated_[r.key];
             wave.push_back(&r);
         }
-        for_each_index(wave.size(), context_.options.threads,
-                       [&](std::size_t i) { simulate_one(*wave[i], simulated_.at(wave[i]->key)); });
+        for_each_index(wave.size(), context_.options.threads, [&](std::size_t i) {
+            simulated_.at(wave[i]->key) = load_replica(context_, demand_, *wave[i], given_to(*wave[i]));
+        });
         for (const Replica* r : wave) simulated_.at(r->key).done = true;
         count += wave.size();
         for (; at < end; ++at) {
@@ -231,18 +233,23 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
             if (found == simulated_.end()) {
                 refuse(r, Reason::dominated, best.empty() ? 0 : best.front(), r.bound_usd,
                        by_time ? fmt::format("answers no sooner than {} even alone", format_seconds(Seconds(bound(r))))
-                               : fmt::format("at least {} per hour by its peak throughput",
-                                             format_usd(Usd::from_double(r.bound_usd))));
+                       : demand_.capacity() ? "a request costs more by its peak throughput"
+                                            : fmt::format("at least {} per hour by its peak throughput",
+                                                          format_usd(Usd::from_double(r.bound_usd))));
                 continue;
             }
-            const Simulated& s = found->second;
-            if (s.carrying == 0) {
-                refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, rate_,
+            const ReplicaLoad& s = found->second;
+            if (s.needed == 0) {
+                refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, demand_.rate,
                        "meets the latency objective at no load worth having; " + predicted_text(r));
                 continue;
             }
+            if (auto lack = shortfall_of(context_, demand_, choice(r), r.shape, s)) {
+                refuse(r, lack->reason, lack->have, lack->need, std::move(lack->text));
+                continue;
+            }
             search_.points.push_back(point_of(r, s));
-            const double value = by_time ? s.outcome.e2e_p95 : fleet_of(r, s.carrying).nodes * choice(r).cheapest();
+            const double value = by_time ? s.outcome.e2e_p95 : value_of(r, s.sustained, s.needed);
             if (std::find(kinds.begin(), kinds.end(), choice(r).kind) == kinds.end()) {
                 kinds.push_back(choice(r).kind);
                 best.insert(std::upper_bound(best.begin(), best.end(), value), value);
@@ -251,15 +258,29 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
     }
 }
 
-Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
+// What is asked of what the replicas could do.
+std::string ServingSearch::load_text(const Prediction& p, const ReplicaLoad& s, const ReplicaFleet& fleet) const {
+    const std::string rate = format_thousands(p.requests_per_s, p.requests_per_s < 10 ? 1 : 0);
+    if (demand_.capacity())
+        return fmt::format("{} replica{} hold {:.3g} requests/s within the limits", fleet.replicas,
+                           fleet.replicas == 1 ? "" : "s", p.requests_per_s);
+    if (demand_.closed())
+        return fmt::format("{} clients at once make {} requests/s; one replica carries {} of them within the limits",
+                           format_thousands(demand_.clients), rate, format_thousands(s.clients));
+    return fmt::format("asked rate {} requests/s: {:.0f} % of what {} replicas sustain", rate, 100 * p.utilisation,
+                       fleet.replicas);
+}
+
+Point ServingSearch::point_of(const Replica& r, const ReplicaLoad& s) const {
     const Workload& workload = context_.workload;
     const ServingSetup& setup = *r.setup;
     Point point;
     point.choice = r.choice;
     point.replica = r.shape;
-    const ReplicaFleet fleet = fleet_of(r, s.carrying);
+    const ReplicaFleet fleet = fleet_of(r, s.needed);
     point.replicas = fleet.replicas;
     point.nodes = fleet.nodes;
+    point.spare_nodes = fleet.spare_nodes;
     const double part = choice(r).accelerator != nullptr ? std::min(1.0, choice(r).node->accelerators) : 1;
     point.devices = point.replicas * r.shape.gpus() * part;
     point.service_hours = workload.period ? workload.period->v / 3600 : 1;
@@ -279,8 +300,12 @@ Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
     p.ttft_p95_s = s.ttft_p95;
     p.tpot_p95_s = s.tpot_p95;
     p.knee_requests_per_s = s.sustained;
-    p.utilisation = std::clamp(rate_ / (s.sustained * fleet.replicas), 0.001, 1.0);
-    p.tokens_per_s = rate_ * (setup.decoder ? setup.output_tokens : 1);
+    p.requests_per_s = demand_.rate > 0 ? demand_.rate : s.load * fleet.carrying * demand_.models;
+    p.clients_per_replica = s.clients;
+    p.utilisation = std::clamp(p.requests_per_s / (s.sustained * fleet.replicas), 0.001, 1.0);
+    const ServiceUnits units = units_of(workload, setup);
+    p.rate_unit = units.rate;
+    p.tokens_per_s = p.requests_per_s * units.rate_each;
     if (setup.decoder) {
         const double batch = std::max(1.0, s.outcome.mean_batch);
         p.bottleneck = decode_bound(setup, r.shape, batch, batch * (setup.prompt_tokens + setup.output_tokens / 2));
@@ -289,20 +314,18 @@ Point ServingSearch::point_of(const Replica& r, const Simulated& s) const {
         p.bottleneck = p.prefill_bound = r.cpu ? Bottleneck::cpu : Bottleneck::compute;
     }
     // Price per second of the replica over the requests per second it sustains within the limits.
-    const double sold = s.sustained * point.replicas * 3600;
-    point.units = setup.decoder ? sold * setup.output_tokens / 1e6 : sold / 1000;
-    p.unit_name = setup.decoder ? "M output tokens" : "1k requests";
+    point.units = s.sustained * point.replicas * 3600 * units.price_each;
+    point.units_asked = p.requests_per_s * 3600 * units.price_each;
+    p.unit_name = units.price;
 
-    if (models_ > 1) {
+    if (demand_.models > 1) {
         const int on_each = fleet.per_node > 0 ? (fleet.replicas + fleet.nodes - 1) / fleet.nodes : 1;
         point.notes.push_back(
-            fmt::format("packing: {:.0f} models x {:.0f} replicas of {} device{}, {} on each VM of {}", models_,
-                        fleet.replicas / models_, r.shape.gpus(), r.shape.gpus() == 1 ? "" : "s", on_each,
+            fmt::format("packing: {:.0f} models x {:.0f} replicas of {} device{}, {} on each VM of {}", demand_.models,
+                        fleet.replicas / demand_.models, r.shape.gpus(), r.shape.gpus() == 1 ? "" : "s", on_each,
                         std::max(1, fleet.per_node)));
     }
-    point.notes.push_back(fmt::format("asked rate {} requests/s: {:.0f} % of what {} replicas sustain",
-                                      format_thousands(rate_, rate_ < 10 ? 1 : 0), 100 * p.utilisation,
-                                      point.replicas));
+    point.notes.push_back(load_text(p, s, fleet));
     if (setup.weight_only)
         point.notes.push_back(fmt::format("weights stored in {}, computed in {}: this GPU has no units for {}",
                                           to_string(setup.precision), to_string(setup.compute_precision),
@@ -327,8 +350,8 @@ void ServingSearch::set_preferences() {
             p.preference = 8;
             p.rule = "T4 first where the model fits it";
         }
-        if (models_ > 1 && c.accelerator != nullptr) {
-            if (replicas_per_node(c, p.replica) < models_)
+        if (demand_.models > 1 && c.accelerator != nullptr) {
+            if (replicas_per_node(c, p.replica) < demand_.models)
                 p.preference += 3;
             else
                 p.rule = "several models share one VM";
@@ -336,21 +359,31 @@ void ServingSearch::set_preferences() {
     }
 }
 
-Result<Search> ServingSearch::run() {
-    const Workload& workload = context_.workload;
-    models_ = std::max(1.0, std::round(workload.models_served));
-    survive_loss_ = workload.objective.survive_one_replica_lost;
-    rate_ = workload.traffic.requests_per_second.value_or(0);
-    TRY_VOID(collect());
-    if (!(rate_ > 0)) {
-        // A closed loop of n clients sends what n lone requests take, by Little's law; without either, one request a
-        // second.
-        double alone = 0;
-        for (const Replica& r : gpus_) alone = std::max(alone, r.idle_ttft + r.idle_tpot * r.setup->output_tokens);
-        rate_ = workload.traffic.concurrency && alone > 0 ? *workload.traffic.concurrency / alone : 1;
-        for (auto* list : {&gpus_, &cpus_})
-            for (Replica& r : *list) set_bound(r);
+// Machines that are paid for in any case are divided into the replicas that hold most.
+void ServingSearch::keep_roomiest() {
+    auto held = [](const Point& p) { return p.prediction.knee_requests_per_s * p.replicas; };
+    std::map<int, double> most;
+    for (const Point& p : search_.points) most[p.choice] = std::max(most[p.choice], held(p));
+    std::erase_if(search_.points, [&](const Point& p) { return held(p) < most[p.choice]; });
+}
+
+// Where the machines are given and the load is not, more for the money comes before less money.
+void ServingSearch::prefer_by_request() {
+    auto value = [&](const Point& p) {
+        const double usd = p.nodes * context_.choices[static_cast<std::size_t>(p.choice)].cheapest();
+        return std::tuple(usd / std::max(p.prediction.requests_per_s, 1e-12), -p.prediction.requests_per_s);
+    };
+    std::vector<Point*> order;
+    for (Point& p : search_.points) order.push_back(&p);
+    std::stable_sort(order.begin(), order.end(), [&](const Point* a, const Point* b) { return value(*a) < value(*b); });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i]->preference = static_cast<int>(std::min<std::size_t>(i, 99));
+        order[i]->rule = "more requests for the money";
     }
+}
+
+Result<Search> ServingSearch::run() {
+    TRY_VOID(collect());
     const auto& progress = context_.options.progress;
     if (progress) progress(0.2, "simulating the engine");
     // Devices without measured rows come behind the others: however cheap, they may not keep those from being
@@ -361,7 +394,13 @@ Result<Search> ServingSearch::run() {
     simulate(doubted, static_cast<std::size_t>(options_.most_simulated) / 2);
     if (progress) progress(0.7, "simulating CPUs");
     simulate(cpus_, static_cast<std::size_t>(std::max(4, options_.most_simulated / 2)));
-    set_preferences();
+    tell_refusals();
+    const WhereSpec& where = context_.workload.where;
+    if ((where.nodes || where.gpus) && context_.workload.objective.minimize != Minimize::time) keep_roomiest();
+    if (demand_.capacity() && context_.workload.objective.minimize == Minimize::cost)
+        prefer_by_request();
+    else
+        set_preferences();
     return std::move(search_);
 }
 

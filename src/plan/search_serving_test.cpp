@@ -137,5 +137,180 @@ TEST(SearchServing, NearestWithoutTheLatencyLimit) {
     EXPECT_NE(made.nearest.front().why_not_first.find("without the latency objective"), std::string::npos);
 }
 
+// So many nodes are so many nodes: they hold the rate, or the plan says what they hold of it; and that the model does
+// not fit one GPU is not the reason where eight hold it.
+TEST(SearchServing, PinnedNodesHoldTheRateOrSayWhatTheyHold) {
+    const auto asked = [](double rate, std::string_view nodes) {
+        return plan(fmt::format(
+            "kind: inference\nmodel: llama-3-70b\nprecision: bf16\ntraffic: {{requests_per_second: {}, prompt_tokens: "
+            "1000, output_tokens: 300}}\nwhere: {{sizes: [Standard_ND96isr_H100_v5], {}}}\n",
+            rate, nodes));
+    };
+    const Plan one = asked(1, "nodes: 1");
+    ASSERT_TRUE(one.feasible()) << one.infeasible_because;
+    EXPECT_EQ(one.candidates.front().nodes, 1);
+    EXPECT_EQ(one.candidates.front().spare_nodes, 0);
+    for (const char* limit : {"nodes: 1", "max_nodes: 1"}) {
+        const Plan few = asked(60, limit);
+        EXPECT_FALSE(few.feasible()) << limit;
+        EXPECT_NE(few.infeasible_because.find("one node holds"), std::string::npos) << few.infeasible_because;
+        EXPECT_NE(few.infeasible_because.find("of 60 asked"), std::string::npos) << few.infeasible_because;
+        ASSERT_FALSE(few.nearest.empty());
+        EXPECT_GT(few.nearest.front().nodes, 1);
+    }
+    EXPECT_EQ(asked(1, "max_nodes: 1").candidates.front().nodes, 1);
+    EXPECT_EQ(asked(1, "max_nodes: 2").candidates.front().nodes, 2);
+    EXPECT_EQ(asked(60, "nodes: 12").candidates.front().nodes, 12);
+    EXPECT_EQ(asked(60, "nodes: 12").candidates.front().replica.pipeline, 1);
+}
+
+std::string closed(std::string_view traffic, std::string_view where) {
+    return fmt::format(
+        "kind: inference\nmodel: llama-2-7b\nprecision: fp16\ntraffic: {{{}, prompt_tokens: 1000, output_tokens: "
+        "300}}\nwhere: {{{}}}\n",
+        traffic, where);
+}
+
+// Property: what is asked, and the answer for a size, do not depend on which other machines are searched.
+TEST(SearchServing, TheLoadDoesNotDependOnTheSearch) {
+    for (const char* traffic : {"concurrency: 64", "users: 2000, think_time: 30s", "requests_per_second: 9"}) {
+        const Plan many = plan(closed(traffic, "cloud: any"));
+        ASSERT_TRUE(many.feasible());
+        for (const Candidate& c : many.candidates) {
+            const Plan alone =
+                plan(closed(traffic, fmt::format("cloud: {}, sizes: [{}]", node(c.node_type).cloud, testing::size(c))));
+            ASSERT_TRUE(alone.feasible()) << testing::size(c);
+            const Candidate& same = alone.candidates.front();
+            EXPECT_EQ(same.nodes, c.nodes) << testing::size(c) << " " << traffic;
+            EXPECT_EQ(same.replicas, c.replicas) << testing::size(c);
+            EXPECT_EQ(same.prediction.requests_per_s, c.prediction.requests_per_s) << testing::size(c);
+        }
+    }
+}
+
+// Clients wait: with limits that allow it one GPU carries all of them, and more clients never take fewer replicas.
+TEST(SearchServing, ClientsMayWait) {
+    const auto clients = [](int n, std::string_view limits) {
+        return plan(fmt::format(
+            "kind: inference\nmodel: llama-2-7b\nprecision: fp16\ntraffic: {{concurrency: {}, prompt_tokens: 2048, "
+            "output_tokens: 128}}\nobjective: {{latency: {{{}}}, survive_one_replica_lost: false}}\nwhere: {{sizes: "
+            "[Standard_NC24ads_A100_v4]}}\n",
+            n, limits));
+    };
+    EXPECT_EQ(clients(32, "ttft_p95: 600s, tpot_p95: 10s").candidates.front().replicas, 1);
+    int last = 0;
+    for (int n : {8, 64, 512}) {
+        const Candidate c = clients(n, "ttft_p95: 1s, tpot_p95: 60ms").candidates.front();
+        EXPECT_GE(c.replicas, last);
+        EXPECT_LE(c.prediction.latency.ttft_p95, 1);
+        EXPECT_GE(c.prediction.clients_per_replica * c.replicas, n);
+        last = c.replicas;
+    }
+    EXPECT_GT(last, 1);
+}
+
+// 500 people are not 500 requests in flight.
+TEST(SearchServing, UsersCostLessThanAsManyClients) {
+    const std::string where = "sizes: [Standard_NC40ads_H100_v5]";
+    const Plan users = plan(closed("users: 2000", where)), clients = plan(closed("concurrency: 2000", where));
+    ASSERT_TRUE(users.feasible() && clients.feasible());
+    EXPECT_LT(3 * users.candidates.front().nodes, clients.candidates.front().nodes);
+}
+
+// No load and so many machines: what they hold, which more machines hold more of.
+TEST(SearchServing, TheCapacityQuestion) {
+    const auto holds = [](std::string_view where) {
+        const Plan made =
+            plan(fmt::format("kind: inference\nmodel: llama-3-8b\nprecision: bf16\ntraffic: "
+                             "{{prompt_tokens: 1000, output_tokens: 200}}\nwhere: {{{}}}\n",
+                             where));
+        EXPECT_TRUE(made.feasible()) << made.infeasible_because;
+        EXPECT_NE(made.verdict.find("requests/s within the limits"), std::string::npos) << made.verdict;
+        return made.candidates.front();
+    };
+    const Candidate one = holds("sizes: [Standard_NC40ads_H100_v5], nodes: 1"),
+                    four = holds("sizes: [Standard_NC40ads_H100_v5], nodes: 4"),
+                    gpus = holds("sizes: [Standard_NC40ads_H100_v5], gpus: 4");
+    EXPECT_EQ(four.nodes, 4);
+    EXPECT_EQ(four.replicas, 4);
+    EXPECT_NEAR(four.prediction.requests_per_s, 4 * one.prediction.requests_per_s, 1e-9);
+    EXPECT_EQ(gpus.nodes, 4);
+    EXPECT_GE(four.prediction.utilisation, 0.999);
+    EXPECT_NEAR(four.prediction.usd_per_unit_asked.mid, four.prediction.usd_per_unit.mid,
+                0.001 * four.prediction.usd_per_unit.mid);
+}
+
+// An image is all of its steps, so half an image a second is work for several GPUs; nothing has tokens there.
+TEST(SearchServing, ImagesAreCountedWhole) {
+    const auto images = [](std::string_view traffic) {
+        return plan(fmt::format("kind: inference\nmodel: stable-diffusion-xl\nprecision: fp16\ntraffic: {{{}}}\n"
+                                "objective: {{latency: {{p95: 20s}}}}\nwhere: {{sizes: [Standard_NC24ads_A100_v4]}}\n",
+                                traffic))
+            .candidates.front();
+    };
+    const Candidate thirty = images("requests_per_second: 0.5"), ten = images("requests_per_second: 0.5, steps: 10"),
+                    bare = images("requests_per_second: 0.5, guidance: false");
+    EXPECT_GT(thirty.prediction.latency.e2e_p95, 1);
+    EXPECT_LE(thirty.prediction.knee_requests_per_s, 0.5);
+    EXPECT_GT(ten.prediction.knee_requests_per_s, 2 * thirty.prediction.knee_requests_per_s);
+    EXPECT_GT(bare.prediction.knee_requests_per_s, 1.6 * thirty.prediction.knee_requests_per_s);
+    EXPECT_EQ(thirty.prediction.unit_name, "1k images");
+    EXPECT_EQ(thirty.prediction.rate_unit, "images");
+    EXPECT_EQ(thirty.prediction.tpot_p95_s.mid, 0);
+}
+
+// A lightly used machine is dear by the token: the price of the asked load is said beside the one at full load.
+TEST(SearchServing, PriceOfTheAskedLoad) {
+    const Candidate c =
+        plan(closed("requests_per_second: 0.1", "sizes: [Standard_NC24ads_A100_v4]")).candidates.front();
+    EXPECT_GT(c.prediction.usd_per_unit_asked.mid, 10 * c.prediction.usd_per_unit.mid);
+    EXPECT_NEAR(c.prediction.usd_per_unit_asked.mid, c.node_per_hour.dollars() * c.nodes / (0.1 * 3600 * 300 / 1e6),
+                1e-6 * c.prediction.usd_per_unit_asked.mid);
+    EXPECT_EQ(c.spare_nodes, 1);
+    bool priced = false;
+    for (const std::string& note : c.notes) priced |= note.find("survive_one_replica_lost: false") != std::string::npos;
+    EXPECT_TRUE(priced);
+}
+
+// A prefix that the cache has is not computed again, and held once.
+TEST(SearchServing, ACachedPrefixRaisesWhatAReplicaHolds) {
+    const auto holds = [](std::string_view traffic) {
+        return plan(closed(traffic, "sizes: [Standard_NC24ads_A100_v4]")).candidates.front().prediction;
+    };
+    const Prediction without = holds("requests_per_second: 2"),
+                     with = holds("requests_per_second: 2, cached_prompt_tokens: 800");
+    EXPECT_GT(with.knee_requests_per_s, 1.2 * without.knee_requests_per_s);
+    EXPECT_LT(with.ttft_p95_s.mid, without.ttft_p95_s.mid);
+}
+
+// Guesses that are mostly right make tokens cheaper, wrong ones dearer.
+TEST(SearchServing, SpeculationHelpsWhereGuessesAreRight) {
+    const auto tpot = [](std::string_view speculation) {
+        return plan(closed("requests_per_second: 1", "sizes: [Standard_NC24ads_A100_v4]") + std::string(speculation))
+            .candidates.front()
+            .prediction.tpot_p95_s.mid;
+    };
+    const double plain = tpot("");
+    EXPECT_LT(tpot("speculation: {tokens_ahead: 2, acceptance: 0.85}\n"), 0.7 * plain);
+    EXPECT_GT(tpot("speculation: {tokens_ahead: 2, acceptance: 0, draft_parameters: 1B}\n"), plain);
+}
+
+// Mixtures are also tried with data parallel attention, whose ranks do not all hold the same latent cache.
+TEST(SearchServing, MixturesWithDataParallelAttention) {
+    const auto holds = [](std::string_view layout) {
+        return plan(
+            fmt::format("kind: inference\nmodel: deepseek-v3\nprecision: fp8\ntraffic: {{prompt_tokens: 4000, "
+                        "output_tokens: 500}}\nobjective: {{latency: {{ttft_p95: 10s, tpot_p95: 100ms}}}}\n"
+                        "where: {{cloud: any, sizes: [Standard_ND96isr_H200_v5], nodes: 1}}\n{}",
+                        layout));
+    };
+    const Plan free = holds(""), pinned = holds("layout: {tensor: 8}\n");
+    ASSERT_TRUE(free.feasible()) << free.infeasible_because;
+    ASSERT_TRUE(pinned.feasible()) << pinned.infeasible_because;
+    EXPECT_GT(free.candidates.front().replica.data, 1) << free.candidates.front().replica.text();
+    EXPECT_GT(free.candidates.front().prediction.requests_per_s, pinned.candidates.front().prediction.requests_per_s);
+    EXPECT_EQ((ReplicaShape{.tensor = 8, .pipeline = 2}).text(), "tensor parallel 8, pipeline of 2 stages");
+}
+
 }  // namespace
 }  // namespace stoker

@@ -22,7 +22,7 @@ std::string objective_text(const Workload& workload) {
     if (workload.objective.budget)
         text += fmt::format("{} for at most {}", text.empty() ? "" : " and", format_usd(*workload.objective.budget));
     switch (workload.objective.minimize) {
-        case Minimize::cost: return text + ", cheapest";
+        case Minimize::cost: return text + (workload.asks_for_capacity() ? ", most for the money" : ", cheapest");
         case Minimize::time:
             return text + (workload.kind == WorkloadKind::inference ? ", quickest answers" : ", fastest");
         case Minimize::energy: return text + ", least energy";
@@ -67,8 +67,7 @@ std::string why_distributed(const Context& context, const Plan& plan) {
             "several replicas because of the number of requests (too-many-requests): one sustains {:.3g} requests/s "
             "within the limits",
             c.prediction.knee_requests_per_s);
-        if (workload.objective.survive_one_replica_lost && workload.kind == WorkloadKind::inference)
-            text += ", and one node may be lost";
+        if (c.spare_nodes > 0) text += ", and one node may be lost";
         if (c.replica.gpus() > 1)
             text +=
                 fmt::format("; each spans {} GPUs because the model is too big for one (too-big)", c.replica.gpus());
@@ -162,6 +161,9 @@ std::string verdict_of(const Context& context, const Plan& plan) {
     if (service) {
         const double per_hour = p.usd.mid / std::max(p.hours.mid, 1e-9);
         if (c.replicas > 0) text += fmt::format(", {} replica{}", c.replicas, c.replicas == 1 ? "" : "s");
+        if (context.workload.asks_for_capacity())
+            text += fmt::format(", hold{} {:.3g} requests/s within the limits", c.replicas == 1 ? "s" : "",
+                                p.requests_per_s);
         text += c.priced ? fmt::format(", {} per hour", format_usd(Usd::from_double(per_hour))) : ", unpriced";
         if (p.hours.mid > 1.001 && c.priced)
             text += fmt::format(", {} for {}", format_usd(Usd::from_double(p.usd.mid)),

@@ -59,6 +59,7 @@ Json prediction_json(const Prediction& p, bool service) {
         .set("usd", range_json(p.usd))
         .set("usd_per_unit", range_json(p.usd_per_unit))
         .set("unit", p.unit_name)
+        .set("usd_per_unit_of_asked_load", range_json(p.usd_per_unit_asked))
         .set("kwh", range_json(p.kwh));
     out.set("step_seconds", range_json(p.step_s)).set("step_terms", terms_json<TimeTerm>(p.seconds, "seconds"));
     out.set("memory_bytes", range_json(p.memory_bytes))
@@ -93,6 +94,9 @@ Json prediction_json(const Prediction& p, bool service) {
                                .set("e2e_p95_seconds", l.e2e_p95)
                                .set("saturated", l.saturated)
                                .set("knee_requests_per_second_per_replica", p.knee_requests_per_s)
+                               .set("requests_per_second", p.requests_per_s)
+                               .set("clients_per_replica", p.clients_per_replica)
+                               .set("throughput_unit", p.rate_unit)
                                .set("prefill_bound", to_string(p.prefill_bound)));
     }
     return out;
@@ -142,7 +146,13 @@ Json candidate_json(const Candidate& c, const Workload& workload, const Catalog&
     if (is_training(workload.kind)) out.set("layout", layout_json(c.layout));
     if (c.replicas > 0)
         out.set("replicas", c.replicas)
-            .set("replica", Json::object().set("tensor", c.replica.tensor).set("pipeline", c.replica.pipeline));
+            .set("spare_nodes", c.spare_nodes)
+            .set("replica", Json::object()
+                                .set("tensor", c.replica.tensor)
+                                .set("pipeline", c.replica.pipeline)
+                                .set("data", c.replica.data)
+                                .set("expert", c.replica.expert)
+                                .set("description", c.replica.text()));
     out.set("prediction", prediction_json(c.prediction, c.replicas > 0));
     out.set("why_not_first", c.why_not_first).set("notes", strings(c.notes));
     return out;
@@ -284,9 +294,12 @@ Json plan_schema() {
                             {"os", text},
                             {"provenance", object_of({{"source", text}, {"as_of", text}})}});
     price.set("type", Json::array().push("object").push("null"));
+    const auto told = [](Json schema, const char* what) { return schema.set("description", what); };
     defs.set("prediction", object_of({{"hours", ref("range")},
                                       {"usd", ref("range")},
-                                      {"usd_per_unit", ref("range")},
+                                      {"usd_per_unit", told(ref("range"), "of a service: at full load")},
+                                      {"usd_per_unit_of_asked_load",
+                                       told(ref("range"), "services: at the load that was asked for; else zero")},
                                       {"unit", text},
                                       {"kwh", ref("range")},
                                       {"step_seconds", ref("range")},

@@ -380,10 +380,10 @@ std::vector<std::string> layout_parts(const Candidate& candidate, const Workload
     if (is_training(workload.kind)) {
         parts.push_back(describe(candidate.layout));
     } else if (candidate.replicas > 0) {
-        parts.push_back(fmt::format(
-            "{} replica{} of {} device{}{}", candidate.replicas, candidate.replicas == 1 ? "" : "s",
-            candidate.replica.gpus(), candidate.replica.gpus() == 1 ? "" : "s",
-            candidate.replica.tensor > 1 ? fmt::format(", tensor parallel {}", candidate.replica.tensor) : ""));
+        parts.push_back(fmt::format("{} replica{} of {} device{}{}", candidate.replicas,
+                                    candidate.replicas == 1 ? "" : "s", candidate.replica.gpus(),
+                                    candidate.replica.gpus() == 1 ? "" : "s",
+                                    candidate.replica.gpus() > 1 ? ", " + candidate.replica.text() : ""));
     }
     if (workload.model_known) parts.push_back(std::string(to_string(workload.precision)));
     if (!candidate.framework.empty()) parts.push_back(candidate.framework);

@@ -350,6 +350,10 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     answer.machines = machines_of(best, catalog);
     answer.hardware = hardware_of(best, catalog);
     answer.time = time_of(best.prediction);
+    // What the given machines hold was the question.
+    if (plan.workload.asks_for_capacity())
+        answer.time = fmt::format("holds {:.3g} {}s/s: {}", best.prediction.requests_per_s,
+                                  plan.workload.model.request_unit(), answer.time);
     answer.money = money_of(best);
     answer.chance = chance_of(plan.workload, best);
     add(answer, "why", why_line(plan, catalog));

@@ -108,7 +108,8 @@ void advise_inference(const AdviceInput& input, AdviceList& out) {
              "cost per request = price per second of a replica / requests per second it sustains within the "
              "latency limits (latency x throughput x price is no cost)",
              "", ""}));
-    if (winner->prediction.utilisation > 0.85 && kind == WorkloadKind::inference)
+    // What holds at most is the answer to the question of capacity, and no warning.
+    if (winner->prediction.utilisation > 0.85 && kind == WorkloadKind::inference && !workload.asks_for_capacity())
         out.push_back(
             {AdviceSeverity::warning, "near-the-knee",
              fmt::format(

@@ -150,9 +150,12 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
     else if (other.nodes > winner.nodes)
         cause = "more nodes, less from each";
     else
-        cause = minimize == Minimize::cost ? "dearer by the hour" : slower ? "slower" : "dearer";
+        cause = minimize == Minimize::cost ? (winner.worth != 1 ? "dearer by the request" : "dearer by the hour")
+                : slower                   ? "slower"
+                                           : "dearer";
 
-    const double cost = percent(other.usd.mid, winner.usd.mid), energy = percent(other.kwh.mid, winner.kwh.mid);
+    const double cost = percent(other.usd.mid / other.worth, winner.usd.mid / winner.worth),
+                 energy = percent(other.kwh.mid, winner.kwh.mid);
     const double time =
         winner.latency_s > 0 ? percent(other.latency_s, winner.latency_s) : percent(other.hours.mid, winner.hours.mid);
     auto by = [](double value, std::string_view up, std::string_view down, std::string_view same) {

@@ -50,6 +50,7 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
                   .gpu = choice.accelerator != nullptr,
                   .named = context.size_was_named(choice.type),
                   .latency_s = point.latency_s,
+                  .worth = point.worth,
                   .pricing = offer.pricing,
                   .name = choice.node->name,
                   .region = offer.region};

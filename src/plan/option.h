@@ -19,6 +19,7 @@ struct Point {
     double work_s = 0;         // useful seconds without loss; 0: a service
     double service_hours = 0;  // how long a service or notebook is priced for
     int spare_nodes = 0;       // of `nodes`, because one may be lost
+    double worth = 1;          // what the money buys, where candidates do not all do the same: requests/s held
     double units_asked = 0;    // services: units per hour of the load that is asked for; `units` are those at full load
     double units = 0;          // amount of work (jobs) or units per hour (services), in `prediction.unit_name`
     double checkpoint_bytes = 0;
@@ -59,6 +60,7 @@ struct Option {
     bool priced = true, gpu = false, named = false;  // named: the user listed this size
     Range hours, usd, kwh;
     double latency_s = 0, goodput = 1;
+    double worth = 1;  // see Point
     Pricing pricing = Pricing::on_demand;
     std::string_view name, region;  // of the catalogue and the context, which outlive every option
 };

@@ -38,7 +38,6 @@ private:
     std::string load_text(const Prediction& p, const ReplicaLoad& s, const ReplicaFleet& fleet) const;
     Point point_of(const Replica& r, const ReplicaLoad& s) const;
     void keep_roomiest();
-    void prefer_by_request();
     void set_preferences();
 
     const Context& context_;
@@ -301,6 +300,7 @@ Point ServingSearch::point_of(const Replica& r, const ReplicaLoad& s) const {
     p.tpot_p95_s = s.tpot_p95;
     p.knee_requests_per_s = s.sustained;
     p.requests_per_s = demand_.rate > 0 ? demand_.rate : s.load * fleet.carrying * demand_.models;
+    if (demand_.capacity()) point.worth = p.requests_per_s;
     p.clients_per_replica = s.clients;
     p.utilisation = std::clamp(p.requests_per_s / (s.sustained * fleet.replicas), 0.001, 1.0);
     const ServiceUnits units = units_of(workload, setup);
@@ -367,21 +367,6 @@ void ServingSearch::keep_roomiest() {
     std::erase_if(search_.points, [&](const Point& p) { return held(p) < most[p.choice]; });
 }
 
-// Where the machines are given and the load is not, more for the money comes before less money.
-void ServingSearch::prefer_by_request() {
-    auto value = [&](const Point& p) {
-        const double usd = p.nodes * context_.choices[static_cast<std::size_t>(p.choice)].cheapest();
-        return std::tuple(usd / std::max(p.prediction.requests_per_s, 1e-12), -p.prediction.requests_per_s);
-    };
-    std::vector<Point*> order;
-    for (Point& p : search_.points) order.push_back(&p);
-    std::stable_sort(order.begin(), order.end(), [&](const Point* a, const Point* b) { return value(*a) < value(*b); });
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        order[i]->preference = static_cast<int>(std::min<std::size_t>(i, 99));
-        order[i]->rule = "more requests for the money";
-    }
-}
-
 Result<Search> ServingSearch::run() {
     TRY_VOID(collect());
     const auto& progress = context_.options.progress;
@@ -397,10 +382,7 @@ Result<Search> ServingSearch::run() {
     tell_refusals();
     const WhereSpec& where = context_.workload.where;
     if ((where.nodes || where.gpus) && context_.workload.objective.minimize != Minimize::time) keep_roomiest();
-    if (demand_.capacity() && context_.workload.objective.minimize == Minimize::cost)
-        prefer_by_request();
-    else
-        set_preferences();
+    set_preferences();
     return std::move(search_);
 }
 

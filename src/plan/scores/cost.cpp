@@ -1,4 +1,6 @@
-// Micro-dollars of the whole job, or of the priced period of a service.
+// Micro-dollars of the whole job, or of the priced period of a service; for each request/s where the question is how
+// many the machines hold.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,7 +10,7 @@ namespace stoker {
 
 std::int64_t score_cost(const Option& option) {
     if (!option.priced || !(option.usd.mid < 9e12)) return std::numeric_limits<std::int64_t>::max();
-    return std::llround(option.usd.mid * 1e6);
+    return std::llround(std::min(option.usd.mid / std::max(option.worth, 1e-9), 9e12) * 1e6);
 }
 
 }  // namespace stoker

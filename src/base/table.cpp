@@ -31,7 +31,7 @@ std::string found(const Node& node) {
 std::string expected(const FieldInfo& info) {
     const std::string such_as = info.example.empty() ? "" : " such as " + info.example;
     if (info.type == "one of" || info.type == "list of one of") return join_or(info.choices);
-    if (info.type == "yes/no") return "true or false";
+    if (info.type == "yes/no") return "yes or no";
     if (info.type == "text" || info.type == "bytes")
         return (info.type == "text" ? "text" : "an amount of memory") + such_as;
     if (info.type == "money") return "an amount of dollars" + such_as;
@@ -412,11 +412,13 @@ bool read_flag(const Node& node, const FieldInfo& info, bool& out, Problems& pro
         out = node.boolean;
         return true;
     }
-    std::string remedy;
+    // YAML 1.2 has only true and false; people, and YAML 1.1, write yes and no as well.
     const std::string word = node.kind == NodeKind::string ? lower(node.text) : "";
-    if (word == "yes" || word == "on" || word == "y" || word == "true") remedy = "write true";
-    if (word == "no" || word == "off" || word == "n" || word == "false") remedy = "write false";
-    wrong_type(node, info, problems, std::move(remedy));
+    for (const std::string_view yes : {"yes", "on", "true"})
+        if (word == yes) return out = true, true;
+    for (const std::string_view no : {"no", "off", "false"})
+        if (word == no) return out = false, true;
+    wrong_type(node, info, problems, {});
     return false;
 }
 

@@ -124,7 +124,7 @@ TEST(Table, KeepsThePlacesOfValues) {
 TEST(Table, ReportsAllProblemsAtOnce) {
     const auto [w, problems] = read(
         "data: {tokens: [1], sequence: 0}\ngpus: 1.5\nmemory: 80\ndeadline: 7\nbudget: -5\nname: [x]\nspot: "
-        "yes\nprecision: fb8\nshare: 1.5\nretries: x\nprecison: bf16\nxyzzy: 1\n");
+        "maybe\nprecision: fb8\nshare: 1.5\nretries: x\nprecison: bf16\nxyzzy: 1\n");
     EXPECT_EQ(problems,
               "error: tokens: expected a count such as 150B, found a list\n  at w.yaml:1:16\n"
               "error: sequence: 0 is out of bounds: it must be at least 1\n  at w.yaml:1:31\n"
@@ -136,7 +136,7 @@ TEST(Table, ReportsAllProblemsAtOnce) {
               "error: budget: '-5' must not be negative; expected an amount of dollars such as $20k, 200 USD, 0.53 or "
               "$1.5M\n  at w.yaml:5:9\n"
               "error: name: expected text such as run-7, found a list\n  at w.yaml:6:7\n"
-              "error: spot: expected true or false, found the text 'yes'\n  at w.yaml:7:7\n  write true\n"
+              "error: spot: expected yes or no, found the text 'maybe'\n  at w.yaml:7:7\n"
               "error: precision: expected bf16 or fp8, found 'fb8' (did you mean fp8?)\n  at w.yaml:8:12\n"
               "error: share: 1.5 is out of bounds: it must be at most 1\n  at w.yaml:9:8\n"
               "error: retries: 'x' is not a number Stoker understands; expected a count such as 70B, 15T, 350M, 8k, "

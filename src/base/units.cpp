@@ -226,11 +226,13 @@ Result<Bytes> parse_bytes(std::string_view text) {
 }
 
 Result<Seconds> parse_seconds(std::string_view text) {
+    constexpr double kYear = 365.25 * 86400;
     static constexpr Unit kUnits[] = {
-        {"us", 1e-6},   {"ms", 1e-3},    {"s", 1},      {"sec", 1},       {"secs", 1},       {"second", 1},
-        {"seconds", 1}, {"m", 60},       {"min", 60},   {"mins", 60},     {"minute", 60},    {"minutes", 60},
-        {"h", 3600},    {"hr", 3600},    {"hrs", 3600}, {"hour", 3600},   {"hours", 3600},   {"d", 86400},
-        {"day", 86400}, {"days", 86400}, {"w", 604800}, {"week", 604800}, {"weeks", 604800},
+        {"us", 1e-6},    {"ms", 1e-3},     {"s", 1},      {"sec", 1},       {"secs", 1},       {"second", 1},
+        {"seconds", 1},  {"m", 60},        {"min", 60},   {"mins", 60},     {"minute", 60},    {"minutes", 60},
+        {"h", 3600},     {"hr", 3600},     {"hrs", 3600}, {"hour", 3600},   {"hours", 3600},   {"d", 86400},
+        {"day", 86400},  {"days", 86400},  {"w", 604800}, {"week", 604800}, {"weeks", 604800}, {"y", kYear},
+        {"year", kYear}, {"years", kYear},
     };
     const std::string_view body = trim(text);
     double total = 0, last_factor = std::numeric_limits<double>::infinity();

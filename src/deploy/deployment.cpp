@@ -107,7 +107,7 @@ private:
         }
         placement();
         if (node_.cloud != kHere) {
-            const ImageChoice image = choose_image(workload_, catalog_, node_);
+            const ImageChoice image = choose_image(workload_, catalog_, node_, candidate_.orchestrator);
             nodes.image = image.name;
             if (!image.name.empty()) because("nodes.image", image.reason, "catalogue " + catalog_.version);
         }

@@ -75,12 +75,22 @@ struct Decision {
     std::string reason;
 };
 
+// Machines of one's own; of a kind without a number there are many.
+int own_machines(const Catalog& catalog) {
+    int count = 0;
+    for (const NodeType& node : catalog.node_types())
+        if (node.cloud == "on-prem") count += node.available > 0 ? node.available : 1000;
+    return count;
+}
+
 // The selection criteria are scheduling (gang or not), containers, and how the load scales.
-Decision decide(const Workload& workload, const NodeType& node, const Candidate& candidate) {
+Decision decide(const Workload& workload, const Catalog& catalog, const NodeType& node, const Candidate& candidate) {
     if (!workload.orchestrator.empty())
         for (const auto& one : kOrchestrators)
             if (one.key == workload.orchestrator) return {one.orchestrator, "asked for in the workload"};
     if (node.cloud == "this-machine") return {Orchestrator::local, "runs on this machine"};
+    if (node.cloud == "on-prem" && own_machines(catalog) == 1)
+        return {Orchestrator::local, "one machine of your own: nothing to schedule over"};
     if (node.cloud == "on-prem")
         return workload.kind == WorkloadKind::inference
                    ? Decision{Orchestrator::kubernetes, "replicas behind a service on machines of your own"}
@@ -132,6 +142,7 @@ std::vector<std::string> alternatives(const Workload& workload, const NodeType& 
     auto offer = [&](Orchestrator other, std::string_view text) {
         if (other != chosen) out.push_back(fmt::format("{}: {}", info_of(other).label, text));
     };
+    if (chosen == Orchestrator::local && (node.cloud == "on-prem" || node.cloud == "this-machine")) return out;
     if (node.cloud != "azure") {
         offer(Orchestrator::kubernetes, info_of(Orchestrator::kubernetes).good_for);
         return out;
@@ -193,13 +204,6 @@ std::string paas_sentence(const Workload& workload, const NodeType& node, Orches
     }
 }
 
-const Image* find_image(const Catalog& catalog, std::string_view word) {
-    for (const Image& image : catalog.images())
-        if (lower(image.name).find(word) != std::string::npos || lower(image.urn).find(word) != std::string::npos)
-            return &image;
-    return nullptr;
-}
-
 }  // namespace
 
 std::string_view to_string(Orchestrator orchestrator) {
@@ -212,37 +216,9 @@ std::string_view complexity(Orchestrator orchestrator) {
     return info_of(orchestrator).complexity;
 }
 
-ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const NodeType& node) {
-    auto named = [&](std::string_view word, std::string_view fallback) {
-        const Image* image = find_image(catalog, word);
-        return image != nullptr ? (image->urn.empty() ? image->name : image->urn) : std::string(fallback);
-    };
-    if (node.cloud == "this-machine") return {"not needed", "what is installed here, or run: {image: BUNDLE}"};
-    if (node.cloud != "azure") return {"the cloud's deep learning image", "driver, CUDA and frameworks inside"};
-    const bool amd =
-        node.has_gpu() && catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].vendor == "AMD";
-    if (is_rdma(node)) {
-        if (amd)
-            return {named("2204-rocm", "microsoft-dsvm:ubuntu-hpc:2204-rocm:latest"),
-                    "InfiniBand drivers, ROCm, RCCL and MPI inside; the Data Science VM lacks InfiniBand drivers"};
-        return {named("ubuntu-hpc:2204", "microsoft-dsvm:ubuntu-hpc:2204:latest"),
-                "HPC image: InfiniBand drivers, NVIDIA driver, NCCL, MPI and monitoring inside; the Data Science VM "
-                "(PyTorch, Jupyter) lacks the InfiniBand part"};
-    }
-    if (workload.kind == WorkloadKind::simulation)
-        return {amd ? "Windows or Ubuntu 22.04 with the AMD graphics driver extension"
-                    : "Windows or Ubuntu 22.04 with the NVIDIA GRID driver extension",
-                "graphics driver of this NV size; licence included"};
-    std::string reason = "Data Science VM: PyTorch, TensorFlow, scikit-learn, Jupyter and Azure CLI inside";
-    if (node.has_gpu()) reason += ", with NVIDIA driver, CUDA and cuDNN";
-    if (workload.kind == WorkloadKind::inference)
-        reason += "; on AKS the node image brings the driver and the model server comes as a container";
-    return {named("data science", "microsoft-dsvm:ubuntu-2204:2204-gen2:latest (Data Science VM)"), reason};
-}
-
 PlatformChoice choose_platform(const Workload& workload, const Context& context, const Candidate& candidate) {
     const NodeType& node = context.node(candidate.node_type);
-    const Decision decision = decide(workload, node, candidate);
+    const Decision decision = decide(workload, context.catalog, node, candidate);
     PlatformChoice platform;
     platform.orchestrator = decision.orchestrator;
     platform.name = label(decision.orchestrator);
@@ -250,7 +226,7 @@ PlatformChoice choose_platform(const Workload& workload, const Context& context,
     platform.complexity = complexity(decision.orchestrator);
     platform.alternatives = alternatives(workload, node, candidate, decision.orchestrator);
     platform.paas = paas_sentence(workload, node, decision.orchestrator, candidate.nodes);
-    const ImageChoice image = choose_image(workload, context.catalog, node);
+    const ImageChoice image = choose_image(workload, context.catalog, node, decision.orchestrator);
     platform.image = image.name;
     platform.image_reason = image.reason;
     return platform;

@@ -9,7 +9,8 @@ PlatformChoice choose_platform(const Workload& workload, const Context& context,
 struct ImageChoice {
     std::string name, reason;
 };
-ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const NodeType& node);
+ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const NodeType& node,
+                         Orchestrator orchestrator);
 std::string_view label(Orchestrator orchestrator);       // "Slurm on CycleCloud"
 std::string_view complexity(Orchestrator orchestrator);  // low, medium, high
 

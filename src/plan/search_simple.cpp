@@ -146,7 +146,8 @@ Search search_simulation(const Context& context) {
             point.prediction.unit_name = on_cpu ? "vCPU hour" : "GPU hour of a T4";
             point.prediction.utilisation = 0.8;
             if (!on_cpu) {
-                point.framework = "graphics driver";
+                point.framework =
+                    choice.accelerator->vendor == "AMD" ? "graphics driver (AMD)" : "graphics driver (GRID)";
                 if (speed > 1.05 || speed < 0.95)
                     point.notes.push_back(
                         fmt::format("one {} is taken for {:.1f} T4, by peak FP32", choice.accelerator->name, speed));

@@ -75,6 +75,7 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.least_checkpoint_interval_s = value("checkpoint_least_interval_s");
     settings.snapshot_bytes_per_s = 1e9 * value("checkpoint_snapshot_gb_s");
     settings.checkpoint_bytes_per_s = 1e9 * value("checkpoint_write_gb_s");
+    settings.checkpoint_store_bytes_per_s = 1e9 * value("checkpoint_storage_gb_s");
     settings.checkpoint_bytes_per_parameter = value("checkpoint_bytes_per_parameter");
     settings.pue = value("pue");
     settings.host_w_per_gpu = value("host_power_w_per_gpu");

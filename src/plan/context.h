@@ -49,7 +49,9 @@ struct PlanSettings {
     double local_start_s = 0;  // on this machine: processes, libraries, rendezvous
     Range evictions_per_hour;  // spot, one node
     double failures_per_gpu_hour = 0, restart_s = 0, snapshot_bytes_per_s = 0, least_checkpoint_interval_s = 1;
-    double checkpoint_bytes_per_s = 0, checkpoint_bytes_per_parameter = 0;
+    double checkpoint_bytes_per_s = 0;        // that a node writes
+    double checkpoint_store_bytes_per_s = 0;  // that the store takes from all nodes
+    double checkpoint_bytes_per_parameter = 0;
     double pue = 1, host_w_per_gpu = 0, idle_power_fraction = 0;
     double cpu_w_per_core = 0, cpu_idle_power_fraction = 0, cpu_host_w = 0, host_w_per_vcpu = 0;
     double price_stale_days = 0, catalogue_stale_days = 0;

@@ -18,22 +18,6 @@ double share_busy(const Prediction& prediction) {
 
 }  // namespace
 
-CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing, double evictions_per_hour) {
-    const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
-    const CheckpointSettings& spec = context.workload.checkpoint;
-    // Jobs whose nodes work alone lose one node's work at a time: each behaves like a job of one node.
-    const double nodes = point.gang ? point.nodes : 1;
-    FailureModel failures{.failures_per_gpu_hour = context.settings.failures_per_gpu_hour,
-                          .evictions_per_node_hour = pricing == Pricing::spot ? evictions_per_hour : 0,
-                          .restart_s = context.settings.restart_s,
-                          .least_interval_s = context.settings.least_checkpoint_interval_s,
-                          .snapshot_bytes_per_s = context.settings.snapshot_bytes_per_s};
-    const double write =
-        spec.write_bandwidth_per_second ? spec.write_bandwidth_per_second->v : context.settings.checkpoint_bytes_per_s;
-    return plan_checkpoints(failures, std::max(1.0, nodes * choice.devices()), nodes, point.checkpoint_bytes, write,
-                            spec.asynchronous, point.work_s, spec.every ? spec.every->v : 0);
-}
-
 Option price_point(const Context& context, const std::vector<Point>& points, int index, int offer_index) {
     const Point& point = points[static_cast<std::size_t>(index)];
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(point.choice)];
@@ -64,10 +48,7 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
         if (offer.pricing == Pricing::spot)
             factor = combined(point.speed, {stretch(evictions.low), factor.mid, stretch(evictions.high)});
         option.goodput = 1 / factor.mid;
-        // A machine that is there already needs no VM made: its processes start, and that is all.
-        const bool here = choice.node->cloud == "this-machine";
-        const double base = (here ? context.settings.local_start_s : context.settings.provision_s) / 3600,
-                     work_h = point.work_s / 3600;
+        const double base = start_s(context, *choice.node) / 3600, work_h = point.work_s / 3600;
         option.hours = {base + work_h * factor.low, base + work_h * factor.mid, base + work_h * factor.high};
     } else {
         option.hours = {point.service_hours, point.service_hours, point.service_hours};

@@ -32,6 +32,7 @@ struct Point {
     double latency_s = 0;   // what "minimise time" means for a service
     Prediction prediction;  // without hours, money and energy
     std::string framework;
+    Precision precision = Precision::bf16, kv_precision = Precision::bf16;  // on this device
     std::vector<std::string> notes;
     Reason refused = Reason::none;  // only a point made for an estimate may be refused
     double have = 0, need = 0;
@@ -74,6 +75,8 @@ struct Search {
 
 Option price_point(const Context& context, const std::vector<Point>& points, int point, int offer);
 CheckpointPlan checkpoints_of(const Context& context, const Point& point, Pricing pricing, double evictions_per_hour);
+
+double start_s(const Context& context, const NodeType& node);  // before its first step
 
 // Every point at the best allowed offer of each pricing, and at the next best region of it. Refusals go to the log.
 struct Expansion {

@@ -57,20 +57,29 @@ CheckpointPlan plan_checkpoints(const FailureModel& failures, double gpus, doubl
     plan.mtbf_s = rate > 0 ? 1 / rate : kInfinity;
     if (work_s <= 0) return plan;
 
-    if (interval_s > 0) {
-        plan.interval_s = interval_s;
-    } else {
-        // With free checkpoints the formula would say to do nothing else.
-        plan.interval_s = std::max(failures.least_interval_s, daly_interval_s(plan.stall_s, plan.mtbf_s));
-        if (asynchronous) plan.interval_s = std::max(plan.interval_s, plan.write_s);
-    }
-    plan.interval_s = std::min(plan.interval_s, work_s);
-
     const double behind_s = asynchronous ? plan.write_s : 0;
     const double restart_s = failures.restart_s + behind_s;
-    plan.goodput = exact_goodput(plan.stall_s, plan.interval_s, restart_s, plan.mtbf_s);
+    const auto goodput = [&](double interval) { return exact_goodput(plan.stall_s, interval, restart_s, plan.mtbf_s); };
+    if (interval_s > 0) {
+        plan.interval_s = std::min(interval_s, work_s);
+        plan.goodput = goodput(plan.interval_s);
+    } else {
+        // With free checkpoints the formula would say to do nothing else.
+        double best = std::max(failures.least_interval_s, daly_interval_s(plan.stall_s, plan.mtbf_s));
+        if (asynchronous) best = std::max(best, plan.write_s);
+        // A run is cut into whole pieces. A short one has its result as the only checkpoint.
+        const double pieces = std::max(1.0, std::floor(work_s / best));
+        plan.interval_s = work_s / pieces;
+        plan.goodput = goodput(plan.interval_s);
+        if (pieces < 2 && std::isfinite(best)) {
+            const double halves = work_s / 2 >= failures.least_interval_s ? goodput(work_s / 2) : 0;
+            if (halves > plan.goodput) plan.interval_s = work_s / 2, plan.goodput = halves;
+        }
+        if (plan.interval_s >= work_s) plan.interval_s = 0;
+    }
     if (rate <= 0) return plan;
-    plan.lost_s_per_failure = lost_before_failure(plan.interval_s + plan.stall_s, plan.mtbf_s) + restart_s;
+    plan.lost_s_per_failure =
+        lost_before_failure((plan.interval_s > 0 ? plan.interval_s : work_s) + plan.stall_s, plan.mtbf_s) + restart_s;
     const double wall_s = plan.goodput > 0 ? work_s / plan.goodput : kInfinity;
     plan.expected_failures = failures_per_s > 0 ? failures_per_s * wall_s : 0;
     plan.expected_evictions = evictions_per_s > 0 ? evictions_per_s * wall_s : 0;

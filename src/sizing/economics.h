@@ -14,7 +14,8 @@ struct FailureModel {
 };
 
 struct CheckpointPlan {
-    double bytes = 0, write_s = 0, stall_s = 0, interval_s = 0;
+    double bytes = 0, write_s = 0, stall_s = 0;
+    double interval_s = 0;  // 0: none before the end, whose result is the only one
     double mtbf_s = 0;
     double goodput = 1;            // share of time that is useful work
     double expected_failures = 0;  // over the run

@@ -15,6 +15,12 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
             text = fmt::format(
                 "spot: about {:.1f} evictions expected; checkpoint every {} and lose {:.1f} % of the time",
                 plan.expected_evictions, format_seconds(Seconds(plan.interval_s)), 100 * (1 - plan.goodput));
+        else if (winner->prediction.step_s.mid > 0)
+            text = fmt::format(
+                "spot: about {:.1f} evictions expected; it is too short for checkpoints before its end, and {:.1f} % "
+                "of "
+                "the time is lost",
+                plan.expected_evictions, 100 * (1 - plan.goodput));
         else
             text = "spot: replicas go with a notice of 30 s or none; keep enough elsewhere to carry the load";
         text += fmt::format(

@@ -11,7 +11,7 @@ SM = {"Kepler": ((192,), 0, ()), "Maxwell": ((128,), 0, ()), "Pascal": ((64, 128
       "Ampere": ((64, 128), 4, (512, 1024, 2048)), "Ada": ((128,), 4, (512, 1024)),
       "Hopper": ((128,), 4, (4096,)), "Blackwell": ((128,), 4, (512, 1024, 8192))}
 # GB/s that stacks or chips of a kind reach on one device: what was sold, with room to both sides
-BANDWIDTH = {"GDDR5": (100, 400), "GDDR6": (250, 1000), "GDDR6X": (700, 1200), "GDDR7": (700, 2000),
+BANDWIDTH = {"GDDR5": (100, 400), "GDDR6": (250, 1000), "GDDR6X": (700, 1200), "GDDR7": (600, 2000),
              "DDR4": (20, 200), "HBM": (400, 3000), "HBM2": (400, 1700), "HBM2e": (900, 3800),
              "HBM3": (1900, 5500), "HBM3e": (3900, 8300)}
 NVLINK = {"NVLink 2": 150, "NVLink 3": 300, "NVLink 4": 450, "NVLink 5": 900}  # GB/s, one direction

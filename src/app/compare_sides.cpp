@@ -145,7 +145,7 @@ std::optional<Side> tuned(const Side& fast, const Catalog& catalog, const PlanOp
     const bool wide = fast.workload.precision == Precision::fp32 || fast.workload.precision == Precision::tf32;
     if (!starved && !wide) return std::nullopt;
     Side better = fast;
-    better.workload.precision = Precision::bf16;
+    fix_precision(better.workload, Precision::bf16);
     better.workload.data.decode_per_example = Seconds(0);
     better.workload.data.storage_bandwidth_per_second = Bytes(1e15);
     better.workload.compiled = true;
@@ -280,10 +280,12 @@ Result<Side> side_of_workload(std::string title, Workload workload, const Catalo
         else
             side.no_plan = plan->infeasible_because;
     }
-    if (side.candidate)
+    if (side.candidate) {
+        if (!side.workload.precision_order.empty()) fix_precision(side.workload, side.candidate->precision);
         fill_from_candidate(side, catalog);
-    else
+    } else {
         side.card = Card{side.title, {}};
+    }
     return side;
 }
 
@@ -352,8 +354,7 @@ Result<Side> side_of_saved_plan(const std::string& path, const Document& documen
 Result<std::optional<Workload>> restricted(const Workload& base, const std::string& word, const Catalog& catalog) {
     Workload w = base;
     if (const auto precision = precision_from(lower(word))) {
-        w.precision = *precision;
-        if (*precision == Precision::fp32) w.kv_precision = Precision::fp32;
+        fix_precision(w, *precision);
         return std::optional(std::move(w));
     }
     const std::string folded = fold_name(word);

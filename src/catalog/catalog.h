@@ -60,6 +60,8 @@ struct Accelerator {
     Watts power, idle_power;
     int sm_count = 0, cuda_cores = 0, tensor_cores = 0;
     std::uint32_t supports = 0;  // bit per Precision
+    // Formats that engines keep weights in and widen on the way to units that do not multiply them; bit per Precision.
+    std::uint32_t weight_formats = 0;
     std::vector<std::string> aliases;
     // Chips that are no GPU: the only clouds that rent them, what a program is built with, and what does not carry
     // over. Empty for GPUs. Catalog::nvidia_alternative() says what to compare with.
@@ -188,6 +190,7 @@ struct ModelSpec {
     int experts = 0, active_experts = 0, expert_ffn = 0, shared_expert_ffn = 0, dense_layers = 0;  // experts 0: dense
     int q_lora_rank = 0, kv_lora_rank = 0, rope_head_dim = 0, nope_head_dim = 0, v_head_dim = 0;   // MLA
     int sliding_window = 0, learned_positions = 0;
+    int routed_groups = 0;        // experts lie in groups, a node each; a token's are of at most so many. 0: of any
     int embedding_width = 0;      // of the token table, where a projection widens it to `hidden`; 0: hidden
     double extra_parameters = 0;  // pooler, token types, convolutional front end: what the shape above does not have
     double forward_flops_per_sample = 0, activation_bytes_per_sample = 0;  // cnn, vit, diffusion
@@ -197,6 +200,8 @@ struct ModelSpec {
     bool separate_norm = false;  // normalisation passes over the maps by itself: of instances, in three dimensions
     std::string sample_unit = "token";
     RequestShape request;
+    std::optional<Precision> published_precision;  // of the weights that its makers publish; absent: 16 bits
+    std::optional<Precision> trained_precision;    // what its makers computed in; absent: 16 bits
     Provenance provenance;
     bool assumed = false;    // shape scaled from the nearest known architecture
     std::string assumption;  // in words, when assumed
@@ -218,6 +223,12 @@ struct SpotRatio {
     int accelerator = -1;
     double low = 0, high = 0;
     Provenance provenance;
+};
+
+// A model found by a name that says more than its shape.
+struct ModelMatch {
+    int index = -1;
+    std::optional<Precision> precision;  // that the name says its weights are packed in
 };
 
 struct CatalogFile {
@@ -257,6 +268,8 @@ public:
     Result<int> find_accelerator(std::string_view name) const;
     Result<int> find_node_type(std::string_view name) const;
     Result<int> find_model(std::string_view name) const;
+    // The same, after leaving out what does not change the shape: owner, -Instruct, -it, dates, packing.
+    Result<ModelMatch> match_model(std::string_view name) const;
     Result<int> find_image(std::string_view name) const;  // by name or URN
     Result<int> find_disk(std::string_view name) const;
     // The NVIDIA GPU that some size has and that is nearest in memory, bandwidth and rate; -1 for an NVIDIA GPU.

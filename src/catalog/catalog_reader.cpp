@@ -62,6 +62,7 @@ Result<Catalog> CatalogReader::read() {
     read_cpus();
     read_accelerators();
     read_toolchains();
+    read_weight_formats();
     for (const CatalogFile* sizes : files_under("catalog/", "/sizes.tsv")) read_sizes(*sizes);
     share_memory_bandwidth();
     read_spot_ratios();

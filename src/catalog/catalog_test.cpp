@@ -85,6 +85,34 @@ TEST(EmbeddedCatalog, FindsNamesAsPeopleWriteThem) {
 }
 
 // What is not there is answered with the name that was probably meant, or with nothing when none is near.
+// Hubs put an owner in front, and tuning, date and packing behind: none of it changes the shape.
+TEST(EmbeddedCatalog, ModelsAreFoundByTheNamesOfHubs) {
+    const Catalog& catalog = shipped();
+    const auto found = [&](std::string_view name) {
+        const auto match = catalog.match_model(name);
+        return match ? catalog.models()[static_cast<std::size_t>(match->index)].name : match.error().message();
+    };
+    EXPECT_EQ(found("Qwen/Qwen2.5-7B-Instruct"), "qwen2.5-7b");
+    EXPECT_EQ(found("mistralai/Mistral-Small-24B-Instruct-2501"), "mistral-small-24b");
+    EXPECT_EQ(found("google/gemma-3-27b-it"), "gemma-3-27b");
+    EXPECT_EQ(found("meta-llama/Llama-2-7b-chat-hf"), "llama-2-7b");
+    EXPECT_EQ(found("moonshotai/Kimi-K2-Instruct-0905"), "kimi-k2");
+    EXPECT_EQ(found("deepseek-ai/DeepSeek-R1-0528"), "deepseek-v3");
+    EXPECT_EQ(found("RedHatAI/Llama-3.3-70B-Instruct-FP8"), "llama-3.1-70b");
+    EXPECT_EQ(catalog.match_model("Qwen/Qwen3-32B-AWQ")->precision, Precision::int4);
+    EXPECT_EQ(found("mistralai/Mistral-7B-Instruct-v0.3"), "mistral-7b");
+    // What is left out must not be a size: 3.2-1b is not 3.2, and turbo is another shape.
+    EXPECT_EQ(found("openai/whisper-large-v3-turbo"), "whisper-large-v3-turbo");
+    EXPECT_EQ(found("llama-3.2-90b-instruct").substr(0, 14), "no model named");
+}
+
+// A misspelt member of a family is taken for another of the family, not for what has the same letters.
+TEST(EmbeddedCatalog, SuggestsTheSameFamily) {
+    const auto said = [&](std::string_view name) { return shipped().match_model(name).error().message(); };
+    EXPECT_NE(said("vit-huge").find("did you mean vit-"), std::string::npos) << said("vit-huge");
+    EXPECT_NE(said("gemma-5-9b").find("did you mean gemma-"), std::string::npos) << said("gemma-5-9b");
+}
+
 TEST(EmbeddedCatalog, NamesTheNearestWhenItFindsNothing) {
     const Catalog& catalog = shipped();
     const auto size = catalog.find_node_type("Standard_ND96isr_H10_v5");

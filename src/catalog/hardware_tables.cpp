@@ -147,6 +147,30 @@ void CatalogReader::read_toolchains() {
     }
 }
 
+// What engines keep weights in on a generation that has no units for it.
+void CatalogReader::read_weight_formats() {
+    const auto bytes = file("catalog/weight_formats.tsv", false);
+    if (!bytes) return;
+    TsvRows rows("catalog/weight_formats.tsv", *bytes, problems_);
+    const int architecture = rows.required_column("architecture"), formats = rows.required_column("formats");
+    const ProvenanceColumns provenance(rows);
+    while (rows.next()) {
+        std::uint32_t mask = 0;
+        for (const std::string& word : rows.list(formats)) {
+            if (const auto p = precision_from(word))
+                mask |= 1u << static_cast<int>(*p);
+            else
+                rows.problem(formats, fmt::format("no precision named {}", printable(word, 40)));
+        }
+        provenance.of(rows);
+        bool known = false;
+        for (Accelerator& a : catalog_.accelerators_)
+            if (a.architecture == rows.cell(architecture)) a.weight_formats = mask, known = true;
+        if (!known && !catalog_.accelerators_.empty())
+            rows.problem(architecture, "no accelerator is of this architecture");
+    }
+}
+
 int CatalogReader::cpu_named(std::string_view name) const {
     const auto at =
         std::find_if(catalog_.cpus_.begin(), catalog_.cpus_.end(), [&](const Cpu& cpu) { return cpu.name == name; });

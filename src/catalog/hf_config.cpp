@@ -391,12 +391,26 @@ void add_towers(const Node& root, ModelSpec& model) {
     }
 }
 
+// The format of weights as the makers of quantised checkpoints name it. Of calibrated ones it is not known here.
+std::optional<Precision> published_format(std::string_view method, std::optional<int> bits) {
+    if (method == "fp8" || method == "fbgemm_fp8") return Precision::fp8;
+    if (method == "mxfp4") return Precision::fp4;
+    if ((method == "gptq" || method == "awq") && bits) {
+        if (*bits == 4) return Precision::int4;
+        if (*bits == 8) return Precision::int8;
+    }
+    return std::nullopt;
+}
+
 void note_the_rest(const Node& root, const Node& config, ModelSpec& model) {
     Problems ignored;
     FieldReader in(config, ignored);
     const auto more = in.integer({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_layers"}, 1, kMostLayers);
     if (more)
         note(model, fmt::format("{} layer{} for multi-token prediction not counted", *more, *more == 1 ? "" : "s"));
+    // DeepSeek's routers take the experts of a token from a few groups, which lie on a node each.
+    const auto groups = in.integer({"n_group"}, 1, kMostLayers), taken = in.integer({"topk_group"}, 1, kMostLayers);
+    if (model.moe() && groups && taken && *taken < *groups) model.routed_groups = static_cast<int>(*taken);
     if (model.kv_lora_rank > 0 && in.has({"index_n_heads"}))
         note(model, "sparse attention is planned as full attention");
     for (const Node* node : {&root, &config}) {
@@ -405,8 +419,10 @@ void note_the_rest(const Node& root, const Node& config, ModelSpec& model) {
         FieldReader method(*quantised, ignored);
         const std::string name = method.text({"quant_method", "quant_algo"}).value_or("unknown");
         const auto bits = method.integer({"bits", "w_bit"}, 1, 32);
-        note(model, fmt::format("the file's weights are quantised ({}{}); the plan uses the workload's precision",
-                                printable(name, 40), bits ? fmt::format(", {} bits", *bits) : ""));
+        model.published_precision = published_format(name, bits);
+        if (!model.published_precision)
+            note(model, fmt::format("the file's weights are quantised ({}{}); the plan uses the workload's precision",
+                                    printable(name, 40), bits ? fmt::format(", {} bits", *bits) : ""));
         break;
     }
 }

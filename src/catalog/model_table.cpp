@@ -42,6 +42,13 @@ void CatalogReader::read_models() {
               extra = rows.column("extra_parameters");
     const int frozen = rows.column("frozen_flops"), frozen_activations = rows.column("frozen_activation_bytes"),
               separate_norm = rows.column("separate_norm"), winograd = rows.column("winograd_flops");
+    const int published = rows.column("precision"), trained = rows.column("training_precision"),
+              groups = rows.column("routed_groups");
+    const auto precision = [&](int column) {
+        const auto known = rows.empty(column) ? std::nullopt : precision_from(rows.cell(column));
+        if (!known && !rows.empty(column)) rows.problem(column, "is no precision");
+        return known;
+    };
     using M = ModelSpec;
     constexpr std::pair<std::string_view, int M::*> numbers[] = {{"layers", &M::layers},
                                                                  {"hidden", &M::hidden},
@@ -93,6 +100,8 @@ void CatalogReader::read_models() {
         m.separate_norm = rows.flag(separate_norm);
         m.winograd_flops_per_sample = rows.number(winograd);
         if (!rows.empty(unit)) m.sample_unit = rows.text(unit);
+        m.published_precision = precision(published), m.trained_precision = precision(trained);
+        m.routed_groups = rows.integer(groups);
         m.provenance = provenance.of(rows);
         if (m.transformer() && (m.heads <= 0 || m.head_dim <= 0 || m.kv_heads <= 0))
             rows.problem(name, "a transformer has heads, kv_heads and head_dim");

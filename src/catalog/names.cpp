@@ -86,6 +86,10 @@ std::optional<std::string> nearest_name(std::string_view word, const std::vector
     return *best;
 }
 
+int name_distance(std::string_view word, std::string_view name) {
+    return distance(fold_name(word).substr(0, 100), fold_name(name));
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
     const auto name = nearest_name(word, known);
     return name ? " (did you mean " + *name + "?)" : std::string();

@@ -22,6 +22,9 @@ std::string fold_accelerator(std::string_view name);
 // more than they invent letters ("ND96_H100" for Standard_ND96isr_H100_v5). Ties: the first.
 std::optional<std::string> nearest_name(std::string_view word, const std::vector<std::string>& known);
 
+// Edit distance of folded names in which a character that is missing from `word` costs 1 and any other edit 2.
+int name_distance(std::string_view word, std::string_view name);
+
 // " (did you mean X?)" or nothing: the end of a not-found message.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 

@@ -102,6 +102,8 @@ Result<LocalWork> local_work(const Catalog& catalog, const std::string& today, c
         return none(
             fmt::format("the batch of {:g} examples cannot be spread evenly over {} ranks", batch, start.ranks));
     TRY(Workload pinned, pinned_to_ranks(workload, start.ranks, start.checkpoint));
+    // A program that says nothing computes in FP32 on a CPU, whatever units there are.
+    if (!pinned.precision_order.empty()) fix_precision(pinned, Precision::fp32);
     LocalWork local{.workload = std::move(pinned), .catalog = catalog};
     const Machine machine = discover_machine();
     local.place = machine_key(machine);

@@ -7,6 +7,7 @@
 #include "plan/option.h"
 #include "plan/quota.h"
 #include "sizing/disk.h"
+#include "sizing/precision.h"
 
 namespace stoker {
 
@@ -23,6 +24,8 @@ std::string refusal_text(Reason reason, double have, double need) {
         case Reason::no_rdma:
             return fmt::format("no RDMA network: {:.0f} % of the step would wait for it and for the pipeline",
                                100 * need);
+        case Reason::batch_indivisible:
+            return fmt::format("a global batch of {:.0f} cannot be shared evenly by {:.0f} ranks", have, need);
         case Reason::shape_indivisible: return "no way to divide the model over that many devices";
         case Reason::precision_unsupported: return "the device has no units for this precision";
         case Reason::dominated:
@@ -74,7 +77,11 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     candidate.replicas = point.replicas;
     candidate.devices_used = point.devices;
     candidate.framework = point.framework;
+    candidate.precision = point.precision;
+    candidate.kv_precision = point.kv_precision;
     candidate.notes = point.notes;
+    if (std::string why = why_precision(context.workload, point.precision, choice.accelerator); !why.empty())
+        candidate.notes.push_back(std::move(why));
     candidate.refused = point.refused;
     candidate.have = point.have;
     candidate.need = point.need;

@@ -33,6 +33,8 @@ std::vector<Point> nearest_replica(const Context& context) {
         point.devices = shape.gpus();
         point.service_hours = context.workload.period ? context.workload.period->v / 3600 : 1;
         point.framework = serving_framework(context.workload, choice);
+        point.precision = setup->precision;
+        point.kv_precision = setup->kv_precision;
         Prediction& p = point.prediction;
         p.bytes = replica.memory.bytes;
         double total = 0;

@@ -175,6 +175,22 @@ std::vector<Relaxation> relaxations(const Context& context) {
              return had;
          },
          {Reason::throughput, Reason::node_count}},
+        // Fine-tuning that does not fit whole fits with adapters: they need neither gradients nor optimizer states of
+        // the weights, and QLoRA a quarter of the weights.
+        {"method full -> lora",
+         [](Workload& w) {
+             const bool had = w.kind == WorkloadKind::fine_tuning && w.method == Method::full;
+             w.method = Method::lora;
+             return had && w.model.transformer();
+         },
+         {Reason::memory, Reason::host_memory}},
+        {"method -> qlora (weights in 4 bits)",
+         [](Workload& w) {
+             const bool had = w.kind == WorkloadKind::fine_tuning && w.method != Method::qlora;
+             w.method = Method::qlora;
+             return had && w.model.transformer();
+         },
+         {Reason::memory, Reason::host_memory}},
         {"without the pinned layout",
          [](Workload& w) {
              const LayoutSpec& l = w.layout;
@@ -193,8 +209,9 @@ std::vector<Relaxation> relaxations(const Context& context) {
          {Reason::unpriced, Reason::spot_not_allowed}},
         {fmt::format("precision {} -> {}", to_string(context.workload.precision), to_string(wide)),
          [wide](Workload& w) {
-             w.precision = wide;
-             return w.model_known;
+             const bool had = w.model_known && w.precision_order.empty();
+             fix_precision(w, wide);
+             return had;
          },
          {Reason::precision_unsupported}},
         clears([](Workload & w) -> auto& { return w.where.regions; }, "without the list of regions",
@@ -221,7 +238,8 @@ const Rejection* main_refusal(const Context& context, const std::vector<Rejectio
             case Reason::unpriced: return 102;
             case Reason::host_memory:  // the last resort, told only when the device is not the matter
             case Reason::shape_indivisible:
-            case Reason::batch_too_large: return 101;
+            case Reason::batch_too_large:
+            case Reason::batch_indivisible: return 101;
             default: return 100;
         }
     };

@@ -58,7 +58,9 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
     out.done = true;
     const Divisions all = divisions(space);
     out.too_many_ranks = all.too_many_ranks;
-    out.considered = out.refused = all.too_many_ranks;
+    out.uneven = all.uneven;
+    out.uneven_ranks = all.uneven_ranks;
+    out.considered = out.refused = all.too_many_ranks + all.uneven;
     double best_unsure = kInfinity, best_fit = 0;
     TrainingEstimate estimate;
     auto refuse = [&](const TrainingEstimate& e, const ParallelLayout& layout) {
@@ -106,7 +108,7 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
             ParallelLayout layout = division;
             layout.recompute = recompute;
             for (std::size_t i = surely; i < sizes.size(); ++i) {
-                if (!fit_batch(layout, sizes[i], space.global_batch)) continue;
+                if (!fit_batch(layout, sizes[i], space)) continue;
                 const int runs = consider(layout);
                 if (runs == 0) break;  // larger ones need more memory still
                 if (runs == 2 && i == surely) surely = i + 1;
@@ -121,7 +123,7 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
         for (ParallelLayout layout : all.layouts) {
             layout.offload = true;
             layout.recompute = kinds.back();
-            if (fit_batch(layout, 1, space.global_batch)) consider(layout);
+            if (fit_batch(layout, 1, space)) consider(layout);
         }
     }
 }

@@ -16,7 +16,8 @@ struct LayoutResult {
     bool nearly = false;
     ParallelLayout nearest;
     TrainingEstimate nearest_estimate;
-    std::int64_t considered = 0, refused = 0, too_many_ranks = 0;
+    std::int64_t considered = 0, refused = 0, too_many_ranks = 0, uneven = 0;
+    int uneven_ranks = 0;  // ranks that cannot share the batch evenly, of the first such division
     struct Worst {
         std::int64_t count = 0;
         double have = 0, need = 0;

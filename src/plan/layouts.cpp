@@ -6,8 +6,11 @@
 namespace stoker {
 namespace {
 
-// How far a step may be from the wanted global batch: 48 ranks cannot make 512 exactly, and 528 trains the same model.
+// How far a step may be from the wanted global batch where it cannot be exact: 48 ranks cannot make 512, and 528 trains
+// the same model.
 constexpr double kBatchSlack = 0.125;
+// Published runs interleave up to 12 chunks (Narayanan et al. 2021, arXiv 2104.04473; MegaScale, arXiv 2402.15627: 6).
+constexpr int kMostInterleaving = 12;
 
 bool allows(const std::optional<double>& pinned, int value) {
     return !pinned || std::lround(*pinned) == value;
@@ -56,6 +59,35 @@ std::vector<int> expert_degrees(const LayoutSpace& space, int ranks) {
     return degrees;
 }
 
+// Chunks of layers on each stage of a pipeline: whatever divides its layers. With few stages there is little to gain.
+std::vector<int> interleavings(const LayoutSpace& space, int pipeline) {
+    if (pipeline == 1 || space.layers % pipeline != 0) {
+        const bool one = !space.pinned.virtual_stages || std::lround(*space.pinned.virtual_stages) == 1;
+        return one ? std::vector<int>{1} : std::vector<int>{};
+    }
+    const int on_stage = space.layers / pipeline;
+    if (space.pinned.virtual_stages) {
+        const int chunks = static_cast<int>(std::lround(*space.pinned.virtual_stages));
+        return chunks >= 1 && on_stage % chunks == 0 ? std::vector<int>{chunks} : std::vector<int>{};
+    }
+    std::vector<int> depths;
+    const int most = std::min(on_stage, pipeline < 4 ? 2 : kMostInterleaving);
+    for (int v = 1; v <= most; ++v)
+        if (on_stage % v == 0) depths.push_back(v);
+    return depths;
+}
+
+int pinned_micro_batch(const LayoutSpace& space) {
+    return space.pinned.micro_batch ? std::max(1, static_cast<int>(std::lround(*space.pinned.micro_batch))) : 1;
+}
+
+// The sequences that a rank gets of an exact batch; 0 where they cannot be shared evenly.
+std::int64_t share_of_batch(const LayoutSpace& space, int data) {
+    const std::int64_t batch = std::llround(space.global_batch);
+    const std::int64_t at_once = std::int64_t{data} * pinned_micro_batch(space);
+    return batch % at_once == 0 ? batch / data : 0;
+}
+
 void add_states(const LayoutSpace& space, ParallelLayout layout, std::vector<ParallelLayout>& out) {
     const int ranks = layout.data * layout.context;
     auto add = [&](int zero, int shard_group) {
@@ -99,11 +131,14 @@ Divisions divisions(const LayoutSpace& space) {
                     ++out.too_many_ranks;
                     continue;
                 }
+                if (space.exact_batch && share_of_batch(space, layout.data) == 0) {
+                    if (out.uneven++ == 0) out.uneven_ranks = layout.data;
+                    continue;
+                }
+                const std::vector<int> depths = interleavings(space, p);
                 for (int e : expert_degrees(space, layout.data * c)) {
                     layout.expert = e;
-                    for (int v : {1, 2, 4}) {
-                        if (v > 1 && (p == 1 || space.layers % (p * v) != 0 || (v > 2 && p < 4))) continue;
-                        if (!allows(space.pinned.virtual_stages, v)) continue;
+                    for (int v : depths) {
                         layout.virtual_stages = v;
                         add_states(space, layout, out.layouts);
                     }
@@ -114,10 +149,19 @@ Divisions divisions(const LayoutSpace& space) {
     return out;
 }
 
-bool fit_batch(ParallelLayout& layout, int micro_batch, double global_batch) {
+bool shares_batch(LayoutSpace space) {
+    space.exact_batch = true;
+    // States and experts have no say in it.
+    space.pinned.zero = 0;
+    space.pinned.expert = 1;
+    return !divisions(space).layouts.empty();
+}
+
+bool fit_batch(ParallelLayout& layout, int micro_batch, const LayoutSpace& space) {
     const double at_once = static_cast<double>(layout.data) * micro_batch;
-    const double count = std::max(1.0, std::round(global_batch / at_once));
-    if (count > 1e6 || std::abs(count * at_once - global_batch) > kBatchSlack * global_batch) return false;
+    const double count = std::max(1.0, std::round(space.global_batch / at_once));
+    const double off = std::abs(count * at_once - space.global_batch);
+    if (count > 1e6 || off > (space.exact_batch ? 0.5 : kBatchSlack * space.global_batch)) return false;
     layout.micro_batch = micro_batch;
     layout.micro_batches = static_cast<std::int32_t>(count);
     return true;
@@ -126,8 +170,19 @@ bool fit_batch(ParallelLayout& layout, int micro_batch, double global_batch) {
 std::vector<int> micro_batches(const LayoutSpace& space, const ParallelLayout& division) {
     if (space.pinned.micro_batch) return {static_cast<int>(std::lround(*space.pinned.micro_batch))};
     std::vector<int> sizes;
+    const int largest = space.transformer ? 64 : 1024;
+    if (space.exact_batch) {
+        const std::int64_t share = share_of_batch(space, division.data);
+        // Powers of two are what kernels like; a share that has few of them is cut as it can be.
+        const bool odd = share % 8 != 0;
+        for (int b = 1; b <= std::min<std::int64_t>(share, largest); ++b) {
+            const bool power = (b & (b - 1)) == 0;
+            if (share % b == 0 && (power || (odd && b <= 48) || (b == share && b <= 48))) sizes.push_back(b);
+        }
+        return sizes;
+    }
     const double most = space.global_batch * (1 + kBatchSlack) / division.data;
-    for (int b = 1; b <= most && b <= (space.transformer ? 64 : 1024); b *= 2) sizes.push_back(b);
+    for (int b = 1; b <= most && b <= largest; b *= 2) sizes.push_back(b);
     // The whole share of a rank at once, when it is no power of two.
     const int share = static_cast<int>(std::lround(space.global_batch / division.data));
     if (share > 1 && share <= 48 && (share & (share - 1)) != 0) sizes.push_back(share);

@@ -15,20 +15,28 @@ struct LayoutSpace {
     int layers = 1, heads = 1, kv_heads = 1, experts = 0;
     double sequence = 1;
     double global_batch = 1;  // sequences or images per step
+    // A step takes exactly the global batch. False where no number of these machines can share it evenly: then the
+    // nearest batch that they can, and the plan says so.
+    bool exact_batch = true;
     bool transformer = true, mla = false, flash = true, adapters_only = false;
     LayoutSpec pinned;
 };
 
 // Divisions of the devices, without micro-batch and recompute, in a fixed order: less communication first.
-// A division whose ranks outnumber the batch is left out and counted in `too_many_ranks`.
+// A division whose ranks outnumber the batch is left out and counted in `too_many_ranks`; one whose ranks cannot share
+// an exact batch evenly, in `uneven`.
 struct Divisions {
     std::vector<ParallelLayout> layouts;
-    std::int64_t too_many_ranks = 0;
+    std::int64_t too_many_ranks = 0, uneven = 0;
+    int uneven_ranks = 0;  // of the first of them
 };
 Divisions divisions(const LayoutSpace& space);
+// Whether any division of so many devices shares the batch evenly.
+bool shares_batch(LayoutSpace space);
 
-// Sets micro_batches for a micro-batch size; false when no whole number comes within an eighth of the global batch.
-bool fit_batch(ParallelLayout& layout, int micro_batch, double global_batch);
+// Sets micro_batches for a micro-batch size; false when no whole number of them makes the global batch, or, where that
+// need not be exact, comes within an eighth of it.
+bool fit_batch(ParallelLayout& layout, int micro_batch, const LayoutSpace& space);
 // The micro-batch sizes to try, ascending.
 std::vector<int> micro_batches(const LayoutSpace& space, const ParallelLayout& division);
 

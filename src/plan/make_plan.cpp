@@ -14,6 +14,7 @@
 #include "plan/search_serving.h"
 #include "plan/search_simple.h"
 #include "plan/search_training.h"
+#include "sizing/precision.h"
 
 namespace stoker {
 
@@ -111,6 +112,45 @@ void fill_candidates(const Context& context, const Search& search, const Ranking
 
 }  // namespace
 
+namespace {
+
+// A batch that no number of the machines can make is never changed in silence.
+void say_batch(Plan& plan) {
+    if (!is_training(plan.workload.kind)) return;
+    std::string text = batch_text(plan.candidates.front().layout, global_batch_of(plan.workload));
+    if (!text.empty()) plan.workload.assumptions.push_back(std::move(text));
+}
+
+// Who commits for a year expects its discount, and has to hear that none is known.
+void say_commitment(Plan& plan, const Catalog& catalog) {
+    if (!plan.workload.where.commitment) return;
+    const Candidate& chosen = plan.candidates.front();
+    if (chosen.pricing == Pricing::owned) return;
+    for (const Price& price : catalog.prices_of(chosen.node_type))
+        if (price.pricing == Pricing::reserved_1y || price.pricing == Pricing::reserved_3y) return;
+    plan.workload.assumptions.push_back(
+        fmt::format("no reserved price of {} is known: the commitment lowers nothing here",
+                    catalog.node_types()[static_cast<std::size_t>(chosen.node_type)].name));
+}
+
+// What follows the choice speaks of what the chosen device runs, not of what a default began with.
+void take_precision(Plan& plan, const Catalog& catalog) {
+    const Candidate& chosen = plan.candidates.front();
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(chosen.node_type)];
+    std::string why =
+        why_precision(plan.workload, chosen.precision,
+                      node.has_gpu() ? &catalog.accelerators()[static_cast<std::size_t>(node.accelerator)] : nullptr);
+    if (plan.workload.precision_order.empty()) return;
+    const std::string before = fmt::format("precision {}, since none is given", to_string(plan.workload.precision));
+    fix_precision(plan.workload, chosen.precision);
+    if (why.empty()) return;
+    for (std::string& line : plan.workload.assumptions)
+        if (line.starts_with(before)) return void(line = std::move(why));
+    plan.workload.assumptions.push_back(std::move(why));
+}
+
+}  // namespace
+
 PlanOptions with_ordered_offers(PlanOptions options) {
     CHECK(!options.today.empty());  // a plan for some day of the past would be believed
     order_offers(options.offers);
@@ -144,6 +184,9 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
         return plan;
     }
     fill_candidates(context, search, ranking, plan);
+    take_precision(plan, catalog);
+    say_batch(plan);
+    say_commitment(plan, catalog);
     plan.platform = choose_platform(workload, context, plan.candidates.front());
     plan.reasons = reasons_of(context, plan);
     plan.advice = make_advice(context, plan);

@@ -76,6 +76,7 @@ struct Candidate {
     double devices_used = 0;  // may be a fraction of a GPU
     Orchestrator orchestrator = Orchestrator::none;
     std::string framework;
+    Precision precision = Precision::bf16, kv_precision = Precision::bf16;  // what this device runs it in
     Prediction prediction;
     std::string why_not_first;  // for runners-up, with numbers
     std::vector<std::string> notes;

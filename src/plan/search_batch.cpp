@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/precision_text.h"
 #include "plan/replicas.h"
 #include "plan/search_serving.h"
 #include "plan/search_training.h"
@@ -77,6 +78,9 @@ Result<Search> search_batch(const Context& context) {
             const ServiceUnits units = units_of(workload, setup);
             point.units = total * units.price_each;
             point.framework = serving_framework(workload, choice);
+            point.precision = setup.precision;
+            point.kv_precision = setup.kv_precision;
+            if (setup.weight_only) point.notes.push_back(weight_only_text(setup, choice));
             Prediction& p = point.prediction;
             p.bytes = best_memory.bytes;
             double bytes = 0;

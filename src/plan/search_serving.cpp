@@ -9,6 +9,7 @@
 
 #include "catalog/model_count.h"
 #include "plan/parallel.h"
+#include "plan/precision_text.h"
 #include "plan/replicas.h"
 #include "plan/roles.h"
 #include "plan/search_training.h"
@@ -123,9 +124,7 @@ bool ServingSearch::admit(Replica& r) {
     if (r.memory.refused != Reason::none) {
         std::string text = refusal_text(r.memory.refused, r.memory.have, r.memory.need);
         if (r.memory.refused == Reason::precision_unsupported)
-            text =
-                fmt::format("{} has no units for {}", one.accelerator != nullptr ? one.accelerator->name : "this CPU",
-                            to_string(context_.workload.precision));
+            text = precision_refusal(context_, one, r.setup->precision);
         if (r.cpu)
             text = fmt::format("weights of {} and {} of RAM; {}", format_bytes_gib(Bytes(r.setup->weight_bytes)),
                                format_bytes_gib(one.node->memory), predicted_text(r));
@@ -287,6 +286,8 @@ Point ServingSearch::point_of(const Replica& r, const ReplicaLoad& s) const {
     const double spread = std::exp(1.2816 * setup.device.sigma);
     point.speed = {1 / spread, 1, spread};
     point.framework = serving_framework(workload, choice(r));
+    point.precision = setup.precision;
+    point.kv_precision = setup.kv_precision;
     point.gang = false;
 
     Prediction& p = point.prediction;
@@ -326,10 +327,7 @@ Point ServingSearch::point_of(const Replica& r, const ReplicaLoad& s) const {
                         std::max(1, fleet.per_node)));
     }
     point.notes.push_back(load_text(p, s, fleet));
-    if (setup.weight_only)
-        point.notes.push_back(fmt::format("weights stored in {}, computed in {}: this GPU has no units for {}",
-                                          to_string(setup.precision), to_string(setup.compute_precision),
-                                          to_string(setup.precision)));
+    if (setup.weight_only) point.notes.push_back(weight_only_text(setup, choice(r)));
     return point;
 }
 

@@ -13,7 +13,9 @@
 #include "plan/constraints/constraint.h"
 #include "plan/evidence.h"
 #include "plan/parallel.h"
+#include "plan/precision_text.h"
 #include "plan/roles.h"
+#include "sizing/precision.h"
 
 namespace stoker {
 
@@ -50,15 +52,6 @@ struct Frontier {
     std::int64_t objective_to_beat = std::numeric_limits<std::int64_t>::max();  // by what nothing speaks against
     std::int64_t to_beat_when_doubted = std::numeric_limits<std::int64_t>::max();
 };
-
-std::string precision_text(Precision precision, const NodeChoice& choice) {
-    const std::string name = choice.accelerator != nullptr ? choice.accelerator->name : "this CPU";
-    std::string text = fmt::format("{} has no {} matrix units", name, to_string(precision));
-    if (precision == Precision::bf16 && choice.accelerator != nullptr && choice.accelerator->vendor == "NVIDIA")
-        text += "; A100, A10, H100 and later have them, fp16 runs here";
-    if (precision == Precision::fp8) text += "; H100, L4 and later have them";
-    return text;
-}
 
 double pinned_devices(const LayoutSpec& pinned) {
     return pinned.tensor.value_or(1) * pinned.pipeline.value_or(1) * pinned.context.value_or(1) *
@@ -113,6 +106,14 @@ private:
     std::vector<Lane> lanes_;
 };
 
+// Whether any number of these machines can share the batch evenly. Only where none can, the nearest batch is good
+// enough.
+bool some_count_shares(const Lane& lane) {
+    return lane.counts.empty() || std::any_of(lane.counts.begin(), lane.counts.end(), [&](int nodes) {
+               return shares_batch(layout_space(lane.space, *lane.setup, nodes));
+           });
+}
+
 Status TrainingSearch::prepare() {
     std::optional<Error> first;
     for (std::size_t i = 0; i < context_.choices.size(); ++i) {
@@ -151,10 +152,11 @@ Status TrainingSearch::prepare() {
             lane.rejected.add({.node_type = one.type,
                                .reason = Reason::precision_unsupported,
                                .need = 1,
-                               .text = precision_text(lane.setup->precision, one),
+                               .text = precision_refusal(context_, one, lane.setup->precision),
                                .count = static_cast<std::int64_t>(lane.counts.size())});
             lane.counts.clear();
         }
+        lane.space.exact_batch = some_count_shares(lane);
         lane.results = &cache_->results[one.type];
         lanes_.push_back(std::move(lane));
     }
@@ -333,6 +335,8 @@ void TrainingSearch::sweep(Lane& lane, const Frontier& frontier) {
         if (result.too_many_ranks > 0)
             add(Reason::batch_too_large, lane.space.global_batch, lane.gpus_per_node * nodes, result.too_many_ranks,
                 nodes);
+        if (result.uneven > 0)
+            add(Reason::batch_indivisible, lane.space.global_batch, result.uneven_ranks, result.uneven, nodes);
         if (result.found && !runs(lane, nodes, result)) {
             ++lane.refused;
             if (waste_of(lane, nodes, result) == Reason::no_rdma)
@@ -354,6 +358,8 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     point.work_s = examples_ * result.seconds_per_example;
     point.gang = true;
     point.framework = training_framework(workload, result.layout);
+    point.precision = setup.precision;
+    point.kv_precision = kv_precision_with(workload, setup.precision);
     const double trained = setup.trainable_params > 0 ? setup.trainable_params : setup.total_params;
     point.checkpoint_bytes = workload.method == Method::full
                                  ? trained * context_.settings.checkpoint_bytes_per_parameter
@@ -385,8 +391,7 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
 
     const double batch = result.layout.global_batch();
     if (std::abs(batch - lane.space.global_batch) > 0.5)
-        point.notes.push_back(fmt::format("global batch {:.0f} instead of {:.0f}, so that {} ranks share it evenly",
-                                          batch, lane.space.global_batch, result.layout.data));
+        point.notes.push_back(batch_text(result.layout, lane.space.global_batch));
     if (result.layout.offload) point.notes.push_back("optimizer states are offloaded to host memory: bound by PCIe");
     if (result.fit_probability < context_.settings.fit_wanted)
         point.notes.push_back(
@@ -452,6 +457,15 @@ Search TrainingSearch::run() {
 
 }  // namespace
 
+std::string batch_text(const ParallelLayout& layout, double asked) {
+    const double batch = layout.global_batch();
+    if (std::abs(batch - asked) < 0.5) return {};
+    return fmt::format(
+        "global batch {:.0f} instead of {:.0f}: {} ranks x micro-batches of {} cannot make {:.0f}, and no "
+        "number of these machines can",
+        batch, asked, layout.data, layout.micro_batch, asked);
+}
+
 Result<Search> search_training(const Context& context, const TrainingSearchOptions& options) {
     if (!(training_examples(context.workload) > 0))
         return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing",
@@ -465,7 +479,8 @@ Result<Point> training_point(const Context& context, int choice_index, int nodes
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(choice_index)];
     const Device device = make_device(context.catalog, choice.type);
     TRY(TrainingSetup setup, make_training_setup(context.workload, context.catalog, device));
-    const LayoutSpace space = layout_space(layout_space(context.workload, setup, choice), setup, nodes);
+    LayoutSpace space = layout_space(layout_space(context.workload, setup, choice), setup, nodes);
+    space.exact_batch = shares_batch(space);
     LayoutResult result;
     evaluate_layouts(setup, space, nodes, context.settings.fit_wanted, result);
     if (!result.found && result.nearly) {

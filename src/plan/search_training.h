@@ -25,6 +25,8 @@ Result<Point> training_point(const Context& context, int choice, int nodes);
 
 std::vector<int> node_counts(const WhereSpec& where, const NodeType& type);
 double global_batch_of(const Workload& workload);  // sequences or images per step
+// Why a layout takes another global batch than was asked for; empty where it does not.
+std::string batch_text(const ParallelLayout& layout, double asked);
 double training_examples(const Workload& workload);
 std::string training_framework(const Workload& workload, const ParallelLayout& layout);
 

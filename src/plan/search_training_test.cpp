@@ -1,6 +1,11 @@
 // Pruning loses nothing: the bounded search shows what the exhaustive one shows.
 #include "plan/search_training.h"
 
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "plan/layouts.h"
@@ -86,13 +91,95 @@ TEST(Layouts, DivideTheDevices) {
     EXPECT_TRUE(six_stages);
 }
 
-// 48 ranks cannot make a batch of 512 exactly; an eighth of slack is allowed, and more is not.
-TEST(Layouts, RoundTheGlobalBatch) {
+// 48 ranks cannot make a batch of 512: refused where another number of machines can, else an eighth of slack.
+TEST(Layouts, RoundTheGlobalBatchOnlyWhereNothingSharesIt) {
     ParallelLayout layout;
     layout.data = 48;
-    EXPECT_TRUE(fit_batch(layout, 1, 512));
+    LayoutSpace space{.global_batch = 512};
+    EXPECT_FALSE(fit_batch(layout, 1, space));
+    space.exact_batch = false;
+    EXPECT_TRUE(fit_batch(layout, 1, space));
     EXPECT_EQ(layout.micro_batches, 11);
-    EXPECT_FALSE(fit_batch(layout, 8, 512));
+    EXPECT_FALSE(fit_batch(layout, 8, space));
+}
+
+// Data x micro-batch x accumulation is the batch, for every division and micro-batch of every number of devices.
+TEST(Layouts, TheBatchThatWasAskedForIsTheBatch) {
+    for (const double batch : {1.0, 7.0, 96.0, 100.0, 256.0, 500.0, 976.0, 1024.0, 4096.0})
+        for (const int devices : {1, 2, 6, 8, 24, 36, 64, 96}) {
+            LayoutSpace space{.devices = devices,
+                              .devices_per_node = 8,
+                              .domain = 8,
+                              .layers = 36,
+                              .heads = 32,
+                              .kv_heads = 8,
+                              .sequence = 4096,
+                              .global_batch = batch};
+            const Divisions all = divisions(space);
+            EXPECT_EQ(all.layouts.empty(), !shares_batch(space)) << batch << " over " << devices;
+            for (ParallelLayout layout : all.layouts)
+                for (const int micro : micro_batches(space, layout)) {
+                    ASSERT_TRUE(fit_batch(layout, micro, space));
+                    EXPECT_DOUBLE_EQ(layout.global_batch(), batch);
+                }
+        }
+}
+
+// Whatever divides the layers of a stage is a depth of interleaving, six of MegaScale among them.
+TEST(Layouts, InterleaveAsTheLayersDivide) {
+    LayoutSpace space{.devices = 64,
+                      .devices_per_node = 8,
+                      .domain = 8,
+                      .layers = 96,
+                      .heads = 64,
+                      .kv_heads = 64,
+                      .sequence = 2048,
+                      .global_batch = 256};
+    space.pinned.tensor = 8;
+    space.pinned.pipeline = 8;
+    std::set<int> depths;
+    for (const ParallelLayout& layout : divisions(space).layouts) depths.insert(layout.virtual_stages);
+    EXPECT_EQ(depths, (std::set<int>{1, 2, 3, 4, 6, 12}));
+    space.pinned.virtual_stages = 6;
+    EXPECT_FALSE(divisions(space).layouts.empty());
+    space.pinned.virtual_stages = 5;
+    EXPECT_TRUE(divisions(space).layouts.empty());
+}
+
+// Every training among the examples is planned with the batch that it asks for, or says which it takes.
+TEST(SearchTraining, ExamplesKeepTheirBatch) {
+    int trainings = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(STOKER_SOURCE_DIR "/examples")) {
+        if (entry.path().extension() != ".yaml") continue;
+        std::ifstream in(entry.path());
+        const std::string text((std::istreambuf_iterator<char>(in)), {});
+        auto document = Document::parse_yaml(text, entry.path().filename().string());
+        if (!document) continue;
+        const auto read = read_workload(*document, testing::catalog(), {});
+        if (!read || !is_training(read->kind)) continue;
+        const Plan made = testing::plan(*read);
+        if (!made.feasible()) continue;
+        ++trainings;
+        for (const Candidate& candidate : made.candidates) {
+            const bool exact = std::abs(candidate.layout.global_batch() - *read->batch.global_examples) < 0.5;
+            const bool said = std::any_of(candidate.notes.begin(), candidate.notes.end(), [](const std::string& note) {
+                return note.find("global batch") != std::string::npos;
+            });
+            EXPECT_TRUE(exact || said) << entry.path() << ": " << candidate.layout.global_batch();
+        }
+    }
+    EXPECT_GE(trainings, 4);
+}
+
+// A batch that no number of the machines can make is the nearest, and the plan says so.
+TEST(SearchTraining, ABatchThatCannotBeSharedIsSaid) {
+    const Plan made = testing::plan(
+        "kind: fine-tuning\nmodel: llama-3-8b\nmethod: lora\ndata: {examples: 50k, sequence: 2048}\n"
+        "batch: {global_examples: 100}\nwhere: {sizes: [Standard_ND96isr_H100_v5]}\n");
+    ASSERT_TRUE(made.feasible()) << made.infeasible_because;
+    EXPECT_NE(made.candidates.front().layout.global_batch(), 100);
+    EXPECT_TRUE(std::any_of(made.workload.assumptions.begin(), made.workload.assumptions.end(),
+                            [](const std::string& line) { return line.find("instead of 100") != std::string::npos; }));
 }
 
 // 70B from scratch takes several nodes with InfiniBand, and the degrees multiply to the GPUs.

@@ -103,24 +103,21 @@ std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, c
         with(
             "accelerators: NVIDIA, the portable choice", [](Workload& w) { w.where.accelerators = {"nvidia"}; }, cache);
 
+    const Precision now = search.points[static_cast<std::size_t>(winner.point)].precision;
     const bool has_precision = is_training(workload.kind) || workload.kind == WorkloadKind::inference;
     auto precision = [&](Precision to) {
-        if (to == workload.precision) return;
+        if (to == now) return;
         with(
-            fmt::format("precision {} -> {}{}", to_string(workload.precision), to_string(to),
+            fmt::format("precision {} -> {}{}", to_string(now), to_string(to),
                         to == Precision::fp8 ? " (not verified on this model)" : ""),
-            [&](Workload& w) {
-                w.precision = to;
-                if (to == Precision::fp32) w.kv_precision = Precision::fp32;
-            },
-            make_layout_cache());
+            [&](Workload& w) { fix_precision(w, to); }, make_layout_cache());
     };
     if (has_precision && workload.model_known) {
         if (is_training(workload.kind)) precision(Precision::fp32);
         const NodeChoice& choice = context.choices[static_cast<std::size_t>(winner.choice)];
         const bool fp8 = choice.accelerator != nullptr && choice.accelerator->has(Precision::fp8);
         if (fp8 && workload.method == Method::full && workload.model.transformer())
-            precision(workload.precision == Precision::fp8 ? Precision::bf16 : Precision::fp8);
+            precision(now == Precision::fp8 ? Precision::bf16 : Precision::fp8);
         else if (!is_training(workload.kind) && choice.accelerator != nullptr &&
                  choice.accelerator->has(Precision::int8))
             precision(Precision::int8);

@@ -38,6 +38,9 @@ void set_cpu(const Cpu* cpu, const NodeType& node, const DeviceConstants& consta
     device.devices_per_node = 1;
     device.memory_bytes = node.memory.v * constants.cpu_usable_memory;
     device.launch_s = constants.cpu_launch_s;
+    // A processor widens what its libraries can read: 16 bits, and the whole numbers of GGUF and ONNX.
+    for (const Precision p : {Precision::fp16, Precision::bf16, Precision::int8, Precision::int4})
+        device.weight_formats |= 1u << static_cast<unsigned>(p);
     device.measured = false;
     device.sigma = constants.sigma_unmeasured;
     device.scale_up_domain = 1;
@@ -129,6 +132,7 @@ Device make_device(const Catalog& catalog, int node_type, const DeviceConstants&
         device.hopper = gpu->architecture == "Hopper" || gpu->architecture.starts_with("Blackwell");
         set_gpu_flops(*gpu, part, constants, device);
         device.supports = gpu->supports;
+        device.weight_formats = gpu->weight_formats;
         const double whole = gpu->usable_memory.v > 0 ? gpu->usable_memory.v : gpu->memory.v * constants.usable_memory;
         device.memory_bytes = part < 1 && node.accelerator_memory.v > 0
                                   ? std::min(whole, node.accelerator_memory.v * constants.usable_memory)

@@ -43,6 +43,7 @@ struct Device {
     double rdma = 0;  // 1 with RDMA
     double vcpus_per_node = 0, memory_per_node = 0;
     std::uint32_t supports = 0;
+    std::uint32_t weight_formats = 0;  // kept in them and widened on the way (catalog/weight_formats.tsv)
     double sigma = 0.12;   // relative one-sigma error of step time on this device; wider where nothing was measured
     bool measured = true;  // some published run on this device is known
 

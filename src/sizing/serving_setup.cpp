@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "catalog/model_count.h"
 #include "sizing/kv_cache.h"
+#include "sizing/precision.h"
 
 namespace stoker {
 namespace {
@@ -14,10 +15,6 @@ bool computes(const Device& device, Precision p) {
     const bool rate = device.peak_flops[i] > 0 || device.matmul_flops[i] > 0;
     const bool listed = device.supports == 0 || ((device.supports >> i) & 1u) != 0;
     return rate && listed;
-}
-
-bool is_float16(Precision p) {
-    return p == Precision::fp16 || p == Precision::bf16;
 }
 
 // The same constant under the names of what is known of an engine and a device, the most special first:
@@ -282,8 +279,7 @@ RuntimePrecision runtime_precision(const Device& device, Precision stored) noexc
     if (computes(device, stored)) return {true, false, stored};
     // TF32 is a way to multiply FP32 numbers: without it they are multiplied as they are.
     if (stored == Precision::tf32) return {computes(device, Precision::fp32), false, Precision::fp32};
-    if (stored == Precision::fp32) return {false, false, stored};
-    if (is_float16(stored) && device.gpu) return {false, false, stored};
+    if (((device.weight_formats >> static_cast<unsigned>(stored)) & 1u) == 0) return {false, false, stored};
     for (const Precision wide : {Precision::bf16, Precision::fp16, Precision::fp32}) {
         if (wide == Precision::fp32 && device.gpu) break;
         if (computes(device, wide)) return {true, true, wide};
@@ -303,8 +299,8 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     const ModelSpec& m = workload.model;
     ServingSetup s;
     s.device = device;
-    s.precision = workload.precision;
-    s.kv_precision = workload.kv_precision;
+    s.precision = precision_on(workload, device);
+    s.kv_precision = kv_precision_with(workload, s.precision);
     const RuntimePrecision runtime = runtime_precision(device, s.precision);
     s.compute_precision = runtime.compute;
     s.weight_only = runtime.weight_only;

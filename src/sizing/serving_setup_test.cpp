@@ -15,12 +15,21 @@ Device with(std::initializer_list<Precision> precisions, bool gpu = true) {
     return d;
 }
 
-const Device kA100 =
-    with({Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::int8, Precision::int4});
+Device keeping(Device d, std::initializer_list<Precision> formats) {
+    for (const Precision p : formats) d.weight_formats |= 1u << static_cast<int>(p);
+    return d;
+}
+
+const Device kA100 = keeping(
+    with({Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::int8, Precision::int4}),
+    {Precision::fp8, Precision::fp4});
 const Device kH100 =
-    with({Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8, Precision::int8});
-const Device kT4 = with({Precision::fp32, Precision::fp16, Precision::int8, Precision::int4});
-const Device kCpu = with({Precision::fp32}, false);
+    keeping(with({Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8, Precision::int8}),
+            {Precision::int4, Precision::fp4});
+const Device kT4 = keeping(with({Precision::fp32, Precision::fp16, Precision::int8, Precision::int4}),
+                           {Precision::int8, Precision::int4});
+const Device kCpu =
+    keeping(with({Precision::fp32}, false), {Precision::bf16, Precision::fp16, Precision::int8, Precision::int4});
 
 // FP8 is computed as FP8 where there is a unit for it, and in 16 bits from 8-bit weights elsewhere.
 TEST(RuntimePrecision, Fp8WithoutItsUnitsIsWeightOnly) {
@@ -30,7 +39,7 @@ TEST(RuntimePrecision, Fp8WithoutItsUnitsIsWeightOnly) {
     EXPECT_EQ(h100.compute, Precision::fp8);
     EXPECT_TRUE(a100.possible && a100.weight_only);
     EXPECT_EQ(a100.compute, Precision::bf16);
-    EXPECT_EQ(runtime_precision(kT4, Precision::fp8).compute, Precision::fp16);
+    EXPECT_FALSE(runtime_precision(kT4, Precision::fp8).possible);  // no engine widens FP8 there
     EXPECT_EQ(runtime_precision(kH100, Precision::fp4).compute, Precision::bf16);
 }
 

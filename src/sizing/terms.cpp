@@ -129,6 +129,7 @@ constexpr std::array<ReasonText, static_cast<int>(Reason::count)> kReasons{{
     {"cpu-too-slow", "a CPU is too slow for it"},
     {"wrong-purpose", "the size is made for other work"},
     {"batch-too-large", "the global batch cannot be spread over so many devices"},
+    {"batch-indivisible", "the ranks cannot share the global batch evenly"},
     {"node-count", "the layout does not use exactly these devices"},
     {"unknown-accelerator", "nothing is known of its accelerator"},
     {"wasteful", "so many machines would spend nearly all of their time waiting for one another"},

@@ -109,6 +109,7 @@ enum class Reason : std::uint8_t {
     cpu_too_slow,
     wrong_purpose,
     batch_too_large,
+    batch_indivisible,
     node_count,
     unknown_accelerator,
     wasteful,

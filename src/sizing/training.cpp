@@ -135,6 +135,8 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
             double missed = 1;
             for (double k = setup.active_experts; k >= 1; k -= 1) missed *= 1 - 1 / nodes;
             copies = std::min(copies, nodes * (1 - missed));
+            // Routers limited to a few groups of experts send to no more nodes (DeepSeek-V3, arXiv 2412.19437, 2.1.2).
+            if (setup.routed_groups > 0) copies = std::min(copies, setup.routed_groups);
         }
         const double bytes = area * copies * setup.moe_imbalance / layout.tensor;
         const double all = (full ? 6 : 4) * all_to_all_s(device, group, bytes);

@@ -10,6 +10,7 @@
 #include "catalog/model_count.h"
 #include "sizing/disk.h"
 #include "sizing/framework.h"
+#include "sizing/precision.h"
 
 namespace stoker {
 namespace {
@@ -107,6 +108,7 @@ void set_shape(const Workload& workload, TrainingSetup& setup) {
         setup.expert_ffn = m.expert_ffn > 0 ? m.expert_ffn : m.ffn;
         setup.shared_ffn = m.shared_expert_ffn;
         setup.dense_layers = m.dense_layers;
+        setup.routed_groups = m.routed_groups;
     }
     // Cross attention is spread evenly over the layers of both stacks.
     setup.attention_params =
@@ -371,7 +373,7 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
                                           bool table) {
     TrainingSetup setup;
     setup.device = device;
-    setup.precision = workload.precision;
+    setup.precision = precision_on(workload, device);
     setup.method = workload.method;
     setup.flash = workload.flash_attention && device.gpu;
     setup.compiled = workload.compiled;

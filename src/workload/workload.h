@@ -158,6 +158,10 @@ struct Workload {
     BatchSpec batch;
     Precision precision = Precision::bf16;
     Precision kv_precision = Precision::bf16;
+    // Where the file says nothing: what to take, the first that a device runs (sizing/precision.h). `precision` is the
+    // first of them until a plan has chosen a device. Empty: `precision` it is, on any device.
+    std::vector<Precision> precision_order;
+    bool kv_precision_given = false;
     Method method = Method::full;
     LoraSpec lora;
     std::string optimizer = "adamw";  // adamw, adam8bit, sgd, adafactor, muon
@@ -216,6 +220,11 @@ struct Question {
     bool required = false;  // false: the answer may be left out, and a default is taken and named in the plan
 };
 std::vector<Question> questions_for(std::string_view kind);  // kind empty: only the first question
+
+// This precision and no other, as if the file said it.
+void fix_precision(Workload& workload, Precision precision);
+// The cache of keys and values beside weights of a precision, where the file does not say.
+Precision kv_precision_beside(Precision weights);
 
 const RecordInfo& workload_record();  // for the schema and the reference page
 

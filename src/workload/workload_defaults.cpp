@@ -64,39 +64,101 @@ void fill_sequence(WorkloadForm& w) {
         fmt::format("sequences of {} tokens, since data.sequence is not given", format_thousands(*w.data.sequence)));
 }
 
+// Ranks share a batch evenly only where it divides by their number, so what is ours to choose is a power of two: the
+// nearest by ratio.
+double near_power_of_two(double examples) {
+    return std::exp2(std::max(0.0, std::round(std::log2(std::max(1.0, examples)))));
+}
+
+// Sequences of a batch that is given in tokens. Where it is no whole number of them, 4M tokens being 976.6 sequences of
+// 4,096, it is a round figure, and the number within an eighth that most ranks can share is meant.
+double sequences_of(double tokens, double sequence) {
+    const double exact = tokens / sequence;
+    if (exact < 1) return 1;
+    if (std::abs(exact - std::round(exact)) < 1e-9 * exact) return std::round(exact);
+    for (double step = std::exp2(std::floor(std::log2(exact))); step > 1; step /= 2) {
+        const double near = std::round(exact / step) * step;
+        if (near > 0 && std::abs(near - exact) <= 0.125 * exact) return near;
+    }
+    return std::floor(exact);
+}
+
 void fill_batch(WorkloadForm& w) {
     if (!is_training(w.kind)) return;
     BatchSpec& batch = w.batch;
-    const double sequence = w.sequence();
-    if (!batch.global_examples && batch.global_tokens)
-        batch.global_examples = std::max(1.0, std::floor(*batch.global_tokens / sequence));
+    const double sequence = w.sequence(), all = std::floor(w.total_examples());
+    if (!batch.global_examples && batch.global_tokens) {
+        batch.global_examples = sequences_of(*batch.global_tokens, sequence);
+        const double tokens = *batch.global_examples * sequence;
+        if (std::abs(tokens - *batch.global_tokens) > 0.5)
+            w.assumptions.push_back(
+                fmt::format("global batch of {} sequences, {} tokens: the nearest to {} tokens that ranks can share",
+                            format_thousands(*batch.global_examples), format_thousands(tokens),
+                            format_thousands(*batch.global_tokens)));
+        batch.global_tokens = tokens;
+    }
     if (!batch.global_examples) {
         const BatchDefault chosen = default_batch(w);
-        const double all = w.total_examples();
-        batch.global_examples = all >= 1 ? std::min(chosen.examples, std::floor(all)) : chosen.examples;
+        batch.global_examples = near_power_of_two(chosen.examples);
+        while (all >= 1 && *batch.global_examples > all) *batch.global_examples /= 2;
         const std::string unit = is_image(w.model.kind) ? std::string("examples")
                                                         : fmt::format("sequences ({} tokens)",
                                                                       format_count(*batch.global_examples * sequence));
         w.assumptions.push_back(fmt::format("global batch of {} {}, since batch is not given ({})",
                                             format_thousands(*batch.global_examples), unit, chosen.source));
+    } else if (all >= 1 && *batch.global_examples > all) {
+        w.assumptions.push_back(fmt::format("global batch of {} rather than {}: there are no more examples",
+                                            format_thousands(all), format_thousands(*batch.global_examples)));
+        batch.global_examples = all;
+        batch.global_tokens = all * sequence;
     }
     if (!batch.global_tokens) batch.global_tokens = *batch.global_examples * sequence;
 }
 
+// A data set of so many bytes is read once an epoch.
+void fill_bytes(WorkloadForm& w) {
+    if (!is_training(w.kind) || !w.data.bytes || w.data.bytes_per_example) return;
+    const double in_an_epoch = w.total_examples() / w.data.epochs.value_or(1);
+    if (in_an_epoch >= 1) w.data.bytes_per_example = Bytes(w.data.bytes->v / in_an_epoch);
+}
+
+// What the makers publish, or computed in, comes first; then 16 bits, in which everything is trained and served that
+// has the units; then what every device can do.
+std::vector<Precision> precision_order(const WorkloadForm& w) {
+    if (!w.model_known) return {};
+    const ModelSpec& model = w.model;
+    const bool generates = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
+    std::vector<Precision> order;
+    // Adapters and short tunings of a model are made in 16 bits, whatever its makers pretrained it in.
+    const auto& own = w.kind == WorkloadKind::training ? model.trained_precision : model.published_precision;
+    if (own && w.kind != WorkloadKind::fine_tuning) order.push_back(*own);
+    // Encoders and image models leave nothing outside the range of FP16, and were published in it or in FP32.
+    if (is_training(w.kind) || generates)
+        order.insert(order.end(), {Precision::bf16, Precision::fp16});
+    else
+        order.insert(order.end(), {Precision::fp16, Precision::bf16});
+    order.push_back(Precision::fp32);
+    return order;
+}
+
 void fill_precision(WorkloadForm& w) {
+    w.kv_precision_given = w.kv_given;
     if (w.given_precision) {
         w.precision = *w.given_precision;
     } else {
-        // Small networks that are not language models run anywhere in fp32; the rest in what they were trained in.
-        const bool small =
-            !is_training(w.kind) && w.model.kind != ModelKind::decoder && w.model_known && parameters_of(w.model) < 1e9;
-        w.precision = small ? Precision::fp32 : Precision::bf16;
+        w.precision_order = precision_order(w);
+        w.precision = w.precision_order.empty() ? Precision::bf16 : w.precision_order.front();
+        const bool own = !w.precision_order.empty() && w.precision_order.front() != Precision::bf16 &&
+                         w.precision_order.front() != Precision::fp16;
         if (w.model_known)
-            w.assumptions.push_back(fmt::format("precision {}, since none is given", to_string(w.precision)));
+            w.assumptions.push_back(fmt::format(
+                "precision {}, since none is given{}", to_string(w.precision),
+                !own ? ""
+                : is_training(w.kind)
+                    ? fmt::format(" and {} was trained in it ({})", w.model.name, w.model.provenance.source)
+                    : fmt::format(" and {} is published in it ({})", w.model.name, w.model.provenance.source)));
     }
-    if (w.kv_given) return;
-    const bool wide = w.precision == Precision::fp32 || w.precision == Precision::tf32;
-    w.kv_precision = wide ? Precision::fp32 : w.precision == Precision::fp16 ? Precision::fp16 : Precision::bf16;
+    if (!w.kv_given) w.kv_precision = kv_precision_beside(w.precision);
 }
 
 // The share of users who are active and how long they think, by what they use it for.
@@ -234,7 +296,10 @@ void fill_traffic(WorkloadForm& w, const Catalog& catalog) {
     }
     // Means of the conversation trace published with Splitwise (Azure LLM inference trace 2023, arXiv 2311.18677).
     if (!traffic.prompt_tokens) {
-        traffic.prompt_tokens = w.data.sequence.value_or(1155);
+        // A table of learned positions has to hold the answer as well.
+        const double most =
+            w.model.learned_positions > 0 && w.model.max_sequence > 0 ? std::floor(0.75 * w.model.max_sequence) : 1155;
+        traffic.prompt_tokens = w.data.sequence.value_or(std::min(1155.0, most));
         w.assumptions.push_back(fmt::format("prompts of {} tokens, since traffic.prompt_tokens is not given",
                                             format_thousands(*traffic.prompt_tokens)));
     }
@@ -298,6 +363,17 @@ void fill_use_case(WorkloadForm& w) {
 
 }  // namespace
 
+Precision kv_precision_beside(Precision weights) {
+    const bool wide = weights == Precision::fp32 || weights == Precision::tf32;
+    return wide ? Precision::fp32 : weights == Precision::fp16 ? Precision::fp16 : Precision::bf16;
+}
+
+void fix_precision(Workload& workload, Precision precision) {
+    workload.precision = precision;
+    workload.precision_order.clear();
+    if (!workload.kv_precision_given) workload.kv_precision = kv_precision_beside(precision);
+}
+
 double default_sequence(const WorkloadForm& w) {
     const double most = w.model.max_sequence > 0 ? w.model.max_sequence : 1e9;
     const double wanted = w.kind == WorkloadKind::fine_tuning ? 2048 : w.model.kind == ModelKind::encoder ? 512 : 4096;
@@ -312,6 +388,7 @@ void fill_defaults(WorkloadForm& w, const Catalog& catalog) {
     fill_precision(w);
     fill_sequence(w);
     fill_batch(w);
+    fill_bytes(w);
     if (!is_training(w.kind) && needs_model(w.kind)) fill_traffic(w, catalog);
     fill_plain(w);
     fill_use_case(w);

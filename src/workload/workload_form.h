@@ -56,6 +56,9 @@ bool needs_model(WorkloadKind kind);
 // Values that are each fine but not together, or not for this kind of work.
 void check_workload(const WorkloadForm& workload, Problems& problems);
 
+// What is longer than a table of learned positions.
+void check_positions(const WorkloadForm& workload, const Catalog& catalog, Problems& problems);
+
 // Tokens of one sequence of a training that says nothing about it.
 double default_sequence(const WorkloadForm& workload);
 // What is missing and has a sensible value gets it, and the assumption is written down.

@@ -233,14 +233,21 @@ public:
 
 private:
     ModelSpec from_catalog() {
-        const auto index = catalog_.find_model(form_.name);
-        if (!index) {
-            add(problems_, form_.place("name"), index.error(),
+        const auto match = catalog_.match_model(form_.name);
+        if (!match) {
+            add(problems_, form_.place("name"), match.error(),
                 "stoker catalog models lists what is known; or give {config: path/to/config.json}, or {parameters: "
                 "7B}");
             return {};
         }
-        ModelSpec model = catalog_.models()[static_cast<std::size_t>(*index)];
+        ModelSpec model = catalog_.models()[static_cast<std::size_t>(match->index)];
+        const std::string_view written = std::string_view(form_.name).substr(form_.name.rfind('/') + 1);
+        if (fold_name(written) != fold_name(model.name))
+            assumptions_.push_back(fmt::format("{} has the shape of {}, which is planned", form_.name, model.name));
+        if (match->precision) {
+            model.published_precision = match->precision;
+            model.provenance.source = "its name";
+        }
         if (form_.any_shape()) change(model);
         compare(counted(model), model.name);
         return model;

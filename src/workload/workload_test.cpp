@@ -77,6 +77,48 @@ where: {cloud: azure, regions: [eastus, westeurope], spot: allowed}
     EXPECT_EQ(w.title(), "Train llama-3-8b on 150B tokens");
 }
 
+// Four million tokens are 976.6 sequences: a round figure, and the number that ranks can share is meant and said. A
+// whole number of sequences stands as it is.
+TEST(Workload, ABatchInTokensIsANumberOfSequencesThatRanksShare) {
+    const auto batch = [](std::string_view tokens) {
+        return good(
+            fmt::format("version: 1\nkind: training\nmodel: llama-3-8b\ndata: {{tokens: 10B, sequence: 4096}}\n"
+                        "batch: {{global_tokens: {}}}\n",
+                        tokens));
+    };
+    EXPECT_DOUBLE_EQ(*batch("4M").batch.global_examples, 1024);
+    EXPECT_TRUE(has(assumptions(batch("4M")), "nearest to 4,000,000 tokens"));
+    EXPECT_DOUBLE_EQ(*batch("409600").batch.global_examples, 100);
+    for (const double sequence : {1000.0, 3000.0, 4096.0}) {
+        const Workload w = good(fmt::format(
+            "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {{tokens: 10B, sequence: {}}}\n", sequence));
+        const auto examples = static_cast<std::uint64_t>(*w.batch.global_examples);
+        EXPECT_EQ(examples & (examples - 1), 0u) << examples;  // a default divides by any power of two below it
+    }
+}
+
+// A learned position table ends; rotary positions only get worse.
+TEST(Workload, LearnedPositionsAreALimit) {
+    const std::string bert =
+        bad("version: 1\nkind: fine-tuning\nmodel: bert-base\ndata: {examples: 10k, sequence: 8192}\n");
+    EXPECT_TRUE(has(bert, "bert-base has learned positions for 512 tokens, 8,192 are asked for")) << bert;
+    EXPECT_TRUE(has(bert, "modernbert-base takes 8,192 tokens")) << bert;
+    EXPECT_TRUE(has(bert, "4:")) << bert;
+    good("version: 1\nkind: fine-tuning\nmodel: llama-2-7b\ndata: {examples: 10k, sequence: 8192}\n");
+    good("version: 1\nkind: inference\nmodel: gpt2\ntraffic: {requests_per_second: 1}\n");  // its defaults fit
+}
+
+// Years of a reservation, yes and no, and a data set of so many bytes are what the reference says they are.
+TEST(Workload, ReadsWhatTheReferenceSays) {
+    const Workload w = good(
+        "version: 1\nkind: training\nmodel: {parameters: 1B, tied_embeddings: yes}\n"
+        "data: {tokens: 1B, sequence: 1000, bytes: 4GB}\nwhere: {commitment: 1y}\ncompiled: no\n");
+    EXPECT_NEAR(w.where.commitment->v, 365.25 * 86'400, 1);
+    EXPECT_TRUE(w.model.tied_embeddings);
+    EXPECT_FALSE(w.compiled);
+    EXPECT_NEAR(w.data.bytes_per_example->v, 4000, 1);
+}
+
 TEST(Workload, ReadsAnInferenceFile) {
     const Workload w = good(R"(
 version: 1

@@ -263,8 +263,8 @@ Result<CommandOutput> retirements(const View& view) {
 
 Result<CommandOutput> models(const View& view) {
     if (!view.name.empty()) {
-        TRY(const int index, view.catalog.find_model(view.name));
-        return card_output(view, model_card(view.catalog.models()[static_cast<std::size_t>(index)]));
+        TRY(const ModelMatch match, view.catalog.match_model(view.name));
+        return card_output(view, model_card(view.catalog.models()[static_cast<std::size_t>(match.index)]));
     }
     FactTable listing{{{"name", "model"},
                        {"kind", "kind"},

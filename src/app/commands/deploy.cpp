@@ -51,7 +51,7 @@ Result<Deployment> deployment_of(Session& session, const Args& args) {
     if (!plan.feasible())
         return Error(ErrorKind::infeasible, "nothing to deploy: " + plan.infeasible_because, workload.pos,
                      fmt::format("stoker plan {} shows what comes nearest", path));
-    return make_deployment(plan.candidates.front(), workload, *catalog,
+    return make_deployment(plan.candidates.front(), plan.workload, *catalog,
                            {.name = name, .start = start ? &*start : nullptr});
 }
 

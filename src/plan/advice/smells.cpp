@@ -82,9 +82,10 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
              "frameworks pad the embedding when told");
     if (!workload.flash_attention && workload.sequence() >= 2048)
         smell("smell-unfused-attention", "unfused attention at 2k tokens and more", "FlashAttention");
-    if (workload.precision == Precision::fp32 && node.has_gpu())
+    if (winner->precision == Precision::fp32 && node.has_gpu())
         advise_fp32(input.context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)], out);
-    if (layout.expert > 1 && whole > 0 && layout.expert > whole && node.scale_up_domain <= whole)
+    if (layout.expert > 1 && workload.model.routed_groups == 0 && whole > 0 && layout.expert > whole &&
+        node.scale_up_domain <= whole)
         smell("smell-expert-across-nodes",
               fmt::format("experts spread over {} ranks cross nodes on every token", layout.expert),
               "device-limited routing (at most 4 nodes)");

@@ -1,0 +1,49 @@
+// A table of learned positions ends: what lies beyond it has no row, and the model fails rather than getting worse.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "catalog/model_count.h"
+#include "workload/workload_form.h"
+
+namespace stoker {
+namespace {
+
+// The model of the catalogue with the same job, nearest in size, that takes so many tokens.
+const ModelSpec* longer_model(const Catalog& catalog, const ModelSpec& model, double tokens) {
+    const ModelSpec* best = nullptr;
+    double least = 0;
+    for (const ModelSpec& other : catalog.models()) {
+        if (other.kind != model.kind || other.max_sequence < tokens) continue;
+        const double far = std::abs(std::log(parameters_of(other) / parameters_of(model)));
+        if (best == nullptr || far < least) best = &other, least = far;
+    }
+    return best;
+}
+
+}  // namespace
+
+void check_positions(const WorkloadForm& w, const Catalog& catalog, Problems& problems) {
+    const ModelSpec& model = w.model;
+    const bool text = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder;
+    if (!w.model_known || !text || model.learned_positions <= 0 || model.max_sequence <= 0) return;
+    const bool training = is_training(w.kind);
+    const double asked =
+        training || !w.traffic.prompt_tokens
+            ? w.data.sequence.value_or(0)
+            : *w.traffic.prompt_tokens + (model.kind == ModelKind::decoder ? w.traffic.output_tokens.value_or(0) : 0);
+    if (asked <= model.max_sequence) return;
+    const bool data = training || !w.traffic.prompt_tokens;
+    std::string remedy =
+        fmt::format("{}: {} at most", data ? "data.sequence" : "prompt and output tokens", model.max_sequence);
+    if (const ModelSpec* other = longer_model(catalog, model, asked))
+        remedy += fmt::format("; {} takes {} tokens", other->name, format_thousands(other->max_sequence));
+    problems.push_back(
+        {fmt::format("{} has learned positions for {} tokens, {} are asked for", model.name,
+                     format_thousands(model.max_sequence), format_thousands(asked)),
+         std::move(remedy),
+         data ? place_of(w.data.at, "sequence", w.pos) : place_of(w.traffic.at, "prompt_tokens", w.pos)});
+}
+
+}  // namespace stoker

@@ -150,7 +150,12 @@ void CatalogReader::read_toolchains() {
 // What engines keep weights in on a generation that has no units for it.
 void CatalogReader::read_weight_formats() {
     const auto bytes = file("catalog/weight_formats.tsv", false);
-    if (!bytes) return;
+    if (!bytes) {  // a catalogue of before: every GPU widened whatever was narrow
+        for (Accelerator& a : catalog_.accelerators_)
+            for (const Precision p : {Precision::fp8, Precision::int8, Precision::int4, Precision::fp4})
+                a.weight_formats |= 1u << static_cast<int>(p);
+        return;
+    }
     TsvRows rows("catalog/weight_formats.tsv", *bytes, problems_);
     const int architecture = rows.required_column("architecture"), formats = rows.required_column("formats");
     const ProvenanceColumns provenance(rows);

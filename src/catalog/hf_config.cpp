@@ -420,9 +420,9 @@ void note_the_rest(const Node& root, const Node& config, ModelSpec& model) {
         const std::string name = method.text({"quant_method", "quant_algo"}).value_or("unknown");
         const auto bits = method.integer({"bits", "w_bit"}, 1, 32);
         model.published_precision = published_format(name, bits);
-        if (!model.published_precision)
-            note(model, fmt::format("the file's weights are quantised ({}{}); the plan uses the workload's precision",
-                                    printable(name, 40), bits ? fmt::format(", {} bits", *bits) : ""));
+        note(model, fmt::format("the file's weights are quantised ({}{}){}", printable(name, 40),
+                                bits ? fmt::format(", {} bits", *bits) : "",
+                                model.published_precision ? "" : "; the plan uses the workload's precision"));
         break;
     }
 }

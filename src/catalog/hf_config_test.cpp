@@ -196,6 +196,7 @@ TEST(HfConfig, TellsWhatItLeavesOut) {
         "num_key_value_heads": 2, "num_hidden_layers": 2, "vocab_size": 100, "num_nextn_predict_layers": 1,
         "quantization_config": {"quant_method": "gptq", "bits": 4}})");
     EXPECT_NE(m.assumption.find("gptq, 4 bits"), std::string::npos) << m.assumption;
+    EXPECT_EQ(m.published_precision, Precision::int4);
     EXPECT_NE(m.assumption.find("multi-token"), std::string::npos) << m.assumption;
     EXPECT_FALSE(m.assumed);
 }

@@ -320,8 +320,15 @@ private:
         const CheckpointPlan& plan = candidate_.prediction.checkpoint;
         CheckpointPolicy& policy = out_.checkpoint;
         if (policy.folder.empty()) {
-            if (!is_training(workload_.kind) || !(plan.interval_s > 0)) return;
+            if (!is_training(workload_.kind) || !(plan.bytes > 0)) return;
             policy.folder = "checkpoints";
+            if (!(plan.interval_s > 0))
+                because(
+                    "checkpoint.folder",
+                    fmt::format("for the result: the run is too short for another checkpoint to pay, something fails "
+                                "or is evicted every {}",
+                                format_seconds(Seconds(plan.mtbf_s))),
+                    "Daly 2006, doi:10.1016/j.future.2004.11.016");
         }
         // every: auto is computed for where the work runs, and here that is the plan's machines.
         const bool automatic = workload_.run && workload_.run->checkpoint && workload_.run->checkpoint->automatic;

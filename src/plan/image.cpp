@@ -30,12 +30,12 @@ bool holds(const std::vector<std::string>& words, std::string_view word) {
 struct Wanted {
     std::string_view orchestrator;
     std::vector<std::string_view> contains;
-    std::string_view word;  // of its name; empty: any
+    std::string_view word;  // that its name begins with; empty: any
 };
 const Image* find_image(const Catalog& catalog, const Wanted& wanted) {
     for (const Image& image : catalog.images()) {
         if (!holds(image.orchestrators, wanted.orchestrator)) continue;
-        if (!wanted.word.empty() && image.name.find(wanted.word) == std::string::npos) continue;
+        if (!wanted.word.empty() && !image.name.starts_with(wanted.word)) continue;
         const bool all = std::all_of(wanted.contains.begin(), wanted.contains.end(),
                                      [&](std::string_view what) { return holds(image.contains, what); });
         if (all) return &image;
@@ -109,7 +109,7 @@ ImageChoice aks_image(const Catalog& catalog, const NodeType& node, Vendor vendo
     if (vendor == Vendor::other)
         reason = fmt::format("AKS has no driver for {}: a daemon set has to bring it", accelerator);
     if (is_rdma(node)) reason += "; InfiniBand needs the network operator";
-    return named(find_image(catalog, {"aks", {}, "ubuntu"}), "the node image of AKS", std::move(reason));
+    return named(find_image(catalog, {"aks", {}, "aks-ubuntu"}), "the node image of AKS", std::move(reason));
 }
 
 ImageChoice azure_ml_image(const Catalog& catalog, Vendor vendor) {
@@ -126,7 +126,7 @@ ImageChoice virtual_gpu_image(const Workload& workload, const Catalog& catalog, 
                               std::string_view orchestrator) {
     if (vendor == Vendor::amd)
         return {workload.where.os == "windows" ? "Windows with the AMD graphics driver extension"
-                                               : "Ubuntu 22.04 with AMD's driver for this NV size",
+                                               : "Ubuntu 22.04 with AMD's graphics driver for this NV size",
                 "the vendor's graphics driver for a share of a GPU; no NVIDIA driver and no GRID licence apply"};
     if (workload.kind == WorkloadKind::simulation)
         return {"Windows or Ubuntu 22.04 with the NVIDIA GRID driver extension",
@@ -159,7 +159,8 @@ ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const
                      fmt::format("plain Ubuntu: the driver of {} has to be put in", accelerator));
     if (node.has_gpu() && virtual_gpu(node)) return virtual_gpu_image(workload, catalog, vendor, starts);
     if (vendor == Vendor::amd)
-        return named(find_image(catalog, {starts, {"rocm"}, ""}), "microsoft-dsvm:ubuntu-hpc:2204-rocm:latest",
+        return named(find_image(catalog, {starts, {"rocm"}, "ubuntu-hpc"}),
+                     "microsoft-dsvm:ubuntu-hpc:2204-rocm:latest",
                      fmt::format("HPC image for AMD: driver, ROCm, RCCL, MPI{} inside",
                                  is_rdma(node) ? " and InfiniBand drivers" : ""));
     // One VM started by hand, or instances of a scale set, may have all that a data scientist uses.
@@ -169,7 +170,7 @@ ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const
     if (desk) {
         const std::string_view driver = vendor == Vendor::nvidia ? ", with NVIDIA driver, CUDA and cuDNN" : "";
         return named(
-            find_image(catalog, {starts, {"pytorch"}, "ubuntu"}), "microsoft-dsvm:ubuntu-2204:2204-gen2:latest",
+            find_image(catalog, {starts, {"pytorch"}, "dsvm-ubuntu"}), "microsoft-dsvm:ubuntu-2204:2204-gen2:latest",
             fmt::format("Data Science VM: PyTorch, TensorFlow, scikit-learn, Jupyter and Azure CLI inside{}", driver));
     }
     if (vendor == Vendor::none && !is_rdma(node))

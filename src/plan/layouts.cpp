@@ -162,6 +162,10 @@ bool fit_batch(ParallelLayout& layout, int micro_batch, const LayoutSpace& space
     const double count = std::max(1.0, std::round(space.global_batch / at_once));
     const double off = std::abs(count * at_once - space.global_batch);
     if (count > 1e6 || off > (space.exact_batch ? 0.5 : kBatchSlack * space.global_batch)) return false;
+    // Interleaved schedules take micro-batches in groups as long as the pipeline (Narayanan et al. 2021, arXiv
+    // 2104.04473, 2.2); Megatron-LM refuses the rest. Who pins the depth knows a framework that does not.
+    const bool groups = layout.virtual_stages > 1 && !space.pinned.virtual_stages;
+    if (groups && static_cast<std::int64_t>(count) % layout.pipeline != 0) return false;
     layout.micro_batch = micro_batch;
     layout.micro_batches = static_cast<std::int32_t>(count);
     return true;

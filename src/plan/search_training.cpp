@@ -457,15 +457,6 @@ Search TrainingSearch::run() {
 
 }  // namespace
 
-std::string batch_text(const ParallelLayout& layout, double asked) {
-    const double batch = layout.global_batch();
-    if (std::abs(batch - asked) < 0.5) return {};
-    return fmt::format(
-        "global batch {:.0f} instead of {:.0f}: {} ranks x micro-batches of {} cannot make {:.0f}, and no "
-        "number of these machines can",
-        batch, asked, layout.data, layout.micro_batch, asked);
-}
-
 Result<Search> search_training(const Context& context, const TrainingSearchOptions& options) {
     if (!(training_examples(context.workload) > 0))
         return Error(ErrorKind::invalid, "how much data is there? data.tokens or data.examples is missing",

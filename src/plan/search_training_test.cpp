@@ -78,7 +78,8 @@ TEST(Layouts, DivideTheDevices) {
                       .heads = 64,
                       .kv_heads = 8,
                       .sequence = 8192,
-                      .global_batch = 512};
+                      .global_batch = 512,
+                      .exact_batch = false};  // no division of 96 shares 512 evenly
     const Divisions all = divisions(space);
     EXPECT_GT(all.layouts.size(), 20u);
     bool six_stages = false;
@@ -119,8 +120,12 @@ TEST(Layouts, TheBatchThatWasAskedForIsTheBatch) {
             EXPECT_EQ(all.layouts.empty(), !shares_batch(space)) << batch << " over " << devices;
             for (ParallelLayout layout : all.layouts)
                 for (const int micro : micro_batches(space, layout)) {
-                    ASSERT_TRUE(fit_batch(layout, micro, space));
+                    // Interleaving takes micro-batches in groups as long as the pipeline.
+                    const bool fits = fit_batch(layout, micro, space);
+                    ASSERT_TRUE(fits || layout.virtual_stages > 1);
+                    if (!fits) continue;
                     EXPECT_DOUBLE_EQ(layout.global_batch(), batch);
+                    EXPECT_TRUE(layout.virtual_stages == 1 || layout.micro_batches % layout.pipeline == 0);
                 }
         }
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "catalog/model_count.h"
 #include "plan/search_training.h"
 
@@ -29,6 +31,15 @@ double global_batch_of(const Workload& workload) {
     const double examples = training_examples(workload);
     if (examples > 0) batch = std::min(batch, examples);
     return std::max(1.0, std::round(batch));
+}
+
+std::string batch_text(const ParallelLayout& layout, double asked) {
+    const double batch = layout.global_batch();
+    if (std::abs(batch - asked) < 0.5) return {};
+    return fmt::format(
+        "global batch {:.0f} instead of {:.0f}: {} ranks x micro-batches of {} cannot make {:.0f}, and no "
+        "number of these machines can",
+        batch, asked, layout.data, layout.micro_batch, asked);
 }
 
 std::vector<int> node_counts(const WhereSpec& where, const NodeType& type) {

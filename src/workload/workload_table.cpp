@@ -225,7 +225,8 @@ RecordTable<DataSpec> data_table() {
 
 RecordTable<BatchSpec> batch_table() {
     RecordTable<BatchSpec> table("batch", "How much is learned from in one step, on all devices together.");
-    table.count("global_tokens", &BatchSpec::global_tokens, "Tokens of one optimizer step.", "4M", 1, 1e12);
+    table.count("global_tokens", &BatchSpec::global_tokens,
+                "Tokens of one optimizer step; as sequences, a number that ranks can share.", "4M", 1, 1e12);
     table.count("global_examples", &BatchSpec::global_examples, "Sequences or images of one optimizer step.", "1024", 1,
                 1e9);
     table.other_names({"batch_size", "global_batch_size", "train_batch_size"});
@@ -425,7 +426,8 @@ RecordTable<LayoutSpec> layout_table() {
     table.other_names({"tp", "tensor_parallel", "tensor_parallel_size"});
     degree("pipeline", &LayoutSpec::pipeline, "Pipeline stages.", "4", 1, 10'000);
     table.other_names({"pp", "pipeline_parallel", "pipeline_parallel_size"});
-    degree("virtual_stages", &LayoutSpec::virtual_stages, "Interleaved chunks per stage.", "2", 1, 1000);
+    degree("virtual_stages", &LayoutSpec::virtual_stages,
+           "Interleaved chunks per stage: any number that divides its layers.", "2", 1, 1000);
     degree("context", &LayoutSpec::context, "Context parallel degree.", "2", 1, 4096);
     table.other_names({"cp", "context_parallel"});
     degree("expert", &LayoutSpec::expert, "Expert parallel degree.", "8", 1, 65'536);
@@ -459,8 +461,11 @@ RecordTable<CheckpointSettings> checkpoint_table() {
                   "Time between checkpoints; the best one is computed when nothing is said.", "30m", 1, kYear);
     table.other_names({"interval", "checkpoint_interval", "frequency"});
     bandwidth(table, "write_bandwidth", &CheckpointSettings::write_bandwidth_per_second,
-              "What storage takes from all nodes together.", "10GB/s");
-    table.flag("asynchronous", &CheckpointSettings::asynchronous, "Training goes on while the checkpoint is written.");
+              "What storage takes from all nodes together. Left out: 2 GB/s a node, up to 64 GB/s.", "10GB/s");
+    table.flag(
+        "asynchronous", &CheckpointSettings::asynchronous,
+        "Training goes on while the checkpoint is written. Left out: where the framework can (megatron, nemo, fsdp, "
+        "pytorch).");
     return table;
 }
 
@@ -585,7 +590,9 @@ RecordTable<WorkloadForm> make_workload_table() {
     table.record("data", &Workload::data, data_table(), "What is learned from, or worked through.");
     table.record("batch", &Workload::batch, batch_table(), "How much is learned from in one step.");
     choice_known_as(table, "precision", &WorkloadForm::given_precision, precisions(),
-                    "Number format of the computation, and of stored weights in inference.", "bf16",
+                    "Number format of the computation, and of stored weights in inference. Left out: what the model is "
+                    "published or was trained in, then 16 bits, then fp32, the first that a device runs.",
+                    "bf16",
                     "half:fp16 float16:fp16 16:bf16 mixed:bf16 amp:bf16 bfloat16:bf16 float32:fp32 single:fp32 32:fp32 "
                     "float8:fp8 e4m3:fp8 8bit:int8 awq:int4 gptq:int4 nf4:int4 4bit:int4 mxfp4:fp4 nvfp4:fp4");
     table.other_names({"dtype", "quantization", "quantisation", "number_format"});

@@ -102,7 +102,7 @@ TEST(Workload, LearnedPositionsAreALimit) {
     const std::string bert =
         bad("version: 1\nkind: fine-tuning\nmodel: bert-base\ndata: {examples: 10k, sequence: 8192}\n");
     EXPECT_TRUE(has(bert, "bert-base has learned positions for 512 tokens, 8,192 are asked for")) << bert;
-    EXPECT_TRUE(has(bert, "modernbert-base takes 8,192 tokens")) << bert;
+    EXPECT_TRUE(has(bert, "takes 8,192 tokens")) << bert;
     EXPECT_TRUE(has(bert, "4:")) << bert;
     good("version: 1\nkind: fine-tuning\nmodel: llama-2-7b\ndata: {examples: 10k, sequence: 8192}\n");
     good("version: 1\nkind: inference\nmodel: gpt2\ntraffic: {requests_per_second: 1}\n");  // its defaults fit
@@ -322,7 +322,7 @@ TEST(Workload, OwnNodesAreKnownByName) {
 // Larger models learn from larger batches, as published; a batch is never larger than the data.
 TEST(Workload, TheDefaultBatchGrowsWithTheModel) {
     double last = 0;
-    for (const char* model : {"gpt2", "opt-1.3b", "llama-3-8b", "llama-3-70b", "llama-3.1-405b"}) {
+    for (const char* model : {"opt-125m", "opt-1.3b", "llama-3-8b", "llama-3-70b", "llama-3.1-405b"}) {
         const Workload w =
             good(fmt::format("version: 1\nkind: training\nmodel: {}\ndata: {{tokens: 1T, sequence: 2048}}\n", model));
         EXPECT_GE(*w.batch.global_tokens, last) << model;
@@ -331,7 +331,7 @@ TEST(Workload, TheDefaultBatchGrowsWithTheModel) {
     EXPECT_DOUBLE_EQ(last, 16'777'216);
     EXPECT_DOUBLE_EQ(*good("version: 1\nkind: fine-tuning\nmodel: gpt2\ndata: {examples: 10, sequence: 512}\n")
                           .batch.global_examples,
-                     10);
+                     8);
 }
 
 // R12: health and security records are guarded without being asked for, unless the file says otherwise.

@@ -49,7 +49,7 @@ std::string layout_exports(const Deployment& deployment) {
 std::string checkpoint_exports(const Deployment& deployment) {
     const CheckpointPolicy& policy = deployment.checkpoint;
     if (policy.folder.empty()) return "";
-    std::string out = reason_of(deployment, "checkpoint.interval_s");
+    std::string out = reason_of(deployment, policy.interval_s > 0 ? "checkpoint.interval_s" : "checkpoint.folder");
     out += fmt::format("export STOKER_CHECKPOINT_DIR=\"${{STOKER_CHECKPOINT_DIR:-{}}}\"\n", policy.folder);
     if (policy.interval_s > 0) out += fmt::format("export STOKER_CHECKPOINT_INTERVAL={}\n", policy.interval_s);
     return out;

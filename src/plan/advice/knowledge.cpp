@@ -89,7 +89,15 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
         text += nvidia_alternative(input);
         out.push_back({AdviceSeverity::warning, "lock-in", std::move(text), "", ""});
     }
-    if (!gpu.has(Precision::bf16) && winner->precision == Precision::fp16 && is_training(workload.kind))
+    if (gpu.has(Precision::bf16)) return;
+    if (workload.precision_order.empty() && workload.precision == Precision::bf16)
+        out.push_back(
+            {AdviceSeverity::warning, "no-bf16",
+             fmt::format(
+                 "{} has no BF16 (T4 and V100 do not; A100, A10, H100 and later do): use fp16 with loss scaling",
+                 gpu.name),
+             "", ""});
+    else if (!workload.precision_order.empty() && winner->precision == Precision::fp16 && is_training(workload.kind))
         out.push_back(
             {AdviceSeverity::warning, "no-bf16",
              fmt::format("{} has no BF16 (A100, A10, H100 and later do): fp16 needs loss scaling, and a model "

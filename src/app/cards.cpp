@@ -203,6 +203,9 @@ Card model_card(const ModelSpec& model) {
                                             {"active_experts", "experts per token", model.active_experts}}) {
         card.add(key, label, known(value));
     }
+    const auto format = [](const std::optional<Precision>& p) { return p ? Json(to_string(*p)) : Json(); };
+    card.add("precision", "published in", format(model.published_precision));
+    card.add("training_precision", "trained in", format(model.trained_precision));
     card.add("forward_gflops_per_sample", "forward GFLOP", known(model.forward_flops_per_sample / 1e9),
              model.forward_flops_per_sample > 0
                  ? fmt::format("{} per {}", number_text(model.forward_flops_per_sample / 1e9), model.sample_unit)

@@ -103,6 +103,8 @@ TEST(EmbeddedCatalog, ModelsAreFoundByTheNamesOfHubs) {
     EXPECT_EQ(found("mistralai/Mistral-7B-Instruct-v0.3"), "mistral-7b");
     // What is left out must not be a size: 3.2-1b is not 3.2, and turbo is another shape.
     EXPECT_EQ(found("openai/whisper-large-v3-turbo"), "whisper-large-v3-turbo");
+    EXPECT_EQ(found("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit"), "llama-3.1-8b");
+    EXPECT_EQ(found("tiny-gpt2").substr(0, 14), "no model named");
     EXPECT_EQ(found("llama-3.2-90b-instruct").substr(0, 14), "no model named");
 }
 

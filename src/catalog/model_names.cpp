@@ -52,6 +52,19 @@ std::string_view after_owner(std::string_view name) {
     return slash == std::string_view::npos ? name : name.substr(slash + 1);
 }
 
+// Whether a word is, or is a part of, an owner in front of some model's name on a hub: meta of meta-llama.
+bool is_owner(const std::vector<ModelSpec>& models, std::string_view word) {
+    const std::string wanted = lower(word);
+    for (const ModelSpec& model : models)
+        for (const std::string& alias : model.aliases) {
+            const std::size_t slash = alias.find('/');
+            if (slash == std::string::npos) continue;
+            const std::string owner = "-" + lower(alias.substr(0, slash)) + "-";
+            if (owner.find("-" + wanted + "-") != std::string::npos) return true;
+        }
+    return false;
+}
+
 // The word of the family: letters up to the first digit or separator, llama of Llama-3.1-8B.
 std::string family_word(std::string_view name) {
     std::string word;
@@ -78,8 +91,8 @@ Result<ModelMatch> Catalog::match_model(std::string_view name) const {
         rest.resize(cut);
         if (const auto found = find_model(rest)) return match.index = *found, match;
     }
-    // Some owners put their own name in front once more: Meta-Llama-3-8B.
-    if (const std::size_t dash = rest.find('-'); dash != std::string::npos && dash > 0)
+    // Some owners put their own name in front once more: Meta-Llama-3-8B. Any other word makes another model.
+    if (const std::size_t dash = rest.find('-'); dash != std::string::npos && is_owner(models_, rest.substr(0, dash)))
         if (const auto found = find_model(rest.substr(dash + 1))) return match.index = *found, match;
 
     // Who misspells a member of a family means one of the family.

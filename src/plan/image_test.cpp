@@ -100,5 +100,32 @@ TEST(Image, OwnMachinesHaveNone) {
         EXPECT_EQ(choose_image({}, testing::catalog(), own, orchestrator).name, "not needed");
 }
 
+// A plan on so many machines of one's own, as deep as one GPU each.
+Plan plan_on_own(int machines) {
+    static const auto* const loaded = new Catalog(std::move(Catalog::embedded()).value());
+    Catalog catalog = *loaded;
+    NodeType own = catalog.node_types()[static_cast<std::size_t>(*catalog.find_node_type("Standard_NC24ads_A100_v4"))];
+    own.name = "desk";
+    own.cloud = "on-prem";
+    own.available = machines;
+    const int type = catalog.add_node_type(own);
+    catalog.replace_price({.node_type = type, .region = "on-prem", .os = "linux", .pricing = Pricing::owned});
+    Workload asked = testing::workload("kind: training\nmodel: resnet-50\ndata: {examples: 10000}\n");
+    asked.where.clouds = {"on-prem"};
+    auto made = make_plan(asked, catalog, testing::quick());
+    EXPECT_TRUE(made.ok() && made->feasible());
+    return std::move(made).value();
+}
+
+// One machine of one's own has nothing to schedule over, no image of a cloud, and no VM to wait for.
+TEST(Platform, OneOwnMachineIsLocal) {
+    const Plan one = plan_on_own(1), four = plan_on_own(4);
+    EXPECT_EQ(one.platform.orchestrator, Orchestrator::local);
+    EXPECT_TRUE(one.platform.alternatives.empty());
+    EXPECT_EQ(four.platform.orchestrator, Orchestrator::slurm);
+    EXPECT_EQ(one.platform.image, "not needed");
+    EXPECT_LT(one.candidates.front().prediction.hours.mid, 0.1);  // provisioning alone would be a sixth of an hour
+}
+
 }  // namespace
 }  // namespace stoker

@@ -312,5 +312,35 @@ TEST(SearchServing, MixturesWithDataParallelAttention) {
     EXPECT_EQ((ReplicaShape{.tensor = 8, .pipeline = 2}).text(), "tensor parallel 8, pipeline of 2 stages");
 }
 
+// FP8 is weight-only on an A100, and the plan says so; no engine keeps it on a T4, and the refusal says what would.
+TEST(SearchServing, FormatsAreOfferedWhereTheStackRunsThem) {
+    const std::string text = "kind: inference\nmodel: mistral-7b\nprecision: fp8\ntraffic: {requests_per_second: 1}\n";
+    const Plan t4 = testing::plan(text + "where: {sizes: [Standard_NC4as_T4_v3]}\n");
+    EXPECT_FALSE(t4.feasible());
+    const Rejection* refused = testing::rejection(t4, "Standard_NC4as_T4_v3", Reason::precision_unsupported);
+    ASSERT_NE(refused, nullptr);
+    EXPECT_NE(refused->text.find("T4 has no fp8 units; "), std::string::npos) << refused->text;
+    const Plan a100 = testing::plan(text + "where: {sizes: [Standard_NC24ads_A100_v4]}\n");
+    ASSERT_TRUE(a100.feasible());
+    bool said = false;
+    for (const std::string& note : a100.candidates.front().notes) said |= note.starts_with("weight-only fp8");
+    EXPECT_TRUE(said);
+}
+
+// Without a precision a T4 serves in fp16, and what follows the choice speaks of it.
+TEST(SearchServing, APlanSpeaksOfThePrecisionThatItTook) {
+    const Plan made = testing::plan(
+        "kind: inference\nmodel: mistral-7b\ntraffic: {requests_per_second: 0.2, prompt_tokens: 200, output_tokens: "
+        "50}\n"
+        "where: {sizes: [Standard_NC4as_T4_v3]}\n");
+    ASSERT_TRUE(made.feasible()) << made.infeasible_because;
+    EXPECT_EQ(made.candidates.front().precision, Precision::fp16);
+    EXPECT_EQ(made.workload.precision, Precision::fp16);
+    bool said = false;
+    for (const std::string& line : made.workload.assumptions)
+        said |= line == "precision fp16, since none is given and T4 has no BF16 units";
+    EXPECT_TRUE(said);
+}
+
 }  // namespace
 }  // namespace stoker

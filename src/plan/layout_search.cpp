@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "plan/search_training.h"
 
 namespace stoker {
@@ -22,6 +24,20 @@ std::vector<Recompute> recomputes(const LayoutSpace& space) {
 
 Range absolute(Range range, double value) {
     return range.mid > 0 && std::abs(range.mid - 1) < 1e-9 ? range * value : range;
+}
+
+double pinned_devices(const LayoutSpec& pinned) {
+    return pinned.tensor.value_or(1) * pinned.pipeline.value_or(1) * pinned.context.value_or(1) *
+           pinned.data.value_or(1);
+}
+
+std::string no_division_text(const LayoutSpace& space, double devices) {
+    const double pinned = pinned_devices(space.pinned);
+    if (pinned > 1)
+        return fmt::format("the pinned layout needs {}{:.0f} devices, {:.0f} are there",
+                           space.pinned.data ? "" : "a multiple of ", pinned, devices);
+    return fmt::format("no way to divide {} layers and {} heads over {:.0f} devices", space.layers, space.heads,
+                       devices);
 }
 
 LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, const NodeChoice& choice) {

@@ -31,6 +31,9 @@ LayoutSpace layout_space(LayoutSpace space, const TrainingSetup& setup, int node
 void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
                       LayoutResult& out);
 
+// How many devices the pinned degrees make, and why no division is left where so many are there.
+double pinned_devices(const LayoutSpec& pinned);
+std::string no_division_text(const LayoutSpace& space, double devices);
 double network_share(const TrainingEstimate& estimate);  // of the step that waits for the network
 double waiting_share(const TrainingEstimate& estimate);  // the same, and in the bubble of the pipeline
 Range absolute(Range range, double value);               // an interval given as factors, times its middle

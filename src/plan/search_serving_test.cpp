@@ -330,7 +330,7 @@ TEST(SearchServing, FormatsAreOfferedWhereTheStackRunsThem) {
 // Without a precision a T4 serves in fp16, and what follows the choice speaks of it.
 TEST(SearchServing, APlanSpeaksOfThePrecisionThatItTook) {
     const Plan made = testing::plan(
-        "kind: inference\nmodel: mistral-7b\ntraffic: {requests_per_second: 0.2, prompt_tokens: 200, output_tokens: "
+        "kind: inference\nmodel: llama-3.2-3b\ntraffic: {requests_per_second: 0.2, prompt_tokens: 200, output_tokens: "
         "50}\n"
         "where: {sizes: [Standard_NC4as_T4_v3]}\n");
     ASSERT_TRUE(made.feasible()) << made.infeasible_because;

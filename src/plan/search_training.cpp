@@ -53,20 +53,6 @@ struct Frontier {
     std::int64_t to_beat_when_doubted = std::numeric_limits<std::int64_t>::max();
 };
 
-double pinned_devices(const LayoutSpec& pinned) {
-    return pinned.tensor.value_or(1) * pinned.pipeline.value_or(1) * pinned.context.value_or(1) *
-           pinned.data.value_or(1);
-}
-
-std::string no_division_text(const LayoutSpace& space, double devices) {
-    const double pinned = pinned_devices(space.pinned);
-    if (pinned > 1)
-        return fmt::format("the pinned layout needs {}{:.0f} devices, {:.0f} are there",
-                           space.pinned.data ? "" : "a multiple of ", pinned, devices);
-    return fmt::format("no way to divide {} layers and {} heads over {:.0f} devices", space.layers, space.heads,
-                       devices);
-}
-
 class TrainingSearch {
 public:
     TrainingSearch(const Context& context, const TrainingSearchOptions& options)
@@ -105,14 +91,6 @@ private:
     std::vector<std::unique_ptr<TrainingSetup>> setups_;
     std::vector<Lane> lanes_;
 };
-
-// Whether any number of these machines can share the batch evenly. Only where none can, the nearest batch is good
-// enough.
-bool some_count_shares(const Lane& lane) {
-    return lane.counts.empty() || std::any_of(lane.counts.begin(), lane.counts.end(), [&](int nodes) {
-               return shares_batch(layout_space(lane.space, *lane.setup, nodes));
-           });
-}
 
 Status TrainingSearch::prepare() {
     std::optional<Error> first;
@@ -156,7 +134,11 @@ Status TrainingSearch::prepare() {
                                .count = static_cast<std::int64_t>(lane.counts.size())});
             lane.counts.clear();
         }
-        lane.space.exact_batch = some_count_shares(lane);
+        // Only where no number of these machines shares the batch, the nearest is good enough.
+        lane.space.exact_batch =
+            lane.counts.empty() || std::any_of(lane.counts.begin(), lane.counts.end(), [&](int nodes) {
+                return shares_batch(layout_space(lane.space, *lane.setup, nodes));
+            });
         lane.results = &cache_->results[one.type];
         lanes_.push_back(std::move(lane));
     }

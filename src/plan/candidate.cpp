@@ -79,6 +79,7 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     candidate.framework = point.framework;
     candidate.precision = point.precision;
     candidate.kv_precision = point.kv_precision;
+    candidate.weight_only = point.weight_only;
     candidate.notes = point.notes;
     if (std::string why = why_precision(context.workload, point.precision, choice.accelerator); !why.empty())
         candidate.notes.push_back(std::move(why));

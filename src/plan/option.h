@@ -33,6 +33,7 @@ struct Point {
     Prediction prediction;  // without hours, money and energy
     std::string framework;
     Precision precision = Precision::bf16, kv_precision = Precision::bf16;  // on this device
+    bool weight_only = false;
     std::vector<std::string> notes;
     Reason refused = Reason::none;  // only a point made for an estimate may be refused
     double have = 0, need = 0;

@@ -77,6 +77,7 @@ struct Candidate {
     Orchestrator orchestrator = Orchestrator::none;
     std::string framework;
     Precision precision = Precision::bf16, kv_precision = Precision::bf16;  // what this device runs it in
+    bool weight_only = false;  // weights are kept in it, and multiplied in 16 bits
     Prediction prediction;
     std::string why_not_first;  // for runners-up, with numbers
     std::vector<std::string> notes;

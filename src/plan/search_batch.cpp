@@ -80,6 +80,7 @@ Result<Search> search_batch(const Context& context) {
             point.framework = serving_framework(workload, choice);
             point.precision = setup.precision;
             point.kv_precision = setup.kv_precision;
+            point.weight_only = setup.weight_only && setup.device.gpu;
             if (setup.weight_only) point.notes.push_back(weight_only_text(setup, choice));
             Prediction& p = point.prediction;
             p.bytes = best_memory.bytes;

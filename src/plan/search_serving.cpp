@@ -328,6 +328,7 @@ Point ServingSearch::point_of(const Replica& r, const ReplicaLoad& s) const {
     }
     point.notes.push_back(load_text(p, s, fleet));
     if (setup.weight_only) point.notes.push_back(weight_only_text(setup, choice(r)));
+    point.weight_only = setup.weight_only && setup.device.gpu;
     return point;
 }
 

@@ -324,7 +324,7 @@ TEST(SearchServing, FormatsAreOfferedWhereTheStackRunsThem) {
     ASSERT_TRUE(a100.feasible());
     bool said = false;
     for (const std::string& note : a100.candidates.front().notes) said |= note.starts_with("weight-only fp8");
-    EXPECT_TRUE(said);
+    EXPECT_TRUE(said && a100.candidates.front().weight_only);
 }
 
 // Without a precision a T4 serves in fp16, and what follows the choice speaks of it.

@@ -195,6 +195,8 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
     if (std::string text = same_price_text(context, c); !text.empty()) reasons.push_back(text);
     if (std::string text = why_distributed(context, plan); !text.empty()) reasons.push_back(text);
     if (context.workload.kind != WorkloadKind::notebook) reasons.push_back(bound_text(context, c));
+    for (const std::string& note : c.notes)
+        if (note.starts_with("weight-only")) reasons.push_back(note);
     if (context.workload.models_served > 1)
         for (const std::string& note : c.notes)
             if (note.starts_with("packing")) reasons.push_back(note);

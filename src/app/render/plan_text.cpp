@@ -385,7 +385,8 @@ std::vector<std::string> layout_parts(const Candidate& candidate, const Workload
                                     candidate.replica.gpus() == 1 ? "" : "s",
                                     candidate.replica.gpus() > 1 ? ", " + candidate.replica.text() : ""));
     }
-    if (workload.model_known) parts.push_back(std::string(to_string(candidate.precision)));
+    if (workload.model_known)
+        parts.push_back(std::string(to_string(candidate.precision)) + (candidate.weight_only ? " weight-only" : ""));
     if (!candidate.framework.empty()) parts.push_back(candidate.framework);
     if (candidate.orchestrator != Orchestrator::none) parts.push_back(std::string(to_string(candidate.orchestrator)));
     return parts;

@@ -28,6 +28,7 @@ double global_batch_of(const Workload& workload);  // sequences or images per st
 // Why a layout takes another global batch than was asked for; empty where it does not.
 std::string batch_text(const ParallelLayout& layout, double asked);
 double training_examples(const Workload& workload);
+std::string precision_text(Precision precision, const NodeChoice& choice);  // what the device has no units for
 std::string training_framework(const Workload& workload, const ParallelLayout& layout);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// What the training plan takes where the workload is silent: batch, node counts, framework.
+// What the training plan takes where the workload is silent: batch, node counts, framework; and what a device lacks.
 #include <algorithm>
 #include <cmath>
 
@@ -65,6 +65,15 @@ std::string training_framework(const Workload& workload, const ParallelLayout& l
     if (layout.zero >= 2) return "fsdp";
     if (layout.zero == 1) return "deepspeed";
     return "pytorch";
+}
+
+std::string precision_text(Precision precision, const NodeChoice& choice) {
+    const std::string name = choice.accelerator != nullptr ? choice.accelerator->name : "this CPU";
+    std::string text = fmt::format("{} has no {} matrix units", name, to_string(precision));
+    if (precision == Precision::bf16 && choice.accelerator != nullptr && choice.accelerator->vendor == "NVIDIA")
+        text += "; A100, A10, H100 and later have them, fp16 runs here";
+    if (precision == Precision::fp8) text += "; H100, L4 and later have them";
+    return text;
 }
 
 }  // namespace stoker

@@ -10,6 +10,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "io/http/http_session.h"
 #include "io/http/tls.h"
@@ -166,12 +169,32 @@ private:
             ++loop_.refused;
             return;
         }
-        const bool overloaded = open >= loop_.options.max_connections;
+        const bool overloaded = open >= loop_.options.max_connections && !make_room();
         auto session = std::make_shared<HttpSession>(loop_, std::move(socket), peer_text(remote.address()), overloaded);
         loop_.sessions.emplace(session.get(), session);
         ++loop_.open;
         if (!ticking_) tick();
         session->start();
+    }
+
+    // Nobody holds connections against others by asking nothing: of those that wait for a request the one that has done
+    // so for longest goes, of the peer that has most of them. False: every connection is at work.
+    bool make_room() {
+        std::unordered_map<std::string_view, std::size_t> held;
+        for (const auto& [raw, session] : loop_.sessions)
+            if (session->waits_since() != SteadyTime::max()) ++held[session->peer()];
+        std::shared_ptr<HttpSession> oldest;
+        for (const auto& [raw, session] : loop_.sessions) {
+            if (session->waits_since() == SteadyTime::max()) continue;
+            const auto rank = [&](const HttpSession& each) {
+                return std::pair(-static_cast<std::int64_t>(held[each.peer()]), each.waits_since());
+            };
+            if (!oldest || rank(*session) < rank(*oldest)) oldest = session;
+        }
+        if (!oldest) return false;
+        ++loop_.refused;
+        oldest->close();
+        return true;
     }
 
     // One timer looks after all sessions: cheaper than one for each, and a deadline may be a tick late.

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <thread>
 
 #include "io/http/http_client.h"
 #include "io/http/http_test_wire.h"
@@ -134,18 +135,46 @@ TEST(HttpServer, BadHandlersAnswer500) {
 }
 
 TEST(HttpServer, TooManyConnectionsAreTold) {
-    const auto server = serve(echo, {.max_connections = 2});
+    std::mutex mutex;
+    std::vector<std::function<void()>> owed;
+    const auto server = serve(
+        [&](HttpRequest request, HttpReply reply) {
+            auto shared = std::make_shared<std::pair<HttpRequest, HttpReply>>(std::move(request), std::move(reply));
+            const std::lock_guard lock(mutex);
+            owed.push_back([shared] { echo(std::move(shared->first), std::move(shared->second)); });
+        },
+        {.max_connections = 2});
     Wire a(server->port()), b(server->port());
     a.send(request_for("/a"));
     b.send(request_for("/b"));
-    a.read_until("GET /a");
-    b.read_until("GET /b");
+    while (server->stats().requests < 2) std::this_thread::yield();
     Wire c(server->port());
     const std::string answer = c.read_until();
     EXPECT_EQ(answer.find("HTTP/1.1 503 "), 0u) << answer;
     EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
-    a.send(request_for("/again"));
-    EXPECT_NE(a.read_until("GET /again").find("GET /again"), std::string::npos);
+    {
+        const std::lock_guard lock(mutex);
+        for (const auto& each : owed) each();
+    }
+    EXPECT_NE(a.read_until("GET /a").find("GET /a"), std::string::npos);
+    EXPECT_NE(b.read_until("GET /b").find("GET /b"), std::string::npos);
+}
+
+// A stranger who opens all connections and asks nothing, or never to the end, keeps nobody out.
+TEST(HttpServer, ThoseWhoAskNothingMakeRoom) {
+    const auto server = serve(echo, {.max_connections = 8});
+    std::vector<std::unique_ptr<Wire>> silent;
+    for (int i = 0; i < 8; ++i) {
+        silent.push_back(std::make_unique<Wire>(server->port()));
+        if (i % 2 == 0) silent.back()->send("GET / HTT");
+    }
+    while (server->stats().open < 8) std::this_thread::yield();
+    for (int i = 0; i < 20; ++i) {
+        Wire wire(server->port());
+        wire.send(request_for("/" + std::to_string(i)));
+        EXPECT_NE(wire.read_until("GET /" + std::to_string(i)).find("200 OK"), std::string::npos) << i;
+    }
+    EXPECT_LE(server->stats().open, 9u);
 }
 
 TEST(HttpServer, TooManyRequestsAreTold) {

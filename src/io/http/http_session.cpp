@@ -313,6 +313,7 @@ void HttpSession::on_sent() {
         case Phase::sending:
             if (!keep_alive_ || loop_.draining || eof_) return finish();
             phase_ = Phase::reading;
+            quiet_since_ = std::chrono::steady_clock::now();
             expire_after(loop_.options.idle_timeout_s);
             return process();
         case Phase::streaming: {

@@ -54,6 +54,11 @@ public:
 
     void start();
     void check_deadline(SteadyTime now);
+    // Since when it waits for a request, or for the rest of one; max: it does not, an answer is owed.
+    SteadyTime waits_since() const {
+        return phase_ == Phase::handshake || phase_ == Phase::reading ? quiet_since_ : SteadyTime::max();
+    }
+    const std::string& peer() const { return peer_; }
     void drain();  // the server stops: no further request
     void close();  // now
 
@@ -100,6 +105,7 @@ private:
     bool refused_ = false;  // it may still be sending what was refused
     bool cut_ = false;      // the stream ends before it is complete, since the server stops
     SteadyTime deadline_ = SteadyTime::max();
+    SteadyTime quiet_since_ = std::chrono::steady_clock::now();
 
     std::string input_;                // the buffer of reads
     std::size_t begin_ = 0, end_ = 0;  // what of it was not parsed yet

@@ -16,11 +16,14 @@ namespace {
 
 constexpr double kSeldom = 1, kOften = 0.1;
 
-// Appends what `from` has after `offset`; the offset after it.
-Result<std::int64_t> append_rest(const UniqueFd& from, const UniqueFd& to, std::int64_t offset) {
+constexpr int kMostRounds = 8;
+
+// Appends what `from` has from `offset` to `end`; the offset after it.
+Result<std::int64_t> append_part(const UniqueFd& from, const UniqueFd& to, std::int64_t offset, std::int64_t end) {
     std::array<char, 65536> block{};
     for (;;) {
-        const ssize_t got = ::pread(from.get(), block.data(), block.size(), offset);
+        const auto most = static_cast<std::size_t>(std::min<std::int64_t>(end - offset, std::ssize(block)));
+        const ssize_t got = most == 0 ? 0 : ::pread(from.get(), block.data(), most, offset);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return Error(ErrorKind::unavailable, std::strerror(errno));
         if (got == 0) return offset;
@@ -55,20 +58,33 @@ double BoundedLog::check() {
 Status BoundedLog::rotate(std::int64_t size) {
     const std::string old = path_ + ".1", temporary = old + ".tmp";
     const UniqueFd from(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
-    const UniqueFd to(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    const UniqueFd to(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!from || !to) return Error(ErrorKind::unavailable, std::strerror(errno));
     const auto give_up = [&](Error error) {
         ::unlink(temporary.c_str());
         return error;
     };
-    std::int64_t offset = std::max<std::int64_t>(0, size - most_ / 2);
-    // What is written while we copy is copied too, a few times; what comes between the last look and the truncation is
-    // lost, which is some microseconds of a flood.
-    for (int rounds = 0; rounds < 3; ++rounds) {
-        auto end = append_rest(from, to, offset);
-        if (!end) return give_up(end.error());
-        if (*end == offset) break;
-        offset = *end;
+    const std::int64_t half = most_ / 2;
+    std::int64_t offset = std::max<std::int64_t>(0, size - half), kept = 0;
+    // What is written while we copy is copied too, some times; what comes between the last look and the truncation is
+    // lost, which is some microseconds of a flood. One that writes as fast as we copy is caught up with by leaving out
+    // what the bound would not keep anyway.
+    for (int rounds = 0; rounds < kMostRounds; ++rounds) {
+        struct stat status {};
+        if (::fstat(from.get(), &status) != 0) return give_up(Error(ErrorKind::unavailable, std::strerror(errno)));
+        const std::int64_t end = status.st_size;
+        if (end <= offset) break;
+        if (kept + (end - offset) > half) {
+            if (::ftruncate(to.get(), 0) != 0 || ::lseek(to.get(), 0, SEEK_SET) != 0)
+                return give_up(Error(ErrorKind::unavailable, std::strerror(errno)));
+            kept = 0;
+            // The first time all that there is room for, later less: the copy has to win the race.
+            offset = std::max(offset, end - half / (rounds < 2 ? 1 : 1 << (rounds - 1)));
+        }
+        const auto reached = append_part(from, to, offset, end);
+        if (!reached) return give_up(reached.error());
+        kept += *reached - offset;
+        offset = *reached;
     }
     if (::ftruncate(from.get(), 0) != 0 || ::rename(temporary.c_str(), old.c_str()) != 0)
         return give_up(Error(ErrorKind::unavailable, std::strerror(errno)));

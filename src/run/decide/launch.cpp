@@ -107,6 +107,11 @@ GangSpec gang_spec(const State& state, const Run& run, const Attempt& attempt, c
     // What the steps of a graph share. A graph that is resumed goes on with the folder of the first.
     if (run.parent) common.emplace("STOKER_GRAPH_DIR", log_root + "/" + run.parent.text() + "/shared");
     for (const auto& [name, value] : spec.parameters) common[parameter_variable(name)] = value;
+    // One number for all tasks of an array: scripts name a folder after it.
+    if (run.parent && common.contains("SLURM_ARRAY_TASK_ID")) {
+        common["SLURM_ARRAY_JOB_ID"] = std::to_string(run.parent.number);
+        common["STOKER_ARRAY"] = run.parent.text();
+    }
     if (!spec.checkpoint.folder.empty()) set(common, "STOKER_CHECKPOINT_DIR", own.checkpoints(spec));
     if (spec.checkpoint.interval_s > 0) set(common, "STOKER_CHECKPOINT_INTERVAL", spec.checkpoint.interval_s);
     if (!attempt.resume_from.empty()) set(common, "STOKER_RESUME_FROM", attempt.resume_from);

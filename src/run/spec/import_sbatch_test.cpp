@@ -70,7 +70,7 @@ srun python train.py --epochs 3
     EXPECT_EQ(spec.command[2].find("export SLURM_JOB_ID="), 0u);
     EXPECT_EQ(dropped_of(job),
               "8 -o logs/%j.out\n8 -e logs/%j err.txt\n9 -p gpu\n9 --account=vision\n9 --qos high\n"
-              "10 --mail-type=END,FAIL\n11 --signal=B:USR1@120\n13 --export=ALL,SEED=7\n18 #SBATCH --too=late\n");
+              "10 --mail-type=END,FAIL\n11 --signal=B:USR1@120\n13 --export=ALL\n18 #SBATCH --too=late\n");
 }
 
 TEST(ImportSbatch, WithoutSrunTheScriptRunsOnceWithAllThatItAskedFor) {

@@ -297,7 +297,7 @@ private:
             const std::string word = upper(part);
             if (word == "ALL" || word == "NONE" || word == "NIL" || part.empty()) {
                 if (word == "ALL")
-                    out_.report.drop(pos, written,
+                    out_.report.drop(pos, "--export=" + std::string(part),
                                      "of the caller's environment the ranks see PATH, HOME and the like only");
                 continue;
             }
@@ -386,7 +386,7 @@ private:
         if (per_node_) text += fmt::format(" SLURM_NTASKS_PER_NODE={}", *per_node_);
         if (gpus_node_) text += fmt::format(" SLURM_GPUS_PER_NODE={}", *gpus_node_);
         if (out_.run.gpus) text += fmt::format(" SLURM_GPUS_ON_NODE={:g}", *out_.run.gpus);
-        if (out_.run.array) text += " SLURM_ARRAY_JOB_ID=\"${STOKER_RUN#r-}\"";
+        if (out_.run.array) text += " SLURM_ARRAY_JOB_ID=\"${SLURM_ARRAY_JOB_ID:-${STOKER_RUN#r-}}\"";
         return text + "; export SLURM_NPROCS=\"$SLURM_NTASKS\"; ";
     }
 

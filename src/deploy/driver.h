@@ -130,6 +130,11 @@ struct Fact {
     OperationId operation;  // of the launch
     std::uint64_t epoch = 0;
     std::int64_t at_us = 0;  // wall clock, UTC
+    // The same moment by this machine's monotonic clock; 0: not known, or on another machine or boot.
+    std::int64_t monotonic_us = 0;
+    // The same moment on the server's own time (run_clock.h), which the server fills in: an end that is read late is
+    // not late, and one told by a clock that was set is neither.
+    std::optional<std::int64_t> run_us;
     int rank = -1;
     std::int64_t pid = 0;
     std::optional<int> exit_code, signal;

@@ -10,7 +10,7 @@ std::vector<UsageInterval> intervals_of(const State& state, const Run& run, cons
     const RankNeeds& needs = run.spec.per_rank;
     for (const Attempt& attempt : run.attempts) {
         if (attempt.began_us() == 0) continue;  // it waits at the engine, or did all its time
-        const std::int64_t to = attempt.ended_us != 0 ? attempt.ended_us : now_us;
+        const std::int64_t to = attempt.held_until_us(now_us);
         for (const RankPlace& place : attempt.places) {
             const NodeInfo* found = state.find_node(place.node);
             UsageInterval each{.resource = PricedResource::cpu,

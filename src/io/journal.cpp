@@ -58,6 +58,13 @@ CREATE TABLE IF NOT EXISTS snapshot_piece(
   seq INTEGER NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(seq, number)) STRICT;
 )";
 
+// Beside the first schema as well. While a process has the journal open, `open_epoch` is there with the epoch that it
+// will write; it is in the database itself, not only in the log beside it. So a database without its log tells whether
+// it was closed or has lost it.
+constexpr std::string_view kMarks = R"(
+CREATE TABLE IF NOT EXISTS mark(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+)";
+
 std::string big_endian(std::uint64_t value) {
     std::string bytes(8, '\0');
     for (std::size_t i = 8; i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value & 0xff);
@@ -153,13 +160,19 @@ std::string record_hash(const JournalRecord& record, std::string_view previous_h
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const Options& options) {
     std::error_code code;
-    if (options.create) std::filesystem::create_directories(folder, code);
+    // Others on the machine may not look: it has the environments of all work, and what that wrote. A folder that was
+    // there before stays as it is, its files do not.
+    if (options.create && std::filesystem::create_directories(folder, code) && !code) ::chmod(folder.c_str(), 0700);
     if (code)
         return Error(ErrorKind::denied,
                      fmt::format("cannot make the folder {}: {}", printable(folder), code.message()));
     if (!std::filesystem::is_directory(folder, code))
         return Error(ErrorKind::not_found, fmt::format("there is no folder {}", printable(folder)));
     TRY(const int lock, lock_folder(folder));
+    for (const char* file : {"/stoker.db", "/stoker.db-wal", "/stoker.db-shm"})
+        ::chmod((folder + file).c_str(), 0600);  // made by a Stoker that left it to the umask; or not there
+    const bool has_log = std::filesystem::exists(folder + "/stoker.db-wal", code);
+    const Result<KeptHead> kept = read_kept_head(folder);
     auto database = Database::open(folder + "/stoker.db", {.create = options.create});
     if (!database) {
         ::close(lock);
@@ -168,6 +181,13 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
     std::unique_ptr<Journal> journal(new Journal(std::move(*database), lock));
     TRY_VOID(journal->migrate(options));
     TRY_VOID(journal->load_head());
+    if (const Status same = journal->compare(kept, has_log); !same) {
+        if (!options.accept_loss) return same.error();
+        journal->loss_ = {.kept = kept ? *kept : KeptHead{}, .what = same.error().message()};
+    } else if (kept && kept->cut) {
+        journal->loss_ = {.kept = *kept, .what = "it was cut"};
+    }
+    if (kept) journal->set_owner(kept->site, kept->runs);
     return journal;
 }
 
@@ -180,20 +200,30 @@ Result<std::unique_ptr<Journal>> Journal::open_read_only(const std::string& fold
         return Error(ErrorKind::not_found, fmt::format("there is no {}", printable(path)), {},
                      "nothing was run there yet, or another folder is meant");
     }
+    // Before the database: whoever writes meanwhile makes that longer.
+    const Result<KeptHead> kept = read_kept_head(folder);
     // Whoever writes has a log beside it; without one the file is at rest, and reading it the usual way would make one.
     const bool at_rest = !std::filesystem::exists(path + "-wal", code);
     TRY(auto database, Database::open(path, {.create = false, .read_only = true, .immutable = at_rest}));
     std::unique_ptr<Journal> journal(new Journal(std::move(database), -1));
     TRY(const std::int64_t schema, journal->check_file());
     // A server is making it at this moment.
-    if (schema == 0) return Error(ErrorKind::not_found, fmt::format("{} is empty", printable(path)));
+    if (schema == 0 && !(kept && kept->seq > 0))
+        return Error(ErrorKind::not_found, fmt::format("{} is empty", printable(path)));
     TRY_VOID(journal->load_head());
+    if (const Status same = journal->compare(kept, !at_rest); !same) {
+        // A server that began at this moment has a log by now.
+        if (at_rest && std::filesystem::exists(path + "-wal", code)) return open_read_only(folder);
+        return same.error();
+    }
     return journal;
 }
 
 Journal::~Journal() {
     insert_.reset();
+    if (marked_ && !failed_) (void)database_->execute("DELETE FROM mark WHERE name = 'open_epoch'").ok();
     database_.reset();
+    head_file_.reset();
     if (lock_ >= 0) ::close(lock_);
 }
 
@@ -229,6 +259,7 @@ Status Journal::migrate(const Options& options) {
         TRY_VOID(db.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kSchema)));
     }
     TRY_VOID(db.execute(kPieces));
+    TRY_VOID(db.execute(kMarks));
     if (options.prepare_tables) {
         TRY_VOID(options.prepare_tables(db));
     }
@@ -272,6 +303,7 @@ Status Journal::append(std::span<const JournalEntry> entries, std::int64_t at_us
             return Error(ErrorKind::exhausted,
                          fmt::format("a record of {} bytes, at most {} are kept", entry.body.size(), kMaxBodyBytes));
     const auto write = [&]() -> Status {
+        TRY_VOID(begin_writing());
         TRY(Transaction transaction, Transaction::begin(*database_));
         JournalHead head = head_;
         const std::int64_t at = std::max(at_us, last_at_us_);
@@ -302,6 +334,7 @@ Status Journal::append(std::span<const JournalEntry> entries, std::int64_t at_us
         TRY_VOID(transaction.commit());
         head_ = std::move(head);
         last_at_us_ = at;
+        if (!entries.empty()) keep_head();
         return done();
     };
     Status status = write();
@@ -442,20 +475,6 @@ Status Journal::redact(std::uint64_t seq) {
     TRY(Statement update, database_->prepare("UPDATE journal SET body = NULL WHERE seq = ?"));
     update.bind(1, static_cast<std::int64_t>(seq));
     return update.run();
-}
-
-Status Journal::back_up(const std::string& file) {
-    std::error_code code;
-    if (std::filesystem::exists(file, code))
-        return Error(ErrorKind::conflict, printable(file) + " exists already", {}, "name a file that does not");
-    if (insert_) return database_->copy_to(file);
-    // Beside a server that goes on writing: the state of one moment, or the copy would begin anew with each of its
-    // writes.
-    TRY_VOID(database_->execute("BEGIN"));
-    TRY_VOID(database_->integer("SELECT count(*) FROM snapshot"));
-    const Status copied = database_->copy_to(file);
-    TRY_VOID(database_->execute("COMMIT"));
-    return copied;
 }
 
 }  // namespace stoker

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "io/journal_head.h"
 #include "io/sqlite.h"
 
 namespace stoker {
@@ -62,10 +63,18 @@ public:
         bool create = true;
         // Called inside the transaction that creates or migrates the file, for the tables of the caller.
         std::function<Status(Database&)> prepare_tables;
+        // Goes on with a journal that is shorter than it was, or another one; loss() tells.
+        bool accept_loss = false;
+    };
+    // What was there and is not: records up to `kept`.seq, as the head beside the database has it.
+    struct Loss {
+        KeptHead kept;
+        std::string what;  // in words
     };
 
     // Opens `folder`/stoker.db, making both when they are missing. Refused: a folder that another process holds (its
-    // pid is told), a file of a newer Stoker, a file that is none of ours, a damaged one.
+    // pid is told), a file of a newer Stoker, a file that is none of ours, a damaged one, one that is not what the head
+    // beside it (journal_head.h) says, and the copy of one file of several.
     static Result<std::unique_ptr<Journal>> open(const std::string& folder, const Options& options);
     // For looking only: takes no lock and writes nothing, so that it works beside the process that holds the folder,
     // and on a folder that is read-only. Nothing can be appended. not_found: there is no file.
@@ -76,6 +85,14 @@ public:
 
     const JournalHead& head() const { return head_; }
     std::uint64_t epoch() const { return epoch_; }
+    const std::optional<Loss>& loss() const { return loss_; }
+    // Kept with the head from the next record on.
+    void set_owner(const std::string& site, std::uint64_t runs) {
+        site_ = site;
+        runs_ = runs;
+    }
+    // The head is what the file has now, because somebody cut it and knows.
+    Status admit_cut();
     // Every record from here on carries it; it must be higher than any before.
     void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
 
@@ -112,13 +129,21 @@ private:
     Result<std::int64_t> check_file();
     Status migrate(const Options& options);
     Status load_head();
+    Status compare(const Result<KeptHead>& kept, bool has_log);
+    // Before the first record: a file that is looked at and refused stays as it is, byte for byte.
+    Status begin_writing();
+    void keep_head(bool cut = false);
 
     std::unique_ptr<Database> database_;
     int lock_;
     JournalHead head_;
     std::uint64_t epoch_ = 0;
     std::int64_t last_at_us_ = 0;
-    bool failed_ = false;
+    bool failed_ = false, marked_ = false;
+    std::optional<Loss> loss_;
+    std::unique_ptr<HeadFile> head_file_;
+    std::string site_;
+    std::uint64_t runs_ = 0;
     std::optional<Statement> insert_;
 };
 

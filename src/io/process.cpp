@@ -96,6 +96,22 @@ std::int64_t wall_clock_us() {
     return static_cast<std::int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
 }
 
+namespace {
+std::int64_t clock_us(clockid_t clock) {
+    timespec now{};
+    ::clock_gettime(clock, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+}
+}  // namespace
+
+std::int64_t monotonic_clock_us() {
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+std::int64_t boot_time_us() {
+    return wall_clock_us() - clock_us(CLOCK_BOOTTIME);
+}
+
 int milliseconds_until(SteadyTime deadline, int most) {
     const auto left = deadline - std::chrono::steady_clock::now();
     if (left <= left.zero()) return 0;

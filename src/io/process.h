@@ -41,6 +41,10 @@ struct PipePair {
 Result<PipePair> make_pipe();  // both ends close on exec
 
 std::int64_t wall_clock_us();
+// Since this boot; nobody sets it, so it says how long something took. Of no meaning on another machine or boot.
+std::int64_t monotonic_clock_us();
+// When this machine was booted, by the wall clock.
+std::int64_t boot_time_us();
 // Milliseconds for poll(): 0 when the deadline has passed, at most `most`.
 int milliseconds_until(std::chrono::steady_clock::time_point deadline, int most = 60'000);
 

@@ -1,6 +1,8 @@
 #include "io/sqlite.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <limits>
 
@@ -137,6 +139,11 @@ bool Statement::is_null(int column) const {
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, const DatabaseOptions& options) {
+    // For its owner only, as are then the files that SQLite makes beside it: what is in there names secrets.
+    if (options.create && !options.read_only) {
+        const int made = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (made >= 0) ::close(made);
+    }
     sqlite3* handle = nullptr;
     const int flags = (options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
                       (options.create && !options.read_only ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX |

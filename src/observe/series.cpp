@@ -273,7 +273,7 @@ private:
         std::error_code code;
         fs::create_directories(folder_, code);
         const std::string path = path_of(tier, *file);
-        const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+        const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
         struct stat before {};
         if (!fd || ::fstat(fd.get(), &before) != 0)
             return shared_->failed("cannot write " + path + ": " + std::strerror(errno));
@@ -362,6 +362,7 @@ Result<std::unique_ptr<SeriesStore>> SeriesStore::open(std::string folder, Serie
     std::error_code code;
     fs::create_directories(folder, code);
     if (code) return Error(ErrorKind::denied, "cannot make the folder " + folder + ": " + code.message());
+    ::chmod(folder.c_str(), 0700);
     return std::unique_ptr<SeriesStore>(new SeriesStore(std::move(folder), options));
 }
 

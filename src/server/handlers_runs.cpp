@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "deploy/engines/engines.h"
 #include "explain/run_cost.h"
+#include "run/spec/secrets.h"
 #include "run/state/rules.h"
 #include "server/handlers.h"
 #include "server/metrics_file.h"
@@ -362,6 +363,9 @@ void submit_run(Service& service, const ExchangePtr& exchange) {
     auto spec = read_run_spec(document->root());
     if (!spec) return exchange->fail(spec.error());
     if (const Status known = engines_are_known(*spec); !known) return exchange->fail(known.error());
+    // Before anything keeps, shows or logs it.
+    if (const Status stored = store_secrets(service.engine().folder(), *spec); !stored)
+        return exchange->fail(stored.error());
     if (exchange->parameters.flag("dry_run")) return say_what_if(service, exchange, std::move(*spec));
     if (!service.options().check_prerequisites || !has_prerequisites(*spec))
         return submit_spec(service, exchange, std::move(*spec), std::move(*key));

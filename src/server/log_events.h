@@ -23,6 +23,7 @@ inline constexpr auto kLogEvents = [] {
         {"driver.failed", warn, "error", "The engine did not answer the last look at what is there."},
         {"driver.answers", info, "", "It answers again."},
         {"journal.slow", warn, "seconds, commits", "So many commits took more than a second; the last so long."},
+        {"journal.lost", warn, "detail", "It is shorter than it was, or another one, and somebody accepted that."},
         {"config.changed", info, "version, note, actor", "A version of the configuration was recorded."},
         {"run.submitted", info, "run, name, kind, ranks, gpus, user, parent, trace",
          "A run was accepted and waits for its place."},

@@ -135,6 +135,7 @@ RunView view_of_run(const EngineView& view, const Run& run) {
                     {.step = step->step, .run = id, .state = step->state, .cause = step->cause, .needs = step->needs});
     out.folder = run_folder(view.folder, run.id).path;
     out.not_before = rfc3339(run.not_before_us);
+    out.now = rfc3339(view.now_us);
     return out;
 }
 
@@ -150,6 +151,7 @@ EtaView view_of_eta(const Eta& eta) {
 
 RunPage list_runs(const State& state, const ListQuery& query, std::int64_t now_us) {
     RunPage page;
+    page.now = rfc3339(now_us);
     std::size_t scanned = 0;
     RunId last;
     bool more = false;

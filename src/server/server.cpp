@@ -35,6 +35,7 @@ namespace fs = std::filesystem;
 
 constexpr int kCertificateDays = 825;  // what browsers accept at most
 constexpr double kLastWordsS = 1;      // of the log, when the process ends at once
+constexpr std::size_t kMostPriceBytes = 4 << 20;
 constexpr std::size_t kMaxSmallFile = 1 << 20, kMostToken = 1024;
 
 std::string address_file(const std::string& folder) {
@@ -97,12 +98,12 @@ public:
     ~LocalServer() override { stop(0); }
 
     Status open() {
-        TRY(prices_, api::read_prices(options_.prices_file));
         std::error_code code;
-        fs::create_directories(options_.folder, code);
+        if (fs::create_directories(options_.folder, code) && !code) ::chmod(options_.folder.c_str(), 0700);
         if (code)
             return Error(ErrorKind::denied,
                          fmt::format("cannot make the folder {}: {}", options_.folder, code.message()));
+        TRY_VOID(take_prices());
         keeper_ = std::make_shared<ConfigKeeper>(usual_settings(), options_.overrides, options_.catalog);
         const auto offer = std::make_shared<NodeOffer>();
         ServerSettings settings;
@@ -113,6 +114,11 @@ public:
         engine.engine = kind->name;
         engine.make_driver = [kind, offer, check = options_.node_check](const std::string& folder) {
             return kind->make({.folder = folder, .offer = offer, .check = check});
+        };
+        engine.accept_loss = options_.accept_loss;
+        engine.on_loss = [this](const std::string& what) {
+            say(log_event("journal.lost"), {{"detail", what}});
+            if (!options_.log) fmt::print(stderr, "warning: {}\n", what);
         };
         engine.configure = [&](const State& state) -> Result<CoreLimits> {
             TRY(settings, settings_at_start(state.config));
@@ -172,15 +178,21 @@ public:
                           return done();
                       },
                       .set_backup = [this](BackupOptions backup) { set_backups(std::move(backup)); }});
-        TRY(http_,
-            HttpServer::start(
-                {.address = options_.address,
-                 .port = options_.port,
-                 .certificate_pem = options_.certificate ? options_.certificate->certificate_pem : "",
-                 .key_pem = options_.certificate ? options_.certificate->key_pem : "",
-                 .max_body_bytes = 2u << 20,
-                 .requests_per_second = settings.rate},
-                [this](HttpRequest request, HttpReply reply) { api_->handle(std::move(request), std::move(reply)); }));
+        HttpServerOptions http{.address = options_.address,
+                               .port = options_.port,
+                               .certificate_pem = options_.certificate ? options_.certificate->certificate_pem : "",
+                               .key_pem = options_.certificate ? options_.certificate->key_pem : "",
+                               .max_body_bytes = 2u << 20,
+                               .requests_per_second = settings.rate};
+        const HttpHandler handler = [this](HttpRequest request, HttpReply reply) {
+            api_->handle(std::move(request), std::move(reply));
+        };
+        auto listening = HttpServer::start(http, handler);
+        if (!listening && options_.any_port_if_taken && listening.error().kind() == ErrorKind::unavailable) {
+            http.port = 0;
+            listening = HttpServer::start(http, handler);
+        }
+        TRY(http_, std::move(listening));
         const bool v6 = options_.address.find(':') != std::string::npos;
         const bool any = options_.address == "0.0.0.0" || options_.address == "::";
         url_ = fmt::format("http{}://{}{}{}:{}", options_.certificate ? "s" : "", v6 && !any ? "[" : "",
@@ -232,6 +244,17 @@ public:
 private:
     void say(const LogEvent& event, const LogFields& fields) {
         if (options_.log) options_.log->write(event, fields);
+    }
+
+    // The book that was given last stays with the folder: what a run cost is asked of later commands, too.
+    Status take_prices() {
+        const std::string kept = kept_prices(options_.folder);
+        std::error_code code;
+        if (options_.prices_file.empty() && fs::exists(kept, code)) options_.prices_file = kept;
+        if (options_.prices_file.empty()) return done();
+        TRY(const std::string text, read_file(options_.prices_file, kMostPriceBytes));
+        TRY(prices_, PriceBook::read(text, options_.prices_file));
+        return options_.prices_file == kept ? done() : write_file_atomic(kept, text);
     }
 
     // As the command line and the defaults have it.
@@ -452,6 +475,10 @@ Result<Certificate> own_certificate(const std::string& folder, const std::string
     TRY_VOID(write_secret(key_file, made.key_pem));
     TRY_VOID(write_file_atomic(certificate_file, made.certificate_pem));
     return made;
+}
+
+std::string kept_prices(const std::string& folder) {
+    return folder + "/prices.yaml";
 }
 
 }  // namespace stoker

@@ -19,13 +19,18 @@
 
 namespace stoker {
 
+// Where a server keeps the price book that it was given last.
+std::string kept_prices(const std::string& folder);
+
 struct ServerOptions {
     std::string folder;
     std::string address = "127.0.0.1";
     std::uint16_t port = 0;                  // 0: any free one
+    bool any_port_if_taken = false;          // when another program has that one
     std::string engine;                      // deploy/engines; empty: the usual one
     std::optional<Certificate> certificate;  // none: plain HTTP, on loopback only
     std::vector<NodeInfo> nodes;             // empty: this machine as it is
+    bool accept_loss = false;                // goes on with a journal that has lost records
     std::string prices_file;
     double requests_per_second = 0;  // of one client; 0: no limit
     std::string azure_events;        // base URL of scheduled events; empty: not asked

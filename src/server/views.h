@@ -121,11 +121,12 @@ struct RunView {
     std::map<std::string, double> metrics;  // last values
     std::optional<std::int64_t> cost_microusd;
     std::string folder, not_before;
+    std::string now;  // the server's time, which ages are told by: the reader's clock may differ
 };
 
 struct RunPage {
     std::vector<RunItem> items;
-    std::string next_cursor;
+    std::string next_cursor, now;
 };
 struct Changed {
     RunId run;
@@ -347,6 +348,7 @@ void fields(V& visit, RunView& v) {
     visit("metrics", v.metrics);
     visit("needs", v.needs);
     visit("not_before", v.not_before);
+    visit("now", v.now);
     visit("run", v.run);
     visit("spec", v.spec);
     visit("steps", v.steps);
@@ -357,6 +359,7 @@ template <class V>
 void fields(V& visit, RunPage& v) {
     visit("items", v.items);
     visit("next_cursor", v.next_cursor);
+    visit("now", v.now);
 }
 template <class V>
 void fields(V& visit, Changed& v) {

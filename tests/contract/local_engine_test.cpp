@@ -119,11 +119,11 @@ TEST_P(LocalEngine, KilledRankEndsTheGang) {
     ASSERT_EQ(::kill(static_cast<pid_t>(facts.find(id, FactKind::rank_started, 1)->pid), SIGKILL), 0);
     const Fact* end = facts.wait(*driver, id, FactKind::gang_ended, Harness::soon());
     ASSERT_NE(end, nullptr);
-    EXPECT_EQ(end->cause, Cause::user_error);
+    EXPECT_EQ(end->cause, Cause::platform);
     EXPECT_NE(end->detail.find("rank 1: ended by SIGKILL, which Stoker did not send"), std::string::npos)
         << end->detail;
     EXPECT_EQ(facts.find(id, FactKind::rank_ended, 1)->signal, SIGKILL);
-    EXPECT_EQ(facts.find(id, FactKind::rank_ended, 0)->cause, Cause::user_error);
+    EXPECT_EQ(facts.find(id, FactKind::rank_ended, 0)->cause, Cause::platform);
     release(id);
 }
 

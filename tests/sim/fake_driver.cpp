@@ -162,6 +162,7 @@ Result<std::vector<NodeInfo>> FakeDriver::discover(Deadline) {
 void FakeDriver::tell(Fact fact) {
     fact.cursor = facts_.size() + 1;
     fact.at_us = now_us_;
+    fact.run_us = now_us_;  // as the engine fills it in
     facts_.push_back(std::move(fact));
 }
 

@@ -466,8 +466,16 @@ std::vector<std::string> Simulation::problems() {
         if (submission.run && (run == nullptr || digest(run->spec) != digest(submission.spec)))
             all.push_back(submission.key + " was acknowledged and is not what was submitted");
     }
-    // Time is counted while ranks run, and not while the engine lets them wait. A fact comes at most so late.
+    // Time is counted while ranks run: not while the engine lets them wait, and not until somebody reads of the end.
+    // Where nobody told of it, the listing that misses it comes at most so late.
     constexpr std::int64_t kLateUs = 400 * kSecondUs;
+    for (const auto& [id, run] : core_->state().runs)
+        for (const Attempt& attempt : run.attempts) {
+            const auto found = driver_.ran().find(attempt.launch);
+            if (found != driver_.ran().end() && attempt.over_us && attempt.ended_us > found->second.to_us)
+                all.push_back(fmt::format("{} is counted {:.3f} s after its end", id.text(),
+                                          static_cast<double>(attempt.ended_us - found->second.to_us) / 1e6));
+        }
     for (const auto& [id, run] : core_->state().runs) {
         if (!driver_.queues()) break;
         std::int64_t ran_us = 0;

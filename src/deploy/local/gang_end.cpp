@@ -15,6 +15,7 @@
 #include "deploy/local/box.h"
 #include "deploy/local/launcher.h"
 #include "io/machine/cgroup.h"
+#include "io/process.h"
 
 namespace stoker {
 namespace {
@@ -54,13 +55,19 @@ GangStatus last_words(const LaunchOrder& order, const Result<GangStatus>& known,
                             : "its keeper was killed, and status.json is damaged: " + known.error().message();
     }
     status.state = GangState::ended;
-    status.ended_at_us = wall_clock_us();
+    // What a machine that went down took with it had ended by the time at which it came up; when exactly, nobody saw.
+    status.ended_at_us = rebooted ? boot_time_us() : wall_clock_us();
+    if (!rebooted) {
+        status.ended_monotonic_us = monotonic_clock_us();
+        status.boot_id = boot_id();
+    }
     int ended = 0;
     for (const KeptRank& rank : status.ranks) ended = std::max(ended, rank.ended_as);
     for (KeptRank& rank : status.ranks) {
         if (rank.ended_as != 0 || rank.pid == 0) continue;
         rank.ended_as = ++ended;
         rank.ended_at_us = status.ended_at_us;
+        rank.ended_monotonic_us = status.ended_monotonic_us;
         rank.cause = status.cause;
         rank.detail = status.detail;
     }
@@ -118,12 +125,14 @@ bool remove_groups(const LaunchOrder& order) {
 
 std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& status, Told& told) {
     std::vector<Fact> facts;
-    const auto tell = [&](FactKind kind, int rank, std::int64_t at_us) -> Fact& {
+    const bool this_boot = !status.boot_id.empty() && status.boot_id == boot_id();
+    const auto tell = [&](FactKind kind, int rank, std::int64_t at_us, std::int64_t monotonic_us) -> Fact& {
         Fact fact;
         fact.kind = kind;
         fact.operation = order.operation;
         fact.epoch = order.gang.epoch;
         fact.at_us = at_us;
+        fact.monotonic_us = this_boot ? monotonic_us : 0;
         fact.rank = rank;
         if (rank >= 0 && static_cast<std::size_t>(rank) < order.gang.ranks.size())
             fact.node = order.gang.ranks[static_cast<std::size_t>(rank)].node;
@@ -136,7 +145,7 @@ std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& statu
         const KeptRank& rank = status.ranks[i];
         if (rank.pid != 0 && !told.started[i]) {
             told.started[i] = true;
-            Fact& fact = tell(FactKind::rank_started, static_cast<int>(i), rank.started_at_us);
+            Fact& fact = tell(FactKind::rank_started, static_cast<int>(i), rank.started_at_us, 0);
             fact.pid = rank.pid;
             if (!order.image_digest.empty()) fact.detail = "image " + order.image_digest;
         }
@@ -147,7 +156,7 @@ std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& statu
     for (const std::size_t i : ends) {
         const KeptRank& rank = status.ranks[i];
         told.ended[i] = true;
-        Fact& fact = tell(FactKind::rank_ended, static_cast<int>(i), rank.ended_at_us);
+        Fact& fact = tell(FactKind::rank_ended, static_cast<int>(i), rank.ended_at_us, rank.ended_monotonic_us);
         fact.pid = rank.pid;
         fact.exit_code = rank.exit_code;
         fact.signal = rank.signal;
@@ -158,7 +167,7 @@ std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& statu
     }
     if (status.state == GangState::ended && !told.gang) {
         told.gang = true;
-        Fact& fact = tell(FactKind::gang_ended, -1, status.ended_at_us);
+        Fact& fact = tell(FactKind::gang_ended, -1, status.ended_at_us, status.ended_monotonic_us);
         fact.cause = status.cause;
         fact.detail = status.detail;
     }

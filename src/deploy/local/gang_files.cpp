@@ -62,6 +62,9 @@ public:
         const Node* found = of_kind(key, NodeKind::boolean);
         return found && found->boolean;
     }
+    // Of a member that keepers of an earlier Stoker, which may still run, do not write.
+    std::int64_t later_integer(std::string_view key) { return node_.find(key) ? integer<std::int64_t>(key) : 0; }
+    std::string later_text(std::string_view key) { return node_.find(key) ? text(key) : std::string(); }
     std::optional<int> maybe_integer(std::string_view key) {
         return node_.find(key) ? std::optional(integer<int>(key)) : std::nullopt;
     }
@@ -154,6 +157,7 @@ KeptRank parse_rank_status(const Node& node, bool& sound) {
     KeptRank status{.pid = rank.integer<std::int64_t>("pid"),
                     .started_at_us = rank.integer<std::int64_t>("started_at_us"),
                     .ended_at_us = rank.integer<std::int64_t>("ended_at_us"),
+                    .ended_monotonic_us = rank.later_integer("ended_monotonic_us"),
                     .ended_as = rank.integer<int>("ended_as"),
                     .exit_code = rank.maybe_integer("exit_code"),
                     .signal = rank.maybe_integer("signal"),
@@ -229,6 +233,7 @@ Json to_json(const GangStatus& status) {
                         .set("pid", rank.pid)
                         .set("started_at_us", rank.started_at_us)
                         .set("ended_at_us", rank.ended_at_us)
+                        .set("ended_monotonic_us", rank.ended_monotonic_us)
                         .set("ended_as", rank.ended_as)
                         .set("cause", to_string(rank.cause))
                         .set("detail", rank.detail)
@@ -245,6 +250,8 @@ Json to_json(const GangStatus& status) {
         .set("cause", to_string(status.cause))
         .set("detail", status.detail)
         .set("ended_at_us", status.ended_at_us)
+        .set("ended_monotonic_us", status.ended_monotonic_us)
+        .set("boot_id", status.boot_id)
         .set("ranks", std::move(ranks));
 }
 
@@ -296,7 +303,9 @@ Result<GangStatus> parse_gang_status(std::string_view text, const std::string& f
                       .epoch = fields.integer<std::uint64_t>("epoch"),
                       .cause = fields.cause("cause"),
                       .detail = fields.text("detail"),
-                      .ended_at_us = fields.integer<std::int64_t>("ended_at_us")};
+                      .ended_at_us = fields.integer<std::int64_t>("ended_at_us"),
+                      .ended_monotonic_us = fields.later_integer("ended_monotonic_us"),
+                      .boot_id = fields.later_text("boot_id")};
     const Node* ranks = fields.of_kind("ranks", NodeKind::sequence);
     bool sound = ranks != nullptr;
     for (std::size_t i = 0; sound && i < ranks->items.size(); ++i)

@@ -58,7 +58,8 @@ struct KeeperId {
 struct KeptRank {
     std::int64_t pid = 0;  // as seen outside of a pid namespace; 0: never started
     std::int64_t started_at_us = 0, ended_at_us = 0;
-    int ended_as = 0;  // 1: the first to end; 0: has not
+    std::int64_t ended_monotonic_us = 0;  // 0: written by a keeper that did not look
+    int ended_as = 0;                     // 1: the first to end; 0: has not
     std::optional<int> exit_code, signal;
     Cause cause = Cause::none;
     std::string detail;
@@ -75,6 +76,8 @@ struct GangStatus {
     Cause cause = Cause::none;  // of the whole gang, when it has ended
     std::string detail;
     std::int64_t ended_at_us = 0;
+    std::int64_t ended_monotonic_us = 0;
+    std::string boot_id;  // that the monotonic times are of
 };
 
 Json to_json(const LaunchOrder& order);

@@ -54,6 +54,7 @@ public:
           group_(order_.cgroups, order_.cgroup_name()) {
         if (order_.gang.folder.empty()) order_.gang.folder = log_folder_;
         status_.epoch = order_.gang.epoch;
+        status_.boot_id = boot_id();
         status_.ranks.resize(order_.gang.ranks.size());
     }
 
@@ -213,6 +214,7 @@ private:
         KeptRank& rank = status_.ranks[index];
         if (!status_.started) return;  // it stood at the barrier: nothing of it ran
         rank.ended_at_us = wall_clock_us();
+        rank.ended_monotonic_us = monotonic_clock_us();
         rank.ended_as = ++ended_;
         rank.seconds = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                        static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
@@ -230,11 +232,17 @@ private:
                 limit > 0 ? "out of memory: it needed more than its limit of " + std::to_string(limit >> 20) + " MiB"
                           : "out of memory: the machine had no more";
             // Also when a peer, whose connection broke, was seen to fail first.
-            if (status_.cause == Cause::user_error) set_cause(Cause::oom, which + rank.detail);
+            if (status_.cause == Cause::user_error || status_.cause == Cause::platform)
+                set_cause(Cause::oom, which + rank.detail);
             stop(Cause::oom, which + rank.detail, kPeerGrace);
         } else if (stopping_) {
             rank.cause = status_.cause;
             rank.detail = "ended by Stoker: " + status_.detail;
+        } else if (rank.signal == SIGKILL) {
+            // A program does not end itself like this: the kernel or a person did, so it is worth another try.
+            rank.cause = Cause::platform;
+            rank.detail = "ended by SIGKILL, which Stoker did not send";
+            stop(Cause::platform, which + rank.detail, kPeerGrace);
         } else if (failed) {
             rank.cause = Cause::user_error;
             rank.detail = rank.exit_code ? "exit code " + std::to_string(*rank.exit_code)
@@ -306,6 +314,7 @@ private:
         check_logs(Clock::now());
         status_.state = GangState::ended;
         status_.ended_at_us = wall_clock_us();
+        status_.ended_monotonic_us = monotonic_clock_us();
         if (status_.cause == Cause::none) status_.cause = Cause::ok;
         // Of a gang that never ran there is nothing to lose, and its launch waits.
         const auto give_up = Clock::now() + seconds(status_.started ? order_.status_retry_s : 1);

@@ -118,7 +118,7 @@ private:
 
     void open_files(const std::string& log_folder) {
         const std::string path = log_path(log_folder, rank_);
-        const int log = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        const int log = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
         if (log < 0) fail(Cause::platform, "cannot open the log " + path + ": " + std::strerror(errno));
         const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (nothing < 0) fail(Cause::platform, std::string("cannot open /dev/null: ") + std::strerror(errno));

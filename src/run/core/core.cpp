@@ -40,10 +40,20 @@ CommandBody::~CommandBody() = default;
 Result<std::unique_ptr<Core>> Core::open(Journal& journal, CoreOptions options, std::int64_t now_us) {
     std::unique_ptr<Core> core(new Core(journal, std::move(options)));
     TRY(core->snapshot_seq_, load_state(journal, core->state_));
-    core->now_us_ = std::max(now_us, core->state_.at_us);
+    std::optional<JournalLost> lost;
+    if (core->options_.on_loaded) {
+        TRY(lost, core->options_.on_loaded(core->state_, core->options_.site));
+    }
+    const CoreOptions& told = core->options_;
+    const bool same_boot = !told.boot_id.empty() && core->state_.clock.boot_id == told.boot_id;
+    core->clock_.emplace(now_us, told.monotonic_us, core->state_.at_us, same_boot ? core->state_.clock : ClockMark{});
+    core->now_us_ = core->clock_->now_us(told.monotonic_us);
     const std::uint64_t epoch = std::max(journal.epoch(), core->state_.epoch) + 1;
     journal.set_epoch(epoch);
-    core->emit(CoreStarted{.site = core->options_.site, .epoch = epoch});
+    CoreStarted started{.site = told.site, .epoch = epoch, .boot_id = told.boot_id};
+    if (!told.boot_id.empty()) started.monotonic_us = told.monotonic_us;
+    core->emit(std::move(started));
+    if (lost) core->emit(std::move(*lost));
     // The gate may have been opened, closed or tightened since.
     std::vector<std::string> nodes;
     for (const auto& [name, node] : core->state_.nodes) nodes.push_back(name);
@@ -289,6 +299,7 @@ Status Core::commit() {
     if (!entries_.empty() || piece) {
         std::function<Status(Database&, std::uint64_t)> project;
         if (piece) project = [this](Database&, std::uint64_t) { return write_snapshot(); };
+        journal_.set_owner(state_.site, state_.runs_made);
         Status status = journal_.append(entries_, std::max(now_us_, state_.at_us), project);
         entries_.clear();
         if (!status) {

@@ -198,7 +198,13 @@ struct CoreOptions {
     std::string site = "local";  // five of [a-z2-7], drawn once at install
     std::string log_root;
     std::string engine;  // what this server drives; empty: a run may name any
+    // Of this machine, for RunClock; empty: it goes by the wall clock alone.
+    std::string boot_id;
+    std::int64_t monotonic_us = 0;
     SchedulerOptions scheduler;
+    // Told what the journal has, before anything else: refuses it, or says what it has lost; then `site` may be
+    // another.
+    std::function<Result<std::optional<JournalLost>>(const State&, std::string& site)> on_loaded;
     std::uint64_t snapshot_every = 10'000;         // records
     std::size_t snapshot_piece_bytes = 256 << 10;  // written at a time; about 4 ms
     // As CoreLimits.
@@ -217,6 +223,7 @@ public:
     Result<Turn> turn(std::span<const Command> commands, std::int64_t now_us);
 
     const State& state() const { return state_; }
+    const RunClock& clock() const { return *clock_; }  // as it began
     const SchedulerOptions& scheduler() const { return options_.scheduler; }
     void set_limits(const CoreLimits& limits);
     // Nothing is started before everything outside was listed once.
@@ -276,6 +283,7 @@ private:
     Journal& journal_;
     CoreOptions options_;
     State state_;
+    std::optional<RunClock> clock_;
     std::int64_t now_us_ = 0;
     Actor actor_;
     std::string actor_text_ = "core", trace_;

@@ -200,7 +200,7 @@ Result<Ack> Core::on(const Submit& submit) {
     }
     // Kept with room for the rest of the record.
     if (const std::size_t size = canonical_json(submit.spec).size(); size > kMaxBodyBytes - 2048)
-        return Error(ErrorKind::exhausted,
+        return Error(ErrorKind::unsupported,  // never later, either
                      fmt::format("the spec has {} bytes, at most {} are kept", size, kMaxBodyBytes - 2048), {},
                      "put scripts and long lists into files, or split the graph");
     const RunSpec& spec = submit.spec;

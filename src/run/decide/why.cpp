@@ -57,7 +57,8 @@ std::vector<std::string> what_would_start(const State& state, const Run& run, st
             fewer.nodes = 0;
             return asks(fewer);
         });
-        if (ranks > 0) ways.push_back(fmt::format("{} ranks instead of {}", ranks, run.spec.ranks));
+        if (ranks > 0)
+            ways.push_back(fmt::format("{} rank{} instead of {}", ranks, ranks == 1 ? "" : "s", run.spec.ranks));
     }
     if (run.spec.nodes > 0) {
         WhatIf anywhere = same;
@@ -96,6 +97,12 @@ std::vector<std::string> what_would_start(const State& state, const Run& run, st
          [](std::int64_t n) { return fmt::format("{} GiB of memory a rank", n); });
     less(&RankNeeds::cpu_milli, 500,
          [](std::int64_t n) { return fmt::format("{:g} CPU a rank", static_cast<double>(n) / 2); });
+    if (same.needs.gpus > 0 && ways.empty()) {
+        WhatIf none = same;
+        none.needs.gpus = 0;
+        none.needs.gpu_model.clear();
+        if (asks(none)) ways.push_back("no GPU");
+    }
     if (ways.size() > kMostUnblock) ways.resize(kMostUnblock);
     return ways;
 }
@@ -119,8 +126,9 @@ void add_free(const FleetView& view, const State& state, Why& why) {
 }
 
 Why why_no_capacity(const State& state, const FleetView& view, const Run& run, Why why) {
-    why.text = fmt::format("{} ranks of {} do not fit the machines that take work, even when nothing else runs",
-                           run.spec.ranks, needs_in_words(run.spec.per_rank));
+    why.text = fmt::format("{} rank{} of {} do{} not fit the machines that take work, even when nothing else runs",
+                           run.spec.ranks, run.spec.ranks == 1 ? "" : "s", needs_in_words(run.spec.per_rank),
+                           run.spec.ranks == 1 ? "es" : "");
     if (run.spec.nodes > 0) why.text += fmt::format(" (on {} nodes)", run.spec.nodes);
     if (run.spec.topology == TopologyWish::require) {
         const Topology& topology = view.topology;
@@ -137,6 +145,10 @@ Why why_no_capacity(const State& state, const FleetView& view, const Run& run, W
                 : fmt::format("; it requires one switch, and the largest of {} has {} nodes", nodes_of.size(), largest);
     }
     add_free(view, state, why);
+    // Not the last word: nobody has looked yet, or what is away may come back.
+    if (state.nodes.empty()) why.text = "no machine is known yet: the first look at them is under way";
+    if (const std::size_t away = state.nodes.size() - view.fleet.nodes.size(); away > 0)
+        why.numbers.emplace_back("nodes_away", static_cast<std::int64_t>(away));
     return why;
 }
 
@@ -281,7 +293,7 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
         case Cause::dependency_waiting: why.blockers.clear(); return why_dependency(state, run, std::move(why));
         case Cause::capacity_none:
             why.blockers.clear();
-            if (run.spec.topology == TopologyWish::require) why.unblock = what_would_start(state, run, now_us, options);
+            why.unblock = what_would_start(state, run, now_us, options);
             return why_no_capacity(state, view_of(state, options.health, now_us), run, std::move(why));
         case Cause::node_unhealthy:
             why.blockers.clear();

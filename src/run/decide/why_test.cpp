@@ -25,7 +25,7 @@ TEST(WhyTest, OffersOnlyWhatStartsIt) {
     EXPECT_THAT(answer.text,
                 HasSubstr("2 ranks of 1 CPU, 3 GPU fit, but not beside what runs now; it starts in at most"));
     EXPECT_THAT(answer.numbers, Contains(std::pair<std::string, std::int64_t>("gpu_milli_free", 3000)));
-    EXPECT_EQ(answer.unblock, (std::vector<std::string>{"1 ranks instead of 2", "1 GPUs a rank instead of 3"}));
+    EXPECT_EQ(answer.unblock, (std::vector<std::string>{"1 rank instead of 2", "1 GPUs a rank instead of 3"}));
 }
 
 TEST(WhyTest, EveryWaitHasItsCode) {

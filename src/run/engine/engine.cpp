@@ -25,6 +25,7 @@
 #include "io/worker.h"
 #include "run/engine/engine_effects.h"
 #include "run/engine/engine_site.h"
+#include "run/spec/secrets.h"
 #include "run/state/run_clock.h"
 
 namespace stoker {
@@ -88,7 +89,10 @@ class EngineThreads final : public Engine {
 public:
     explicit EngineThreads(EngineOptions options) : options_(std::move(options)) {
         if (!options_.wall_us) options_.wall_us = wall_clock_us;
-        if (!options_.monotonic_us) options_.monotonic_us = steady_us;
+        if (!options_.monotonic_us) {
+            options_.monotonic_us = steady_us;
+            boot_id_ = boot_id();
+        }
     }
     ~EngineThreads() override { stop(); }
 
@@ -99,7 +103,10 @@ public:
             return Error(ErrorKind::invalid, "the engine needs a folder: " + printable(options_.folder));
         options_.folder = absolute.string();
         while (options_.folder.size() > 1 && options_.folder.back() == '/') options_.folder.pop_back();
-        TRY(journal_, Journal::open(options_.folder, {}));
+        TRY(journal_, Journal::open(options_.folder, {.accept_loss = options_.accept_loss}));
+        const std::string runs = options_.folder + "/runs";
+        std::filesystem::create_directories(runs, code);
+        ::chmod(runs.c_str(), 0700);  // what runs print may be as secret as what they are given
         TRY(driver_, options_.make_driver(options_.folder));
         capabilities_ = driver_->capabilities();
         options_.scheduler.binds = capabilities_.binds;
@@ -107,18 +114,26 @@ public:
         CoreOptions core{.site = std::move(site),
                          .log_root = options_.folder + "/runs",
                          .engine = options_.engine,
+                         .boot_id = boot_id_,
+                         .monotonic_us = options_.monotonic_us(),
                          .scheduler = options_.scheduler,
                          .snapshot_every = options_.snapshot_every,
                          .max_queued = options_.max_queued,
                          .max_ended = options_.max_ended,
                          .keep_ended_s = options_.keep_ended_s,
                          .on_bug = options_.on_bug};
+        core.on_loaded = [this](const State& state, std::string& of) -> Result<std::optional<JournalLost>> {
+            return look_for_loss(*journal_, *driver_, state, options_, of);
+        };
         TRY(core_, Core::open(*journal_, std::move(core), options_.wall_us()));
         if (options_.configure) {
             TRY(const CoreLimits limits, options_.configure(core_->state()));
             core_->set_limits(limits);
         }
-        clock_.emplace(options_.wall_us(), options_.monotonic_us(), core_->state().at_us);
+        clock_.emplace(core_->clock());
+        std::set<std::string> secrets;
+        for (const auto& [id, run] : core_->state().runs) collect_secrets(run.spec, secrets);
+        forget_secrets(options_.folder, secrets);
         shown_ = core_->state();
         show({});
         // Numbered anew: a driver's own cursors begin at its clock, and that may have been set back.
@@ -304,6 +319,12 @@ private:
         }
     }
 
+    // An engine that is elsewhere has the wall clock only; what ours was moved by meanwhile, it was not.
+    std::optional<std::int64_t> moment_of(const Fact& fact) const {
+        if (fact.monotonic_us != 0 && !boot_id_.empty()) return clock_->at_us(fact.monotonic_us);
+        if (fact.at_us == 0) return std::nullopt;
+        return fact.at_us - clock_->jump_us(options_.wall_us(), options_.monotonic_us());
+    }
     std::int64_t now_us() const { return clock_->now_us(options_.monotonic_us()); }
 
     Batch next_batch(std::int64_t wake_us) {
@@ -454,6 +475,7 @@ private:
             for (Fact& fact : *facts) {
                 cursor = std::max(cursor, fact.cursor);
                 fact.cursor = ++fact_cursor_;
+                fact.run_us = moment_of(fact);
                 commands_.push_back({{.what = SawFact{std::move(fact)}, .actor = Actor::part("driver")}, {}});
                 ++waiting_facts_;
             }
@@ -464,6 +486,7 @@ private:
 
     EngineOptions options_;
     Capabilities capabilities_;
+    std::string boot_id_;  // empty: the monotonic clock is one of a test
     std::unique_ptr<Journal> journal_;
     std::shared_ptr<Driver> driver_;
     std::unique_ptr<Core> core_;

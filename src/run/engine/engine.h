@@ -34,7 +34,9 @@ namespace stoker {
 struct EngineOptions {
     std::string folder;  // journal, and what runs leave: FOLDER/runs/r-7/...
     std::function<Result<std::unique_ptr<Driver>>(const std::string& folder)> make_driver;
-    std::string engine;  // its name (deploy/engines)
+    std::string engine;                               // its name (deploy/engines)
+    bool accept_loss = false;                         // goes on with a journal that has lost records (engine_site.h)
+    std::function<void(const std::string&)> on_loss;  // told in words what was lost and accepted
     SchedulerOptions scheduler;
     std::size_t max_waiting = 8192;  // commands not yet taken; more are refused as exhausted
     std::size_t max_batch = 512;     // commands of one turn

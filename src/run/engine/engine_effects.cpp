@@ -10,6 +10,7 @@
 #include "io/worker.h"
 #include "run/engine/checkpoints.h"
 #include "run/engine/upload_manifest.h"
+#include "run/spec/secrets.h"
 
 namespace stoker {
 namespace {
@@ -244,7 +245,17 @@ void EngineEffects::launch(const Effect& effect, const RunFolder& folder, const 
         return Outcome{.certainty = Certainty::confirmed};
     });
     if (folders.certainty != Certainty::confirmed) return answer(effect, folders);
-    Outcome outcome = driver_.launch(effect.operation, effect.gang, after(options_.launch_timeout_s));
+    GangSpec gang = effect.gang;
+    for (RankSpec& rank : gang.ranks)
+        for (auto& [variable, value] : rank.environment) {
+            if (!is_secret_reference(value)) continue;
+            auto secret = read_secret(options_.folder, value);
+            if (!secret)
+                return answer(effect,
+                              {Certainty::rejected, Cause::user_error, variable + ": " + secret.error().message()});
+            value = std::move(*secret);
+        }
+    Outcome outcome = driver_.launch(effect.operation, gang, after(options_.launch_timeout_s));
     // What a refused launch leaves explains itself in the outcome; nobody comes back for it.
     if (outcome.certainty == Certainty::rejected) (void)driver_.release(effect.operation, after(kReleaseRejectedS));
     answer(effect, std::move(outcome));

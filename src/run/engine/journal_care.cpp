@@ -29,6 +29,16 @@ Result<JournalHead> verify_journal(const std::string& folder) {
     TRY(const auto journal, Journal::open_read_only(folder));
     JournalHead head;
     TRY_VOID(replay_all(*journal, head));
+    // And as a start reads it: from the snapshot.
+    State state;
+    TRY_VOID(load_state(*journal, state));
+    TRY(Statement check, journal->database().prepare("PRAGMA integrity_check(1)"));
+    TRY(const bool told, check.step());
+    if (!told || check.text(0) != "ok")
+        return Error(ErrorKind::invalid,
+                     fmt::format("{}/stoker.db is damaged: {}", printable(folder),
+                                 told ? printable(check.text(0), 300) : "SQLite says nothing of it"),
+                     {}, "restore a backup");
     // A server may have written more meanwhile, never less.
     if (head.seq < journal->head().seq)
         return Error(ErrorKind::invalid, fmt::format("record {} is missing", head.seq + 1), {}, "restore a backup");
@@ -76,6 +86,7 @@ Result<std::string> cut_journal(const std::string& folder, std::uint64_t at) {
     for (const char* table : {"journal", "snapshot"})
         TRY_VOID(database.execute(fmt::format("DELETE FROM {} WHERE seq >= {}", table, at)));
     TRY_VOID(transaction.commit());
+    TRY_VOID(journal->admit_cut());
     return kept;
 }
 

@@ -8,12 +8,13 @@ namespace stoker {
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<AnyRecordBody>> kRecordNames = {
-    "core.started",         "run.submitted",     "run.moved",         "run.held",
-    "attempt.created",      "attempt.moved",     "notice.given",      "operation.intended",
-    "operation.answered",   "operation.resent",  "fact.seen",         "node.seen",
-    "node.moved",           "lease.moved",       "notice.withdrawn",  "run.forgotten",
-    "checkpoint.uploading", "checkpoint.stored", "node.checked",      "node.blamed",
-    "config.changed",       "node.removed",      "organisation.made", "project.made",
+    "core.started",         "run.submitted",     "run.moved",        "run.held",
+    "attempt.created",      "attempt.moved",     "notice.given",     "operation.intended",
+    "operation.answered",   "operation.resent",  "fact.seen",        "node.seen",
+    "node.moved",           "lease.moved",       "notice.withdrawn", "run.forgotten",
+    "checkpoint.uploading", "checkpoint.stored", "node.checked",     "node.blamed",
+    "config.changed",       "node.removed",      "journal.lost",     "organisation.made",
+    "project.made",
 };
 
 // Kinds as they stand in RecordBody; numbers that are not there belong to nobody yet.

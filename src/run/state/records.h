@@ -42,6 +42,9 @@ struct CoreStarted {
     static constexpr std::uint32_t kKind = 1;
     std::string site;
     std::uint64_t epoch = 0;
+    // What the machine's monotonic clock said at this record, and of which boot that is; a journal may lack both.
+    std::string boot_id;
+    std::optional<std::int64_t> monotonic_us;
 };
 struct RunSubmitted {
     static constexpr std::uint32_t kKind = 2;
@@ -165,6 +168,15 @@ struct NodeRemoved {
     std::string node;
 };
 
+// The journal had more records than it has now, and somebody said to go on: numbers of runs that may have been given
+// are not given again, and what carries these sites' marks is ours.
+struct JournalLost {
+    static constexpr std::uint32_t kKind = 27;
+    std::uint64_t runs_made = 0, records = 0;  // as far as anything tells
+    std::vector<std::string> sites;
+    std::string detail;
+};
+
 // The tree of tenants grows; numbers are given in order, and the first of each is there without a record.
 struct OrganisationMade {
     static constexpr std::uint32_t kKind = 31;
@@ -182,7 +194,7 @@ using AnyRecordBody =
     std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
                  OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved, LeaseMoved,
                  NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored, NodeChecked, NodeBlamed,
-                 ConfigChanged, NodeRemoved, OrganisationMade, ProjectMade>;
+                 ConfigChanged, NodeRemoved, JournalLost, OrganisationMade, ProjectMade>;
 // Copying, moving and ending one is compiled once, in records.cpp: left to each file that holds records, it was the
 // larger part of what compiling that file took.
 struct RecordBody : AnyRecordBody {
@@ -273,12 +285,15 @@ void fields(V& visit, Fact& fact) {
     visit("peak_memory_bytes", fact.peak_memory_bytes);
     visit("pid", fact.pid);
     visit("rank", fact.rank);
+    visit("run_us", fact.run_us);
     visit("seconds", fact.seconds);
     visit("signal", fact.signal);
 }
 template <class V>
 void fields(V& visit, CoreStarted& body) {
+    visit("boot_id", body.boot_id);
     visit("epoch", body.epoch);
+    visit("monotonic_us", body.monotonic_us);
     visit("site", body.site);
 }
 template <class V>
@@ -396,6 +411,13 @@ void fields(V& visit, ConfigChanged& body) {
 template <class V>
 void fields(V& visit, NodeRemoved& body) {
     visit("node", body.node);
+}
+template <class V>
+void fields(V& visit, JournalLost& body) {
+    visit("detail", body.detail);
+    visit("records", body.records);
+    visit("runs_made", body.runs_made);
+    visit("sites", body.sites);
 }
 template <class V>
 void fields(V& visit, OrganisationMade& body) {

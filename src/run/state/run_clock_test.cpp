@@ -22,5 +22,20 @@ TEST(RunClockTest, BeginsNoEarlierThanTheLastRecord) {
     EXPECT_EQ(RunClock(100 * kHourUs, 0, 101 * kHourUs).now_us(0), 101 * kHourUs);
 }
 
+// Set back between two servers on one boot: what runs goes on being counted by the clock that nobody sets.
+TEST(RunClockTest, ClockSetBackBetweenTwoServersTakesNoTimeFromAnybody) {
+    const ClockMark before{.boot_id = "b", .monotonic_us = 5 * kHourUs, .at_us = 101 * kHourUs};
+    const RunClock clock(100 * kHourUs + 10, 7 * kHourUs, 101 * kHourUs + 1, before);
+    EXPECT_EQ(clock.now_us(7 * kHourUs), 103 * kHourUs);
+    EXPECT_EQ(clock.at_us(6 * kHourUs), 102 * kHourUs);  // while no server lived
+    EXPECT_EQ(clock.at_us(8 * kHourUs), 104 * kHourUs);
+    // Set forward: the wall clock is taken, and what was before stays where it was.
+    const RunClock later(200 * kHourUs, 7 * kHourUs, 101 * kHourUs + 1, before);
+    EXPECT_EQ(later.now_us(7 * kHourUs), 200 * kHourUs);
+    EXPECT_EQ(later.at_us(6 * kHourUs), 102 * kHourUs);
+    // A journal from before there were marks.
+    EXPECT_EQ(RunClock(100 * kHourUs, 7 * kHourUs, 0).at_us(6 * kHourUs), 99 * kHourUs);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -43,6 +43,7 @@ void fields(V& visit, Attempt& attempt) {
     visit("noticed_us", attempt.noticed_us);
     visit("notified", attempt.notified);
     visit("number", attempt.number);
+    visit("over_us", attempt.over_us);
     visit("places", attempt.places);
     visit("ranks", attempt.ranks);
     visit("released", attempt.released);
@@ -121,6 +122,13 @@ void fields(V& visit, NodeStatus& node) {
     visit("version", node.version);
 }
 
+template <class V>
+void fields(V& visit, ClockMark& clock) {
+    visit("at_us", clock.at_us);
+    visit("boot_id", clock.boot_id);
+    visit("monotonic_us", clock.monotonic_us);
+}
+
 namespace {
 
 // A snapshot is our own writing, checked by its digest; its size is bounded by memory only.
@@ -157,6 +165,10 @@ template <class V>
 void fields(V& visit, SnapshotBody& body) {
     State& state = body.state;
     visit("at_us", state.at_us);
+    std::optional<ClockMark> clock;
+    if (!state.clock.boot_id.empty()) clock = state.clock;
+    visit("clock", clock);
+    if (clock) state.clock = std::move(*clock);
     late_list(visit, "config", state.config);
     visit("core_version", state.core_version);
     visit("cursor", state.cursor);

@@ -19,6 +19,8 @@ public:
     Status operator()(const CoreStarted& body) {
         if (body.epoch <= state_.epoch) return refuse(fmt::format("epoch {} after {}", body.epoch, state_.epoch));
         state_.epoch = body.epoch;
+        state_.clock = {.boot_id = body.boot_id, .monotonic_us = body.monotonic_us.value_or(0), .at_us = record_.at_us};
+        if (body.boot_id.empty() || !body.monotonic_us) state_.clock = {};
         if (state_.site != body.site) {
             if (!state_.site.empty()) state_.sites.push_back(state_.site);
             state_.site = body.site;
@@ -117,7 +119,7 @@ public:
             default: break;
         }
         if (attempt->state == AttemptState::ended) {
-            attempt->ended_us = record_.at_us;
+            attempt->ended_us = attempt->held_until_us(record_.at_us);
             const std::int64_t worked_us = attempt->worked_us(attempt->ended_us);
             run->used_us += worked_us;
             if (attempt->cause == Cause::ok) remember_duration(*run, worked_us);
@@ -239,6 +241,7 @@ public:
         switch (fact.kind) {
             case FactKind::gang_ended:
                 attempt->gone = true;
+                close_time(*find(launch->second.run), *attempt, fact);
                 for (RankStatus& rank : attempt->ranks)
                     if (!rank.ended) end_rank(rank, fact, fact.cause == Cause::none ? Cause::platform : fact.cause);
                 raise(*attempt, fact.cause, fact.detail);
@@ -251,7 +254,7 @@ public:
                 RankStatus& rank = attempt->ranks[at];
                 rank.started = true;
                 if (attempt->engine_wait && attempt->engine_wait->began_us == 0) {
-                    attempt->engine_wait->began_us = record_.at_us;
+                    attempt->engine_wait->began_us = when(*attempt, fact);
                     Run& run = *find(launch->second.run);
                     if (run.started_us == 0) begin(run);
                 }
@@ -307,6 +310,13 @@ public:
     }
     Status operator()(const ConfigChanged& body) {
         return add_version(state_.config, record_, body) ? done() : Status(refuse("version out of order"));
+    }
+    Status operator()(const JournalLost& body) {
+        state_.runs_made = std::max(state_.runs_made, body.runs_made);
+        for (const std::string& site : body.sites)
+            if (site != state_.site && std::find(state_.sites.begin(), state_.sites.end(), site) == state_.sites.end())
+                state_.sites.push_back(site);
+        return touched_core();
     }
     Status operator()(const OrganisationMade& body) {
         auto& organisations = state_.tenants.organisations;
@@ -370,9 +380,24 @@ private:
         return done();
     }
 
+    // On the time of records, and not outside of what is known of it.
+    std::int64_t when(const Attempt& attempt, const Fact& fact) const {
+        return std::clamp(fact.run_us.value_or(record_.at_us), attempt.created_us, record_.at_us);
+    }
+    // A server that was away, or one whose cancel was answered first, hears of an end that lies behind.
+    void close_time(Run& run, Attempt& attempt, const Fact& fact) {
+        if (!fact.run_us) return;
+        const std::int64_t over_us = std::max(when(attempt, fact), attempt.began_us());
+        if (attempt.ended_us > over_us) {
+            run.used_us -= attempt.worked_us(attempt.ended_us) - attempt.worked_us(over_us);
+            attempt.ended_us = over_us;
+        }
+        attempt.over_us = over_us;
+    }
+
     static void end_rank(RankStatus& rank, const Fact& fact, Cause cause) {
         rank.ended = true;
-        rank.ended_us = fact.at_us;
+        rank.ended_us = fact.run_us.value_or(fact.at_us);
         rank.exit_code = fact.exit_code;
         rank.signal = fact.signal;
         rank.cause = cause;
@@ -566,6 +591,7 @@ struct Subject {
     std::string tenant{};      // one that is being made
 
     RunId operator()(const CoreStarted&) { return {}; }
+    RunId operator()(const JournalLost&) { return {}; }
     RunId operator()(const ConfigChanged& body) {
         config = body.version;
         return {};

@@ -17,6 +17,7 @@
 #include "govern/tenants.h"
 #include "run/state/config_history.h"
 #include "run/state/records.h"
+#include "run/state/run_clock.h"
 #include "run/state/shared_map.h"
 
 namespace stoker {
@@ -65,13 +66,20 @@ struct Attempt {
     bool released = false;        // nothing outside remembers it
 
     std::optional<EngineWait> engine_wait;
+    // When its last process ended, however long after that it was read; none: nobody said.
+    std::optional<std::int64_t> over_us;
 
     bool live() const { return state != AttemptState::ended; }
     bool is_there() const { return launched == Answer::confirmed || launched == Answer::accepted; }
     // It holds nothing and costs nothing before: 0 while it waits at the engine.
     std::int64_t began_us() const { return engine_wait ? engine_wait->began_us : created_us; }
+    // Until when it holds its places, as seen at `now_us`.
+    std::int64_t held_until_us(std::int64_t now_us) const {
+        return ended_us != 0 ? ended_us : std::min(now_us, over_us.value_or(now_us));
+    }
     std::int64_t worked_us(std::int64_t until_us) const {
-        return began_us() == 0 ? 0 : std::max<std::int64_t>(0, until_us - began_us());
+        const std::int64_t until = std::min(until_us, over_us.value_or(until_us));
+        return began_us() == 0 ? 0 : std::max<std::int64_t>(0, until - began_us());
     }
 };
 
@@ -162,6 +170,7 @@ struct State {
     std::vector<std::string> sites;  // earlier ones are also ours
     std::uint64_t epoch = 0, seq = 0, core_version = 0;
     std::int64_t at_us = 0;  // of the last record
+    ClockMark clock;         // of the last start of a server
     std::uint64_t cursor = 0;
     std::uint64_t runs_made = 0;
     SharedMap<RunId, Run> runs;  // copies of a state share the runs that neither has changed

@@ -43,6 +43,57 @@ TEST(StateTest, OneAttemptAtATime) {
     EXPECT_FALSE(apply_next(world.state, AttemptCreated{.attempt = {run, 2}, .places = {{"a", 2}}, .resume_from = ""}));
 }
 
+Fact gang_end(const StateWorld& world, RunId run, std::int64_t run_us) {
+    Fact fact;
+    fact.kind = FactKind::gang_ended;
+    fact.operation = world.state.find(run)->attempts.back().launch;
+    fact.cause = Cause::ok;
+    if (run_us != 0) fact.run_us = run_us;
+    return fact;
+}
+
+// The server was away when the work ended: nobody held the place since, and nobody pays for it.
+TEST(StateTest, TimeEndsWithTheWorkAndNotWhenItIsRead) {
+    for (const bool told : {true, false}) {
+        StateWorld world;
+        world.node("a", 4);
+        const RunId run = world.submit(StateWorld::spec(1, 1));
+        world.start(run, "a", 1);
+        const std::int64_t began_us = world.now_us;
+        world.now_us += 20 * kSecondUs;
+        world.put(FactSeen{gang_end(world, run, told ? began_us + 2 * kSecondUs : 0)});
+        EXPECT_EQ(used_us(*world.state.find(run), world.now_us), (told ? 2 : 20) * kSecondUs);
+        world.now_us += kSecondUs;
+        world.end(run);
+        // Without the word of the engine, as in journals from before: when it was read.
+        const std::int64_t expected_us = (told ? 2 : 21) * kSecondUs;
+        EXPECT_EQ(world.state.find(run)->used_us, expected_us);
+        EXPECT_EQ(world.state.find(run)->attempts.back().ended_us, began_us + expected_us);
+        EXPECT_EQ(world.state.durations_us.at("job"), std::vector{expected_us});
+        const auto again = decode_state(encode_state(world.state));
+        ASSERT_TRUE(again) << again.error().text();
+        EXPECT_EQ(digest(*again), digest(world.state));
+    }
+}
+
+// The answer to a cancel may come before the word of the end.
+TEST(StateTest, EndThatIsHeardOfAfterTheAttemptWasClosedCorrectsItsTime) {
+    StateWorld world;
+    world.node("a", 4);
+    const RunId run = world.submit(StateWorld::spec(1, 1));
+    world.start(run, "a", 1);
+    const std::int64_t began_us = world.now_us;
+    world.now_us += 20 * kSecondUs;
+    world.end(run, Cause::cancelled);
+    EXPECT_EQ(world.state.find(run)->used_us, 20 * kSecondUs);
+    world.put(FactSeen{gang_end(world, run, began_us + 3 * kSecondUs)});
+    EXPECT_EQ(world.state.find(run)->used_us, 3 * kSecondUs);
+    EXPECT_EQ(world.state.find(run)->attempts.back().ended_us, began_us + 3 * kSecondUs);
+    // Nothing ends before it began, whatever an engine says, nor later than it is told.
+    world.put(FactSeen{gang_end(world, run, began_us - kSecondUs)});
+    EXPECT_EQ(world.state.find(run)->used_us, 0);
+}
+
 // A server that is updated starts from the snapshot of the old one, which knows nothing of health; and as long as
 // nothing about health happens it writes the same snapshots, so that a journal checked by digest stays sound.
 TEST(StateTest, SnapshotsFromBeforeTheHealthGateAreRead) {

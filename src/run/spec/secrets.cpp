@@ -1,0 +1,162 @@
+#include "run/spec/secrets.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/digest.h"
+#include "base/text.h"
+#include "io/files.h"
+#include "io/random_bytes.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::string_view kReference = "secret://", kOfServer = "secret://env/", kOfFile = "secret://file/",
+                           kStored = "secret://stored/";
+constexpr std::size_t kMostSecretBytes = 32 * 1024;
+constexpr std::size_t kIdDigits = 16;
+
+std::string secrets_folder(const std::string& folder) {
+    return folder + "/secrets";
+}
+
+Status write_private(const std::string& path, std::string_view text) {
+    const std::string temporary = path + "." + random_hex(6) + ".tmp";
+    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool whole = fd >= 0;
+    for (std::string_view rest = text; whole && !rest.empty();) {
+        const ssize_t put = ::write(fd, rest.data(), rest.size());
+        whole = put > 0;
+        if (whole) rest.remove_prefix(static_cast<std::size_t>(put));
+    }
+    whole = whole && ::fsync(fd) == 0;
+    if (fd >= 0) ::close(fd);
+    if (whole && ::rename(temporary.c_str(), path.c_str()) == 0) return done();
+    ::unlink(temporary.c_str());
+    return Error(ErrorKind::unavailable, "cannot write " + printable(path));
+}
+
+// Of this installation: with it, an id says nothing of a value that somebody guesses.
+Result<std::string> secrets_key(const std::string& folder) {
+    const std::string at = secrets_folder(folder), file = at + "/key";
+    std::error_code code;
+    std::filesystem::create_directories(at, code);
+    ::chmod(at.c_str(), 0700);
+    if (!std::filesystem::exists(file, code)) TRY_VOID(write_private(file, random_hex(32)));
+    return read_file(file, 1000);
+}
+
+bool is_id(std::string_view text) {
+    return text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Error no_such_reference(std::string_view variable, std::string_view value) {
+    // Not the value: it may be a secret that was written where a reference belongs.
+    return Error(ErrorKind::invalid,
+                 fmt::format("environment.{}: a reference of {} characters that means nothing", printable(variable, 60),
+                             value.size()),
+                 {}, "secret://env/NAME names a variable of the server, secret://file/PATH a file of it");
+}
+
+Status store_one(const std::string& folder, const std::string& variable, std::string& value) {
+    const bool given = value.starts_with(kSecretValue);
+    if (!given && value.starts_with(kReference)) {
+        const bool sound = (value.starts_with(kOfServer) && value.size() > kOfServer.size()) ||
+                           (value.starts_with(kOfFile) && value.size() > kOfFile.size()) ||
+                           (value.starts_with(kStored) && is_id(std::string_view(value).substr(kStored.size())));
+        return sound ? done() : Status(no_such_reference(variable, value));
+    }
+    if (!given && (value.empty() || !names_a_secret(variable))) return done();
+    const std::string plain = given ? value.substr(kSecretValue.size()) : value;
+    if (plain.size() > kMostSecretBytes)
+        return Error(ErrorKind::invalid, fmt::format("environment.{} has {} bytes, at most {} are kept",
+                                                     printable(variable, 60), plain.size(), kMostSecretBytes));
+    TRY(const std::string key, secrets_key(folder));
+    const std::string id = sha256_hex(key + plain).substr(0, kIdDigits);
+    const std::string path = secrets_folder(folder) + "/" + id;
+    std::error_code code;
+    if (!std::filesystem::exists(path, code)) TRY_VOID(write_private(path, plain));
+    value = std::string(kStored) + id;
+    return done();
+}
+
+}  // namespace
+
+bool is_secret_reference(std::string_view value) {
+    return value.starts_with(kReference);
+}
+
+bool names_a_secret(std::string_view variable) {
+    std::string upper(variable);
+    std::transform(upper.begin(), upper.end(), upper.begin(),
+                   [](char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); });
+    // Words between underscores: TOKENIZERS_PARALLELISM and MAX_TOKENS are none.
+    std::string_view before;
+    for (const std::string_view word : split(upper, '_')) {
+        if (word == "TOKEN" || word == "SECRET" || word == "PASSWORD" || word == "PASSWD" || word == "CREDENTIALS" ||
+            word == "APIKEY")
+            return true;
+        if (word == "KEY" && (before == "API" || before == "ACCESS" || before == "PRIVATE" || before == "ACCOUNT"))
+            return true;
+        before = word;
+    }
+    return false;
+}
+
+Status store_secrets(const std::string& folder, RunSpec& spec) {
+    for (auto& [variable, value] : spec.environment) TRY_VOID(store_one(folder, variable, value));
+    for (GraphStep& step : spec.steps) TRY_VOID(store_secrets(folder, step.run));
+    return done();
+}
+
+Result<std::string> read_secret(const std::string& folder, std::string_view reference) {
+    if (reference.starts_with(kOfServer)) {
+        const std::string name(reference.substr(kOfServer.size()));
+        if (const char* value = std::getenv(name.c_str())) return std::string(value);
+        return Error(ErrorKind::not_found,
+                     fmt::format("{}: the server has no such variable", printable(reference, 200)), {},
+                     "set it where the server is started");
+    }
+    const bool stored = reference.starts_with(kStored);
+    if (!stored && !reference.starts_with(kOfFile))
+        return Error(ErrorKind::invalid, "a reference that means nothing: " + printable(reference, 200));
+    const std::string_view rest = reference.substr(stored ? kStored.size() : kOfFile.size());
+    auto text =
+        read_file(stored ? secrets_folder(folder) + "/" + std::string(rest) : std::string(rest), kMostSecretBytes);
+    if (!text)
+        return Error(text.error().kind(),
+                     stored ? fmt::format("{} is not in {}/secrets (a restored journal has none)",
+                                          printable(reference, 200), printable(folder))
+                            : fmt::format("{}: the server cannot read the file", printable(reference, 200)),
+                     {}, stored ? "submit it again, with the value" : "give the server's user the right to read it");
+    if (!stored && text->ends_with('\n')) text->pop_back();
+    return text;
+}
+
+void collect_secrets(const RunSpec& spec, std::set<std::string>& out) {
+    for (const auto& [variable, value] : spec.environment)
+        if (value.starts_with(kStored)) out.insert(value);
+    for (const GraphStep& step : spec.steps) collect_secrets(step.run, out);
+}
+
+void forget_secrets(const std::string& folder, const std::set<std::string>& needed) {
+    std::error_code code;
+    for (std::filesystem::directory_iterator it(secrets_folder(folder), code), end; !code && it != end;
+         it.increment(code)) {
+        const std::string name = it->path().filename().string();
+        std::error_code ignored;
+        if (name != "key" && !needed.contains(std::string(kStored) + name))
+            std::filesystem::remove(it->path(), ignored);
+    }
+}
+
+}  // namespace stoker

@@ -1,0 +1,33 @@
+// Values of variables that nobody but the work may read. A spec holds a reference in place of each, so that the
+// journal, the API, events, logs and `describe` never have the value:
+//   secret://env/NAME     a variable of the server, looked up at each launch
+//   secret://file/PATH    a file that the server can read; its last end of line is left out
+//   secret://stored/ID    a value that came with a submission; it lies in FOLDER/secrets, for the server's user only
+// `secret://value/...` is how a client hands over a value; it is stored before anything else sees the spec. So is the
+// value of a variable whose name says that it is one (HF_TOKEN, AWS_SECRET_ACCESS_KEY).
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "run/spec/run_spec.h"
+
+namespace stoker {
+
+inline constexpr std::string_view kSecretValue = "secret://value/";
+
+bool is_secret_reference(std::string_view value);
+bool names_a_secret(std::string_view variable);
+
+// Puts references in the place of values, in the steps of a graph as well. invalid: a reference that means nothing.
+Status store_secrets(const std::string& folder, RunSpec& spec);
+// What the reference stands for, now.
+Result<std::string> read_secret(const std::string& folder, std::string_view reference);
+// Removes stored values that none of these references needs.
+void forget_secrets(const std::string& folder, const std::set<std::string>& needed);
+// References to stored values in a spec.
+void collect_secrets(const RunSpec& spec, std::set<std::string>& out);
+
+}  // namespace stoker

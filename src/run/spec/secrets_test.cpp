@@ -1,0 +1,79 @@
+#include "run/spec/secrets.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace stoker {
+namespace {
+
+class SecretsTest : public ::testing::Test {
+protected:
+    SecretsTest() {
+        std::string name = std::filesystem::temp_directory_path() / "stoker-secrets-XXXXXX";
+        folder = ::mkdtemp(name.data());
+    }
+    ~SecretsTest() override { std::filesystem::remove_all(folder); }
+    std::string stored(const std::string& variable, const std::string& value) const {
+        RunSpec spec;
+        spec.environment[variable] = value;
+        const Status done = store_secrets(folder, spec);
+        return done ? spec.environment[variable] : "refused: " + done.error().text();
+    }
+    std::string folder;
+};
+
+// What a name or a client says is secret leaves the spec, and comes back at the launch.
+TEST_F(SecretsTest, ValuesLeaveTheSpec) {
+    const std::string canary = "hf_CANARY_0123";
+    for (const auto& [variable, value] : std::vector<std::pair<std::string, std::string>>{
+             {"HF_TOKEN", canary}, {"AWS_SECRET_ACCESS_KEY", canary}, {"anything", "secret://value/" + canary}}) {
+        const std::string reference = stored(variable, value);
+        EXPECT_EQ(reference.find(canary), std::string::npos) << reference;
+        EXPECT_TRUE(is_secret_reference(reference)) << reference;
+        const auto back = read_secret(folder, reference);
+        ASSERT_TRUE(back.ok()) << back.error().text();
+        EXPECT_EQ(*back, canary);
+    }
+    // The same value has the same reference, so that a submission that is repeated is the same.
+    EXPECT_EQ(stored("HF_TOKEN", canary), stored("HF_TOKEN", canary));
+    EXPECT_NE(stored("HF_TOKEN", canary), stored("HF_TOKEN", "another"));
+    struct stat status {};
+    for (const auto& each : std::filesystem::recursive_directory_iterator(folder)) {
+        ASSERT_EQ(::stat(each.path().c_str(), &status), 0);
+        EXPECT_EQ(status.st_mode & 077, 0u) << each.path();
+    }
+}
+
+TEST_F(SecretsTest, OtherVariablesStay) {
+    for (const char* name : {"TOKENIZERS_PARALLELISM", "MAX_TOKENS", "SEED", "KEYBOARD", "PATH", "SSH_KEYS", "KEY"})
+        EXPECT_EQ(stored(name, "7"), "7") << name;
+    EXPECT_EQ(stored("HF_TOKEN", ""), "");
+}
+
+// Those that name a place of the server are kept as they are, and looked up when they are needed.
+TEST_F(SecretsTest, PlacesOfTheServer) {
+    EXPECT_EQ(stored("A", "secret://env/STOKER_TEST_SECRET"), "secret://env/STOKER_TEST_SECRET");
+    EXPECT_FALSE(read_secret(folder, "secret://env/STOKER_TEST_SECRET_NONE").ok());
+    ::setenv("STOKER_TEST_SECRET", "v", 1);
+    EXPECT_EQ(*read_secret(folder, "secret://env/STOKER_TEST_SECRET"), "v");
+    std::ofstream(folder + "/file") << "from a file\n";
+    EXPECT_EQ(*read_secret(folder, "secret://file/" + folder + "/file"), "from a file");
+    EXPECT_FALSE(read_secret(folder, "secret://file/" + folder + "/none").ok());
+    for (const char* bad : {"secret://", "secret://env/", "secret://vault/x", "secret://stored/../../etc/passwd"})
+        EXPECT_NE(stored("A", bad).find("means nothing"), std::string::npos) << bad << ": " << stored("A", bad);
+}
+
+TEST_F(SecretsTest, WhatNoRunNeedsIsRemoved) {
+    const std::string one = stored("A_TOKEN", "1"), two = stored("A_TOKEN", "2");
+    forget_secrets(folder, {two});
+    EXPECT_FALSE(read_secret(folder, one).ok());
+    EXPECT_EQ(*read_secret(folder, two), "2");
+    EXPECT_EQ(stored("A_TOKEN", "1"), one);  // the key is still there
+}
+
+}  // namespace
+}  // namespace stoker

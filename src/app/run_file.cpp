@@ -13,6 +13,7 @@
 #include "io/sha256.h"
 #include "plan/context.h"
 #include "run/spec/compile.h"
+#include "run/spec/secrets.h"
 #include "run/spec/source.h"
 #include "run/spec/start_spec.h"
 
@@ -106,6 +107,16 @@ Status apply_overrides(const RunOverrides& given, RunSection& section) {
     // Relative to where the person stands, not to the file.
     if (given.folder) section.folder = std::filesystem::absolute(*given.folder).lexically_normal().string();
     for (const std::string& text : given.environment) {
+        // A name alone: the value that it has here, which nobody but the work is to see.
+        if (text.find('=') == std::string::npos && !text.empty()) {
+            const char* value = std::getenv(text.c_str());
+            if (value == nullptr)
+                return Error(ErrorKind::invalid,
+                             fmt::format("--env {}: there is no such variable here", printable(text, 60)), {},
+                             "write --env NAME=VALUE, or export it first");
+            section.environment[text] = {std::string(kSecretValue) + value, {}};
+            continue;
+        }
         TRY(auto pair, key_and_value("env", text, "SEED=7"));
         section.environment[pair.first] = {std::move(pair.second), {}};
     }

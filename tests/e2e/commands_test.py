@@ -1,5 +1,6 @@
 """The commands that run work, as a person types them: the shipped binary, real processes, real sockets."""
 
+import hashlib
 import http.server
 import json
 import os
@@ -55,6 +56,171 @@ def test_submit_ps_logs_describe_cancel(t):
     check(again[0]["repeated"], "cancelled twice")
     usage = t.json("usage", "--by", "run")
     check(usage["items"][0]["key"] == run and usage["items"][0]["cpu_hours"] > 0, str(usage))
+
+
+def test_time_without_a_server_is_not_charged(t):
+    """The server dies; the work ends a second later, and nobody reads of it until the next server comes."""
+    prices = t.write("prices.yaml", "currency: USD\nsource: test\nprices:\n  - {resource: cpu, usd_per_hour: 3600, valid_from: 2020-01-01}\n")
+    server = t.up("--prices", prices)
+    ends = os.path.join(t.work, "end")
+    run = t.call("submit", "--name", "short", "--cpus", "1", "--", "sh", "-c", f"sleep 1; date +%s.%N > {ends}").stdout.strip()
+    t.wait_state(run, "running")
+    server.kill()
+    server.wait()
+    wait_for("the work ends", lambda: os.path.exists(ends) and open(ends).read().strip())
+    time.sleep(4)
+    t.up("--prices", prices)
+    view = t.wait_state(run, "succeeded")
+    check(1.0 <= view["run"]["used_s"] < 1.5, f"used {view['run']['used_s']} s")
+    attempt = view["attempts"][0]
+    check(attempt["ended_at"][:19] == attempt["ranks"][0]["ended_at"][:19] or view["run"]["used_s"] < 1.2, str(attempt))
+    line = t.json("usage", "--by", "run")["items"][0]
+    check(abs(line["cpu_hours"] * 3600 - view["run"]["used_s"]) < 0.01, str(line))
+    check(abs(line["cost_microusd"] / 1e6 - view["run"]["used_s"]) < 0.01, str(line))
+
+
+def files_with(folder, text):
+    found = []
+    for at, _, names in os.walk(folder):
+        for name in names:
+            try:
+                if text.encode() in open(os.path.join(at, name), "rb").read():
+                    found.append(os.path.relpath(os.path.join(at, name), folder))
+            except OSError:
+                pass
+    return found
+
+
+def test_a_secret_is_seen_by_the_work_only(t):
+    """Three ways to hand one over; afterwards it is in no file, answer or message but the store of secrets."""
+    canary = "hf_CANARY" + os.urandom(8).hex()
+    secret_file = t.write("secret", canary + "-file\n")
+    t.environment["FOR_SERVER"] = canary + "-server"
+    t.up("--log-level", "debug")
+    go = os.path.join(t.work, "go")
+    script = ("import hashlib,os,sys,time\n"
+              "for n in ('HF_TOKEN','GIVEN','S','F'): print(n, hashlib.sha256(os.environ[n].encode()).hexdigest(), flush=True)\n"
+              "while not os.path.exists(sys.argv[1]): time.sleep(0.05)\n")
+    run = t.call("submit", "--name", "hidden", "-e", f"HF_TOKEN={canary}", "-e", "GIVEN", "-e", "S=secret://env/FOR_SERVER",
+                 "-e", f"F=secret://file/{secret_file}", "--", "python3", "-c", script, go,
+                 env={"GIVEN": canary + "-given"}).stdout.strip()
+    wait_for("the work has looked", lambda: len(t.call("logs", run).stdout.splitlines()) == 4)
+    shown = dict(line.split() for line in t.call("logs", run).stdout.splitlines())
+    for name, value in (("HF_TOKEN", canary), ("GIVEN", canary + "-given"), ("S", canary + "-server"), ("F", canary + "-file")):
+        check(shown[name] == hashlib.sha256(value.encode()).hexdigest(), f"{name} is not what was handed over")
+    open(go, "w").close()
+    t.wait_state(run, "succeeded")
+    bad = t.call("submit", "-e", f"X=secret://nowhere/{canary}", "--", "true", exit=None)
+    check(bad.returncode == 2 and canary not in bad.stderr, bad.stderr)
+    none = t.call("submit", "-e", "X=secret://env/NO_SUCH_VARIABLE_HERE", "--", "true").stdout.strip()
+    view = t.wait_state(none, "failed")
+    check("NO_SUCH_VARIABLE_HERE" in view["run"]["detail"], str(view["run"]))
+    for words in (("describe", run), ("describe", "-o", "json", run), ("ps", "--all", "-o", "json"), ("explain", run),
+                  ("journal", "show", "--limit", "1000", "-o", "json"), ("logs", run)):
+        done = t.call(*words, exit=None)
+        check(canary not in done.stdout + done.stderr, f"{words}: {done.stdout}")
+    check("secret://stored/" in t.call("describe", "-o", "json", run).stdout, "a reference stands for it")
+    t.call("journal", "backup", os.path.join(t.work, "copy.db"))
+    wait_for("the launch folder is gone", lambda: not os.listdir(os.path.join(t.folder, "run")))
+    left = [path for path in files_with(t.folder, canary) if not path.startswith("secrets/")]
+    check(not left, f"the secret is in {left}")
+    check(canary.encode() not in open(os.path.join(t.work, "copy.db"), "rb").read(), "the backup has it")
+    check(not any(canary in open(p.err_path).read() + open(p.out_path).read() for p in t.servers), "the server printed it")
+    wide = [path for path in [t.folder] + [os.path.join(t.folder, name) for name in os.listdir(t.folder)]
+            if os.stat(path).st_mode & 0o077 and (os.path.isdir(path) or "stoker.db" in path)]
+    check(wide == [], f"others may look into {wide}")
+
+
+def test_a_follower_outlives_the_server(t):
+    """An upgrade restarts the server, on another port: who watches a log sees each line once."""
+    server = t.up()
+    script = "import time\nfor i in range(40): print('line', i, flush=True); time.sleep(0.1)\n"
+    submit = t.start("submit", "--name", "talker", "--follow", "--", "python3", "-c", script)
+    wait_for("it runs", lambda: any(run["state"] == "running" for run in t.json("ps")))
+    logs = t.start("logs", "-f", "talker")
+    time.sleep(0.7)
+    server.kill()
+    server.wait()
+    time.sleep(0.5)
+    t.up("--listen", "127.0.0.1:0")
+    for process in (logs, submit):
+        check(process.wait(timeout=60) == 0, f"exit {process.returncode}: {open(process.err_path).read()}")
+        check(open(process.out_path).read() == "".join(f"line {i}\n" for i in range(40)), open(process.out_path).read())
+
+
+def test_names_and_choices_stand_for_runs(t):
+    t.up()
+    runs = [t.call("submit", "--name", name, "--cpus", "0.1", "--", "sleep", "1000").stdout.strip()
+            for name in ("nightly", "nightly", "other")]
+    t.wait_state(runs[2], "running")
+    check(t.json("describe", "nightly")["run"]["id"] == runs[1], "the newest of the name")
+    check("no run has that name" in t.call("describe", "weekly", exit=2).stderr, "an unknown name")
+    check("both given" in t.call("cancel", "r-1", "--all", exit=2).stderr, "both")
+    check("which runs" in t.call("cancel", exit=2).stderr, "none")
+    t.call("cancel", "--name", "nightly", "--wait")
+    check([t.describe(run)["run"]["state"] for run in runs] == ["cancelled", "cancelled", "running"], "by name")
+    t.call("cancel", "--state", "running", "--wait")
+    check(t.describe(runs[2])["run"]["state"] == "cancelled", "by state")
+    check("no run that has not ended" in t.call("cancel", "--all").stdout, "none left")
+
+
+def test_what_can_never_start_is_said_at_once(t):
+    begin = time.monotonic()
+    done = t.call("run", "--gpus", "8", "--gpu", "h100", "--", "true", exit=1)
+    check("cannot start here" in done.stderr and "queued" not in done.stderr, done.stderr)
+    done = t.call("run", "--cpus", "4096", "--", "true", exit=1)
+    check("would start it" in done.stderr, done.stderr)
+    check(time.monotonic() - begin < 20, "at once")
+    check([run["state"] for run in t.json("ps", "--all")] == ["cancelled", "cancelled"], "cancelled")
+    waits = t.start("run", "--wait-for-nodes", "--gpus", "8", "--", "true")
+    wait_for("it waits", lambda: "queued" in open(waits.err_path).read())
+    check(waits.poll() is None, "still waits")
+
+
+def test_a_countdown_is_one_line(t):
+    done = t.call("run", "--", "sh", "-c", "test -e again || { touch again; kill -9 $$; }")
+    said = [line for line in done.stderr.splitlines() if "requeued" in line or "tried again" in line]
+    check(len(said) <= 2, done.stderr)
+
+
+def test_a_rank_that_somebody_killed_is_tried_again(t):
+    t.up()
+    marks = os.path.join(t.work, "marks")
+    run = t.call("submit", "--", "sh", "-c", f"echo $$ >> {marks}; test $(wc -l < {marks}) -gt 1 || sleep 1000").stdout.strip()
+    t.wait_state(run, "running")
+    wait_for("it has begun", lambda: os.path.exists(marks) and open(marks).read().strip())
+    os.kill(int(open(marks).read().split()[0]), signal.SIGKILL)
+    view = t.wait_state(run, "requeued", "succeeded")
+    check(view["attempts"][0]["cause"] == "platform" and view["attempts"][0]["ranks"][0]["signal"] == 9,
+          str(view["attempts"]))
+    t.wait_state(run, "succeeded")
+
+
+def test_a_journal_that_lost_its_tail_is_refused(t):
+    """The log beside the database is gone: what ran is not known, and its numbers and folders are not given again."""
+    server = t.up()
+    t.wait_state(t.call("submit", "--", "true").stdout.strip(), "succeeded")
+    lost = t.call("submit", "--", "sh", "-c", "echo old; sleep 1000").stdout.strip()
+    t.wait_state(lost, "running")
+    server.kill()
+    server.wait()
+    t.call("journal", "backup", os.path.join(t.work, "good.db"))
+    os.remove(os.path.join(t.folder, "stoker.db-wal"))
+    for words in (("up",), ("journal", "verify"), ("run", "--", "true"), ("ps",)):
+        done = t.call(*words, exit=2)
+        said = " ".join(done.stderr.split())
+        check("--accept-loss" in said and "records are gone" in said, f"{words}: {done.stderr}")
+    second = t.up("--accept-loss")
+    check("r-3" in open(second.err_path).read(), open(second.err_path).read())
+    run = t.call("submit", "--", "echo", "new").stdout.strip()
+    check(run == "r-3", run)
+    t.wait_state(run, "succeeded")
+    check(t.call("logs", run).stdout == "new\n", "a folder of its own")
+    check(open(os.path.join(t.folder, "runs", lost, "a-2.1", "rank-0.out")).read() == "old\n", "the old folder is as it was")
+    second.terminate()
+    second.wait()
+    t.up()
+    t.call("journal", "verify")
 
 
 def test_a_killed_server_loses_nothing(t):

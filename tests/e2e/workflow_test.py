@@ -146,6 +146,10 @@ def test_money_is_counted_by_allocation_interval(t):
     t.write("prices.yaml", PRICES)
     done = t.call("run", "--prices", "prices.yaml", "--cpus", "0.5", "--", "sleep", "1")
     check("; cost $" in done.stderr, done.stderr)
+    # Nobody has to say the prices again to be told the same.
+    said = done.stderr.split("; cost ")[1].split()[0].rstrip(";,.")
+    for words in (("describe", "r-1"), ("usage", "--by", "run"), ("explain", "r-1")):
+        check(said in t.call(*words).stdout, f"{words} does not say {said}: {t.call(*words).stdout}")
     t.up("--prices", os.path.join(t.work, "prices.yaml"))
     view = t.describe("r-1")
     used, cost = view["run"]["used_s"], view["cost_microusd"] / 1e6

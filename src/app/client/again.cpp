@@ -43,7 +43,6 @@ Status check_again(const Args& args, std::string_view command) {
                 {fmt::format("--again submits the spec as it is stored: --{} would change it", option.name),
                  fmt::format("leave it out, or change the file and stoker {} FILE", command)});
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
-    TRY_VOID(run_named(*args.get("again")));
     return done();
 }
 
@@ -63,7 +62,7 @@ std::vector<std::string> source_notes(const std::string& run, const std::string&
 }
 
 Result<LoadedRun> load_again(Session& session, Client& client, const Args& args) {
-    TRY(const RunId old, run_named(*args.get("again")));
+    TRY(const RunId old, find_run(client, *args.get("again")));
     TRY(const auto view, get<api::RunView>(client, "/api/v1/runs/" + old.text()));
     LoadedRun loaded;
     loaded.spec = view.spec;

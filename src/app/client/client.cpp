@@ -1,13 +1,18 @@
 #include "app/client/client.h"
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "deploy/engines/engines.h"
+#include "io/clock.h"
 #include "io/files.h"
 #include "io/http/http_target.h"
 
@@ -142,7 +147,10 @@ public:
         OfflineView view = std::move(*read);
         auto transport = std::make_unique<OfflineTransport>();
         transport->engine_ = std::make_unique<OfflineEngine>(std::move(view), folder);
-        TRY(transport->api_, Api::make(*transport->engine_, {}));
+        ApiOptions options;
+        std::error_code code;
+        if (std::filesystem::exists(kept_prices(folder), code)) options.prices_file = kept_prices(folder);
+        TRY(transport->api_, Api::make(*transport->engine_, std::move(options)));
         return std::unique_ptr<Transport>(std::move(transport));
     }
     Result<HttpResponse> send(const HttpCall& call) override { return ApiTransport(*api_).send(call); }
@@ -301,6 +309,30 @@ Result<std::unique_ptr<Client>> connect_to_look(const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(auto transport, OfflineTransport::open(folder));
     return std::make_unique<Client>(std::move(transport), folder, true);
+}
+
+Result<Client*> Reconnect::operator()() {
+    constexpr double kGiveUpS = 600;
+    const double begin_s = monotonic_seconds();
+    bool told = false;
+    for (double pause_s = 0.1;; pause_s = std::min(2.0, pause_s * 1.5)) {
+        auto client = connect(args_);
+        if (client) {
+            client_ = std::move(*client);
+            if (told) fmt::print(stderr, "{:<8} the server is back\n", "");
+            return client_.get();
+        }
+        const ErrorKind kind = client.error().kind();
+        const bool may_pass = kind == ErrorKind::not_found || kind == ErrorKind::unavailable ||
+                              kind == ErrorKind::timed_out || kind == ErrorKind::conflict;
+        if (!may_pass || monotonic_seconds() - begin_s > kGiveUpS) return client.error();
+        if (!quiet_ && !std::exchange(told, true))
+            fmt::print(stderr, "{:<8} the server does not answer; what runs goes on, and this waits for the next one\n",
+                       "");
+        if (stop_ != nullptr && stop_->wait_for(pause_s))
+            return Error(ErrorKind::unavailable, "no server is running", {}, "what runs goes on; stoker up");
+        if (stop_ == nullptr) std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
+    }
 }
 
 std::unique_ptr<Client> client_of(Server& server, const std::string& folder) {

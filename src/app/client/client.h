@@ -12,6 +12,7 @@
 #include "base/document.h"
 #include "base/json.h"
 #include "io/http/http_client.h"
+#include "io/stop_signal.h"
 #include "server/server.h"
 
 namespace stoker {
@@ -53,6 +54,19 @@ std::string folder_option(const Args& args);
 Result<std::unique_ptr<Client>> connect(const Args& args);
 // The same, or the folder's journal when no server runs.
 Result<std::unique_ptr<Client>> connect_to_look(const Args& args);
+// Asks again and again for the server of `args` after it has gone: a restart, perhaps on another port. It says so once,
+// and gives up after some minutes, or when `stop` says so. What it gives stays its own.
+class Reconnect {
+public:
+    Reconnect(const Args& args, bool quiet, StopSignal* stop) : args_(args), quiet_(quiet), stop_(stop) {}
+    Result<Client*> operator()();
+
+private:
+    const Args& args_;
+    bool quiet_;
+    StopSignal* stop_;
+    std::shared_ptr<Client> client_;
+};
 // Over an engine of this process.
 std::unique_ptr<Client> client_of(Server& server, const std::string& folder);
 

@@ -36,7 +36,11 @@ Result<std::string> LogReader::read(Client& client) {
     std::string text;
     at_end_ = false;
     for (;;) {
-        TRY(const auto here, piece(client, attempt_, cursor_));
+        const auto answer = piece(client, attempt_, cursor_);
+        // What was read before the server went is not read again: it is printed, and the next call tells.
+        if (!answer && !text.empty()) return text;
+        if (!answer) return answer.error();
+        const auto& here = *answer;
         bool ended = !here;
         if (here) {
             text += here->body;
@@ -47,8 +51,10 @@ Result<std::string> LogReader::read(Client& client) {
             if (!ended) return text;
         }
         if (!fixed_) {
-            TRY(const auto after, piece(client, attempt_ + 1, ""));
-            if (after) {
+            const auto after = piece(client, attempt_ + 1, "");
+            if (!after && !text.empty()) return text;
+            if (!after) return after.error();
+            if (*after) {
                 ++attempt_;
                 cursor_.clear();
                 continue;
@@ -110,9 +116,10 @@ Status Follower::print_logs(const api::RunView& view) {
 
 void Follower::tell_states(const api::RunView& view) {
     if (!options_.states || session_.quiet) return;
-    const auto tell = [&](const std::string& name, const std::string& text) {
-        if (told_[name] == text) return;
-        told_[name] = text;
+    // `kind` is what is new or not: of a countdown one line is enough.
+    const auto tell = [&](const std::string& name, const std::string& text, const std::string& kind = {}) {
+        if (told_[name] == (kind.empty() ? text : kind)) return;
+        told_[name] = kind.empty() ? text : kind;
         progress_.clear();
         fmt::print(stderr, "{:<8} {}\n", name, text);
     };
@@ -122,7 +129,9 @@ void Follower::tell_states(const api::RunView& view) {
         text += fmt::format(
             ", attempt {}{}", view.run.attempts,
             view.attempts.back().resume_step > 0 ? fmt::format(" from step {}", view.attempts.back().resume_step) : "");
-    if (!is_terminal(view.run.state)) tell(view.run.id.text(), text);
+    const bool counts_down = view.why && view.why->code == Cause::backing_off;
+    if (!is_terminal(view.run.state))
+        tell(view.run.id.text(), text, counts_down ? fmt::format("again {}", view.run.attempts) : "");
     for (const api::StepView& step : view.steps) {
         if (step.state == RunState::queued) continue;
         tell(step.step,
@@ -182,6 +191,11 @@ Result<api::RunView> Follower::look(RunId run) {
 Result<api::RunView> Follower::follow(RunId run, StopSignal* stop) {
     for (;;) {
         TRY(api::RunView view, look(run));
+        if (!options_.may_wait && never_fits(view)) {
+            hopeless_ = true;
+            progress_.clear();
+            return view;
+        }
         tell_states(view);
         if (options_.logs) {
             const Status printed = print_logs(view);
@@ -223,6 +237,15 @@ std::string state_text(const Style& style, const api::RunItem& run) {
         case RunState::cancelled: return style.warn(text);
         default: return text;
     }
+}
+
+bool never_fits(const api::RunView& view) {
+    if (!view.why || view.why->code != Cause::capacity_none || view.run.state != RunState::queued) return false;
+    const auto number = [&](const char* name) {
+        const auto found = view.why->numbers.find(name);
+        return found == view.why->numbers.end() ? 0 : found->second;
+    };
+    return number("nodes") > 0 && number("nodes_away") == 0;
 }
 
 int exit_code_of(const api::RunItem& run) {

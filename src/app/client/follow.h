@@ -23,6 +23,7 @@ struct FollowOptions {
     bool states = true;      // changes of state on stderr
     bool until_end = true;   // false: ends when there is nothing more at the moment
     std::string search;      // lines with this text only
+    bool may_wait = true;    // false: ends when no machine that there is could ever start it
 };
 
 // Reads logs piece by piece; one for each rank of each run that is watched.
@@ -64,6 +65,7 @@ public:
     // Until the run has ended, or until `stop` says so: then `interrupted()` and the view as it is.
     Result<api::RunView> follow(RunId run, StopSignal* stop);
     bool interrupted() const { return interrupted_; }
+    bool hopeless() const { return hopeless_; }  // it waits for machines that there are not
     Client& client() { return *client_; }
 
 private:
@@ -82,13 +84,15 @@ private:
     std::map<std::pair<std::string, int>, LogReader> readers_;
     std::map<std::string, std::string> unfinished_;  // last line of a log, not ended yet
     std::map<std::string, std::string> told_;        // states that were told, by step
-    bool interrupted_ = false, logs_at_end_ = true;
+    bool interrupted_ = false, hopeless_ = false, logs_at_end_ = true;
 };
 
 // "running", in its colour.
 std::string state_text(const Style& style, const api::RunItem& run);
 // "step 741/1000  231 ms/step  loss 2.31  eta 1 min": what the last metrics say; empty: they say nothing.
 std::string progress_text(const api::RunView& view, double* share);
+// Nothing that there is would start it, even idle, and nothing is away that may come back.
+bool never_fits(const api::RunView& view);
 // Exit code of a command that waited for this run.
 int exit_code_of(const api::RunItem& run);
 

@@ -10,6 +10,7 @@
 #include "base/api_time.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "io/process.h"
 
 namespace stoker {
 namespace {
@@ -236,6 +237,12 @@ std::string ago_text(const std::string& time, std::int64_t now_us) {
     const auto at = parse_rfc3339(time);
     if (!at) return "-";
     return run_seconds_text(std::max(0.0, static_cast<double>(now_us - *at) / 1e6));
+}
+
+std::int64_t now_of(const std::string& told_now, bool offline) {
+    const auto told = parse_rfc3339(told_now);
+    if (!told) return wall_clock_us();
+    return offline ? std::max(*told, wall_clock_us()) : *told;
 }
 
 std::string describe_text(const api::RunView& view, const MeasuredSteps& measured, const Style& style,

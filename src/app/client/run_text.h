@@ -10,6 +10,9 @@
 namespace stoker {
 
 std::string ago_text(const std::string& rfc3339_time, std::int64_t now_us);  // "3 min"; "-" for an empty time
+// What ages are counted from: the server's own time, as its answer tells it, since a wall clock may be set. Without a
+// server it stands at the last record, and the wall clock may be ahead of it.
+std::int64_t now_of(const std::string& told_now, bool offline);
 
 // What the metrics of a run say of its steps, as medians, since single steps vary. 0: it wrote none.
 struct MeasuredSteps {

@@ -31,6 +31,14 @@ TEST(SubmissionTest, OptionsReachTheSpec) {
     EXPECT_EQ(run->spec.priority, 7);
 }
 
+// Of a name alone the value is taken from here, and handed over as a secret.
+TEST(SubmissionTest, ValueOfTheCallersEnvironmentIsASecret) {
+    ::setenv("STOKER_TEST_GIVEN", "canary", 1);
+    const auto run = loaded({"--env", "STOKER_TEST_GIVEN", "--", "true"});
+    ASSERT_TRUE(run.ok()) << run.error().text();
+    EXPECT_EQ(run->spec.environment.at("STOKER_TEST_GIVEN"), "secret://value/canary");
+}
+
 // All that is wrong is told at once, and nothing is guessed.
 TEST(SubmissionTest, WhatCannotBeMeantIsTold) {
     const auto wrong = loaded({"--ranks", "0", "--cpus", "x", "--", "true"});
@@ -41,7 +49,7 @@ TEST(SubmissionTest, WhatCannotBeMeantIsTold) {
                                                {"file", "--", "true"},
                                                {"--sweep", "a=", "--", "true"},
                                                {"--sweep", "1a=2", "--", "true"},
-                                               {"--env", "X", "--", "true"},
+                                               {"--env", "STOKER_NO_SUCH_VARIABLE", "--", "true"},
                                                {"--env", "A\n=1", "--", "true"},
                                                {"--name", "a\nb", "--", "true"},
                                                {"--lease", "soon", "--", "true"},

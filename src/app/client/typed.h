@@ -34,5 +34,7 @@ Result<T> post(Client& client, const std::string& target, const Json& body, cons
 
 // "r-7", or "7" for short.
 Result<RunId> run_named(std::string_view text);
+// The same, or the newest run of that name.
+Result<RunId> find_run(Client& client, const std::string& word);
 
 }  // namespace stoker

@@ -146,7 +146,7 @@ Result<CommandOutput> run_calibrate(Session& session, const Args& args) {
         return Error(ErrorKind::invalid, "which run is to be added?", {}, "stoker calibrate add RUN, as r-7");
     TRY(const auto client, connect_to_look(args));
     for (const std::string& name : names) {
-        TRY(const RunId id, run_named(name));
+        TRY(const RunId id, find_run(*client, name));
         TRY(const auto view, get<api::RunView>(*client, "/api/v1/runs/" + id.text()));
         TRY(const CalibrationPoint point, point_of_run(*client, view));
         TRY_VOID(add_calibration(place, point));

@@ -11,12 +11,13 @@ namespace stoker {
 namespace {
 
 Result<CommandOutput> run_describe(Session& session, const Args& args) {
-    TRY(const RunId id, run_named(args.positional[0]));
     TRY(const auto client, connect_to_look(args));
+    TRY(const RunId id, find_run(*client, args.positional[0]));
     TRY(const Document document, client->get("/api/v1/runs/" + id.text()));
     if (session.format != Format::text) return CommandOutput{dump(session, json_of(document.root()))};
     TRY(const auto view, typed<api::RunView>(document));
-    return CommandOutput{describe_text(view, measured_steps(*client, view), session.style, wall_clock_us())};
+    return CommandOutput{
+        describe_text(view, measured_steps(*client, view), session.style, now_of(view.now, client->offline()))};
 }
 
 }  // namespace

@@ -12,11 +12,11 @@ namespace stoker {
 namespace {
 
 Result<CommandOutput> run_logs(Session& session, const Args& args) {
-    TRY(const RunId id, run_named(args.positional[0]));
     TRY(const int rank, args.whole_number("rank", 0, 0, 100'000));
     TRY(const int attempt, args.whole_number("attempt", 0, 1, 1'000'000));
     if (session.format != Format::text) return Error(ErrorKind::unsupported, "logs are text", {}, "leave out -o");
     TRY(const auto client, connect_to_look(args));
+    TRY(const RunId id, find_run(*client, args.positional[0]));
     if (const auto tail = args.get("tail"); tail && !args.has("follow")) {
         TRY(const int lines, args.whole_number("tail", 10, 0, 1'000'000));
         TRY(const HttpResponse response,
@@ -31,7 +31,10 @@ Result<CommandOutput> run_logs(Session& session, const Args& args) {
                        .attempt = attempt,
                        .states = false,
                        .until_end = args.has("follow") && !client->offline(),
-                       .search = args.get_or("search", "")});
+                       .search = args.get_or("search", "")},
+                      args.has("follow") && !client->offline()
+                          ? Follower::Reconnect(Reconnect(args, session.quiet, &stop))
+                          : Follower::Reconnect());
     TRY(const api::RunView view, follower.follow(id, &stop));
     if (view.attempts.empty() && view.steps.empty())
         return Error(ErrorKind::not_found,

@@ -29,7 +29,7 @@ std::string query_of(const Args& args) {
 }
 
 // Runs of every state that is not an end, and the newest of the others, by page.
-Result<std::vector<api::RunItem>> list_runs(Client& client, const Args& args, std::int64_t now_us, std::size_t most) {
+Result<std::vector<api::RunItem>> list_runs(Client& client, const Args& args, std::int64_t& now_us, std::size_t most) {
     std::vector<api::RunItem> runs;
     const bool all = args.has("all") || args.has("state") || args.has("name") || args.has("user");
     std::string cursor;
@@ -37,6 +37,7 @@ Result<std::vector<api::RunItem>> list_runs(Client& client, const Args& args, st
         TRY(const api::RunPage page,
             get<api::RunPage>(client, fmt::format("/api/v1/runs?limit=500{}{}{}", query_of(args),
                                                   cursor.empty() ? "" : "&cursor=", url_encoded(cursor))));
+        now_us = now_of(page.now, client.offline());
         for (const api::RunItem& run : page.items) {
             const auto ended = parse_rfc3339(run.ended_at);
             const bool lately = !ended || static_cast<double>(now_us - *ended) / 1e6 < kLatelyS;
@@ -60,7 +61,7 @@ std::string note_of(const api::RunItem& run) {
 Result<CommandOutput> run_ps(Session& session, const Args& args) {
     TRY(const auto client, connect_to_look(args));
     TRY(const int most, args.whole_number("limit", 200, 1, 100'000));
-    const std::int64_t now_us = wall_clock_us();
+    std::int64_t now_us = 0;
     TRY(const std::vector<api::RunItem> runs, list_runs(*client, args, now_us, static_cast<std::size_t>(most)));
     if (session.format != Format::text) {
         Json list = Json::array();

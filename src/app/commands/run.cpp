@@ -55,7 +55,7 @@ void tell_causes(Client& client, const api::RunView& view) {
 // Written down under a key of its own, so that it is there once.
 Result<RunId> submit_or_resume(RunHost& host, const Args& args, const LoadedRun* loaded) {
     if (loaded == nullptr) {
-        TRY(const RunId old, run_named(*args.get("resume")));
+        TRY(const RunId old, find_run(host.client(), *args.get("resume")));
         HttpHeaders headers;
         headers.add("Idempotency-Key", new_key());
         TRY(const auto submitted,
@@ -76,8 +76,13 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
         TRY(loaded, load_submission(session, args));
     } else if (!args.positional.empty() || !args.program.empty()) {
         return Error(ErrorKind::invalid, "--resume goes on with what was submitted: no file or program beside it");
-    } else {
-        TRY_VOID(run_named(*args.get("resume")));  // before anything is started
+    }
+    // Before anything is started or made.
+    for (const char* option : {"resume", "again"}) {
+        const auto word = args.get(option);
+        if (!word || run_named(*word)) continue;
+        TRY(const auto look, connect_to_look(args));
+        TRY_VOID(find_run(*look, *word));
     }
     StopSignal stop;
     TRY(const auto host, RunHost::open(session, args));
@@ -93,9 +98,22 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
     if (loaded && loaded->spec.prerequisites && !session.quiet && session.format == Format::text)
         fmt::print(stderr, "{:<8} {}: ok\n", "check", checked_text(*loaded->spec.prerequisites));
     Follower follower(session, host->client(),
-                      {.logs = session.format == Format::text, .all_ranks = args.has("all-ranks")},
+                      {.logs = session.format == Format::text,
+                       .all_ranks = args.has("all-ranks"),
+                       .may_wait = args.has("wait-for-nodes")},
                       [&] { return host->again(); });
     TRY(api::RunView view, follower.follow(id, &stop));
+    if (follower.hopeless()) {
+        const api::WhyView why = *view.why;
+        TRY_VOID(host->client().post(fmt::format("/api/v1/runs/{}/cancel", id.text()), Json()));
+        TRY(view, get<api::RunView>(host->client(), "/api/v1/runs/" + id.text()));
+        if (session.format == Format::text) {
+            fmt::print(stderr, "{:<8} cannot start here: {}\n", id.text(), why.text);
+            for (const std::string& way : why.unblock) fmt::print(stderr, "{:<8} would start it: {}\n", "", way);
+            if (!session.quiet)
+                fmt::print(stderr, "{:<8} it was cancelled; --wait-for-nodes waits for a larger machine\n", "");
+        }
+    }
     if (follower.interrupted()) {
         TRY(view, stop_run(session, follower, id, stop));
     }
@@ -138,6 +156,7 @@ CliCommand run_command() {
                      .value = "RUN",
                      .help = "submit the spec of an earlier run anew, as a new run from its start",
                      .completes = "run"},
+                    {.name = "wait-for-nodes", .help = "wait also when no machine that there is could start it"},
                     {.name = "all-ranks", .help = "print the log of every rank, each line with its number"},
                     {.name = "prices",
                      .value = "FILE",

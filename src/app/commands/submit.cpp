@@ -36,7 +36,8 @@ Result<CommandOutput> run_submit(Session& session, const Args& args) {
     if (args.has("follow")) {
         if (!session.quiet) fmt::print(stderr, "{:<8} submitted\n", submitted.run.text());
         StopSignal stop;
-        Follower follower(session, *client, {.logs = session.format == Format::text});
+        Follower follower(session, *client, {.logs = session.format == Format::text},
+                          Reconnect(args, session.quiet, &stop));
         TRY(const api::RunView view, follower.follow(submitted.run, &stop));
         if (follower.interrupted()) {
             fmt::print(stderr, "{:<8} goes on: stoker logs -f {}\n", submitted.run.text(), submitted.run.text());
@@ -44,7 +45,8 @@ Result<CommandOutput> run_submit(Session& session, const Args& args) {
         }
         if (session.format != Format::text)
             return CommandOutput{dump(session, codec::write(view)), exit_code_of(view.run)};
-        fmt::print(stderr, "{:<8} {}\n", submitted.run.text(), outcome_text(view, measured_steps(*client, view)));
+        fmt::print(stderr, "{:<8} {}\n", submitted.run.text(),
+                   outcome_text(view, measured_steps(follower.client(), view)));
         return CommandOutput{"", exit_code_of(view.run)};
     }
     if (session.format != Format::text) return CommandOutput{dump(session, codec::write(submitted))};

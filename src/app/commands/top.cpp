@@ -31,7 +31,7 @@ Result<std::vector<TopRow>> look_at_runs(Client& client, const Args& args) {
             if (run.kind != RunKind::graph) runs.push_back(run.id);
     } else {
         for (const std::string& word : args.positional) {
-            TRY(const RunId id, run_named(word));
+            TRY(const RunId id, find_run(client, word));
             runs.push_back(id);
         }
     }
@@ -61,8 +61,16 @@ Result<CommandOutput> run_top(Session& session, const Args& args) {
         return CommandOutput{top_text(rows, session.style)};
     }
     StopSignal stop;
+    Reconnect reconnect(args, session.quiet, &stop);
+    Client* at = client.get();
     while (true) {
-        TRY(const auto rows, look_at_runs(*client, args));
+        auto looked = look_at_runs(*at, args);
+        if (!looked &&
+            (looked.error().kind() == ErrorKind::unavailable || looked.error().kind() == ErrorKind::timed_out)) {
+            TRY(at, reconnect());
+            looked = look_at_runs(*at, args);
+        }
+        TRY(const auto rows, std::move(looked));
         // Home, the table, and nothing of what was below: the screen does not flicker.
         TRY_VOID(print_now("\x1b[H\x1b[2J" + top_text(rows, session.style) +
                            session.style.dim(fmt::format("every {} s; ctrl-c ends", every)) + "\n"));

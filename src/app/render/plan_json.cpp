@@ -155,6 +155,9 @@ Json candidate_json(const Candidate& c, const Workload& workload, const Catalog&
                                 .set("description", c.replica.text()));
     out.set("prediction", prediction_json(c.prediction, c.replicas > 0));
     out.set("why_not_first", c.why_not_first).set("notes", strings(c.notes));
+    out.set("precision", workload.model_known ? Json(to_string(c.precision)) : Json());
+    // What speaks against it, whatever it costs: quota that is taken, a device without a measured run, and the like.
+    out.set("blocked_by", c.blocked_by).set("doubt", c.doubt).set("measured", c.measured);
     return out;
 }
 
@@ -197,6 +200,13 @@ Json plan_json(const Plan& plan, const Catalog& catalog, std::string_view file) 
         what_if.push(
             Json::object().set("change", w.change).set("outcome", w.outcome).set("changes_choice", w.changes_choice));
     out.set("what_if", what_if);
+    Json foregone = Json::array();
+    for (const Foregone& one : plan.foregone)
+        foregone.push(Json::object()
+                          .set("id", one.id)
+                          .set("why", one.why)
+                          .set("candidate", candidate_json(one.candidate, plan.workload, catalog)));
+    out.set("foregone", foregone);
     const PlatformChoice& p = plan.platform;
     out.set("platform", Json::object()
                             .set("orchestrator", to_string(p.orchestrator))
@@ -326,6 +336,9 @@ Json plan_schema() {
                                      {"framework", text},
                                      {"prediction", ref("prediction")},
                                      {"why_not_first", text},
+                                     {"blocked_by", text},
+                                     {"doubt", text},
+                                     {"measured", flag},
                                      {"notes", array_of(text)}}));
     Json closest = object_of({{"id", text},
                               {"title", text},
@@ -351,6 +364,7 @@ Json plan_schema() {
          {"advice",
           array_of(object_of({{"id", text}, {"severity", text}, {"text", text}, {"remedy", text}, {"source", text}}))},
          {"what_if", array_of(object_of({{"change", text}, {"outcome", text}, {"changes_choice", flag}}))},
+         {"foregone", array_of(object_of({{"id", text}, {"why", text}, {"candidate", ref("candidate")}}))},
          {"platform", type("object")},
          {"answer", object_of({{"task", text},
                                {"machines", text},

@@ -1,15 +1,14 @@
 #include "app/render/plan_text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "app/render/evidence_text.h"
 #include "base/text.h"
 
 namespace stoker {
-
 namespace {
 
 std::string node_name(const Candidate& candidate, const Catalog& catalog) {
@@ -102,9 +101,12 @@ std::string unit_price(const Candidate& candidate) {
 
 std::string latency_line(const Prediction& p, const Style& style) {
     if (!(p.ttft_p95_s.mid > 0)) return {};
-    return indented(fmt::format("TTFT p95 {} · TPOT p95 {} · one replica holds {} requests/s",
-                                range_text(p.ttft_p95_s, seconds_text), range_text(p.tpot_p95_s, seconds_text),
-                                figure_text(p.knee_requests_per_s)),
+    // An image or an embedding is one answer: there is no next token to wait for.
+    const std::string waits = p.tpot_p95_s.mid > 0
+                                  ? fmt::format("TTFT p95 {} · TPOT p95 {}", range_text(p.ttft_p95_s, seconds_text),
+                                                range_text(p.tpot_p95_s, seconds_text))
+                                  : fmt::format("answer p95 {}", range_text(p.ttft_p95_s, seconds_text));
+    return indented(fmt::format("{} · one replica holds {} requests/s", waits, figure_text(p.knee_requests_per_s)),
                     style, "  ", 2);
 }
 
@@ -137,10 +139,13 @@ std::string chosen_block(const Plan& plan, const Catalog& catalog, const Style& 
     if (p.mfu > 0) facts.push_back(fmt::format("MFU {:.0f} %", p.mfu * 100));
     if (p.tokens_per_s > 0)
         facts.push_back(fmt::format("{} {}/s", format_thousands(p.tokens_per_s),
-                                    service ? "output tokens" : sample_name(plan.workload, p)));
+                                    !p.rate_unit.empty() ? p.rate_unit
+                                    : service            ? std::string("output tokens")
+                                                         : sample_name(plan.workload, p)));
+    const bool decodes = service && p.tpot_p95_s.mid > 0;
     if (plan.workload.kind != WorkloadKind::notebook)
-        facts.push_back(fmt::format("{}bound by {}", service ? "decode " : "", to_string(p.bottleneck)));
-    if (service) facts.push_back(fmt::format("prefill bound by {}", to_string(p.prefill_bound)));
+        facts.push_back(fmt::format("{}bound by {}", decodes ? "decode " : "", to_string(p.bottleneck)));
+    if (decodes) facts.push_back(fmt::format("prefill bound by {}", to_string(p.prefill_bound)));
     if (p.fit_probability < 0.98 && p.memory_bytes.mid > 0)
         facts.push_back(fmt::format("{:.0f} % likely to fit", p.fit_probability * 100));
     if (p.kwh.mid > 0)
@@ -263,9 +268,7 @@ std::string footer(const Plan& plan, const Style& style, const RenderOptions& op
         plan.catalog_version, plan.catalog_as_of);
     if (plan.feasible()) {
         const Candidate& best = plan.candidates.front();
-        if (best.priced) {
-            line = price_source(best, plan.workload) + " · " + line;
-        }
+        if (best.priced) line = price_source(best, plan.workload) + " · " + line;
     }
     if (options.elapsed_s >= 0) line += fmt::format(" · {:.2f} s", options.elapsed_s);
     std::string text = "\n";
@@ -364,8 +367,8 @@ std::string candidate_title(const Candidate& candidate, const Catalog& catalog) 
 
 std::string machine_parts(const Candidate& candidate, const Catalog& catalog) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(candidate.node_type)];
-    if (!node.has_gpu())
-        return fmt::format("{} vCPU{}", candidate.nodes * node.vcpus, candidate.nodes * node.vcpus == 1 ? "" : "s");
+    const int vcpus = candidate.nodes * node.vcpus;
+    if (!node.has_gpu()) return fmt::format("{} vCPU{}", vcpus, vcpus == 1 ? "" : "s");
     const std::string& gpu = catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name;
     const double count = candidate.nodes * node.accelerators;
     if (node.accelerators >= 1) return fmt::format("{:.0f} {}", count, gpu);
@@ -374,8 +377,7 @@ std::string machine_parts(const Candidate& candidate, const Catalog& catalog) {
     return candidate.nodes == 1 ? part : fmt::format("{} x {}", candidate.nodes, part);
 }
 
-std::vector<std::string> layout_parts(const Candidate& candidate, const Workload& workload, const Catalog& catalog) {
-    (void)catalog;
+std::vector<std::string> layout_parts(const Candidate& candidate, const Workload& workload) {
     std::vector<std::string> parts;
     if (is_training(workload.kind)) {
         parts.push_back(describe(candidate.layout));
@@ -393,7 +395,7 @@ std::vector<std::string> layout_parts(const Candidate& candidate, const Workload
 }
 
 std::string layout_line(const Candidate& candidate, const Workload& workload, const Catalog& catalog) {
-    std::vector<std::string> parts = layout_parts(candidate, workload, catalog);
+    std::vector<std::string> parts = layout_parts(candidate, workload);
     parts.insert(parts.begin(), machine_parts(candidate, catalog));
     return join(parts, " · ");
 }

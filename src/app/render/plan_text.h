@@ -24,7 +24,7 @@ std::string candidate_title(const Candidate& candidate,
                             const Catalog& catalog);  // "6 x Standard_ND96isr_H100_v5, eastus, spot"
 std::string machine_parts(const Candidate& candidate, const Catalog& catalog);  // "72 A100-SXM-40GB", "3 x 1/2 A10"
 // What the machines do: degrees, micro-batch, precision, framework, orchestrator.
-std::vector<std::string> layout_parts(const Candidate& candidate, const Workload& workload, const Catalog& catalog);
+std::vector<std::string> layout_parts(const Candidate& candidate, const Workload& workload);
 std::string layout_line(const Candidate& candidate, const Workload& workload, const Catalog& catalog);
 std::string hours_text(double hours);   // "9.8 d", "88 min"
 std::string money_text(double usd);     // "$81,400", "$0.53"

@@ -145,7 +145,7 @@ std::string why_line(const Plan& plan, const Catalog& catalog) {
     for (const Candidate& c : plan.candidates)
         if (other == nullptr && (c.node_type != best.node_type || (plan.candidates.size() == 2 && &c != &best)))
             other = &c;
-    std::string_view word = "cheapest";
+    std::string_view word = plan.workload.asks_for_capacity() ? "cheapest by the request" : "cheapest";
     if (plan.workload.objective.minimize == Minimize::time)
         word = runs_by_the_hour(best.prediction) ? "quickest" : "fastest";
     if (plan.workload.objective.minimize == Minimize::energy) word = "least energy";
@@ -163,8 +163,8 @@ std::string why_line(const Plan& plan, const Catalog& catalog) {
     return text;
 }
 
-std::string how_line(const Plan& plan, const Catalog& catalog) {
-    std::vector<std::string> parts = layout_parts(plan.candidates.front(), plan.workload, catalog);
+std::string how_line(const Plan& plan) {
+    std::vector<std::string> parts = layout_parts(plan.candidates.front(), plan.workload);
     if (plan.candidates.front().prediction.mfu > 0)
         parts.push_back(fmt::format("MFU {:.0f} %", 100 * plan.candidates.front().prediction.mfu));
     return join(parts, " · ");
@@ -357,7 +357,7 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     answer.money = money_of(best);
     answer.chance = chance_of(plan.workload, best);
     add(answer, "why", why_line(plan, catalog));
-    add(answer, "how", how_line(plan, catalog));
+    add(answer, "how", how_line(plan));
     add(answer, "first", first_line(plan, catalog));
     add(answer, "watch", watch_line(plan));
     add(answer, "sure?", sure_line(plan.evidence));

@@ -1,0 +1,72 @@
+// The load of an endpoint as people say it: a rate, clients, users, images, audio.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "workload/testing.h"
+
+namespace stoker {
+namespace {
+
+using testing::assumptions, testing::bad, testing::good, testing::has;
+
+// An endpoint says how much is asked of it in one way; with the machines given it may be the question.
+TEST(Workload, ALoadIsSaidInOneWay) {
+    const std::string head = "version: 1\nkind: inference\nmodel: llama-3-8b\n";
+    const std::string missing = bad(head);
+    for (const char* remedy : {"requests_per_second: 12", "users: 500", "concurrency: 64", "nodes: 1"})
+        EXPECT_TRUE(has(missing, remedy)) << missing;
+    EXPECT_TRUE(good(head + "where: {nodes: 1}\n").asks_for_capacity());
+    EXPECT_TRUE(good(head + "where: {gpus: 8}\n").asks_for_capacity());
+    EXPECT_FALSE(good(head + "traffic: {concurrency: 5}\nwhere: {nodes: 1}\n").asks_for_capacity());
+    EXPECT_TRUE(has(bad(head + "traffic: {users: 5, concurrency: 5}\n"), "exclude each other"));
+    EXPECT_TRUE(has(bad(head + "traffic: {requests_per_second: 5, think_time: 5s}\n"), "of which users"));
+    EXPECT_TRUE(has(bad(head + "traffic: {users: 5, think_time: 5s, requests_per_minute: 1}\n"), "twice"));
+}
+
+// People are not requests in flight: a share of them is active, and they read and think.
+TEST(Workload, UsersAreAShareAtOnce) {
+    const std::string head = "version: 1\nkind: inference\nmodel: llama-3-8b\nuse_case: code-assistant\ntraffic: ";
+    const Workload w = good(head + "{users: 500}\n");
+    EXPECT_EQ(w.clients(), 125);
+    EXPECT_EQ(w.traffic.think_time->v, 12);
+    EXPECT_TRUE(has(w.title(), "500 users"));
+    bool said = false;
+    for (const std::string& line : w.assumptions) said |= has(line, "active_share") && has(line, "llm-d-planner");
+    EXPECT_TRUE(said);
+    EXPECT_EQ(good(head + "{users: 500, active_share: 0.1, think_time: 30s}\n").clients(), 50);
+    const Workload rate = good(head + "{users: 600, active_share: 0.1, requests_per_minute: 2}\n");
+    EXPECT_NEAR(*rate.traffic.requests_per_second, 2, 1e-9);
+    EXPECT_EQ(rate.clients(), 0);
+    EXPECT_EQ(good(head + "{concurrency: 500}\n").clients(), 500);
+}
+
+// Clients without any limit would be answered by a queue of hours.
+TEST(Workload, ClientsDoNotWaitForEver) {
+    const std::string head = "version: 1\nkind: inference\ntraffic: {concurrency: 50}\n";
+    EXPECT_EQ(good(head + "model: bert-large\n").objective.latency.p95->v, 1);
+    EXPECT_EQ(good(head + "model: sdxl\n").objective.latency.p95->v, 20);
+    EXPECT_TRUE(good(head + "model: llama-3-8b\nobjective: {latency: {tpot_p95: 50ms}}\n").objective.latency.ttft_p99);
+    EXPECT_FALSE(good(head + "model: llama-3-8b\nobjective: {latency: {ttft_p95: 9s}}\n").objective.latency.ttft_p99);
+    EXPECT_FALSE(good("version: 1\nkind: inference\ntraffic: {requests_per_second: 5}\nmodel: bert-large\n")
+                     .objective.latency.any());
+}
+
+// A request is what people ask for: an image with all of its steps, a clip of audio.
+TEST(Workload, RequestsOfOtherModels) {
+    const std::string head = "version: 1\nkind: inference\ntraffic: ";
+    const Workload image = good(head + "{requests_per_second: 1}\nmodel: sdxl\n");
+    EXPECT_EQ(*image.traffic.steps, 30);
+    EXPECT_TRUE(*image.traffic.guidance);
+    EXPECT_TRUE(has(image.title(), "1 image/s"));
+    const Workload speech = good(head + "{requests_per_second: 1, audio: 65s}\nmodel: whisper-large-v3\n");
+    EXPECT_EQ(*speech.traffic.prompt_tokens, 3 * 1500);
+    EXPECT_NEAR(*speech.traffic.output_tokens, 65 * 3.3, 1);
+    EXPECT_TRUE(has(bad(head + "{requests_per_second: 1, steps: 20}\nmodel: llama-3-8b\n"), "no diffusion model"));
+    EXPECT_TRUE(has(bad(head + "{requests_per_second: 1, audio: 20s}\nmodel: llama-3-8b\n"), "hears nothing"));
+    EXPECT_TRUE(has(bad(head + "{requests_per_second: 1, prompt_tokens: 100, cached_prompt_tokens: 100}\nmodel: "
+                               "llama-3-8b\n"),
+                    "leave none to compute"));
+}
+
+}  // namespace
+}  // namespace stoker

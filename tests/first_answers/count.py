@@ -13,7 +13,7 @@ def main():
     for path in sorted(here.rglob("*.case")):
         lines = path.read_text().split("\n")
         verdict = next((v for v in VERDICTS if len(lines) > 1 and lines[1].startswith(v)), None)
-        if verdict is None or (verdict.endswith(": ") and len(lines[1]) < len(verdict) + 20):
+        if verdict is None or (verdict.endswith(": ") and len(lines[1]) < len(verdict) + 10):
             wrong.append(str(path.relative_to(here)))
         else:
             counts[verdict].append(f"{path.relative_to(here)}: {lines[1][len(verdict):]}")

@@ -62,7 +62,7 @@ std::string_view pricing_words(Pricing pricing) {
 
 std::string machines_of(const Candidate& c, const Catalog& catalog) {
     std::string text = fmt::format("{} x {}", c.nodes, node_of(c, catalog).name);
-    if (!c.region.empty()) text += ", " + c.region;
+    if (!c.region.empty() && c.region != node_of(c, catalog).name) text += ", " + c.region;
     return fmt::format("{}, {}", text, pricing_words(c.pricing));
 }
 
@@ -70,10 +70,13 @@ std::string hardware_of(const Candidate& c, const Catalog& catalog) {
     const NodeType& node = node_of(c, catalog);
     std::string text = machine_parts(c, catalog);
     if (!node.has_gpu() || c.nodes < 2 || c.replicas > 0) return text;
-    return text + (node.rdma_gbps_per_node > 0
-                       ? fmt::format(", {}{}", node.rdma_generation.empty() ? "" : node.rdma_generation + " ",
-                                     node.rdma == "infiniband" ? "InfiniBand" : upper(node.rdma))
-                       : ", Ethernet");
+    return text +
+           (node.rdma_gbps_per_node > 0
+                ? fmt::format(
+                      ", {}{}",
+                      node.rdma_generation.empty() || node.rdma_generation == "none" ? "" : node.rdma_generation + " ",
+                      node.rdma == "infiniband" ? "InfiniBand" : upper(node.rdma))
+                : ", Ethernet");
 }
 
 double per_hour(const Candidate& c) {
@@ -101,8 +104,11 @@ std::string percent(double chance) {
 }
 
 std::string chance_of(const Workload& workload, const Candidate& c) {
-    if (!c.measured) return "no chance to keep limits given: not measured on these devices";
     const ObjectiveSpec& objective = workload.objective;
+    if (!c.measured)
+        return objective.deadline || objective.budget || objective.latency.any()
+                   ? "not measured on these devices: no chance to keep the limits is given"
+                   : "";
     const Prediction& p = c.prediction;
     const bool service = runs_by_the_hour(p);
     std::vector<std::string> parts;
@@ -152,7 +158,9 @@ std::string why_line(const Plan& plan, const Catalog& catalog) {
     std::string text =
         fmt::format("{} of {}", word, plural(static_cast<double>(plan.considered), "candidate", "candidates"));
     if (other == nullptr) return text;
-    text += fmt::format("; next {} x {}{}", other->nodes, short_name(node_of(*other, catalog)),
+    const bool elsewhere = other->node_type == best.node_type && other->region != best.region;
+    text += fmt::format("; next {} x {}{}{}", other->nodes, short_name(node_of(*other, catalog)),
+                        elsewhere ? " in " + other->region : "",
                         other->pricing != best.pricing ? fmt::format(" {}", pricing_words(other->pricing)) : "");
     std::vector<std::string> parts;
     const bool priced = best.priced && other->priced && per_hour(best) > 0;

@@ -57,10 +57,13 @@ void advise_network(const AdviceInput& input, AdviceList& out) {
             out.push_back(
                 {p.step_s.mid > 0 && waiting > 0.2 * p.step_s.mid ? AdviceSeverity::warning : AdviceSeverity::info,
                  "no-infiniband",
-                 fmt::format(
-                     "{} nodes without InfiniBand: {:.0f} % of each step waits for Ethernet at {:.0f} Gb/s per node",
-                     winner->nodes, p.step_s.mid > 0 ? 100 * waiting / p.step_s.mid : 0, node.ethernet_gbps),
-                 "an ND size with InfiniBand if the wait matters; enable accelerated networking", ""});
+                 fmt::format("{} nodes without {}: {:.0f} % of each step waits for Ethernet{}", winner->nodes,
+                             node.cloud == "azure" ? "InfiniBand" : "RDMA",
+                             p.step_s.mid > 0 ? 100 * waiting / p.step_s.mid : 0,
+                             node.ethernet_gbps > 0 ? fmt::format(" at {:.0f} Gb/s per node", node.ethernet_gbps) : ""),
+                 node.cloud == "azure" ? "an ND size with InfiniBand if the wait matters; enable accelerated networking"
+                                       : "a size with RDMA if the wait matters",
+                 ""});
     }
     if (!is_rdma(node) && node.has_gpu() && node.accelerated_networking.substr(0, 2) == "no")
         out.push_back(

@@ -116,8 +116,8 @@ struct NodeType {
 
     bool has_gpu() const { return accelerator >= 0 && accelerators > 0; }
     std::string rdma_name() const;  // HDR, NDR, EFA: the generation where it has one
-    // Sizes with constrained cores (Standard_HB120-64rs_v2: 64 of 120) count their full size in quota and price and leave
-    // the rest switched off.
+    // Sizes with constrained cores (Standard_HB120-64rs_v2: 64 of 120) count their full size in quota and price and
+    // leave the rest switched off.
     int usable_vcpus() const;
     int whole_gpus() const { return static_cast<int>(accelerators); }  // 0 for a fraction
 };

@@ -4,10 +4,10 @@
 
 #include "app/commands/commands.h"
 #include "app/interview.h"
-#include "app/render/short_answer.h"
 #include "app/render/plan_html.h"
 #include "app/render/plan_json.h"
 #include "app/render/plan_text.h"
+#include "app/render/short_answer.h"
 #include "app/session.h"
 #include "doctor/this_machine.h"
 #include "explain/prediction.h"

@@ -33,6 +33,15 @@ void fill_common(Point& point, const NodeChoice& choice, double need) {
     point.prediction.bottleneck = choice.accelerator != nullptr ? Bottleneck::compute : Bottleneck::cpu;
 }
 
+// How many T4 a device replaces in rendering, solvers and decoding, which live from vector units: by peak rate. 0: its
+// rate is not known.
+double in_t4(const Catalog& catalog, const Accelerator& device) {
+    const auto fp32 = static_cast<std::size_t>(Precision::fp32);
+    for (const Accelerator& each : catalog.accelerators())
+        if (each.name == "T4") return device.peak[fp32].v / each.peak[fp32].v;
+    return 0;
+}
+
 }  // namespace
 
 Search search_notebook(const Context& context) {
@@ -79,8 +88,11 @@ Search search_preprocessing(const Context& context) {
     const Workload& workload = context.workload;
     Search search;
     const double need = workload.memory ? workload.memory->v : 0;
-    const double hours = workload.vcpu_hours.value_or(
-        workload.total_examples() * workload.data.decode_per_example.value_or(Seconds(0.01)).v / 3600);
+    const bool on_gpu = workload.gpu_hours.has_value();
+    const double hours =
+        on_gpu ? *workload.gpu_hours
+               : workload.vcpu_hours.value_or(workload.total_examples() *
+                                              workload.data.decode_per_example.value_or(Seconds(0.01)).v / 3600);
     for (std::size_t i = 0; i < context.choices.size(); ++i) {
         const NodeChoice& choice = context.choices[i];
         if (!enough_memory(search, choice, need)) continue;
@@ -96,28 +108,15 @@ Search search_preprocessing(const Context& context) {
             point.checkpoint_bytes = 1e6;
             point.speed = {0.7, 1, 1.5};  // whatever one vCPU does of it: not measured here
             point.units = std::max(hours, 1e-6);
-            point.prediction.unit_name = "vCPU hour";
+            point.prediction.unit_name = on_gpu ? "GPU hour of a T4" : "vCPU hour";
             point.prediction.utilisation = 0.9;
-            point.framework = "spark";
+            if (!on_gpu) point.framework = "spark";
             fill_common(point, choice, need);
             search.points.push_back(std::move(point));
         }
     }
     return search;
 }
-
-namespace {
-
-// How many T4 a device replaces in rendering and in solvers, which live from FP32 on vector units: by peak rate. 0: its
-// rate is not known.
-double in_t4(const Catalog& catalog, const Accelerator& device) {
-    const auto fp32 = static_cast<std::size_t>(Precision::fp32);
-    for (const Accelerator& each : catalog.accelerators())
-        if (each.name == "T4") return device.peak[fp32].v / each.peak[fp32].v;
-    return 0;
-}
-
-}  // namespace
 
 Search search_simulation(const Context& context) {
     const Workload& workload = context.workload;

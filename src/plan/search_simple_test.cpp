@@ -23,6 +23,15 @@ TEST(SearchSimple, PreprocessingRunsOnCpus) {
     for (const Candidate& c : made.candidates) EXPECT_FALSE(testing::node(c.node_type).has_gpu());
 }
 
+// GPU work that is asked for is planned: not as a machine of two cores for a cent.
+TEST(SearchSimple, PreprocessingOnGpusTakesGpus) {
+    const Plan made =
+        testing::plan("kind: preprocessing\ngpu_hours: 40\ndata: {bytes: 5TB}\nobjective: {deadline: 1d}\n");
+    ASSERT_TRUE(made.feasible());
+    for (const Candidate& c : made.candidates) EXPECT_TRUE(testing::node(c.node_type).has_gpu());
+    EXPECT_GT(made.candidates.front().prediction.usd.mid, 1);
+}
+
 // Rendering takes a size with the graphics driver.
 TEST(SearchSimple, RenderingTakesGraphicsSizes) {
     const Plan made = testing::plan("kind: simulation\ngpu_hours: 100\nwhere: {regions: [eastus]}\n");

@@ -20,7 +20,10 @@ MaybeRefusal refuse_wrong_purpose(const Context& context, int type) {
         return std::nullopt;
     }
     if (kind == WorkloadKind::preprocessing) {
-        if (node.has_gpu()) return no("preprocessing runs on CPU cores; a GPU would idle");
+        const bool on_gpu = context.workload.gpu_hours.has_value();
+        if (node.has_gpu() && !on_gpu) return no("preprocessing runs on CPU cores; a GPU would idle");
+        if (!node.has_gpu() && on_gpu) return no("gpu_hours are done by GPUs");
+        if (graphics && on_gpu) return no("a graphics size: its driver and licence are for visualisation");
         if (node.purpose == "hpc") return no("an HPC size with InfiniBand is not for data pipelines");
         return std::nullopt;
     }

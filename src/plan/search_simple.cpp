@@ -26,6 +26,13 @@ bool enough_memory(Search& search, const NodeChoice& choice, double need) {
     return false;
 }
 
+// Of two that cost the same the one that stays: work that is set up once is done again.
+void prefer_what_stays(Point& point, const NodeChoice& choice) {
+    const bool goes = choice.node->status == "announced" || !choice.retires.empty();
+    point.preference = goes ? 1 : 0;
+    if (!goes) point.rule = "sizes whose retirement is not announced first";
+}
+
 void fill_common(Point& point, const NodeChoice& choice, double need) {
     point.devices = choice.accelerator != nullptr ? choice.node->accelerators * point.nodes : point.nodes;
     point.prediction.memory_bytes = {need, need, need};
@@ -111,6 +118,7 @@ Search search_preprocessing(const Context& context) {
             point.prediction.unit_name = on_gpu ? "GPU hour of a T4" : "vCPU hour";
             point.prediction.utilisation = 0.9;
             if (!on_gpu) point.framework = "spark";
+            prefer_what_stays(point, choice);
             fill_common(point, choice, need);
             search.points.push_back(std::move(point));
         }
@@ -151,6 +159,7 @@ Search search_simulation(const Context& context) {
                     point.notes.push_back(
                         fmt::format("one {} is taken for {:.1f} T4, by peak FP32", choice.accelerator->name, speed));
             }
+            prefer_what_stays(point, choice);
             fill_common(point, choice, need);
             search.points.push_back(std::move(point));
         }

@@ -61,6 +61,13 @@ TEST(SearchSimple, CpuSimulationTakesNoGpu) {
     EXPECT_GT(testing::node(made.candidates.front().node_type).usable_vcpus() * made.candidates.front().nodes, 208);
 }
 
+// HBv2 costs what HBv3 costs, and goes.
+TEST(SearchSimple, OfEqualPricesTheSizeThatStays) {
+    const Plan made = testing::plan("kind: simulation\nvcpu_hours: 20000\nmemory: 400GiB\nobjective: {deadline: 2d}\n");
+    ASSERT_TRUE(made.feasible());
+    EXPECT_NE(testing::node(made.candidates.front().node_type).status, "announced") << testing::first_size(made);
+}
+
 // GPU hours are said in those of a T4: a faster GPU needs fewer of its own.
 TEST(SearchSimple, GpuHoursCountTheSpeedOfTheGpu) {
     const auto hours = [](std::string_view size) {

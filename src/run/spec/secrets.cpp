@@ -130,8 +130,9 @@ Result<std::string> read_secret(const std::string& folder, std::string_view refe
     if (!stored && !reference.starts_with(kOfFile))
         return Error(ErrorKind::invalid, "a reference that means nothing: " + printable(reference, 200));
     const std::string_view rest = reference.substr(stored ? kStored.size() : kOfFile.size());
-    auto text =
-        read_file(stored ? secrets_folder(folder) + "/" + std::string(rest) : std::string(rest), kMostSecretBytes);
+    // From the root, with or without a second slash: a server has no folder that its users know.
+    const std::string root = rest.starts_with('/') ? "" : "/";
+    auto text = read_file((stored ? secrets_folder(folder) + "/" : root) + std::string(rest), kMostSecretBytes);
     if (!text)
         return Error(text.error().kind(),
                      stored ? fmt::format("{} is not in {}/secrets (a restored journal has none)",

@@ -1,7 +1,7 @@
 // Values of variables that nobody but the work may read. A spec holds a reference in place of each, so that the
 // journal, the API, events, logs and `describe` never have the value:
 //   secret://env/NAME     a variable of the server, looked up at each launch
-//   secret://file/PATH    a file that the server can read; its last end of line is left out
+//   secret://file/PATH    a file that the server can read, from the root; its last end of line is left out
 //   secret://stored/ID    a value that came with a submission; it lies in FOLDER/secrets, for the server's user only
 // `secret://value/...` is how a client hands over a value; it is stored before anything else sees the spec. So is the
 // value of a variable whose name says that it is one (HF_TOKEN, AWS_SECRET_ACCESS_KEY).

@@ -62,6 +62,7 @@ TEST_F(SecretsTest, PlacesOfTheServer) {
     EXPECT_EQ(*read_secret(folder, "secret://env/STOKER_TEST_SECRET"), "v");
     std::ofstream(folder + "/file") << "from a file\n";
     EXPECT_EQ(*read_secret(folder, "secret://file/" + folder + "/file"), "from a file");
+    EXPECT_EQ(*read_secret(folder, "secret://file" + folder + "/file"), "from a file");  // one slash
     EXPECT_FALSE(read_secret(folder, "secret://file/" + folder + "/none").ok());
     for (const char* bad : {"secret://", "secret://env/", "secret://vault/x", "secret://stored/../../etc/passwd"})
         EXPECT_NE(stored("A", bad).find("means nothing"), std::string::npos) << bad << ": " << stored("A", bad);

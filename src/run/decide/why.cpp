@@ -285,8 +285,8 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
             why.blockers.clear();
             why.text = looks_poisonous(run)
                            ? fmt::format(
-                                 "it is held because its last three attempts each lost their machine or keeper "
-                                 "within minutes ({}); look at its log, then release it",
+                                 "it is held because its last three attempts were each taken down within minutes, "
+                                 "from the same checkpoint ({}); look at its log, then release it",
                                  to_string(run.attempts.back().cause))
                            : "it is held; release it to let it start";
             return why;

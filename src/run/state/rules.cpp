@@ -83,7 +83,10 @@ bool looks_poisonous(const Run& run) {
     constexpr std::size_t kInARow = 3;
     constexpr std::int64_t kWithinUs = 300 * kSecondUs;
     if (run.attempts.size() < kInARow) return false;
-    return std::all_of(run.attempts.end() - kInARow, run.attempts.end(), [](const Attempt& attempt) {
+    // One that goes on from a newer checkpoint each time gets somewhere: whatever takes it down, it is no loop.
+    const std::string& from = run.attempts.back().resume_from;
+    return std::all_of(run.attempts.end() - kInARow, run.attempts.end(), [&](const Attempt& attempt) {
+        if (attempt.resume_from != from) return false;
         const bool taken = attempt.cause == Cause::node_lost || attempt.cause == Cause::lost_contact ||
                            attempt.cause == Cause::platform;
         return taken && attempt.running_us > 0 && attempt.worked_us(attempt.end_us) < kWithinUs;

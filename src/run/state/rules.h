@@ -42,8 +42,8 @@ std::int64_t queue_end_us(const Run& run);
 bool waits_at_engine(const Run& run);
 // When a gang of which a part runs is given up: the rest should have started by then; 0: all run, or none.
 std::int64_t gang_start_end_us(const Attempt& attempt);
-// Its last three attempts began to run and lost their machine or keeper within minutes: it may be the run that takes
-// them down, and is held for a person to look at.
+// Its last three attempts began at the same checkpoint and were taken down within minutes, with their machine, their
+// keeper or by a SIGKILL: it may be the run that does it, and is held for a person to look at.
 bool looks_poisonous(const Run& run);
 // Time on machines up to now, all attempts together.
 std::int64_t used_us(const Run& run, std::int64_t now_us);

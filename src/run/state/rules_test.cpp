@@ -52,5 +52,24 @@ TEST(Rules, TheTimeoutCountsEveryAttempt) {
     EXPECT_EQ(used_us(run, 1010 * kSecondUs), 40 * kSecondUs);
 }
 
+// Taken down three times at the same place, a run is held for somebody to look at; one that got further each time goes
+// on.
+TEST(Rules, ARunThatGetsFurtherIsNotHeld) {
+    stoker::Run run;
+    for (int i = 0; i < 3; ++i) {
+        Attempt attempt;
+        attempt.cause = Cause::platform;
+        attempt.running_us = 1 * kSecondUs;
+        attempt.end_us = 11 * kSecondUs;
+        run.attempts.push_back(attempt);
+    }
+    EXPECT_TRUE(looks_poisonous(run));
+    run.attempts[1].resume_from = "checkpoints/step-10";
+    run.attempts[2].resume_from = "checkpoints/step-20";
+    EXPECT_FALSE(looks_poisonous(run));
+    run.attempts[1].resume_from = run.attempts[0].resume_from = run.attempts[2].resume_from;
+    EXPECT_TRUE(looks_poisonous(run));
+}
+
 }  // namespace
 }  // namespace stoker

@@ -7,7 +7,7 @@
 namespace stoker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A name that two engines have would start work on either.
 TEST(Engines, EachHasItsOwnNameAndSaysWhatItIs) {

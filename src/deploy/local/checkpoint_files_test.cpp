@@ -10,10 +10,10 @@
 namespace stoker {
 namespace {
 
-class CheckpointFilesTest : public testing::Test {
+class CheckpointFilesTest : public ::testing::Test {
 protected:
     void SetUp() override {
-        std::string pattern = testing::TempDir() + "checkpoints-XXXXXX";
+        std::string pattern = ::testing::TempDir() + "checkpoints-XXXXXX";
         folder_ = ::mkdtemp(pattern.data());
     }
     void TearDown() override { std::filesystem::remove_all(folder_); }

@@ -125,6 +125,12 @@ Status apply_overrides(const RunOverrides& given, RunSection& section) {
         section.labels[pair.first] = {std::move(pair.second), {}};
     }
     for (const std::string& text : given.sweep) TRY_VOID(override_sweep(section, text));
+    if (given.parallel) {
+        if (section.sweep.empty() && !section.array && section.steps.empty())
+            return Error(ErrorKind::invalid, "--parallel: there is neither a sweep, nor an array, nor steps", {},
+                         "--sweep lr=1e-4,3e-4, or array: 0-9 in the file");
+        section.parallel = given.parallel;
+    }
     return done();
 }
 

@@ -15,7 +15,7 @@ namespace stoker {
 // What the command line says in place of the file.
 struct RunOverrides {
     std::optional<std::string> name, folder, image, gpu, run_class;
-    std::optional<int> ranks, nodes, priority;
+    std::optional<int> ranks, nodes, priority, parallel;
     std::optional<double> cpus, gpus;
     std::optional<std::string> memory, lease, timeout;  // as people write them: 16GiB, 4h
     std::vector<std::string> sweep;                     // "lr=1e-4,3e-4"; replaces the file's parameter of that name

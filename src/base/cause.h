@@ -38,6 +38,8 @@ enum class Cause : std::uint8_t {
     image_pulling,       // its image is being fetched
     engine_queue,        // the engine has it and starts it later, without saying why
     node_unhealthy,      // the nodes that it needs did not pass their check, or have not been checked
+    begin_later,         // it was told when to begin
+    parallel_limit,      // as many of its array run as may at once
     // Why a node is what it is.
     node_lemon,     // slow or repaired again and again
     node_repaired,  // a person says that it was repaired

@@ -28,13 +28,15 @@ void apply_changes(const WhatIfChanges& changes, RunSpec& spec) {
 // Puts a run into the copy as a submission would.
 Result<RunId> add_run(State& state, RunSpec spec, std::int64_t now_us) {
     const RunId id{state.runs_made + 1};
+    TRY(std::vector<RunId> needs, runs_before(state, spec, kDefaultProject));
     TRY_VOID(state.apply(
         {.seq = state.seq + 1,
          .at_us = std::max(now_us, state.at_us),
          .epoch = state.epoch,
          .actor = Actor::part("what-if"),
          .trace = "",
-         .body = RunSubmitted{.run = id, .spec = std::move(spec), .key = "", .parent = {}, .step = "", .needs = {}}}));
+         .body = RunSubmitted{
+             .run = id, .spec = std::move(spec), .key = "", .parent = {}, .step = "", .needs = std::move(needs)}}));
     return id;
 }
 
@@ -55,6 +57,8 @@ Result<WhatIfView> answer(const Scene& scene, const Question& question) {
                 first.name = spec.name + "/" + step.name;
                 first.priority = spec.priority;
                 first.run_class = spec.run_class;
+                first.after = spec.after;
+                first.begin_at_us = spec.begin_at_us;
                 TRY(const RunId id, add_run(state, std::move(first), scene.now_us));
                 runs.push_back(id);
             }
@@ -197,6 +201,8 @@ Result<RunSpec> spec_to_resume(const EngineView& view, RunId id) {
                      "resume " + run->parent.text());
     RunSpec spec = run->spec;
     spec.labels["stoker/resumed_from"] = id.text();
+    spec.after.reset();  // it began once
+    spec.begin_at_us.reset();
     const auto same_checkpoints = [&](RunSpec& each, RunId of) {
         if (each.checkpoint.folder.empty()) return;
         each.checkpoint.folder = run_folder(view.folder, of).checkpoints(each);

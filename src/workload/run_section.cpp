@@ -343,17 +343,19 @@ void read_sweep(const Node& node, std::vector<SweepParameter>& sweep, Problems& 
     }
 }
 
-void read_array(const Node& node, std::optional<std::vector<int>>& array, Problems& problems) {
+void read_array(const Node& node, RunSection& run, Problems& problems) {
     std::vector<int> indices;
     const auto add = [&](const Node& item) {
         std::string text;
         if (!read_scalar(item, "array", text, problems)) return;
         const bool one = node.is_sequence() && item.kind == NodeKind::number;  // [3, 7]: these two
-        auto parsed = parse_array(one ? text + "-" + text : text);
+        const auto parsed = parse_array(one ? text + "-" + text : text);
         if (!parsed)
             wrong(problems, item.pos, "array: " + parsed.error().message(), parsed.error().problems().front().remedy);
-        else
-            indices.insert(indices.end(), parsed->begin(), parsed->end());
+        else {
+            indices.insert(indices.end(), parsed->indices.begin(), parsed->indices.end());
+            if (parsed->parallel && !run.parallel) run.parallel = parsed->parallel;
+        }
     };
     if (node.is_sequence()) {
         for (const auto& item : node.items) {
@@ -365,7 +367,7 @@ void read_array(const Node& node, std::optional<std::vector<int>>& array, Proble
     std::sort(indices.begin(), indices.end());
     if (const auto twice = std::adjacent_find(indices.begin(), indices.end()); twice != indices.end())
         wrong(problems, node.pos, fmt::format("array: index {} stands there twice", *twice));
-    array = std::move(indices);
+    run.array = std::move(indices);
 }
 
 RecordTable<RunSection> make_run_section_table() {
@@ -404,8 +406,11 @@ RecordTable<RunSection> make_run_section_table() {
         "array",
         info_of("array", "count or range",
                 "So many runs alike, or one for each index: STOKER_ARRAY_INDEX and SLURM_ARRAY_TASK_ID tell.", "0-9"),
-        [](const Node& node, RunSection& run, Problems& problems) { read_array(node, run.array, problems); });
+        [](const Node& node, RunSection& run, Problems& problems) { read_array(node, run, problems); });
     table.other_names({"job_array", "indices", "array_size"});
+    table.count("parallel", &RunSection::parallel, "At most so many runs of the sweep, the array or the steps at once.",
+                "4", 1, 10'000);
+    table.other_names({"max_parallel", "max_concurrent", "parallelism", "concurrency"});
     table.list_of("steps", &RunSection::steps, step_table(), "A graph: steps, each after what it names.");
     table.other_names({"tasks", "stages", "dag", "pipeline", "graph", "jobs"});
     return table;

@@ -111,6 +111,7 @@ struct RunSection : RunFields {
     std::vector<SweepParameter> sweep;      // all combinations; the last one varies fastest
     std::optional<std::vector<int>> array;  // its indices
     std::vector<RunStepForm> steps;         // a graph
+    std::optional<int> parallel;            // of these at once
     bool foreign = false;                   // read from another tool's file: ${...} is what it is there
 };
 
@@ -125,8 +126,12 @@ void check_run_section(const RunSection& section, Problems& problems);
 // How many runs the sweep and the array make; 1 when there is neither.
 std::size_t points_of(const RunSection& section);
 
-// "0-9", "1-7:2", "0,3,8-10", "10" (0 to 9). A Slurm limit of concurrency ("%4") is refused.
-Result<std::vector<int>> parse_array(std::string_view text);
+// "0-9", "1-7:2", "0,3,8-10", "10" (0 to 9), each with "%4" behind it: four of them at once.
+struct ArrayIndices {
+    std::vector<int> indices;
+    std::optional<int> parallel;
+};
+Result<ArrayIndices> parse_array(std::string_view text);
 
 // ${name} in a text. `names` has what may stand there; `values` of one point in the same order.
 struct Placeholder {

@@ -74,6 +74,8 @@ private:
     }
 
     void sweep() {
+        if (run_.parallel && run_.sweep.empty() && !run_.array && run_.steps.empty())
+            add(run_.place("parallel"), "parallel: there is neither a sweep, nor an array, nor steps");
         std::set<std::string> variables;
         for (const SweepParameter& parameter : run_.sweep) {
             if (!variables.insert(upper(parameter.name)).second)
@@ -278,17 +280,22 @@ std::size_t points_of(const RunSection& section) {
     return points;
 }
 
-Result<std::vector<int>> parse_array(std::string_view text) {
+Result<ArrayIndices> parse_array(std::string_view text) {
     text = trim(text);
     const std::string shown = printable(text, 40);
-    if (text.find('%') != std::string_view::npos)
-        return bad_array(shown + ": a limit of how many run at once (%) is not supported");
-    std::vector<int> out;
+    ArrayIndices array;
+    if (const std::size_t percent = text.find('%'); percent != std::string_view::npos) {
+        array.parallel = index_from(text.substr(percent + 1));
+        if (!array.parallel || *array.parallel == 0)
+            return bad_array(fmt::format("'{}': behind % stands how many run at once", shown));
+        text = trim(text.substr(0, percent));
+    }
+    std::vector<int>& out = array.indices;
     if (const auto count = index_from(text)) {
         if (*count == 0 || static_cast<std::size_t>(*count) > kMaxPoints)
             return bad_array(fmt::format("{} runs, expected 1 to {}", *count, kMaxPoints));
         for (int i = 0; i < *count; ++i) out.push_back(i);
-        return out;
+        return array;
     }
     for (const std::string_view part : split(text, ',')) {
         const std::size_t colon = part.find(':');
@@ -306,7 +313,7 @@ Result<std::vector<int>> parse_array(std::string_view text) {
             out.push_back(i);
         }
     }
-    return out;
+    return array;
 }
 
 void check_run_section(const RunSection& section, Problems& problems) {

@@ -8,10 +8,12 @@ namespace stoker {
 namespace {
 
 TEST(RunSection, ArraysInAllTheirForms) {
-    EXPECT_EQ(parse_array("3").value(), (std::vector<int>{0, 1, 2}));
-    EXPECT_EQ(parse_array(" 0-9:4, 12 ").value(), (std::vector<int>{0, 4, 8, 12}));
+    EXPECT_EQ(parse_array("3").value().indices, (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(parse_array(" 0-9:4, 12 ").value().indices, (std::vector<int>{0, 4, 8, 12}));
+    EXPECT_EQ(parse_array("0-3 %2").value().parallel, 2);
+    EXPECT_EQ(parse_array("0-3").value().parallel, std::nullopt);
     for (const char* bad : {"", "0", "-1", "9-1", "1-2:0", "a", "1:2", "0-8:4-1", "abcde:12-3", "1--3", "0-2000",
-                            "1001", "99999999999", "0-9%2"})
+                            "1001", "99999999999", "0-9%0", "0-9%", "0-9%x"})
         EXPECT_FALSE(parse_array(bad)) << bad;
 }
 

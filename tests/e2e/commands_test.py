@@ -327,6 +327,48 @@ def test_a_sweep_is_one_run_for_each_point(t):
     check(said == {"1e-4 8", "1e-4 16", "3e-4 8", "3e-4 16"}, str(said))
 
 
+def test_what_starts_when(t):
+    """After another run, at a time, a few of many at once, and not while somebody holds it."""
+    t.up()
+    t.call("submit", "--name", "first", "--", "sh", "-c", "while ! test -e go; do sleep 0.1; done; exit 1")
+    t.call("submit", "--name", "mend", "--after", "first:failed", "--", "true")
+    t.call("submit", "--name", "next", "--after", "first", "--", "true")
+    t.call("submit", "--name", "kept", "--", "true", "--after")  # an argument of the program
+    t.call("submit", "--name", "late", "--begin", "1h", "--", "true")
+    why = t.json("describe", "late")["why"]
+    check(why["code"] == "begin_later" and "it begins at " in why["text"], str(why))
+    check("starts only if r-1 fails" in t.json("describe", "mend")["why"]["text"], "the condition is told")
+    t.call("hold", "mend")
+    t.write("go", "")
+    check(t.wait_state("r-3", "cancelled")["run"]["cause"] == "dependency", "its need failed")
+    check(t.json("describe", "mend")["why"]["code"] == "held", "held")
+    t.call("release", "--name", "mend")
+    t.wait_state("r-2", "succeeded")
+    run = t.call("submit", "--sweep", "i=1,2,3,4", "--parallel", "1", "--", "sh", "-c",
+                 "test ! -e busy && touch busy && sleep 0.2 && rm busy").stdout.strip()
+    t.wait_state(run, "succeeded")
+    for words, said in ((("--after", "first:well"), "is no end"), (("--after", "r-99"), "there is no run r-99"),
+                        (("--begin", "25:00"), "no time"), (("--parallel", "2"), "neither a sweep")):
+        done = t.call("submit", *words, "--", "true", exit=None)
+        check(done.returncode in (1, 2) and said in done.stderr, done.stderr)
+
+
+def test_a_lease_is_moved_and_a_run_evicted(t):
+    t.up()
+    run = t.call("submit", "--lease", "1h", "--", "sh", "-c", "trap 'exit 0' USR1 TERM; while :; do sleep 0.1; done").stdout.strip()
+    view = t.wait_state(run, "running")
+    before = view["lease"]["stop_at"]
+    said = t.call("lease", run, "--extend", "2h").stdout
+    after = t.describe(run)["lease"]["stop_at"]
+    check(after[:13] != before[:13] and after in said, said)
+    check("by how long" in t.call("lease", run, exit=2).stderr, "neither --extend nor --until")
+    t.call("evict", run, "--notice", "2s")
+    wait_for("its second attempt", lambda: len(t.describe(run)["attempts"]) == 2, 30)
+    check(t.describe(run)["attempts"][0]["cause"] == "preempted", str(t.describe(run)["attempts"][0]))
+    t.call("cancel", run, "--wait")
+    check("which runs are to wait?" in t.call("hold", exit=2).stderr, "none is named")
+
+
 def test_the_points_of_a_sweep_are_compared(t):
     """Which learning rate was best?"""
     t.up()

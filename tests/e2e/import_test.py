@@ -63,7 +63,8 @@ def test_an_array_is_one_run_for_each_index(t):
     t.write("job.sh", "#!/bin/sh\n#SBATCH --array=3-7:2%2\n#SBATCH -c 1\necho \"> $SLURM_ARRAY_TASK_ID\"\n")
     done = t.call("run", "--cpus", "0.1", "job.sh", limit_s=60)
     check(sorted(line.split("> ")[1] for line in done.stdout.splitlines() if "> " in line) == ["3", "5", "7"], done.stdout)
-    check("job.sh:2" in dropped(done), done.stderr)
+    check("job.sh:2" not in dropped(done), done.stderr)
+    check(t.describe("r-1")["spec"]["parallel"] == 2, "at most two at once")
 
 
 def test_gpus_of_an_sbatch_script(t):

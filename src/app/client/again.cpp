@@ -67,6 +67,8 @@ Result<LoadedRun> load_again(Session& session, Client& client, const Args& args)
     LoadedRun loaded;
     loaded.spec = view.spec;
     if (const auto name = args.get("name")) loaded.spec.name = *name;
+    loaded.spec.after.reset();  // of that time
+    loaded.spec.begin_at_us.reset();
     loaded.spec.labels[kAgainLabel] = old.text();
     std::vector<std::string> notes;
     const std::string& folder = view.spec.folder;

@@ -277,6 +277,15 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
                                   to_string(run.run_class), run.priority));
     lines.add("submitted", fmt::format("{} ago by {} for {}", ago_text(run.submitted_at, now_us), printable(run.user),
                                        printable(run.project)));
+    if (view.spec.after) {
+        std::vector<std::string> before;
+        for (const AfterRun& after : *view.spec.after)
+            before.push_back(after.end == AfterEnd::ok ? after.run
+                                                       : fmt::format("{} ({})", after.run, to_string(after.end)));
+        lines.add("after", join(before, ", "));
+    }
+    if (view.spec.begin_at_us) lines.add("begins", rfc3339(*view.spec.begin_at_us / 1'000'000 * 1'000'000));
+    if (view.spec.parallel) lines.add("at once", fmt::format("{} at most", *view.spec.parallel));
     if (!run.nodes.empty()) lines.add("nodes", join(run.nodes, ", "));
     if (run.used_s > 0) lines.add("on machines", run_seconds_text(run.used_s));
     if (view.cost_microusd) lines.add("cost", money_text(*view.cost_microusd));

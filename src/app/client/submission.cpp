@@ -1,10 +1,13 @@
 #include "app/client/submission.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
 
 #include <fmt/format.h>
 
 #include "app/client/typed.h"
+#include "base/api_time.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "govern/price_book.h"
@@ -12,6 +15,8 @@
 
 namespace stoker {
 namespace {
+
+constexpr std::int64_t kLatestBeginUs = std::int64_t{10} * 366 * 86'400 * 1'000'000;
 
 template <class T>
 std::optional<T> given(const Args& args, std::string_view name, Result<T>& value, Problems& problems) {
@@ -40,6 +45,7 @@ Result<RunOverrides> overrides_of(const Args& args) {
     overrides.ranks = whole("ranks", 1, kMaxRanks);
     overrides.nodes = whole("nodes", 0, kMaxRanks);
     overrides.priority = whole("priority", -100, 100);
+    overrides.parallel = whole("parallel", 1, 10'000);
     overrides.cpus = number("cpus", 100'000);
     overrides.gpus = number("gpus", 16);
     overrides.memory = args.get("memory");
@@ -89,6 +95,13 @@ const std::vector<OptionSpec>& override_options() {
          .value = "NAME=A,B",
          .help = "one run for each value; several: for each combination",
          .repeats = true},
+        {.name = "parallel", .value = "N", .help = "of a sweep, an array or steps at most so many at once"},
+        {.name = "after",
+         .value = "RUN[:END]",
+         .help = "start when that run has ended: ok (as by default), any or failed; may be repeated",
+         .repeats = true,
+         .completes = "run"},
+        {.name = "begin", .value = "TIME", .help = "do not start before: 22:00, 2h (from now), 2026-12-01T08:00"},
         {.name = "lease", .value = "TIME", .help = "checkpoint and stop after this long: 4h"},
         {.name = "stop-when-done", .help = "give the place back when the work ends, as always"},
         {.name = "timeout", .value = "TIME", .help = "all attempts together at most this long"},
@@ -123,6 +136,75 @@ Result<LoadedRun> load_submission(Session& session, const Args& args) {
         }
     }
     return loaded;
+}
+
+Result<std::int64_t> parse_begin(std::string_view text, std::int64_t now_us) {
+    const auto wrong = [&](std::string_view what) {
+        return Error(ErrorKind::invalid, fmt::format("--begin {}: {}", printable(text, 60), what), {},
+                     "write 22:00, 2h for two hours from now, 2026-12-01 or 2026-12-01T08:00");
+    };
+    const std::string word(trim(text));
+    const std::time_t now = static_cast<std::time_t>(now_us / 1'000'000);
+    std::tm local{};
+    ::localtime_r(&now, &local);
+    std::int64_t at_us = 0;
+    if (const auto exact = parse_rfc3339(word); exact && word.size() > std::string_view("2026-12-01").size()) {
+        at_us = *exact;
+    } else if (const auto in = parse_seconds(word.starts_with('+') ? word.substr(1) : word)) {
+        at_us = now_us + static_cast<std::int64_t>(in->v * 1e6);
+    } else {
+        // strptime fills what the text says and leaves the rest.
+        std::tm at{};
+        const auto reads = [&](const char* format) {
+            at = std::tm{};
+            const char* end = ::strptime(word.c_str(), format, &at);
+            return end != nullptr && *end == '\0';
+        };
+        const bool time_of_day = reads("%H:%M") || reads("%H:%M:%S");
+        if (time_of_day) {
+            at.tm_year = local.tm_year, at.tm_mon = local.tm_mon, at.tm_mday = local.tm_mday;
+        } else if (!reads("%Y-%m-%dT%H:%M") && !reads("%Y-%m-%dT%H:%M:%S") && !reads("%Y-%m-%d %H:%M") &&
+                   !reads("%Y-%m-%d")) {
+            return wrong("that is no time");
+        }
+        const int day = at.tm_mday;
+        at.tm_isdst = -1;
+        std::time_t then = std::mktime(&at);
+        if (!time_of_day && at.tm_mday != day) return wrong("there is no such day");
+        if (time_of_day && then <= now) {
+            ++at.tm_mday;
+            at.tm_isdst = -1;
+            then = std::mktime(&at);
+        }
+        at_us = static_cast<std::int64_t>(then) * 1'000'000;
+    }
+    if (at_us <= now_us) return wrong("that has passed");
+    if (at_us - now_us > kLatestBeginUs) return wrong("that is more than ten years from now");
+    return at_us;
+}
+
+Status set_start(Client& client, const Args& args, RunSpec& spec) {
+    for (const std::string& word : args.all("after")) {
+        const std::size_t colon = word.rfind(':');
+        AfterRun after;
+        const std::string end = colon == std::string::npos ? "ok" : word.substr(colon + 1);
+        const auto names = enum_names(AfterEnd{});
+        const auto found =
+            std::find_if(names.begin(), names.end(), [&](const auto& each) { return each.second == end; });
+        if (found == names.end())
+            return Error(ErrorKind::invalid,
+                         fmt::format("--after {}: '{}' is no end", printable(word, 60), printable(end, 20)), {},
+                         "write r-5, r-5:any or r-5:failed; without a word it has to end well");
+        after.end = found->first;
+        TRY(const RunId id, find_run(client, word.substr(0, colon)));
+        after.run = id.text();
+        if (!spec.after) spec.after.emplace();
+        spec.after->push_back(std::move(after));
+    }
+    if (const auto begin = args.get("begin")) {
+        TRY(spec.begin_at_us, parse_begin(*begin, wall_clock_us()));
+    }
+    return done();
 }
 
 std::string new_key() {

@@ -17,6 +17,12 @@ const std::vector<OptionSpec>& override_options();
 // goes to stderr.
 Result<LoadedRun> load_submission(Session& session, const Args& args);
 
+// --after and --begin, which name runs of that server and times of here.
+Status set_start(Client& client, const Args& args, RunSpec& spec);
+// "22:00" is the next such time of day; "2h" from now; a day or a time without an offset is of this machine's time
+// zone. UTC, microseconds.
+Result<std::int64_t> parse_begin(std::string_view text, std::int64_t now_us);
+
 // Sent under an idempotency key, so that it is never taken twice, however often the connection breaks.
 Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key);
 std::string new_key();

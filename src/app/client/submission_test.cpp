@@ -1,8 +1,11 @@
 #include "app/client/submission.h"
 
+#include <ctime>
+
 #include <gmock/gmock.h>
 
 #include "app/client/testing.h"
+#include "base/api_time.h"
 
 namespace stoker {
 namespace {
@@ -97,6 +100,32 @@ TEST(SubmissionTest, ADryRunSaysWhetherItWouldWait) {
               .headers = {},
               .body = R"({"detail":"no node was seen yet"})"};
     EXPECT_EQ(dry_run(session, client, run).error().kind(), ErrorKind::unavailable);
+}
+
+// A run that begins at the wrong time is a night lost.
+TEST(SubmissionTest, ABeginIsATimeOfHereOrFromNow) {
+    ::setenv("TZ", "Europe/Berlin", 1);
+    ::tzset();
+    constexpr std::int64_t kNow = 1'795'442'400'000'000;  // 15:00 in Berlin
+    const auto begin = [](const char* text) {
+        const auto at = parse_begin(text, kNow);
+        return at ? rfc3339(*at).substr(0, 16) : at.error().text();
+    };
+    EXPECT_EQ(rfc3339(kNow).substr(0, 16), "2026-11-23T14:00") << "the clock of this test";
+    EXPECT_EQ(begin("2h"), "2026-11-23T16:00");
+    EXPECT_EQ(begin("+90m"), "2026-11-23T15:30");
+    EXPECT_EQ(begin("22:00"), "2026-11-23T21:00");
+    EXPECT_EQ(begin("07:30"), "2026-11-24T06:30");  // tomorrow
+    EXPECT_EQ(begin("2026-12-01"), "2026-11-30T23:00");
+    EXPECT_EQ(begin("2027-07-01T08:00"), "2027-07-01T06:00");  // summer time
+    EXPECT_EQ(begin("2026-12-01T08:00:00Z"), "2026-12-01T08:00");
+    EXPECT_THAT(begin("2026-11-01"), HasSubstr("has passed"));
+    EXPECT_THAT(begin("2027-02-30"), HasSubstr("no such day"));
+    EXPECT_THAT(begin("25:00"), HasSubstr("no time"));
+    EXPECT_THAT(begin("soon"), HasSubstr("22:00"));
+    EXPECT_THAT(begin("2099-01-01"), HasSubstr("ten years"));
+    ::unsetenv("TZ");
+    ::tzset();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "app/client/client.h"
 #include "app/client/follow.h"
+#include "app/client/meant_runs.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/session.h"
@@ -11,45 +12,11 @@ namespace stoker {
 
 namespace {
 
-constexpr const char* kChoices[] = {"name", "state", "user"};
-
-// Those that are named, or all that have not ended and that the options choose.
-Result<std::vector<RunId>> meant_runs(Client& client, const Args& args) {
-    std::vector<RunId> runs;
-    std::string query;
-    for (const char* option : kChoices)
-        if (const auto value = args.get(option)) query += fmt::format("&{}={}", option, url_encoded(*value));
-    const bool chosen = args.positional.empty();
-    for (const std::string& word : args.positional) {
-        TRY(const RunId id, find_run(client, word));
-        runs.push_back(id);
-    }
-    std::string cursor;
-    do {
-        if (!chosen) break;
-        TRY(const auto page,
-            get<api::RunPage>(client, fmt::format("/api/v1/runs?limit=500{}{}{}", query,
-                                                  cursor.empty() ? "" : "&cursor=", url_encoded(cursor))));
-        for (const api::RunItem& run : page.items)
-            // A step ends with its graph.
-            if (!is_terminal(run.state) && !run.parent) runs.push_back(run.id);
-        cursor = page.next_cursor;
-    } while (!cursor.empty());
-    return runs;
-}
-
 Result<CommandOutput> run_cancel(Session& session, const Args& args) {
-    const bool chosen = args.has("all") || args.has("name") || args.has("state") || args.has("user");
-    if (chosen != args.positional.empty())
-        return Error(ErrorKind::invalid,
-                     chosen ? "runs and --all, --name, --state or --user are both given" : "which runs are to end?", {},
-                     "stoker cancel RUN..., or --all, --name NAME, --state STATE, --user USER");
+    TRY_VOID(check_meant_runs(args, "end"));
     TRY(const auto client, connect(args));
     TRY(const std::vector<RunId> runs, meant_runs(*client, args));
-    if (runs.empty()) {
-        if (session.format != Format::text) return CommandOutput{dump(session, Json::array())};
-        return CommandOutput{"no run that has not ended is meant\n"};
-    }
+    if (runs.empty()) return no_runs_meant(session);
     Json list = Json::array();
     std::string text;
     for (const RunId id : runs) {
@@ -83,15 +50,12 @@ CliCommand cancel_command() {
             "all of its steps. Cancelled twice is cancelled once.",
         .examples = {"stoker cancel r-7", "stoker cancel r-7 r-8 --wait", "stoker cancel --name nightly",
                      "stoker cancel --state queued --user anna"},
-        .options = {{.name = "wait", .help = "until they have ended"},
-                    {.name = "all", .help = "every run that has not ended"},
-                    {.name = "name", .value = "NAME", .help = "every one of this name"},
-                    {.name = "state", .value = "STATE", .help = "every one in this state: queued, running"},
-                    {.name = "user", .value = "USER", .help = "every one of this user"}},
+        .options = {{.name = "wait", .help = "until they have ended"}},
         .max_positional = 100'000,
         .run = run_cancel,
         .completes = "run"};
-    command.options.insert(command.options.end(), client_options().begin(), client_options().end());
+    for (const auto* list : {&meant_runs_options(), &client_options()})
+        command.options.insert(command.options.end(), list->begin(), list->end());
     return command;
 }
 

@@ -92,6 +92,7 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
     if (args.has("prices") && !host->embedded() && !session.quiet)
         fmt::print(stderr, "{:<8} the server of this folder counts with its own price book (stoker up --prices)\n",
                    "warning");
+    if (loaded) TRY_VOID(set_start(host->client(), args, loaded->spec));
     if (args.has("dry-run") && loaded) return dry_run(session, host->client(), *loaded);
     TRY(const RunId id, submit_or_resume(*host, args, loaded ? &*loaded : nullptr));
     // The server has looked at them, or it would have refused.

@@ -31,6 +31,7 @@ Result<CommandOutput> run_submit(Session& session, const Args& args) {
     if (args.has("again")) {
         TRY(loaded, load_again(session, *client, args));
     }
+    TRY_VOID(set_start(*client, args, loaded->spec));
     if (args.has("dry-run")) return dry_run(session, *client, *loaded);
     TRY(const auto submitted, submit(*client, loaded->spec, args.get_or("key", new_key())));
     if (args.has("follow")) {
@@ -67,7 +68,9 @@ CliCommand submit_command() {
         .examples = {"stoker submit examples/tiny-gpt.yaml", "stoker submit job.yaml --follow",
                      "stoker submit train.yaml --sweep lr=1e-4,3e-4 --sweep batch=8,16",
                      "stoker submit job.yaml --dry-run", "stoker submit --again r-5 --name back-to-monday",
-                     "stoker submit --key nightly-2026-11-21 job.yaml"},
+                     "stoker submit --key nightly-2026-11-21 job.yaml",
+                     "stoker submit evaluate.yaml --after r-12 --after r-13:any",
+                     "stoker submit job.yaml --begin 22:00"},
         .options = {{.name = "follow",
                      .letter = 'f',
                      .help = "print its log until it has ended; ctrl-c leaves it running"},

@@ -206,10 +206,12 @@ void Core::fire_timers() {
 }
 
 void Core::start_runs() {
+    if (begins_us_ > 0 && now_us_ >= begins_us_) changed_ = true;
     if (recovering_ || !changed_ || state_.queue.empty() || now_us_ < next_pass_us_) return;
     changed_ = false;
     next_pass_us_ = now_us_ + kPassUs + kPassUsPerRun * static_cast<std::int64_t>(state_.queue.size());
     Decisions decisions = schedule(state_, now_us_, options_.scheduler);
+    begins_us_ = decisions.begins_us;
     for (const std::string& image : decisions.images) asked_images_.try_emplace(image);
     std::erase_if(asked_images_, [&](const auto& each) {
         if (each.second.under_way || decisions.images.contains(each.first)) return false;
@@ -417,6 +419,7 @@ std::int64_t Core::wake_us() const {
     if (options_.keep_ended_s > 0 && !state_.ended.empty())
         by(std::max(state_.ended.begin()->first + options_.keep_ended_s * kSecondUs, now_us_ + kSecondUs));
     if (changed_ && !recovering_ && !state_.queue.empty()) by(next_pass_us_);
+    if (begins_us_ > 0 && !recovering_) by(std::max(begins_us_, next_pass_us_));
     return wake;
 }
 

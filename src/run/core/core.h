@@ -292,6 +292,7 @@ private:
     std::set<RunId> to_settle_;
     std::set<OperationId> to_start_;
     bool failed_ = false, recovering_ = true, listing_ = false, changed_ = true;
+    std::int64_t begins_us_ = 0;  // a run that waits for its time; 0: none
     std::int64_t next_pass_us_ = 0, next_list_us_ = 0, last_list_us_ = 0;
     std::uint64_t snapshot_seq_ = 0;
     ListingMemory memory_;

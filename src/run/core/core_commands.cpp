@@ -45,6 +45,10 @@ RunSpec spec_of_step(const RunSpec& graph, const GraphStep& step) {
     spec.run_class = graph.run_class;
     if (spec.folder.empty()) spec.folder = graph.folder;
     if (!spec.engine) spec.engine = graph.engine;
+    if (step.depends_on.empty()) {
+        spec.after = graph.after;
+        spec.begin_at_us = graph.begin_at_us;
+    }
     for (const auto& [key, value] : graph.environment) spec.environment.emplace(key, value);
     return spec;
 }
@@ -210,13 +214,14 @@ Result<Ack> Core::on(const Submit& submit) {
                      fmt::format("{} runs wait already and {} more would be, at most {} may", state_.queue.size(), more,
                                  options_.max_queued),
                      {}, "wait until some have started, or cancel what is not needed");
-    const RunId id = submit_one(spec, submit.key, {}, {}, {});
+    TRY(const std::vector<RunId> after, runs_before(state_, spec, actor_.tenant.project));
+    const RunId id = submit_one(spec, submit.key, {}, {}, spec.kind == RunKind::graph ? std::vector<RunId>{} : after);
     if (spec.kind == RunKind::graph) {
         TRY(const auto order, order_of_steps(spec));
         std::map<std::string, RunId> ids;
         for (const std::size_t at : order) {
             const GraphStep& step = spec.steps[at];
-            std::vector<RunId> needs;
+            std::vector<RunId> needs = step.depends_on.empty() ? after : std::vector<RunId>{};
             for (const std::string& need : step.depends_on) needs.push_back(ids.at(need));
             ids[step.name] = submit_one(spec_of_step(spec, step), {}, id, step.name, std::move(needs));
         }
@@ -242,6 +247,7 @@ Result<Ack> Core::on(const HoldRun& hold) {
     if (run == nullptr) return no_such_run(state_, hold.run);
     if (is_terminal(run->state)) return wrong_state(*run, hold.held ? "held" : "released");
     if (run->held != hold.held) emit(RunHeld{run->id, hold.held});
+    changed_ = true;  // the steps of a graph wait for it too
     return ack(run->id);
 }
 

@@ -186,9 +186,8 @@ Step step_of_waiting(const State& state, const Run& run, std::int64_t now_us) {
                    ? Step(RunMoved{.run = run.id, .event = RunEvent::back_off_over, .cause = run.cause})
                    : Step();
     for (const RunId id : run.needs) {
+        if (need_state(state, run, id) != NeedState::failed) continue;
         const Run* need = state.find(id);
-        if (need == nullptr || !is_terminal(need->state) || need->state == RunState::succeeded) continue;
-        if (on_failure_of(state, *need) == OnFailure::ignore) continue;
         return RunMoved{
             .run = run.id,
             .event = RunEvent::dependency_failed,

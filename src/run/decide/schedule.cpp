@@ -5,6 +5,9 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "deploy/image_name.h"
 #include "run/state/rules.h"
 
@@ -56,6 +59,9 @@ public:
             const Run& run = *state_.find(key.run);
             const Cause cause = consider(run);
             if (cause != Cause::none) decisions_.waiting.push_back({run.id, cause});
+            if (cause == Cause::begin_later &&
+                (decisions_.begins_us == 0 || *run.spec.begin_at_us < decisions_.begins_us))
+                decisions_.begins_us = *run.spec.begin_at_us;
         }
         return std::move(decisions_);
     }
@@ -165,12 +171,32 @@ private:
         return !placements.empty();
     }
 
+    // Of a graph that limits how many of its steps run at once; those that were admitted in this pass count.
+    bool may_run_beside_its_steps(RunId graph) {
+        auto found = free_steps_.find(graph);
+        if (found == free_steps_.end()) {
+            std::int64_t free = std::numeric_limits<std::int64_t>::max();
+            if (const Run* whole = state_.find(graph); whole != nullptr && whole->spec.parallel) {
+                free = *whole->spec.parallel;
+                if (const auto steps = state_.steps.find(graph); steps != state_.steps.end())
+                    free -= std::count_if(steps->second.begin(), steps->second.end(),
+                                          [&](RunId id) { return state_.live.contains(id); });
+            }
+            found = free_steps_.emplace(graph, free).first;
+        }
+        return found->second > 0;
+    }
+
     // none: it starts.
     Cause consider(const Run& run) {
-        if (run.held) return Cause::held;
+        // Holding a graph keeps its steps that have not started.
+        const Run* graph = run.parent ? state_.find(run.parent) : nullptr;
+        if (run.held || (graph != nullptr && graph->held)) return Cause::held;
+        if (run.spec.begin_at_us && *run.spec.begin_at_us > now_us_) return Cause::begin_later;
         if (std::binary_search(options_.unreadable.begin(), options_.unreadable.end(), run.id))
             return Cause::backing_off;
         if (!needs_are_met(state_, run)) return Cause::dependency_waiting;
+        if (run.parent && !may_run_beside_its_steps(run.parent)) return Cause::parallel_limit;
         if (is_pinned_image(run.spec.image)) {
             decisions_.images.insert(run.spec.image);
             const auto image = options_.images.find(run.spec.image);
@@ -225,6 +251,7 @@ private:
     }
 
     void admit(const Run& run, const Gang& gang, std::vector<Placement> placements) {
+        if (const auto steps = free_steps_.find(run.parent); steps != free_steps_.end()) --steps->second;
         Admission admission{.run = run.id};
         for (const Placement& placement : placements)
             admission.places.push_back(options_.binds ? RankPlace{} : view_.place_of(placement));
@@ -280,6 +307,7 @@ private:
     std::vector<Holding> holdings_;
     bool reserved_ = false;
     // Room only shrinks during a pass, so a gang that did not fit will not.
+    std::map<RunId, std::int64_t> free_steps_;  // of a graph: how many more may run at once
     Failed busy_, collides_, never_, fits_empty_;
     std::optional<FleetView> whole_;  // as if every node had passed its check; made when somebody asks
     std::map<decltype(Gang{}.key()), bool> whole_takes_;
@@ -297,11 +325,34 @@ OnFailure on_failure_of(const State& state, const Run& step) {
 }
 
 bool needs_are_met(const State& state, const Run& run) {
-    return std::all_of(run.needs.begin(), run.needs.end(), [&](RunId id) {
-        const Run* need = state.find(id);
-        if (need == nullptr || !is_terminal(need->state)) return false;
-        return need->state == RunState::succeeded || on_failure_of(state, *need) == OnFailure::ignore;
-    });
+    return std::all_of(run.needs.begin(), run.needs.end(),
+                       [&](RunId id) { return need_state(state, run, id) == NeedState::met; });
+}
+
+Result<std::vector<RunId>> runs_before(const State& state, const RunSpec& spec, ProjectId project) {
+    std::vector<RunId> before;
+    if (!spec.after) return before;
+    for (const AfterRun& after : *spec.after) {
+        const auto id = RunId::parse(after.run);
+        const Run* run = id ? state.find(*id) : nullptr;
+        // One of another project is none that the caller knows of.
+        if (run == nullptr || run->project != project)
+            return Error(ErrorKind::not_found, fmt::format("after: there is no run {}", printable(after.run, 60)), {},
+                         "stoker ps --all lists those that are kept");
+        before.push_back(run->id);
+    }
+    return before;
+}
+
+NeedState need_state(const State& state, const Run& run, RunId id) {
+    const Run* need = state.find(id);
+    if (need == nullptr || !is_terminal(need->state)) return NeedState::waits;
+    const bool well = need->state == RunState::succeeded || on_failure_of(state, *need) == OnFailure::ignore;
+    AfterEnd wanted = AfterEnd::ok;
+    if (run.spec.after)
+        for (const AfterRun& after : *run.spec.after)
+            if (after.run == id.text()) wanted = after.end;
+    return wanted == AfterEnd::any || well == (wanted == AfterEnd::ok) ? NeedState::met : NeedState::failed;
 }
 
 Decisions schedule(const State& state, std::int64_t now_us, const SchedulerOptions& options, const WhatIf* what_if) {

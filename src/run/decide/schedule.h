@@ -62,9 +62,9 @@ struct Admission {
 };
 struct Waiting {
     RunId run;
-    // held, dependency_waiting, image_pulling, backing_off (its checkpoint folder does not answer), capacity_none
-    // (larger than what is there), node_unhealthy (only because of nodes that did not pass their check), capacity_busy,
-    // order_behind (it would fit, and would delay the reserved run)
+    // held, begin_later, dependency_waiting, parallel_limit (its graph), image_pulling, backing_off (its checkpoint
+    // folder does not answer), capacity_none (larger than what is there), node_unhealthy (only because of nodes that
+    // did not pass their check), capacity_busy, order_behind (it would fit, and would delay the reserved run)
     Cause cause = Cause::none;
 };
 struct Reservation {
@@ -76,6 +76,7 @@ struct Decisions {
     std::vector<Admission> admit;
     std::vector<Waiting> waiting;  // in the order of the queue
     std::optional<Reservation> reservation;
+    std::int64_t begins_us = 0;    // the first of those that begin later; 0: none
     std::set<std::string> images;  // of runs that could start, those that are here included
 };
 
@@ -89,6 +90,11 @@ std::function<bool(const WhatIf&)> start_trial(const State& state, RunId run, st
 
 // What the failure of this step means for its graph; `fail` for a run that is no step.
 OnFailure on_failure_of(const State& state, const Run& step);
+// The runs that spec.after names. not_found: there is none of that name in the project.
+Result<std::vector<RunId>> runs_before(const State& state, const RunSpec& spec, ProjectId project);
+// One of run.needs: not ended yet, ended as `run` wants it to, or otherwise.
+enum class NeedState : std::uint8_t { waits, met, failed };
+NeedState need_state(const State& state, const Run& run, RunId need);
 bool needs_are_met(const State& state, const Run& run);
 
 }  // namespace stoker

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/api_time.h"
 #include "base/units.h"
 #include "run/state/rules.h"
 
@@ -212,6 +213,11 @@ Why why_dependency(const State& state, const Run& run, Why why) {
         if (need != nullptr) names += (names.empty() ? "" : ", ") + (need->step.empty() ? id.text() : need->step);
     }
     why.text = "waits for " + names + " to end";
+    if (run.spec.after)
+        for (const AfterRun& after : *run.spec.after)
+            if (after.end != AfterEnd::any)
+                why.text +=
+                    fmt::format("; starts only if {} {}", after.run, after.end == AfterEnd::ok ? "succeeds" : "fails");
     return why;
 }
 
@@ -289,6 +295,21 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
                                  "from the same checkpoint ({}); look at its log, then release it",
                                  to_string(run.attempts.back().cause))
                            : "it is held; release it to let it start";
+            return why;
+        case Cause::begin_later: {
+            why.blockers.clear();
+            const std::int64_t left = std::max<std::int64_t>(0, *run.spec.begin_at_us - now_us);
+            why.text = fmt::format("it begins at {}, in {}", rfc3339(*run.spec.begin_at_us / kSecondUs * kSecondUs),
+                                   format_seconds(Seconds(static_cast<double>(left) / 1e6)));
+            why.numbers.emplace_back("begins_in_s", left / kSecondUs);
+            return why;
+        }
+        case Cause::parallel_limit:
+            why.blockers.clear();
+            for (const RunId step : state.steps.at(run.parent))
+                if (state.live.contains(step) && why.blockers.size() < kMostBlockers) why.blockers.push_back(step);
+            why.text = fmt::format("{} of {} may run at once, and they do",
+                                   state.find(run.parent)->spec.parallel.value_or(0), run.parent.text());
             return why;
         case Cause::dependency_waiting: why.blockers.clear(); return why_dependency(state, run, std::move(why));
         case Cause::capacity_none:

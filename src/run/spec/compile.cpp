@@ -105,6 +105,7 @@ public:
         spec.source = context_.source;
         for (const auto& [key, value] : run_.labels) spec.labels[key] = value.text;
         spec.priority = run_.priority;
+        if (run_.parallel) spec.parallel = *run_.parallel;
         spec.run_class = static_cast<RunClass>(run_.run_class);
         spec.lease = lease();
         if (run_.queue_timeout) {

@@ -111,7 +111,8 @@ TEST(CompileRun, AnArrayTellsEachRunItsIndex) {
     EXPECT_EQ(spec.steps[2].run.command.back(), "work 8");
     EXPECT_EQ(spec_of("version: 1\nrun: {command: x, array: 10}\n").steps.size(), 10u);
     EXPECT_EQ(spec_of("version: 1\nrun: {command: x, array: [3, 7]}\n").steps[1].name, "index=7");
-    EXPECT_NE(problems_of("version: 1\nrun: {command: x, array: 0-9%2}\n").find("not supported"), std::string::npos);
+    EXPECT_EQ(spec_of("version: 1\nrun: {command: x, array: 0-9%2}\n").parallel, 2);
+    EXPECT_NE(problems_of("version: 1\nrun: {command: x, parallel: 2}\n").find("neither a sweep"), std::string::npos);
 }
 
 TEST(CompileRun, StepsTakeFromTheRunWhatTheyDoNotSay) {

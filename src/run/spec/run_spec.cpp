@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/codec.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "io/sha256.h"
 #include "observe/step_file.h"
@@ -164,6 +165,19 @@ void check_spec(const RunSpec& spec, const std::string& where, Problems& problem
         checker.text("user, project, organisation", *owner, 200);
     }
     check_spec_limits(spec, checker);
+    if (spec.after) {
+        if (spec.after->empty() || spec.after->size() > kMostAfter)
+            checker.wrong(fmt::format("after names {} runs, expected 1 to {}", spec.after->size(), kMostAfter));
+        for (const AfterRun& after : *spec.after)
+            if (!RunId::parse(after.run))
+                checker.wrong(fmt::format("after: '{}' is no run", printable(after.run, 60)), "expected r-5");
+        if (!where.empty()) checker.wrong("after is of a whole run; a step has depends_on");
+    }
+    if (spec.begin_at_us && (*spec.begin_at_us <= 0 || !where.empty()))
+        checker.wrong(where.empty() ? "begin_at_us is no time" : "begin_at_us is of a whole run, not of a step");
+    if (spec.parallel && (*spec.parallel < 1 || spec.kind != RunKind::graph))
+        checker.wrong(spec.kind == RunKind::graph ? fmt::format("parallel is {}, expected 1 or more", *spec.parallel)
+                                                  : "parallel belongs to a sweep, an array or steps");
     if (spec.kind == RunKind::graph) return check_spec_steps(spec, checker, problems);
     if (!spec.steps.empty()) checker.wrong("steps belong to kind graph");
     check_spec_command(spec, checker);

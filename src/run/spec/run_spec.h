@@ -23,6 +23,7 @@ namespace stoker {
 
 // The places of all ranks are one record of the journal.
 inline constexpr int kMaxRanks = 512;
+inline constexpr std::size_t kMostAfter = 100;
 
 enum class RunKind : std::uint8_t { train, batch, notebook, graph };
 // What a failed step of a graph means: `fail` starts nothing more, `continue_others` ends what depends on it only and
@@ -37,6 +38,17 @@ constexpr std::array<std::pair<RunKind, std::string_view>, 4> enum_names(RunKind
 constexpr std::array<std::pair<OnFailure, std::string_view>, 3> enum_names(OnFailure) {
     return {{{OnFailure::fail, "fail"}, {OnFailure::continue_others, "continue"}, {OnFailure::ignore, "ignore"}}};
 }
+
+// How another run has to have ended before this one starts: well, in any way, or not well.
+enum class AfterEnd : std::uint8_t { ok, any, failed };
+constexpr std::array<std::pair<AfterEnd, std::string_view>, 3> enum_names(AfterEnd) {
+    return {{{AfterEnd::ok, "ok"}, {AfterEnd::any, "any"}, {AfterEnd::failed, "failed"}}};
+}
+struct AfterRun {
+    std::string run;  // "r-5"
+    AfterEnd end = AfterEnd::ok;
+    friend bool operator==(const AfterRun&, const AfterRun&) = default;
+};
 
 // Where the work comes from, so that it can be had again.
 struct SourceSpec {
@@ -68,6 +80,10 @@ struct RunSpec {
     // Given up when it has not started by then; none or 0: it waits. Left out of the canonical text when there is none,
     // so that specs written before it existed keep their digest.
     std::optional<std::int64_t> queue_timeout_s;
+    // As queue_timeout_s, left out where there is none.
+    std::optional<std::vector<AfterRun>> after;
+    std::optional<std::int64_t> begin_at_us;       // does not start before; UTC
+    std::optional<std::int64_t> parallel;          // of a graph: at most so many steps at once
     std::vector<int> transient_exit_codes = {75};  // EX_TEMPFAIL of sysexits.h: try again, count nothing
     CheckpointPolicy checkpoint;
     LeaseSpec lease;
@@ -100,6 +116,11 @@ void fields(V& visit, SourceSpec& spec) {
     visit("file_sha256", spec.file_sha256);
 }
 template <class V>
+void fields(V& visit, AfterRun& after) {
+    visit("end", after.end);
+    visit("run", after.run);
+}
+template <class V>
 void fields(V& visit, PrerequisitesSpec& spec) {
     visit("commands", spec.commands);
     visit("disk_bytes", spec.disk_bytes);
@@ -120,6 +141,8 @@ void fields(V& visit, GraphStep& step) {
 }
 template <class V>
 void fields(V& visit, RunSpec& spec) {
+    visit("after", spec.after);
+    visit("begin_at_us", spec.begin_at_us);
     visit("checkpoint", spec.checkpoint);
     visit("class", spec.run_class);
     visit("command", spec.command);
@@ -137,6 +160,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("nodes", spec.nodes);
     visit("observe", spec.observe);
     visit("organisation", spec.organisation);
+    visit("parallel", spec.parallel);
     visit("parameters", spec.parameters);
     visit("per_rank", spec.per_rank);
     visit("prediction", spec.prediction);

@@ -64,7 +64,8 @@ bool counts_as_restart(const Run& run) {
 }
 
 std::int64_t queue_end_us(const Run& run) {
-    return run.spec.queue_timeout_s.value_or(0) == 0 ? 0 : run.submitted_us + *run.spec.queue_timeout_s * kSecondUs;
+    if (run.spec.queue_timeout_s.value_or(0) == 0) return 0;
+    return std::max(run.submitted_us, run.spec.begin_at_us.value_or(0)) + *run.spec.queue_timeout_s * kSecondUs;
 }
 
 bool waits_at_engine(const Run& run) {

@@ -534,11 +534,20 @@ bool can_forget(const State& state, const Run& run) {
         return is_terminal(each.state) &&
                std::all_of(each.attempts.begin(), each.attempts.end(), [](const Attempt& a) { return a.released; });
     };
-    if (run.parent || !over(run)) return false;
+    // What waits for it still asks how it ended.
+    const auto waited_for = [&](RunId id) {
+        const auto others = state.dependents.find(id);
+        return others != state.dependents.end() &&
+               std::any_of(others->second.begin(), others->second.end(), [&](RunId other) {
+                   const Run* waits = state.find(other);
+                   return waits != nullptr && !is_terminal(waits->state);
+               });
+    };
+    if (run.parent || !over(run) || waited_for(run.id)) return false;
     const auto steps = state.steps.find(run.id);
     return steps == state.steps.end() || std::all_of(steps->second.begin(), steps->second.end(), [&](RunId id) {
                const Run* step = state.find(id);
-               return step != nullptr && over(*step);
+               return step != nullptr && over(*step) && !waited_for(id);
            });
 }
 

@@ -249,15 +249,13 @@ private:
                 run.at["folder"] = pos;
                 return took("folder");
             case SbatchKey::array: {
-                const std::size_t percent = value.find('%');
-                if (percent != std::string::npos)
-                    out_.report.drop(pos, written, "how many run at once is not limited: they start as there is room");
-                const std::string range = value.substr(0, percent);
+                const std::string range = value.substr(0, value.find('%')), limit = value.substr(range.size());
                 // --array=5 is index 5, not five runs.
-                auto indices = parse_array(
-                    range.find_first_not_of("0123456789") == std::string::npos ? range + "-" + range : range);
-                if (!indices) return wrong(pos, fmt::format("{}: {}", written, indices.error().message()));
-                run.array = std::move(*indices);
+                auto array = parse_array(
+                    (range.find_first_not_of("0123456789") == std::string::npos ? range + "-" + range : range) + limit);
+                if (!array) return wrong(pos, fmt::format("{}: {}", written, array.error().message()));
+                run.array = std::move(array->indices);
+                run.parallel = array->parallel;
                 run.at["array"] = pos;
                 return took("array");
             }

@@ -1,0 +1,145 @@
+// stoker hold, release, evict, lease: what waits and what runs, told otherwise.
+#include <fmt/format.h>
+
+#include "app/client/client.h"
+#include "app/client/meant_runs.h"
+#include "app/client/typed.h"
+#include "app/commands/commands.h"
+#include "app/session.h"
+#include "base/units.h"
+
+namespace stoker {
+namespace {
+
+// One request for each run; `said` as in "r-7 is held".
+Result<CommandOutput> tell_runs(Session& session, const Args& args, std::string_view action, std::string_view verb,
+                                const Json& body, std::string_view said) {
+    TRY_VOID(check_meant_runs(args, verb));
+    TRY(const auto client, connect(args));
+    TRY(const std::vector<RunId> runs, meant_runs(*client, args));
+    if (runs.empty()) return no_runs_meant(session);
+    Json list = Json::array();
+    std::string text;
+    for (const RunId id : runs) {
+        const auto answer =
+            post<api::Changed>(*client, fmt::format("/api/v1/runs/{}/{}", id.text(), action), Json(body));
+        // Of many that were chosen one may end by itself meanwhile, or be in no state for it.
+        if (!answer && args.positional.empty() && answer.error().kind() == ErrorKind::conflict) continue;
+        TRY(const auto changed, answer);
+        list.push(codec::write(changed));
+        text += fmt::format("{} {}\n", id.text(), said);
+    }
+    if (text.empty() && session.format == Format::text) text = "none of them is in a state for it\n";
+    return CommandOutput{session.format == Format::text ? text : dump(session, list)};
+}
+
+Result<CommandOutput> run_hold(Session& session, const Args& args) {
+    return tell_runs(session, args, "hold", "wait", Json(), "is held");
+}
+Result<CommandOutput> run_release(Session& session, const Args& args) {
+    return tell_runs(session, args, "release", "be let go", Json(), "may start");
+}
+
+Result<std::int64_t> seconds_of(const Args& args, std::string_view name, std::string_view otherwise) {
+    const auto seconds = parse_seconds(args.get_or(name, std::string(otherwise)));
+    if (!seconds)
+        return Error(ErrorKind::invalid, fmt::format("--{}: {}", name, seconds.error().message()), {}, "90s, 30m, 4h");
+    return static_cast<std::int64_t>(seconds->v);
+}
+
+Result<CommandOutput> run_evict(Session& session, const Args& args) {
+    TRY(const std::int64_t notice, seconds_of(args, "notice", "30s"));
+    Json body = Json::object();
+    body.set("notice_s", notice);
+    return tell_runs(session, args, "evict", "give up their place", body,
+                     fmt::format("was told to write a checkpoint, and is stopped in {}",
+                                 format_seconds(Seconds(static_cast<double>(notice)))));
+}
+
+Result<CommandOutput> run_lease(Session& session, const Args& args) {
+    if (args.has("extend") == args.has("until"))
+        return Error(ErrorKind::invalid, "by how long, or until when?", {},
+                     "--extend 2h, or --until 2026-12-01T08:00:00Z");
+    Json body = Json::object();
+    if (const auto until = args.get("until")) {
+        body.set("stop_at", *until);
+    } else {
+        TRY(const std::int64_t more, seconds_of(args, "extend", ""));
+        body.set("extend_s", more);
+    }
+    TRY_VOID(check_meant_runs(args, "be given more time"));
+    TRY(const auto client, connect(args));
+    TRY(const std::vector<RunId> runs, meant_runs(*client, args));
+    if (runs.empty()) return no_runs_meant(session);
+    Json list = Json::array();
+    std::string text;
+    for (const RunId id : runs) {
+        const std::string path = "/api/v1/runs/" + id.text();
+        const auto answer = post<api::Changed>(*client, path + "/lease", Json(body));
+        // Of many that were chosen some have no lease.
+        if (!answer && args.positional.empty() && answer.error().kind() == ErrorKind::conflict) continue;
+        TRY(const auto changed, answer);
+        list.push(codec::write(changed));
+        // It may have been cut at the hard maximum.
+        TRY(const auto view, get<api::RunView>(*client, path));
+        text += fmt::format("{} stops at {}\n", id.text(), view.lease ? view.lease->stop_at : "no time");
+    }
+    if (text.empty() && session.format == Format::text) text = "none of them has a lease\n";
+    return CommandOutput{session.format == Format::text ? text : dump(session, list)};
+}
+
+CliCommand steering(CliCommand command) {
+    command.max_positional = 100'000;
+    command.completes = "run";
+    for (const auto* list : {&meant_runs_options(), &client_options()})
+        command.options.insert(command.options.end(), list->begin(), list->end());
+    return command;
+}
+
+}  // namespace
+
+CliCommand hold_command() {
+    return steering({.name = "hold",
+                     .summary = "keep runs from starting until they are released",
+                     .usage = "stoker hold RUN...|--all|--name NAME|--state STATE|--user USER [options]",
+                     .description =
+                         "What waits stays in the queue; what runs goes on, and is held when it would start again. A "
+                         "graph that is held starts no further step.",
+                     .examples = {"stoker hold r-7", "stoker hold --state queued --user anna"},
+                     .run = run_hold});
+}
+
+CliCommand release_command() {
+    return steering({.name = "release",
+                     .summary = "let held runs start",
+                     .usage = "stoker release RUN...|--all|--name NAME|--state STATE|--user USER [options]",
+                     .description = "Also what was held by itself, because its last attempts were each taken down "
+                                    "within minutes.",
+                     .examples = {"stoker release r-7", "stoker release --all"},
+                     .run = run_release});
+}
+
+CliCommand evict_command() {
+    return steering(
+        {.name = "evict",
+         .summary = "take a run off its machines; it goes on from its checkpoint when there is room",
+         .usage = "stoker evict RUN...|--all|--name NAME|--state STATE|--user USER [--notice TIME] [options]",
+         .description = "The run is told (USR1) to write a checkpoint, stopped when the notice is over, and queued "
+                        "again. It counts neither as a failure nor as a restart.",
+         .examples = {"stoker evict r-7", "stoker evict r-7 --notice 5m"},
+         .options = {{.name = "notice", .value = "TIME", .help = "between the word and the end (default 30s)"}},
+         .run = run_evict});
+}
+
+CliCommand lease_command() {
+    return steering({.name = "lease",
+                     .summary = "move the end of a run's lease",
+                     .usage = "stoker lease RUN... --extend TIME|--until TIME [options]",
+                     .description = "Never beyond the hard maximum that the run was submitted with.",
+                     .examples = {"stoker lease r-7 --extend 2h", "stoker lease r-7 --until 2026-12-01T08:00:00Z"},
+                     .options = {{.name = "extend", .value = "TIME", .help = "so much later than it ends now: 2h"},
+                                 {.name = "until", .value = "TIME", .help = "at that time, with its offset or Z"}},
+                     .run = run_lease});
+}
+
+}  // namespace stoker

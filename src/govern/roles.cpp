@@ -11,6 +11,7 @@ bool allowed(Role role, Action action) {
         case Action::submit:
         case Action::steer: return role == Role::developer || role == Role::operator_ || role == Role::admin;
         case Action::operate: return role == Role::operator_ || role == Role::admin;
+        case Action::administer:
         case Action::configure: return role == Role::admin;
         case Action::report: return false;
     }
@@ -38,6 +39,7 @@ std::string_view in_words(Action action) {
         case Action::submit: return "submit runs";
         case Action::steer: return "steer runs";
         case Action::operate: return "operate nodes or evict runs";
+        case Action::administer: return "say who may do what";
         case Action::configure: return "configure the installation";
         case Action::report: return "report what happened";
     }

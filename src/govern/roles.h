@@ -13,13 +13,14 @@ enum class Role : std::uint8_t { viewer, developer, operator_, admin, auditor };
 
 // What a command or a request amounts to where somebody's right to it is asked for.
 enum class Action : std::uint8_t {
-    look,       // at runs, their logs, files and figures; at nodes and usage
-    inspect,    // what everybody did and was told: the journal, the configuration
-    submit,     // runs
-    steer,      // runs that are there: cancel, hold, release, renew, resume
-    operate,    // nodes, and who stays on them: drain, check, evict
-    configure,  // the installation: its configuration, its backups
-    report,     // what drivers, uploads and observers saw; nobody's but the server's own
+    look,        // at runs, their logs, files and figures; at nodes and usage
+    inspect,     // what everybody did and was told: the journal, the configuration
+    submit,      // runs
+    steer,       // runs that are there: cancel, hold, release, renew, resume
+    operate,     // nodes, and who stays on them: drain, check, evict
+    administer,  // who belongs here and may do what: projects, keys
+    configure,   // the installation: its configuration, its backups
+    report,      // what drivers, uploads and observers saw; nobody's but the server's own
 };
 
 // Of the tree of tenants, lowest first: a role that is bound at one reaches everything below it.
@@ -44,12 +45,13 @@ constexpr std::array<std::pair<Role, std::string_view>, 5> enum_names(Role) {
              {Role::admin, "admin"},
              {Role::auditor, "auditor"}}};
 }
-constexpr std::array<std::pair<Action, std::string_view>, 7> enum_names(Action) {
+constexpr std::array<std::pair<Action, std::string_view>, 8> enum_names(Action) {
     return {{{Action::look, "look"},
              {Action::inspect, "inspect"},
              {Action::submit, "submit"},
              {Action::steer, "steer"},
              {Action::operate, "operate"},
+             {Action::administer, "administer"},
              {Action::configure, "configure"},
              {Action::report, "report"}}};
 }

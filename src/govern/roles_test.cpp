@@ -10,12 +10,12 @@ namespace {
 
 // The whole table, as a person would write it down: who changes the code changes this line too, and sees what opens.
 TEST(Roles, EachMayWhatTheTableSaysAndNothingElse) {
-    // look inspect submit steer operate configure report
-    const std::map<Role, std::string> wanted = {{Role::viewer, "x......"},
-                                                {Role::developer, "x.xx..."},
-                                                {Role::operator_, "xxxxx.."},
-                                                {Role::admin, "xxxxxx."},
-                                                {Role::auditor, "xx....."}};
+    // look inspect submit steer operate administer configure report
+    const std::map<Role, std::string> wanted = {{Role::viewer, "x......."},
+                                                {Role::developer, "x.xx...."},
+                                                {Role::operator_, "xxxxx..."},
+                                                {Role::admin, "xxxxxxx."},
+                                                {Role::auditor, "xx......"}};
     for (const auto& [role, name] : enum_names(Role{})) {
         std::string got;
         for (const auto& [action, word] : enum_names(Action{})) got += allowed(role, action) ? 'x' : '.';

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "govern/keys.h"
 #include "io/files.h"
+#include "io/sha256.h"
 #include "server/handlers.h"
 #include "server/log_events.h"
 #include "server/router.h"
@@ -91,8 +93,8 @@ public:
             return exchange->send(std::move(response));
         }
         const Route& route = *matched.route;
-        if (!route.access.is_open() && !token_is_right(exchange)) return;
         exchange->actor = service_->options().actor;
+        if (!route.access.is_open() && !caller_is_known(exchange)) return;
         // Before the request is looked at any closer: a refusal tells nothing of what there is.
         if (const auto& right = route.access.right(); right && !may(exchange->actor, *right))
             return exchange->fail(denial(exchange->actor, *right));
@@ -101,7 +103,9 @@ public:
             return exchange->fail(read.error());
         if (!body_is_right(route, exchange)) return;
         service_->watch_over(exchange, 0);
-        service_->work(exchange, [service = service_.get(), &route, exchange] { route.handler(*service, exchange); });
+        service_->work(exchange, [service = service_.get(), &route, exchange] {
+            if (run_is_reached(*service, exchange)) route.handler(*service, exchange);
+        });
     }
 
 private:
@@ -126,13 +130,43 @@ private:
         });
     }
 
-    bool token_is_right(const ExchangePtr& exchange) {
+    // A run that does not belong to what the caller reaches is as good as none, whatever is asked of it.
+    static bool run_is_reached(Service& service, const ExchangePtr& exchange) {
+        const auto& path = exchange->parameters.path;
+        if (exchange->actor.level == Level::provider || !path.contains("run")) return true;
+        const auto id = RunId::parse(path.find("run")->second);
+        std::optional<Error> error;
+        const Status asked = service.engine().read([&](const EngineView& view) {
+            const Run* run = id ? view.state.find(*id) : nullptr;
+            if (run != nullptr && !reaches(exchange->actor, view.state.tenants.tenant_of(run->project)))
+                error = Error(ErrorKind::not_found, "there is no run " + id->text());
+        });
+        if (!asked) error = asked.error();
+        if (error) exchange->fail(*error);
+        return !error;
+    }
+
+    // Who holds the key acts as whom it was made for.
+    bool key_is_right(const ExchangePtr& exchange, std::string_view secret) {
+        if (!secret.starts_with(kKeyPrefix)) return false;
+        bool right = false;
+        const Status asked = service_->engine().read([&](const EngineView& view) {
+            const KeyEntry* key = valid_key(view.state.tenants, hex(sha256(secret)), view.now_us);
+            if (key == nullptr) return;
+            right = true;
+            exchange->actor = actor_of(*key, view.state.tenants);
+        });
+        return asked.ok() && right;
+    }
+
+    bool caller_is_known(const ExchangePtr& exchange) {
         const std::string& wanted = service_->options().token;
         if (wanted.empty()) return true;
         const std::string& peer = exchange->request.peer;
         const auto header = exchange->request.headers.find("Authorization");
         const bool bearer = header && starts_with_ignore_case(*header, "Bearer ");
         if (bearer && same_token(trim(header->substr(7)), wanted)) return true;
+        if (bearer && key_is_right(exchange, trim(header->substr(7)))) return true;
         // The right token always passes: on loopback all share one address, and nobody may lock out the others.
         if (!service_->may_try_token(peer)) {
             exchange->fail(Error(ErrorKind::denied, "too many wrong tokens from this address", {}, "wait a minute"),
@@ -142,7 +176,8 @@ private:
         if (header) service_->wrong_token(peer);
         HttpResponse response = problem_response(
             Error(ErrorKind::denied, header ? "the token is wrong" : "there is no token", {},
-                  "send `Authorization: Bearer TOKEN`; the server wrote it to its folder at first start"),
+                  "send `Authorization: Bearer TOKEN`: a key that stoker key make gave you and that has neither ended "
+                  "nor been revoked, or the token that the server wrote to its folder at first start"),
             exchange->trace.id, 401);
         response.headers.add("WWW-Authenticate", "Bearer realm=\"stoker\"");
         exchange->send(std::move(response));

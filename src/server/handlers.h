@@ -48,6 +48,15 @@ void get_config_version(Service&, const ExchangePtr&);
 void put_config(Service&, const ExchangePtr&);
 void roll_config_back(Service&, const ExchangePtr&);
 
+void get_caller(Service&, const ExchangePtr&);
+void list_organisations(Service&, const ExchangePtr&);
+void make_organisation(Service&, const ExchangePtr&);
+void list_projects(Service&, const ExchangePtr&);
+void make_project(Service&, const ExchangePtr&);
+void list_keys(Service&, const ExchangePtr&);
+void make_key(Service&, const ExchangePtr&);
+void revoke_key(Service&, const ExchangePtr&);
+
 // None: an empty book.
 Result<PriceBook> read_prices(const std::string& file);
 // Sends the outcome of a command about a run; a version asked for with If-Match that was not met is 412.

@@ -30,8 +30,14 @@ void set_node(Service& service, const ExchangePtr& exchange, NodeState state) {
 void list_nodes(Service& service, const ExchangePtr& exchange) {
     service.ask<NodeList>(
         exchange,
-        [](const EngineView& view) -> Result<NodeList> {
-            return view_of_nodes(view.state, view.scheduler.health, view.now_us);
+        [actor = exchange->actor](const EngineView& view) -> Result<NodeList> {
+            NodeList list = view_of_nodes(view.state, view.scheduler.health, view.now_us);
+            for (NodeView& node : list.items)
+                std::erase_if(node.runs, [&](RunId id) {
+                    const Run* run = view.state.find(id);
+                    return run != nullptr && !reaches(actor, view.state.tenants.tenant_of(run->project));
+                });
+            return list;
         },
         [exchange](const NodeList& list) { exchange->send(codec::write(list)); });
 }

@@ -222,6 +222,7 @@ void list_runs(Service& service, const ExchangePtr& exchange) {
         if (!word.empty()) query.states.push_back(enum_named<RunState>(word).value_or(RunState{}));
     query.name = p.text("name");
     query.user = p.text("user");
+    query.actor = exchange->actor;
     if (p.has("parent")) query.parent = *RunId::parse(p.text("parent"));
     query.limit = static_cast<std::size_t>(p.integer("limit", 50));
     query.newest_first = p.text("order", "newest") == "newest";
@@ -355,6 +356,21 @@ void get_checkpoints(Service& service, const ExchangePtr& exchange) {
         });
 }
 
+namespace {
+
+// With a key, whose run it is says the key; with the installation's token, whoever submits it.
+Status sign(Service& service, const Actor& actor, RunSpec& spec) {
+    if (actor.kind != PrincipalKind::user && actor.kind != PrincipalKind::service) return done();
+    return service.engine().read([&](const EngineView& view) {
+        const Tenants& tenants = view.state.tenants;
+        spec.user = actor.name;
+        spec.project = tenants.projects.at(actor.tenant.project).name;
+        spec.organisation = tenants.organisations.at(actor.tenant.organisation).name;
+    });
+}
+
+}  // namespace
+
 void submit_run(Service& service, const ExchangePtr& exchange) {
     auto key = idempotency_key(exchange->request);
     if (!key) return exchange->fail(key.error());
@@ -363,6 +379,7 @@ void submit_run(Service& service, const ExchangePtr& exchange) {
     auto spec = read_run_spec(document->root());
     if (!spec) return exchange->fail(spec.error());
     if (const Status known = engines_are_known(*spec); !known) return exchange->fail(known.error());
+    if (const Status named = sign(service, exchange->actor, *spec); !named) return exchange->fail(named.error());
     // Before anything keeps, shows or logs it.
     if (const Status stored = store_secrets(service.engine().folder(), *spec); !stored)
         return exchange->fail(stored.error());

@@ -277,10 +277,11 @@ void get_usage(Service& service, const ExchangePtr& exchange) {
     };
     service.ask<std::shared_ptr<Copied>>(
         exchange,
-        [from, to, prices = service.prices()](const EngineView& view) -> Result<std::shared_ptr<Copied>> {
+        [from, to, exchange, prices = service.prices()](const EngineView& view) -> Result<std::shared_ptr<Copied>> {
             auto copied = std::make_shared<Copied>();
             copied->to = to != 0 ? to : view.now_us;
             for (const auto& [id, run] : view.state.runs) {
+                if (!reaches(exchange->actor, view.state.tenants.tenant_of(run.project))) continue;
                 if (run.attempts.empty() || run.attempts.front().created_us >= copied->to ||
                     (run.ended_us != 0 && run.ended_us <= from))
                     continue;

@@ -16,6 +16,7 @@ struct Question {
     std::optional<RunSpec> spec;
     RunId run;
     WhatIfChanges changes;
+    Actor actor{};  // who asks
 };
 
 void apply_changes(const WhatIfChanges& changes, RunSpec& spec) {
@@ -26,9 +27,9 @@ void apply_changes(const WhatIfChanges& changes, RunSpec& spec) {
 }
 
 // Puts a run into the copy as a submission would.
-Result<RunId> add_run(State& state, RunSpec spec, std::int64_t now_us) {
+Result<RunId> add_run(State& state, RunSpec spec, std::int64_t now_us, ProjectId project) {
     const RunId id{state.runs_made + 1};
-    TRY(std::vector<RunId> needs, runs_before(state, spec, kDefaultProject));
+    TRY(std::vector<RunId> needs, runs_before(state, spec, project));
     TRY_VOID(state.apply(
         {.seq = state.seq + 1,
          .at_us = std::max(now_us, state.at_us),
@@ -59,15 +60,17 @@ Result<WhatIfView> answer(const Scene& scene, const Question& question) {
                 first.run_class = spec.run_class;
                 first.after = spec.after;
                 first.begin_at_us = spec.begin_at_us;
-                TRY(const RunId id, add_run(state, std::move(first), scene.now_us));
+                TRY(const RunId id, add_run(state, std::move(first), scene.now_us, question.actor.tenant.project));
                 runs.push_back(id);
             }
         } else {
-            TRY(const RunId id, add_run(state, std::move(spec), scene.now_us));
+            TRY(const RunId id, add_run(state, std::move(spec), scene.now_us, question.actor.tenant.project));
             runs.push_back(id);
         }
     } else {
         Run* found = state.runs.change(question.run);
+        if (found != nullptr && !reaches(question.actor, state.tenants.tenant_of(found->project)))
+            return Error(ErrorKind::not_found, "there is no run " + question.run.text());
         if (found == nullptr || !state.queue.contains(queue_key(*found)))
             return Error(ErrorKind::conflict, question.run.text() + " does not wait for a place", {},
                          "ask about a queued run, or give its spec");
@@ -101,7 +104,7 @@ Result<Question> read_question(const Exchange& exchange) {
     const Node& root = document.root();
     Problems problems;
     codec::unknown_keys(root, {"changes", "run", "spec"}, problems);
-    Question question;
+    Question question{.spec = {}, .run = {}, .changes = {}, .actor = exchange.actor};
     const Node *spec = root.find("spec"), *run = root.find("run"), *changes = root.find("changes");
     if ((spec == nullptr) == (run == nullptr))
         problems.push_back({.message = "say either spec or run", .pos = root.pos});
@@ -180,7 +183,7 @@ void ask_what_if(Service& service, const ExchangePtr& exchange) {
 }
 
 void say_what_if(Service& service, const ExchangePtr& exchange, RunSpec spec) {
-    ask(service, exchange, {.spec = std::move(spec), .run = {}, .changes = {}});
+    ask(service, exchange, {.spec = std::move(spec), .run = {}, .changes = {}, .actor = exchange->actor});
 }
 
 namespace {

@@ -65,6 +65,14 @@ void add_components(Schemas& s) {
     s.ref<EvictBody>(true);
     s.ref<LeaseBody>(true);
     s.ref<BackupBody>(true);
+    s.ref<OrganisationList>();
+    s.ref<ProjectList>();
+    s.ref<KeyList>();
+    s.ref<KeyGiven>();
+    s.ref<Caller>();
+    s.ref<OrganisationBody>(true);
+    s.ref<ProjectBody>(true);
+    s.ref<KeyBody>(true);
     s.ref<RunSpec>(true);
     s.put("WhatIfBody", strict(Json::object()
                                    .set("changes", s.ref<WhatIfChanges>(true))

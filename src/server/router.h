@@ -39,6 +39,8 @@ public:
     static constexpr Access open() { return Access(std::nullopt); }  // anybody, without a token
     // By a role in the project that it is about, or above it.
     static constexpr Access tenant(Action action) { return Access(Right{action, Level::project}); }
+    // By a role of an organisation, or of the provider.
+    static constexpr Access organisation(Action action) { return Access(Right{action, Level::organisation}); }
     // By a role of the provider: it is about everybody's work, or about the installation.
     static constexpr Access provider(Action action) { return Access(Right{action, Level::provider}); }
 
@@ -66,7 +68,8 @@ struct Route {
 };
 
 const std::vector<Route>& routes();
-void add_config_routes(std::vector<Route>& all);  // a part of them
+void add_config_routes(std::vector<Route>& all);  // parts of them
+void add_tenant_routes(std::vector<Route>& all);
 
 struct Matched {
     const Route* route = nullptr;  // nothing: see `allowed`

@@ -434,6 +434,7 @@ std::vector<Route> make_routes() {
                    .changes = true,
                    .handler = post_backup});
     add_config_routes(all);
+    add_tenant_routes(all);
     return all;
 }
 

@@ -162,7 +162,9 @@ RunPage list_runs(const State& state, const ListQuery& query, std::int64_t now_u
         }
         ++scanned;
         last = run.id;
-        if (fits(run, query)) page.items.push_back(item_of(state, run, now_us));
+        const bool seen =
+            query.actor.level == Level::provider || reaches(query.actor, state.tenants.tenant_of(run.project));
+        if (seen && fits(run, query)) page.items.push_back(item_of(state, run, now_us));
         return true;
     };
     if (query.newest_first) {

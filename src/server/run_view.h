@@ -20,7 +20,8 @@ struct ListQuery {
     RunId parent;
     std::size_t limit = 50;
     bool newest_first = true;
-    RunId after;  // exclusive, in the order asked for
+    Actor actor = Actor::part("api");  // those that it reaches
+    RunId after;                       // exclusive, in the order asked for
 };
 // Looks at 20,000 runs at most, so that a filter which fits few keeps nobody waiting: a page may then be short, or
 // empty, and still have a next one.

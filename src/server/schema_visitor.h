@@ -13,6 +13,7 @@
 #include "server/views_config.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
+#include "server/views_tenants.h"
 
 namespace stoker::api {
 
@@ -221,6 +222,17 @@ STOKER_COMPONENT(EvictBody, "EvictBody")
 STOKER_COMPONENT(LeaseBody, "LeaseBody")
 STOKER_COMPONENT(BackupBody, "BackupBody")
 STOKER_COMPONENT(WhatIfChanges, "WhatIfChanges")
+STOKER_COMPONENT(OrganisationView, "Organisation")
+STOKER_COMPONENT(OrganisationList, "OrganisationList")
+STOKER_COMPONENT(ProjectView, "Project")
+STOKER_COMPONENT(ProjectList, "ProjectList")
+STOKER_COMPONENT(KeyView, "Key")
+STOKER_COMPONENT(KeyList, "KeyList")
+STOKER_COMPONENT(KeyGiven, "KeyGiven")
+STOKER_COMPONENT(Caller, "Caller")
+STOKER_COMPONENT(OrganisationBody, "OrganisationBody")
+STOKER_COMPONENT(ProjectBody, "ProjectBody")
+STOKER_COMPONENT(KeyBody, "KeyBody")
 #undef STOKER_COMPONENT
 
 }  // namespace stoker::api

@@ -437,6 +437,26 @@ def test_it_is_reached_from_elsewhere_with_tls_only(t):
     check(refused.returncode == 60, "a stranger does not trust it")
 
 
+def test_keys_let_teams_share_a_server(t):
+    t.up()
+    t.call("org", "make", "hospital", "--project", "imaging")
+    t.call("project", "make", "genomics", "--organisation", "hospital")
+    anna = {"STOKER_TOKEN": t.call("key", "make", "anna", "--project", "imaging", "--expires", "1h").stdout.strip()}
+    ben = {"STOKER_TOKEN": t.call("key", "make", "ben", "--role", "viewer", "--project", "genomics").stdout.strip()}
+    check("anna, developer of the project, in hospital/imaging, by key k-1" in t.call("whoami", env=anna).stdout, "who")
+    run = t.call("submit", "--name", "scan", "--", "sh", "-c", "echo seen", env=anna).stdout.strip()
+    t.wait_state(run, "succeeded")
+    check(t.call("logs", run, env=anna).stdout == "seen\n", "her own log")
+    check("scan" not in t.call("ps", "--all", env=ben).stdout, "nobody else sees it")
+    for words in (("logs", run), ("describe", run), ("cancel", run)):
+        done = t.call(*words, env=ben, exit=None)
+        check(done.returncode != 0 and "seen" not in done.stdout, f"{words}: {done.stdout}{done.stderr}")
+    check("may not submit runs" in t.call("submit", "--", "true", env=ben, exit=None).stderr, "a viewer looks only")
+    check(t.json("describe", run)["run"]["user"] == "anna", "signed by the key")
+    t.call("key", "revoke", "k-1")
+    check("the token is wrong" in t.call("ps", env=anna, exit=None).stderr, "revoked")
+
+
 def test_the_token_is_asked_for_and_kept_secret(t):
     t.up()
     url = json.load(open(os.path.join(t.folder, "server.json")))["url"]

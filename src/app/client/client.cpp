@@ -252,7 +252,7 @@ const std::vector<OptionSpec>& client_options() {
         {.name = "server", .value = "URL", .help = "a server elsewhere (STOKER_SERVER)"},
         {.name = "token-file",
          .value = "FILE",
-         .help = "its token (STOKER_TOKEN holds the token itself)",
+         .help = "its token, or a key (STOKER_TOKEN holds it itself)",
          .completes = "file"},
         {.name = "ca-file", .value = "FILE", .help = "whom to trust for https", .completes = "file"},
     };
@@ -287,7 +287,9 @@ Result<std::unique_ptr<Client>> connect(const Args& args) {
     if (const auto file = args.get("token-file")) {
         TRY(const std::string text, read_named(*file, 1 << 16));
         address.token = std::string(trim(text));
-    } else if (const std::string token = variable("STOKER_TOKEN"); elsewhere && !token.empty()) {
+    } else if (const std::string token = variable("STOKER_TOKEN");
+               !token.empty() && (elsewhere || variable("STOKER_SERVER").empty())) {
+        // Not the one that goes with a server elsewhere.
         address.token = token;
     }
     if (const auto file = args.get("ca-file")) {

@@ -39,6 +39,10 @@ CliCommand usage_command();
 CliCommand prepare_command();
 CliCommand whatif_command();
 CliCommand journal_command();
+CliCommand org_command();
+CliCommand project_command();
+CliCommand key_command();
+CliCommand whoami_command();
 CliCommand schema_command();
 CliCommand completion_command();
 CliCommand keeper_command();  // internal

@@ -66,6 +66,27 @@ struct SetConfig {
     std::optional<std::map<std::string, std::string>> overrides{};  // none: as they are
     std::optional<std::uint64_t> if_version{};                      // the newest has to be this one, else conflict
 };
+// A new organisation, with its first project; the organisation comes back as Ack::made.
+struct MakeOrganisation {
+    std::string name, project;
+};
+struct MakeProject {
+    OrganisationId organisation;
+    std::string name;
+};
+// Of a secret that the caller has drawn: only its SHA-256 comes here.
+struct MakeKey {
+    std::string name;
+    bool service = false;
+    Role role = Role::viewer;
+    Level level = Level::project;
+    ProjectId project = kDefaultProject;
+    std::string sha256;  // in hex
+    std::int64_t expires_us = 0;
+};
+struct RevokeKey {
+    KeyId key;
+};
 // What may change while the server runs. Not written down: it follows from the configuration.
 struct CoreLimits {
     // More wait: refused as exhausted.
@@ -134,9 +155,10 @@ struct BlameNode {
     double share = 0;  // of a step that it cost
 };
 
-using AnyCommandBody = std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes,
-                                    Answered, Listed, SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore,
-                                    CheckNode, SawHealth, BlameNode, SetConfig, SetLimits>;
+using AnyCommandBody =
+    std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered, Listed,
+                 SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore, CheckNode, SawHealth, BlameNode,
+                 SetConfig, SetLimits, MakeOrganisation, MakeProject, MakeKey, RevokeKey>;
 // As RecordBody (records.h): compiled once, in core.cpp.
 struct CommandBody : AnyCommandBody {
     using AnyCommandBody::variant;
@@ -162,6 +184,7 @@ struct Ack {
     RunId run;
     std::uint64_t version = 0;
     bool repeated = false;  // it had been done before
+    std::string made{};     // "o-2", "p-3", "k-1"
 };
 
 // To be carried out once by a driver, whose outcome comes back as Answered.
@@ -257,6 +280,10 @@ private:
     Result<Ack> on(const BlameNode& blame);
     Result<Ack> on(const SetConfig& set);
     Result<Ack> on(const SetLimits& set);
+    Result<Ack> on(const MakeOrganisation& make);
+    Result<Ack> on(const MakeProject& make);
+    Result<Ack> on(const MakeKey& make);
+    Result<Ack> on(const RevokeKey& revoke);
 
     RunId submit_one(RunSpec spec, std::string key, RunId parent, std::string step, std::vector<RunId> needs);
     void emit(RecordBody body);

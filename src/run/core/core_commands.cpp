@@ -98,6 +98,10 @@ struct Rights {
     Right operator()(const CheckNode&) { return kNodes; }
     Right operator()(const SetConfig&) { return kConfigure; }
     Right operator()(const SetLimits&) { return kConfigure; }
+    Right operator()(const MakeOrganisation&) { return {Action::administer, Level::provider}; }
+    Right operator()(const MakeProject&) { return {Action::administer, Level::organisation}; }
+    Right operator()(const MakeKey&) { return {Action::administer, Level::project}; }
+    Right operator()(const RevokeKey&) { return {Action::administer, Level::project}; }
     Right operator()(const SawFact&) { return kReport; }
     Right operator()(const SawNodes&) { return kReport; }
     Right operator()(const Answered&) { return kReport; }

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, std::variant_size_v<AnyRecordBody>> kReco
     "node.moved",           "lease.moved",       "notice.withdrawn", "run.forgotten",
     "checkpoint.uploading", "checkpoint.stored", "node.checked",     "node.blamed",
     "config.changed",       "node.removed",      "journal.lost",     "organisation.made",
-    "project.made",
+    "project.made",         "key.made",          "key.revoked",
 };
 
 // Kinds as they stand in RecordBody; numbers that are not there belong to nobody yet.

@@ -190,11 +190,28 @@ struct ProjectMade {
     std::string name;
 };
 
+// Numbers are given in order.
+struct KeyMade {
+    static constexpr std::uint32_t kKind = 33;
+    KeyId key;
+    std::string name;
+    bool service = false;
+    Role role = Role::viewer;
+    Level level = Level::project;
+    ProjectId project;
+    std::string sha256;
+    std::int64_t expires_us = 0;
+};
+struct KeyRevoked {
+    static constexpr std::uint32_t kKind = 34;
+    KeyId key;
+};
+
 using AnyRecordBody =
     std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
                  OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved, LeaseMoved,
                  NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored, NodeChecked, NodeBlamed,
-                 ConfigChanged, NodeRemoved, JournalLost, OrganisationMade, ProjectMade>;
+                 ConfigChanged, NodeRemoved, JournalLost, OrganisationMade, ProjectMade, KeyMade, KeyRevoked>;
 // Copying, moving and ending one is compiled once, in records.cpp: left to each file that holds records, it was the
 // larger part of what compiling that file took.
 struct RecordBody : AnyRecordBody {
@@ -429,6 +446,22 @@ void fields(V& visit, ProjectMade& body) {
     visit("name", body.name);
     visit("organisation", body.organisation);
     visit("project", body.project);
+}
+
+template <class V>
+void fields(V& visit, KeyMade& body) {
+    visit("expires_us", body.expires_us);
+    visit("key", body.key);
+    visit("level", body.level);
+    visit("name", body.name);
+    visit("project", body.project);
+    visit("role", body.role);
+    visit("service", body.service);
+    visit("sha256", body.sha256);
+}
+template <class V>
+void fields(V& visit, KeyRevoked& body) {
+    visit("key", body.key);
 }
 
 }  // namespace stoker

@@ -72,6 +72,10 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
         {JournalLost{7, 90, {"abcde"}, "gone"}, R"({"detail":"gone","records":90,"runs_made":7,"sites":["abcde"]})"},
         {OrganisationMade{{2}, "north"}, R"({"name":"north","organisation":"o-2"})"},
         {ProjectMade{{3}, {2}, "vision"}, R"({"name":"vision","organisation":"o-2","project":"p-3"})"},
+        {KeyMade{{1}, "ci", true, Role::developer, Level::organisation, {3}, "00ff", 9},
+         R"({"expires_us":9,"key":"k-1","level":"organisation","name":"ci","project":"p-3","role":"developer",)"
+         R"("service":true,"sha256":"00ff"})"},
+        {KeyRevoked{{1}}, R"({"key":"k-1"})"},
     };
     return records;
 }
@@ -117,6 +121,8 @@ TEST(Records, KindsKeepTheirNumbers) {
     EXPECT_EQ(kind_of(JournalLost{}), 27U);
     EXPECT_EQ(kind_of(OrganisationMade{}), 31U);
     EXPECT_EQ(kind_of(ProjectMade{}), 32U);
+    EXPECT_EQ(kind_of(KeyMade{}), 33U);
+    EXPECT_EQ(kind_of(KeyRevoked{}), 34U);
     EXPECT_EQ(name_of_kind(25), "config.changed");
     EXPECT_EQ(name_of_kind(24), "?");
     EXPECT_EQ(name_of_kind(9), "operation.answered");

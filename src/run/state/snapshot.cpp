@@ -160,6 +160,7 @@ struct SnapshotBody {
     // Other than the first of each.
     std::vector<OrganisationEntry> organisations{};
     std::vector<ProjectEntry> projects{};
+    std::vector<KeyEntry> keys{};
 };
 template <class V>
 void fields(V& visit, SnapshotBody& body) {
@@ -175,6 +176,7 @@ void fields(V& visit, SnapshotBody& body) {
     visit("durations_us", state.durations_us);
     visit("epoch", state.epoch);
     late_list(visit, "former_nodes", state.former_nodes);
+    late_list(visit, "keys", body.keys);
     visit("nodes", state.nodes);
     visit("operations", body.operations);
     late_list(visit, "organisations", body.organisations);
@@ -197,6 +199,7 @@ StateWriter::StateWriter(const State& state) : seq_(state.seq) {
         if (id != kDefaultOrganisation) body.organisations.push_back(entry);
     for (const auto& [id, entry] : state.tenants.projects)
         if (id != kDefaultProject) body.projects.push_back(entry);
+    for (const auto& [id, entry] : state.tenants.keys) body.keys.push_back(entry);
     head_ = codec::encode(body);
     constexpr std::string_view kPlace = "\"runs\":[]";
     const std::size_t place = head_.rfind(kPlace);
@@ -258,6 +261,7 @@ Result<State> decode_state(std::string_view json) {
         body.operations.clear();
         body.organisations.clear();
         body.projects.clear();
+        body.keys.clear();
         Problems problems;
         codec::read(document.root(), "", body, problems);
         if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
@@ -269,6 +273,7 @@ Result<State> decode_state(std::string_view json) {
     for (SnapshotOperation& entry : body.operations) state.operations.emplace(entry.id, std::move(entry.operation));
     for (const OrganisationEntry& entry : body.organisations) state.tenants.organisations[entry.id] = entry;
     for (const ProjectEntry& entry : body.projects) state.tenants.projects[entry.id] = entry;
+    for (KeyEntry& entry : body.keys) state.tenants.add(std::move(entry));
     for (const auto& [id, run] : state.runs)
         if (!state.tenants.projects.contains(run.project))
             return Error(ErrorKind::invalid,

@@ -334,6 +334,29 @@ public:
                          ProjectEntry{.id = body.project, .organisation = body.organisation, .name = body.name});
         return done();
     }
+    Status operator()(const KeyMade& body) {
+        auto& tenants = state_.tenants;
+        const std::uint64_t last = tenants.keys.empty() ? 0 : tenants.keys.rbegin()->first.number;
+        if (body.key.number != last + 1) return refuse("key out of order");
+        if (!tenants.projects.contains(body.project)) return refuse("there is no project " + body.project.text());
+        if (tenants.key_of_sha256.contains(body.sha256)) return refuse("a key that there is already");
+        tenants.add({.id = body.key,
+                     .name = body.name,
+                     .service = body.service,
+                     .role = body.role,
+                     .level = body.level,
+                     .project = body.project,
+                     .sha256 = body.sha256,
+                     .made_us = record_.at_us,
+                     .expires_us = body.expires_us});
+        return done();
+    }
+    Status operator()(const KeyRevoked& body) {
+        const auto found = state_.tenants.keys.find(body.key);
+        if (found == state_.tenants.keys.end()) return refuse("there is no such key");
+        found->second.revoked = true;
+        return done();
+    }
     Status operator()(const LeaseMoved& body) {
         Run* run = find(body.run);
         if (run == nullptr) return refuse("no such run");
@@ -596,8 +619,9 @@ namespace {
 struct Subject {
     const State& state;
     std::string node{};
-    std::uint64_t config = 0;  // its version
-    std::string tenant{};      // one that is being made
+    std::uint64_t config = 0;   // its version
+    std::string tenant{};       // one that is being made, or a key
+    std::uint64_t version = 1;  // of that
 
     RunId operator()(const CoreStarted&) { return {}; }
     RunId operator()(const JournalLost&) { return {}; }
@@ -611,6 +635,15 @@ struct Subject {
     }
     RunId operator()(const ProjectMade& body) {
         tenant = "project/" + body.project.text();
+        return {};
+    }
+    RunId operator()(const KeyMade& body) {
+        tenant = "key/" + body.key.text();
+        return {};
+    }
+    RunId operator()(const KeyRevoked& body) {
+        tenant = "key/" + body.key.text();
+        version = 2;
         return {};
     }
     RunId operator()(const NodeRemoved& body) { return of_node(body.node); }
@@ -662,7 +695,7 @@ std::uint64_t State::version_of(const RecordBody& body) const {
     Subject subject{*this};
     const RunId id = std::visit(subject, body);
     if (subject.config != 0) return subject.config;
-    if (!subject.tenant.empty()) return 1;
+    if (!subject.tenant.empty()) return subject.version;
     if (!subject.node.empty()) {
         const auto found = nodes.find(subject.node);
         return found == nodes.end() ? 1 : found->second.version + 1;

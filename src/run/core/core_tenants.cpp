@@ -1,0 +1,97 @@
+// Commands about who belongs here and may do what. What is foreign to the caller is as good as none.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "govern/keys.h"
+#include "run/core/core.h"
+
+namespace stoker {
+namespace {
+
+constexpr std::size_t kMostTenants = 10'000, kMostKeys = 100'000;
+
+Status check_tenant_name(std::string_view what, std::string_view name) {
+    if (is_principal_name(name)) return done();
+    return Error(ErrorKind::invalid, fmt::format("'{}' is no name of {}", printable(name, 80), what), {},
+                 "letters, digits and . _ - @, at most 64, the first a letter or a digit");
+}
+
+bool is_sha256(std::string_view text) {
+    return text.size() == 64 && std::all_of(text.begin(), text.end(),
+                                            [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+}  // namespace
+
+Result<Ack> Core::on(const MakeOrganisation& make) {
+    TRY_VOID(check_tenant_name("an organisation", make.name));
+    TRY_VOID(check_tenant_name("a project", make.project));
+    const Tenants& tenants = state_.tenants;
+    for (const auto& [id, entry] : tenants.organisations)
+        if (entry.name == make.name)
+            return Error(ErrorKind::conflict, fmt::format("{} is called {} already", id.text(), make.name));
+    if (tenants.organisations.size() >= kMostTenants)
+        return Error(ErrorKind::exhausted, fmt::format("there are {} organisations already", kMostTenants));
+    const OrganisationId organisation{tenants.organisations.rbegin()->first.number + 1};
+    const ProjectId project{tenants.projects.rbegin()->first.number + 1};
+    emit(OrganisationMade{organisation, make.name});
+    emit(ProjectMade{project, organisation, make.project});
+    return Ack{.made = organisation.text()};
+}
+
+Result<Ack> Core::on(const MakeProject& make) {
+    TRY_VOID(check_tenant_name("a project", make.name));
+    const Tenants& tenants = state_.tenants;
+    const bool reached = actor_.kind == PrincipalKind::core || actor_.level == Level::provider ||
+                         actor_.tenant.organisation == make.organisation;
+    if (!tenants.organisations.contains(make.organisation) || !reached)
+        return Error(ErrorKind::not_found, "there is no organisation " + make.organisation.text());
+    for (const auto& [id, entry] : tenants.projects)
+        if (entry.organisation == make.organisation && entry.name == make.name)
+            return Error(ErrorKind::conflict, fmt::format("{} is called {} already", id.text(), make.name));
+    if (tenants.projects.size() >= kMostTenants)
+        return Error(ErrorKind::exhausted, fmt::format("there are {} projects already", kMostTenants));
+    const ProjectId project{tenants.projects.rbegin()->first.number + 1};
+    emit(ProjectMade{project, make.organisation, make.name});
+    return Ack{.made = project.text()};
+}
+
+Result<Ack> Core::on(const MakeKey& make) {
+    TRY_VOID(check_tenant_name(make.service ? "a program" : "a person", make.name));
+    const Tenants& tenants = state_.tenants;
+    if (!is_sha256(make.sha256)) return Error(ErrorKind::invalid, "sha256 is none, in hex");
+    if (make.expires_us != 0 && make.expires_us <= now_us_)
+        return Error(ErrorKind::invalid, "the key would have expired already");
+    if (!tenants.projects.contains(make.project) || !reaches(actor_, tenants.tenant_of(make.project)))
+        return Error(ErrorKind::not_found, "there is no project " + make.project.text());
+    TRY_VOID(may_give(actor_, make.role, make.level, tenants.tenant_of(make.project)));
+    if (tenants.key_of_sha256.contains(make.sha256)) return Error(ErrorKind::conflict, "there is such a key already");
+    if (tenants.keys.size() >= kMostKeys)
+        return Error(ErrorKind::exhausted, fmt::format("there are {} keys already", kMostKeys));
+    const KeyId key{tenants.keys.empty() ? 1 : tenants.keys.rbegin()->first.number + 1};
+    emit(KeyMade{.key = key,
+                 .name = make.name,
+                 .service = make.service,
+                 .role = make.role,
+                 .level = make.level,
+                 .project = make.project,
+                 .sha256 = make.sha256,
+                 .expires_us = make.expires_us});
+    return Ack{.made = key.text()};
+}
+
+Result<Ack> Core::on(const RevokeKey& revoke) {
+    const auto found = state_.tenants.keys.find(revoke.key);
+    if (found == state_.tenants.keys.end() || !reaches(actor_, state_.tenants.tenant_of(found->second.project)))
+        return Error(ErrorKind::not_found, "there is no key " + revoke.key.text());
+    // A key that reaches further is not ended from below.
+    TRY_VOID(
+        may_give(actor_, found->second.role, found->second.level, state_.tenants.tenant_of(found->second.project)));
+    if (found->second.revoked) return Ack{.repeated = true, .made = revoke.key.text()};
+    emit(KeyRevoked{revoke.key});
+    return Ack{.made = revoke.key.text()};
+}
+
+}  // namespace stoker

@@ -1,0 +1,142 @@
+// What the API says about organisations, projects and keys. As in views.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/codec.h"
+#include "govern/tenants.h"
+
+namespace stoker::api {
+
+struct OrganisationView {
+    OrganisationId id;
+    std::string name;
+};
+struct OrganisationList {
+    std::vector<OrganisationView> items;
+};
+struct ProjectView {
+    ProjectId id;
+    OrganisationId organisation;
+    std::string name, organisation_name;
+};
+struct ProjectList {
+    std::vector<ProjectView> items;
+};
+struct KeyView {
+    KeyId id;
+    std::string name;
+    bool service = false;
+    Role role = Role::viewer;
+    Level level = Level::project;
+    ProjectId project;
+    std::string project_name;                // "hospital/imaging"
+    std::string made_at, expires_at, state;  // valid, expired, revoked
+};
+struct KeyList {
+    std::vector<KeyView> items;
+};
+struct KeyGiven {
+    KeyView key;
+    std::string secret;
+};
+struct Caller {
+    std::string name;
+    Role role = Role::viewer;
+    Level level = Level::project;
+    ProjectView project;
+    std::string key, expires_at;  // empty: the installation's token
+};
+
+struct OrganisationBody {
+    std::string name;
+    std::optional<std::string> project;
+};
+struct ProjectBody {
+    std::string name;
+    OrganisationId organisation = kDefaultOrganisation;
+};
+struct KeyBody {
+    std::string name;
+    bool service = false;
+    Role role = Role::viewer;
+    Level level = Level::project;
+    std::optional<ProjectId> project;
+    std::optional<std::int64_t> expires_s;
+};
+
+template <class V>
+void fields(V& visit, OrganisationView& v) {
+    visit("id", v.id);
+    visit("name", v.name);
+}
+template <class V>
+void fields(V& visit, OrganisationList& v) {
+    visit("items", v.items);
+}
+template <class V>
+void fields(V& visit, ProjectView& v) {
+    visit("id", v.id);
+    visit("name", v.name);
+    visit("organisation", v.organisation);
+    visit("organisation_name", v.organisation_name);
+}
+template <class V>
+void fields(V& visit, ProjectList& v) {
+    visit("items", v.items);
+}
+template <class V>
+void fields(V& visit, KeyView& v) {
+    visit("expires_at", v.expires_at);
+    visit("id", v.id);
+    visit("level", v.level);
+    visit("made_at", v.made_at);
+    visit("name", v.name);
+    visit("project", v.project);
+    visit("project_name", v.project_name);
+    visit("role", v.role);
+    visit("service", v.service);
+    visit("state", v.state);
+}
+template <class V>
+void fields(V& visit, KeyList& v) {
+    visit("items", v.items);
+}
+template <class V>
+void fields(V& visit, KeyGiven& v) {
+    visit("key", v.key);
+    visit("secret", v.secret);
+}
+template <class V>
+void fields(V& visit, Caller& v) {
+    visit("expires_at", v.expires_at);
+    visit("key", v.key);
+    visit("level", v.level);
+    visit("name", v.name);
+    visit("project", v.project);
+    visit("role", v.role);
+}
+template <class V>
+void fields(V& visit, OrganisationBody& v) {
+    visit("name", v.name);
+    visit("project", v.project);
+}
+template <class V>
+void fields(V& visit, ProjectBody& v) {
+    visit("name", v.name);
+    visit("organisation", v.organisation);
+}
+template <class V>
+void fields(V& visit, KeyBody& v) {
+    visit("expires_s", v.expires_s);
+    visit("level", v.level);
+    visit("name", v.name);
+    visit("project", v.project);
+    visit("role", v.role);
+    visit("service", v.service);
+}
+
+}  // namespace stoker::api

@@ -13,6 +13,7 @@ namespace stoker::lint {
 namespace {
 
 constexpr int kMostNested = 8;
+constexpr std::int64_t kMostCopies = 64;  // of a resource or a list
 
 // Names of parameters and variables are equal in any case.
 struct ArmNameLess {
@@ -34,7 +35,48 @@ public:
         for (const Node& parameter : children(given))
             if (const Node* value = node_at(&parameter, "value")) parameters_[parameter.key] = {value, false};
         for (const Node& variable : children(node_at(template_node, "variables"))) variables_[variable.key] = &variable;
+        for (const Node& space : children(node_at(template_node, "functions")))
+            for (const Node& member : children(node_at(&space, "members")))
+                learn_function(std::string(text_at(&space, "namespace")) + "." + std::string(member.key), member);
     }
+    // The copies of a body that says "copy": those that can be counted; empty where they cannot.
+    std::vector<const Node*> copies_of(const Node* body, const Node* count, std::string_view name) {
+        std::vector<const Node*> made;
+        const auto number = count ? Value::of(count).as_int() : std::nullopt;
+        if (!number || *number < 1 || *number > kMostCopies) return made;
+        const std::string_view named = file_.tree.keep("copyIndex:" + std::string(name));
+        for (std::int64_t i = 0; i < *number; ++i) {
+            Node& index = file_.tree.make(file_.source(), Shape::number, body->span);
+            index.text = file_.tree.keep(std::to_string(i));
+            Node* copied = copy_with(body, {{"copyIndex", &index}, {named, &index}});
+            if (!copied) return {};
+            copied->parent = body->parent;
+            made.push_back(copied);
+        }
+        return made;
+    }
+    // "copy": [{"name": "rules", "count": 2, "input": ...}] within properties or variables is a list of that name.
+    void expand_lists(const Node* body, int depth) {
+        if (!body || depth > static_cast<int>(kMostDepth) || body->key == "template") return;
+        if (const Node* loops = body->is_object() ? body->find("copy") : nullptr; loops && loops->is_array())
+            for (const Node& loop : children(loops)) {
+                const Node* input = loop.find("input");
+                if (!input || !loop.find("name")) continue;
+                const auto items = copies_of(input, settle(loop.find("count")), loop.find("name")->text);
+                if (items.empty()) continue;
+                Node& list = file_.tree.make(file_.source(), Shape::array, loop.span);
+                list.key = loop.find("name")->text, list.key_span = loop.find("name")->span;
+                for (const Node* item : items) {
+                    Node& kept = const_cast<Node&>(*item);
+                    kept.key = {}, kept.key_span = {};
+                    file_.tree.append(list, kept);
+                }
+                file_.tree.append(const_cast<Node&>(*body), list);
+            }
+        for (const Node& child : children(body))
+            if (child.key != "copy") expand_lists(&child, depth + 1);
+    }
+    void name_variable(const Node& variable) { variables_[variable.key] = &variable; }
     // Reads the expressions below a node; nested templates of their own scope are left to that scope.
     void gather(const Node* node, int depth) {
         if (!node || depth > static_cast<int>(kMostDepth)) return;
@@ -63,6 +105,16 @@ protected:
     }
 
 private:
+    void learn_function(std::string name, const Node& member) {
+        const Node* value = node_at(&member, "output.value");
+        if (!value || value->known || value->text.size() < 3) return;
+        ExpressionReader reader(file_, expressions_mine_, Dialect::arm, value->text.substr(0, value->text.size() - 1));
+        reader.fix_span(value->span);
+        reader.at = 1;
+        Expressions::Function made;
+        for (const Node& parameter : children(member.find("parameters"))) made.parameters.push_back(text_at(&parameter, "name"));
+        if ((made.body = reader.expression(0))) expressions_mine_.functions.emplace(std::move(name), std::move(made));
+    }
     void gather_text(const Node& node) {
         const std::string_view text = node.text;
         if (text.size() < 3 || expressions_mine_.pending.contains(&node)) return;
@@ -93,6 +145,12 @@ struct ArmFinder {
         ArmEvaluator& scope = scopes.emplace_back(file, options);
         scope.learn(node, given);
         scope.gather(node, 0);
+        if (file.source().text().find("\"copy\"") != std::string_view::npos) {
+            const Node* variables = node_at(node, "variables");
+            scope.expand_lists(variables, 1);
+            for (const Node& variable : children(variables)) scope.name_variable(variable);
+            scope.expand_lists(node_at(node, "resources"), 1);
+        }
         lists(node, prefix);
         resources(node, scope, prefix, depth);
     }
@@ -156,6 +214,21 @@ struct ArmFinder {
                             starts_with_ignore_case(type, "Microsoft.Consumption/") ||
                             starts_with_ignore_case(type, "Microsoft.ContainerRegistry/") ||
                             starts_with_ignore_case(type, "Microsoft.Storage/");
+        if (wanted && !absent && depth == 0 && copies && body->find("copy") && body->find("copy")->is_object()) {
+            const auto made = scope.copies_of(body, copies, text_at(body, "copy.name"));
+            bool differ = false;  // copies that are all alike are one resource of that number
+            for (const Node* each : made) {
+                scope.settle_below(each);
+                differ = differ || text_at(each, "name") != text_at(made[0], "name");
+            }
+            if (differ && made.size() > 1) {
+                for (const Node* each : made) {
+                    const_cast<Node*>(each->find("copy"))->key = "copy made";
+                    add(each, scope, prefix, outer_type, depth);
+                }
+                return;
+            }
+        }
         if (wanted && !absent) {
             scope.settle_below(body);
             ArmBody arm;

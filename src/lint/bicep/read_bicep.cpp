@@ -7,6 +7,7 @@
 //   allowed  values that a decorator or the type of a param offers
 #include <algorithm>
 
+#include "base/text.h"
 #include "lint/hcl/expression.h"
 
 namespace stoker::lint {
@@ -82,17 +83,18 @@ private:
         } else if (word == "resource" || word == "module") {
             good = resource(made);
         } else if (word == "func") {
-            const std::size_t arrow = file_.source().text().find("=>", in_.at);
-            if (arrow == std::string_view::npos) return in_.fail("expected \"=>\""), false;
-            in_.at = static_cast<std::uint32_t>(arrow + 2);
-            in_.skip(true);
-            good = in_.expression(0) != nullptr;
+            const std::string_view name = in_.identifier();
+            good = in_.function(std::string(name));
         } else if (word == "type") {
             in_.identifier();
             in_.skip(false);
             if (in_.peek() == '=') ++in_.at, in_.skip(true);
             skip_type(false);
-        } else if (word == "import" || word == "using" || word == "extension" || word == "provider" ||
+        } else if (word == "import" || word == "using") {
+            const std::uint32_t from = in_.at;
+            skip_type(false);
+            made.labels = file_.tree.keep_labels(words_of(in_.text({from, in_.at})));
+        } else if ( word == "extension" || word == "provider" ||
                    word == "extends") {
             skip_type(false);
         } else {
@@ -168,6 +170,20 @@ private:
             ++in_.at;
         }
         return list && list->first != list->last ? list : nullptr;
+    }
+
+    // Names and strings, in order, without what stands between them: {a as b, c} from 'x.bicep'.
+    static std::vector<std::string_view> words_of(std::string_view text) {
+        std::vector<std::string_view> words;
+        for (std::size_t at = 0; at < text.size();) {
+            const bool quoted = text[at] == '\'';
+            const std::size_t end = quoted ? std::min(text.find('\'', at + 1), text.size())
+                                           : std::min(text.find_first_of(" \t\r\n,{}'", at), text.size());
+            if (quoted) words.push_back(text.substr(at + 1, end - at - 1));
+            if (!quoted && end > at) words.push_back(text.substr(at, end - at));
+            at = quoted || end == at ? end + 1 : end;
+        }
+        return words;
     }
 
     bool value_of(Node& made, std::string_view key) {
@@ -249,11 +265,17 @@ class BicepEvaluator : public Evaluator {
 public:
     using Evaluator::Evaluator;
     void learn() {
+        for (const Node& statement : children(file_.tree.roots[0])) {
+            const bool parameter = statement.key == "param";
+            if ((!parameter && statement.key != "var") || statement.labels.empty()) continue;
+            const Node* value = statement.find("value");
+            if (!value && parameter && statement.labels.size() > 1 && trim(statement.labels[1]).ends_with('?'))
+                value = &file_.tree.make(file_.source(), Shape::null, statement.span);
+            if (value) symbols_.emplace(statement.labels[0], Symbol{value, parameter});
+        }
         for (const Node& statement : children(file_.tree.roots[0]))
-            if ((statement.key == "param" || statement.key == "var") && !statement.labels.empty())
-                if (const Node* value = statement.find("value"))
-                    symbols_.emplace(statement.labels[0], Symbol{value, statement.key == "param"});
-        if (!file_.call) return;
+            if (statement.key == "import" || statement.key == "using") imported(statement);
+        if (!file_.call) return given();
         for (const auto& [name, value] : file_.call->inputs) symbols_.insert_or_assign(name, Symbol{value, false});
     }
     // What the file itself says is not made: if (false), a loop over nothing. What a default switches off is on offer.
@@ -279,6 +301,81 @@ protected:
     }
 
 private:
+    const File* beside(const std::string& name) {
+        const std::size_t slash = file_.path().rfind('/');
+        const std::string folder = slash == std::string::npos ? "" : file_.path().substr(0, slash + 1);
+        std::string relative = name;
+        while (relative.starts_with("./")) relative.erase(0, 2);
+        if (folder + relative == file_.path()) return nullptr;
+        auto text = options_.neighbour(relative);
+        if (!text || text->size() > kMostBytes || text->find('\0') != std::string::npos) return nullptr;
+        file_.neighbours.push_back(std::make_unique<File>(folder + relative, std::move(*text)));
+        File& read = *file_.neighbours.back();
+        if (relative.ends_with(".json")) {
+            read.kinds.add(Kind::arm);
+            read_json(read);
+        } else {
+            read.kinds.add(Kind::bicep);
+            read_bicep(read, ReadOptions{});
+        }
+        return read.tree.roots.empty() ? nullptr : &read;
+    }
+    // import {a as b} from 'x.bicep': its variables under the names they get here.
+    void imported(const Node& statement) {
+        if (!options_.neighbour || statement.key != "import" || statement.labels.size() < 3) return;
+        const auto& words = statement.labels;
+        if (words[words.size() - 2] != "from" || !words.back().ends_with(".bicep")) return;
+        const File* read = beside(std::string(words.back()));
+        for (std::size_t i = 0; read && i + 2 < words.size(); ++i) {
+            const bool renamed = i + 4 < words.size() && words[i + 1] == "as";
+            for (const Node& variable : children(read->tree.roots[0]))
+                if (variable.key == "var" && !variable.labels.empty() && variable.labels[0] == words[i])
+                    if (const Node* value = variable.find("value"))
+                        symbols_.emplace(words[renamed ? i + 2 : i], Symbol{value, false});
+            if (renamed) i += 2;
+        }
+    }
+    // What the files of parameters beside it give, where they agree: main.bicepparam, main.parameters.json.
+    void given() {
+        if (!options_.neighbour || !options_.list || file_.host || !file_.path().ends_with(".bicep")) return;
+        bool asks = false;
+        for (const Node& statement : children(file_.tree.roots[0])) asks = asks || statement.key == "param";
+        if (!asks) return;
+        std::string stem = file_.path().substr(file_.path().rfind('/') + 1);
+        stem.resize(stem.size() - 6);
+        std::unordered_map<std::string_view, std::vector<const Node*>> values;
+        std::size_t files = 0;
+        for (const std::string& name : options_.list(".")) {
+            const bool json = name.starts_with(stem + ".") && name.ends_with("parameters.json");
+            if (!json && !name.ends_with(".bicepparam")) continue;
+            if (++files > 8) return;
+            const File* read = beside(name);
+            if (!read) continue;
+            const Node* root = read->tree.roots[0];
+            if (json) {
+                for (const Node& parameter : children(root->find("parameters")))
+                    if (const Node* value = parameter.find("value")) values[parameter.key].push_back(value);
+                continue;
+            }
+            bool ours = false;
+            for (const Node& statement : children(root))
+                if (statement.key == "using" && !statement.labels.empty()) {
+                    std::string_view target = statement.labels[0];
+                    if (target.starts_with("./")) target.remove_prefix(2);
+                    ours = target == stem + ".bicep";
+                }
+            for (const Node& statement : children(root))
+                if (ours && statement.key == "param" && !statement.labels.empty())
+                    if (const Node* value = statement.find("value")) values[statement.labels[0]].push_back(value);
+        }
+        for (const auto& [name, all] : values) {
+            const bool agree = std::all_of(all.begin(), all.end(), [&](const Node* value) {
+                return value->known && (value == all[0] || (value->is_scalar() && value->text == all[0]->text));
+            });
+            if (agree) symbols_.insert_or_assign(name, Symbol{all[0], false});
+        }
+    }
+
     struct Symbol {
         const Node* value = nullptr;
         bool by_default = false;

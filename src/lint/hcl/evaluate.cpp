@@ -31,6 +31,9 @@ const Node* Evaluator::member_of(const Node* object, std::string_view key) {
     std::size_t seen = 0;
     for (const Node& child : children(object->is_object() ? object : nullptr)) {
         if (child.key == key) found = &child;
+        if (child.key == "..." && dialect_ == Dialect::bicep)
+            if (const Node* spread = settle(&child); spread->is_object())
+                if (const Node* inside = member_of(spread, key)) found = inside;
         steps_ += ++seen % 8 == 0;
     }
     return found;
@@ -120,9 +123,45 @@ Node* Evaluator::copy(const Node* node, int depth) {
         }
         return &made;
     }
-    for (const Node& child : children(node))
+    for (const Node& child : children(node)) {
+        if (child.key == "dynamic" && dialect_ == Dialect::hcl && expand_dynamic(child, made, depth + 1)) continue;
         if (Node* copied = copy(&child, depth + 1)) file_.tree.append(made, *copied);
+    }
     return &made;
+}
+
+bool Evaluator::expand_dynamic(const Node& dynamic, Node& parent, int depth) {
+    const Node *each = dynamic.find("for_each"), *content = dynamic.find("content");
+    if (dynamic.labels.empty() || !each || !content) return false;
+    const auto it = expressions_.pending.find(each);
+    const Node* over = it != expressions_.pending.end() ? evaluate(*it->second.expression, depth + 1) : each;
+    if (!over || over->is_scalar() || over->count() > kMostItems) return false;
+    const Node* iterator = dynamic.find("iterator");
+    const std::string_view name = iterator ? iterator->text : dynamic.labels[0];
+    for (const Node& item : children(over)) {
+        const Node* value = settle(&item);
+        Node& pair = file_.tree.make(file_.source(), Shape::object, dynamic.span);
+        Node& key = file_.tree.make(*item.source, Shape::string, item.span);
+        key.text = over->is_object() ? item.key : value->text;
+        key.known = over->is_object() || value->known;
+        key.key = "key";
+        file_.tree.append(pair, key);
+        put_copy(pair, value, "value");
+        bindings_.push_back({name, &pair});
+        Node* made = copy(content, depth + 1);
+        bindings_.pop_back();
+        if (!made) return true;  // out of its bounds: what is there stays
+        made->key = dynamic.labels[0], made->key_span = dynamic.key_span;
+        file_.tree.append(parent, *made);
+    }
+    return true;
+}
+
+void Evaluator::put_copy(Node& parent, const Node* item, std::string_view key) {
+    Node* copied = copy(item, 1);
+    if (!copied) return;
+    if (!key.empty()) copied->key = key;
+    file_.tree.append(parent, *copied);
 }
 
 Node* Evaluator::copy_with(const Node* body, std::vector<Binding> bindings) {
@@ -186,6 +225,7 @@ const Node* Evaluator::evaluate(const Expression& e, int depth) {
         case Part::text: return evaluate_text(e, depth);
         case Part::call: return evaluate_call(e, depth);
         case Part::loop: return evaluate_loop(e, depth);
+        case Part::lambda:
         case Part::unknown: return nullptr;
     }
     return nullptr;
@@ -194,7 +234,8 @@ const Node* Evaluator::evaluate(const Expression& e, int depth) {
 const Node* Evaluator::evaluate_binary(const Expression& e, int depth) {
     const Node* left = evaluate(*e.a, depth + 1);
     if (e.op == '?') {
-        if (left && left->shape == Shape::null && left->known) return evaluate(*e.b, depth + 1);
+        if ((left && left->shape == Shape::null && left->known) || (!left && lacks(*e.a, depth + 1)))
+            return evaluate(*e.b, depth + 1);
         return left;  // null when it is not known
     }
     const Node* right = evaluate(*e.b, depth + 1);
@@ -288,8 +329,8 @@ const Node* Evaluator::evaluate_call(const Expression& e, int depth) {
     if (e.name == "try" || e.name == "coalesce") {
         for (const Expression* argument = e.first; argument; argument = argument->next) {
             const Node* value = evaluate(*argument, depth + 1);
-            if (!value) return nullptr;
-            if (value->shape != Shape::null &&
+            if (!value && !lacks(*argument, depth + 1)) return nullptr;
+            if (value && value->shape != Shape::null &&
                 !(e.name == "coalesce" && value->shape == Shape::string && value->text.empty()))
                 return value;
         }
@@ -297,7 +338,19 @@ const Node* Evaluator::evaluate_call(const Expression& e, int depth) {
     }
     if (dialect_ == Dialect::arm && (e.name == "parameters" || e.name == "variables") && e.first) {
         const Node* name = evaluate(*e.first, depth + 1);
-        return known_scalar(name) ? settle(lookup(e.name, name->text)) : nullptr;
+        if (!known_scalar(name)) return nullptr;
+        if (e.name == "parameters")  // of a function
+            for (auto it = bindings_.rbegin(); it != bindings_.rend(); ++it)
+                if (it->name == name->text) return it->value;
+        return settle(lookup(e.name, name->text));
+    }
+    if (dialect_ == Dialect::arm && equals_ignore_case(e.name, "copyIndex")) return copy_index(e, depth + 1);
+    if (e.first && e.first->next && e.first->next->kind == Part::lambda) return with_lambda(e, depth + 1);
+    if (!expressions_.functions.empty()) {
+        std::string name(e.name);
+        if (e.a && e.a->kind == Part::name) name = std::string(e.a->name) + "." + name;
+        if (const auto it = expressions_.functions.find(name); it != expressions_.functions.end())
+            return called(it->second, e, depth + 1);
     }
     Args args;
     for (const Expression* argument = e.first; argument; argument = argument->next) {

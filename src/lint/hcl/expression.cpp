@@ -116,11 +116,7 @@ const Expression* ExpressionReader::expression(int depth) {
     blanks();
     const std::uint32_t begin = at;
     if (dialect_ == Dialect::bicep && lambda_ahead()) {  // x => ..., (x, y) => ...
-        while (at < size() && !starts("=>")) ++at;
-        at += 2;
-        skip(true);
-        if (!expression(depth + 1)) return nullptr;
-        return &expressions_.make(Part::unknown, {begin, at});
+        return lambda(depth + 1);
     }
     const Expression* condition = binary(depth, 1);
     if (!condition) return nullptr;
@@ -146,6 +142,56 @@ const Expression* ExpressionReader::expression(int depth) {
     Expression& e = expressions_.make(Part::choice, {begin, no->span.end});
     e.a = condition, e.b = yes, e.c = no;
     return &e;
+}
+
+// x => ..., (x, y) => ...
+const Expression* ExpressionReader::lambda(int depth) {
+    Expression& e = expressions_.make(Part::lambda, {at, at});
+    const Expression* last = nullptr;
+    while (at < size() && !starts("=>")) {
+        const std::uint32_t begin = at;
+        const std::string_view word = identifier();
+        if (word.empty()) {
+            ++at;
+            continue;
+        }
+        Expression& parameter = expressions_.make(Part::name, {begin, at});
+        parameter.name = word;
+        if (last)
+            const_cast<Expression*>(last)->next = &parameter;
+        else
+            e.first = &parameter;
+        last = &parameter;
+    }
+    at += 2;
+    skip(true);
+    if (!(e.b = expression(depth + 1))) return nullptr;
+    e.span.end = at;
+    return &e;
+}
+
+bool ExpressionReader::function(std::string name) {
+    Expressions::Function made;
+    int open = 0;
+    bool expected = true;  // a name: first, and behind a comma; what follows it is its type
+    while (!done() && !starts("=>")) {
+        const char c = peek();
+        if (c == '(' || c == '{' || c == '[') ++open;
+        if (c == ')' || c == '}' || c == ']') --open;
+        if (c == ',' && open == 1) expected = true;
+        if (const std::string_view word = identifier(); !word.empty()) {
+            if (expected && open == 1) made.parameters.push_back(word);
+            expected = false;
+        } else {
+            ++at;
+        }
+    }
+    if (done()) return fail("expected \"=>\""), false;
+    at += 2;
+    skip(true);
+    if (!(made.body = expression(0))) return false;
+    expressions_.functions.emplace(std::move(name), std::move(made));
+    return true;
 }
 
 // From `at`: a word and "=>", or a list of words in parentheses and "=>".
@@ -272,17 +318,31 @@ const Expression* ExpressionReader::arguments(int depth, Expression& call, char 
 const Expression* ExpressionReader::postfix(int depth) {
     const Expression* e = primary(depth);
     if (!e) return nullptr;
+    const Expression* each = nullptr;  // of x[*].y, which is [for item in x : item.y]
+    const auto whole = [&]() -> const Expression* {
+        if (!each) return e;
+        Expression& loop = expressions_.make(Part::loop, {each->span.begin, at});
+        loop.a = each, loop.b = e;
+        loop.name = "*";
+        return &loop;
+    };
+    const auto splat = [&] {
+        const bool first = !each && dialect_ == Dialect::hcl;
+        if (first) each = e;
+        Expression& item = expressions_.make(first ? Part::name : Part::unknown, {e->span.begin, at});
+        item.name = "*";
+        e = &item;
+    };
     for (int links = 0;; ++links) {
         const char c = peek();
         const std::uint32_t before = at;
         if (c == '.' || (c == '?' && peek(1) == '.') || (c == ':' && peek(1) == ':' && dialect_ != Dialect::arm)) {
-            if (starts("...")) return e;
+            if (starts("...")) return whole();
             at += c == '.' ? 1 : 2;
             if (peek() == '?' && dialect_ == Dialect::bicep) ++at;
             if (peek() == '*') {
                 ++at;
-                Expression& all = expressions_.make(Part::unknown, {e->span.begin, at});
-                e = &all;
+                splat();
                 continue;
             }
             skip(lines_);
@@ -296,7 +356,7 @@ const Expression* ExpressionReader::postfix(int depth) {
                 fail("expected a name behind \".\"");
                 return nullptr;
             }
-            if (peek() == '(' && dialect_ == Dialect::bicep) {  // a.f(x): a namespace or a function of a resource
+            if (peek() == '(' && dialect_ != Dialect::hcl) {  // a.f(x): a namespace or a function of a resource
                 Expression& call = expressions_.make(Part::call, {e->span.begin, at});
                 call.name = name;
                 call.a = e;
@@ -335,7 +395,11 @@ const Expression* ExpressionReader::postfix(int depth) {
                 return nullptr;
             }
             ++at;
-            Expression& index = expressions_.make(inner ? Part::index : Part::unknown, {e->span.begin, at});
+            if (!inner) {
+                splat();
+                continue;
+            }
+            Expression& index = expressions_.make(Part::index, {e->span.begin, at});
             index.a = e, index.b = inner;
             e = &index;
         } else if (c == '!' && dialect_ == Dialect::bicep && peek(1) != '=' && peek(1) != '~') {
@@ -344,10 +408,10 @@ const Expression* ExpressionReader::postfix(int depth) {
             skip(true);  // a chain that goes on in the next line, inside brackets
             if (peek() != '.' || peek(1) == '.') {
                 at = before;
-                return e;
+                return whole();
             }
         } else {
-            return e;
+            return whole();
         }
     }
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,7 +20,7 @@ namespace stoker::lint {
 enum class Dialect : std::uint8_t { hcl, bicep, arm };
 
 struct Expression {
-    enum class Kind : std::uint8_t { value, name, member, index, call, unary, binary, choice, text, loop, unknown };
+    enum class Kind : std::uint8_t { value, name, member, index, call, unary, binary, choice, text, loop, lambda, unknown };
     // Of unary and binary; two letters for two: '=' is ==, '!' is != (and not), 'l' is <=, 'g' is >=, '&', '|', '?' is
     // ??, '~' is =~ and !~.
     char op = 0;
@@ -33,7 +34,7 @@ struct Expression {
     const Expression* b = nullptr;
     const Expression* c = nullptr;
     const Expression* key = nullptr;    // of a loop that makes an object
-    const Expression* first = nullptr;  // arguments of a call, parts of a text
+    const Expression* first = nullptr;  // arguments of a call, parts of a text, names that a lambda is given
     const Expression* next = nullptr;   // behind this one among arguments or parts
 };
 
@@ -43,6 +44,12 @@ inline constexpr int kExpressionDepth = 250;
 // The expressions of one file.
 class Expressions {
 public:
+    // Written by the user: func of Bicep, members of `functions` of an ARM template.
+    struct Function {
+        std::vector<std::string_view> parameters;
+        const Expression* body = nullptr;
+    };
+    std::unordered_map<std::string, Function> functions;  // "name", "namespace.name"
     enum class State : std::uint8_t { waiting, under_way, done };
     struct Pending {
         const Expression* expression = nullptr;
@@ -100,6 +107,8 @@ public:
     Node* string_node(int depth);             // a string literal; pending when it holds a template
     // All of the text as what stands between quotes, without escapes: a string of Terraform's JSON.
     const Expression* bare_template(int depth);
+    // At "(" of func: its parameters and, behind "=>", its body.
+    bool function(std::string name);
     Node& node(Shape shape, Span span);
     Node* node_of(const Expression* expression);
 
@@ -128,6 +137,7 @@ private:
     bool hole(int depth, std::vector<const Expression*>& parts, char close);
     void add_text_part(std::vector<const Expression*>& parts, std::string text, Span span, Style style);
     const Expression* joined(std::vector<const Expression*> parts, Span span, Style style);
+    const Expression* lambda(int depth);
     bool lambda_ahead() const;
     void blanks() { skip(lines_); }
     bool too_deep(int depth);
@@ -161,6 +171,8 @@ public:
         const Node* value;
     };
     Node* copy_with(const Node* body, std::vector<Binding> bindings);
+    // What a dynamic block of HCL makes, put into `parent`; false where its for_each cannot be followed.
+    bool expand_dynamic(const Node& dynamic, Node& parent, int depth = 0);
     // The value rests on the default of a variable or parameter, which whoever uses the file may override: what is
     // switched off so is still on offer.
     bool rests_on_default(const Node* node) const { return by_default_.contains(node); }
@@ -186,6 +198,14 @@ private:
     const Node* evaluate_text(const Expression& e, int depth);
     const Node* evaluate_loop(const Expression& e, int depth);
     const Node* function(std::string_view name, const Args& args, const Expression& e);
+    std::optional<const Node*> text_function(std::string_view name, const Args& args, const Expression& e);
+    std::optional<const Node*> list_function(std::string_view name, const Args& args, const Expression& e);
+    const Node* with_lambda(const Expression& e, int depth);
+    const Node* called(const Expressions::Function& callee, const Expression& e, int depth);
+    const Node* copy_index(const Expression& e, int depth);
+    // A member that a known object or list does not have; what is only not followed is no such.
+    bool lacks(const Expression& e, int depth);
+    void put_copy(Node& parent, const Node* item, std::string_view key = {});
     const Node* formatted(const Args& args, const Expression& e);
     const Node* neighbour(const Node* name);
     const Node* rendered(const Node* text, const Node* values, const Expression& e);

@@ -139,8 +139,7 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
     const bool all_scalars = std::all_of(args.begin(), args.end(), known_scalar);
     // The decoded text is what rules want to see: base64 is looked through.
     if (any({"tostring", "tonumber", "tobool", "toset", "tolist", "tomap", "string", "int", "bool", "sensitive",
-             "nonsensitive", "base64encode", "base64", "base64gzip", "any", "array", "json", "jsonencode",
-             "trimspace"}) &&
+             "nonsensitive", "base64encode", "base64", "base64gzip", "any", "array", "json", "jsonencode"}) &&
         args.size() == 1) {
         if (is("json") && first && first->text == "null")
             return &file_.tree.make(file_.source(), Shape::null, span_of(e));
@@ -149,12 +148,19 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
             return decoded(first, false, e);
         return first;
     }
+    if (const auto found = text_function(name, args, e)) return *found;
+    if (const auto found = list_function(name, args, e)) return *found;
     if (is("null") && args.empty()) return &file_.tree.make(file_.source(), Shape::null, span_of(e));
     if (any({"file", "loadTextContent", "filebase64", "loadFileAsBase64"})) return neighbour(first);
     if (is("templatefile")) return rendered(neighbour(first), args.size() > 1 ? args[1] : nullptr, e);
     if (any({"jsondecode", "yamldecode"}) && args.size() == 1) return decoded(first, is("yamldecode"), e);
-    if (any({"loadJsonContent", "loadYamlContent"}) && args.size() == 1)
-        return decoded(neighbour(first), is("loadYamlContent"), e);
+    if (any({"loadJsonContent", "loadYamlContent"}) && !args.empty()) {
+        const Node* found = decoded(neighbour(first), is("loadYamlContent"), e);
+        if (args.size() > 1 && !known_scalar(args[1])) return nullptr;
+        for (std::string_view step : split(args.size() > 1 ? args[1]->text : std::string_view(), '.'))
+            if (!step.empty() && step != "$" && found) found = member_of(found, step);
+        return found;
+    }
     if (any({"concat", "union", "createArray", "flatten", "distinct"}) && !args.empty()) {
         if (is("concat") && dialect_ != Dialect::hcl && all_scalars) {
             std::string text;

@@ -132,14 +132,61 @@ public:
             text.find("resource \"") != std::string_view::npos || text.find("module \"") != std::string_view::npos;
         if (options_.neighbour && asks && cloud && !file_.host)
             for (const char* name : {"variables.tf", "vars.tf", "locals.tf", "terraform.tfvars"}) learn_beside(name);
+        if (options_.list && asks && cloud && !file_.host && !file_.call)
+            for (const std::string& name : options_.list("."))
+                if (name.ends_with(".auto.tfvars")) learn_beside(name.c_str());
         if (options_.neighbour && asks && file_.path().ends_with(".tf.json"))
             for (const char* name : {"variables.tf.json", "terraform.tfvars.json"}) learn_beside(name);
         if (!file_.call) return;
-        for (const auto& [name, value] : file_.call->inputs)
-            if (const auto it = variables_.find(name); it != variables_.end())
-                it->second = {value, true};
-            else
-                variables_.emplace(name, Variable{value, true});
+        for (const auto& [name, value] : file_.call->inputs) give(name, value);
+    }
+
+    // What optional(type, default) says stands where a default leaves it out; kept for values from elsewhere.
+    void fill_optional() {
+        for (const Node& block : children(file_.tree.roots[0])) {
+            const Node* type = block.key == "variable" ? block.find("type") : nullptr;
+            const auto it = expressions_.pending.find(type);
+            if (it == expressions_.pending.end()) continue;
+            Node* defaults = optional_defaults(*it->second.expression, 0);
+            if (!defaults) continue;
+            defaults->key = "(optional)";
+            file_.tree.append(const_cast<Node&>(block), *defaults);
+            if (const Node* value = block.find("default")) overlay(settle(value), defaults, 0);
+        }
+    }
+
+    // Blocks that override.tf or *_override.tf give again: what they say comes last, and the last counts.
+    void merge_overrides() {
+        const auto is_override = [](std::string_view path) {
+            const std::string_view name = path.substr(path.rfind('/') + 1);
+            return name == "override.tf" || name.ends_with("_override.tf");
+        };
+        Node& root = *file_.tree.roots[0];
+        if (is_override(file_.path())) {
+            for (const Node& block : children(&root))
+                if (block.key == "resource") const_cast<Node&>(block).key = "override";
+            return;
+        }
+        if (file_.host || !options_.list || !options_.neighbour || !root.first ||
+            file_.source().text().find("resource \"") == std::string_view::npos)
+            return;
+        for (const std::string& name : options_.list(".")) {
+            if (!is_override(name)) continue;
+            const File* read = read_beside(name.c_str());
+            if (!read || read->tree.roots.empty()) continue;
+            for (const Node& over : children(read->tree.roots[0]))
+                for (const Node& block : children(&root))
+                    if (over.key == "override" && block.key == "resource" &&
+                        std::equal(over.labels.begin(), over.labels.end(), block.labels.begin(), block.labels.end()))
+                        for (const Node& value : children(&over)) replace(const_cast<Node&>(block), value);
+        }
+    }
+
+    // dynamic blocks of resources that are there once; those of copies were made with them.
+    void expand_blocks() {
+        if (file_.source().text().find("dynamic") == std::string_view::npos) return;
+        for (const Node& block : children(file_.tree.roots[0]))
+            if (block.key == "resource") expand_below(const_cast<Node&>(block), 0);
     }
 
     // A resource of which the file itself says that there is none. What a default switches off is still on offer.
@@ -218,34 +265,112 @@ protected:
     }
 
 private:
+    void give(std::string_view name, const Node* value) {
+        if (const auto it = optional_.find(name); it != optional_.end() && value && !value->is_scalar()) {
+            Node* whole = copy_with(value, {});
+            if (whole) overlay(whole, it->second, 0), value = whole;
+        }
+        variables_[name] = {value, true};
+    }
+    // The defaults that a type names, as an object; below "*" those of each member of a map or list. Null: none.
+    Node* optional_defaults(const Expression& type, int depth) {
+        if (type.kind != Expression::Kind::call || !type.first || depth > kExpressionDepth) return nullptr;
+        Node* made = nullptr;
+        const auto put = [&](std::string_view key, Node* node) {
+            if (!node) return;
+            if (!made) made = &file_.tree.make(file_.source(), Shape::object, type.span);
+            node->key = key;
+            file_.tree.append(*made, *node);
+        };
+        if (type.name == "map" || type.name == "list" || type.name == "set") {
+            put("*", optional_defaults(*type.first, depth + 1));
+        } else if (type.name == "optional" && type.first->next) {
+            return nullptr;
+        } else if (type.name == "object" && type.first->kind == Expression::Kind::value) {
+            for (const Node& member : children(type.first->node)) {
+                const auto it = expressions_.pending.find(&member);
+                if (it == expressions_.pending.end()) continue;
+                const Expression& of = *it->second.expression;
+                if (of.kind == Expression::Kind::call && of.name == "optional" && of.first && of.first->next) {
+                    if (const Expression& value = *of.first->next; value.kind == Expression::Kind::value)
+                        put(member.key, copy_with(value.node, {}));
+                } else {
+                    put(member.key, optional_defaults(of, depth + 1));
+                }
+            }
+        }
+        return made;
+    }
+    void overlay(const Node* value, const Node* defaults, int depth) {
+        if (!value || value->is_scalar() || depth > kExpressionDepth) return;
+        if (const Node* each = defaults->find("*")) {
+            for (const Node& child : children(value)) overlay(settle(&child), each, depth + 1);
+            return;
+        }
+        if (!value->is_object()) return;
+        for (const Node& wanted : children(defaults)) {
+            const Node* found = value->find(wanted.key);
+            if (found && wanted.is_object() && found->is_object())
+                overlay(found, &wanted, depth + 1);
+            else if (!found && !(wanted.is_object() && wanted.first && wanted.find("*")))
+                if (Node* copied = copy_with(&wanted, {})) file_.tree.append(const_cast<Node&>(*value), *copied);
+        }
+    }
+    void replace(Node& block, const Node& value) {
+        const Node* old = block.find(value.key);
+        Node& made = file_.tree.make(file_.source(), value.shape, old ? old->span : block.span);
+        made.style = value.style, made.known = value.known, made.text = value.text;
+        made.first = value.first, made.last = value.last;
+        made.key = value.key, made.key_span = old ? old->key_span : block.key_span;
+        made.origin = value.origin ? value.origin : &value;
+        file_.tree.append(block, made);
+    }
+    void expand_below(Node& block, int depth) {
+        if (depth > 8) return;
+        for (const Node *child = block.first, *last = block.last; child; child = child == last ? nullptr : child->next) {
+            if (child->source != &file_.source() || !child->is_object()) continue;
+            if (child->key == "dynamic" && expand_dynamic(*child, block))
+                const_cast<Node*>(child)->key = "dynamic made";
+            else if (!child->labels.empty() || !child->key.empty())
+                expand_below(const_cast<Node&>(*child), depth + 1);
+        }
+    }
+
     struct Variable {
         const Node* value = nullptr;
         bool given = false;  // by a file of values or a call, not by its default
     };
 
     void learn_beside(const char* name) {
+        const bool values = std::string_view(name).find(".tfvars") != std::string_view::npos;
+        if (values && file_.call) return;
+        const File* read = read_beside(name);
+        if (!read || read->tree.roots.empty()) return;
+        learn_from(*read);
+        if (values)
+            for (const Node& value : children(read->tree.roots[0])) give(value.key, &value);
+    }
+
+    // The file of that name in this folder; null where there is none, or it is this one.
+    const File* read_beside(const char* name) {
         const std::string& path = file_.path();
         const std::size_t slash = path.rfind('/');
         const std::string beside = slash == std::string::npos ? name : path.substr(0, slash + 1) + name;
-        if (beside == path) return;
-        const bool values = std::string_view(name).starts_with("terraform.tfvars");
-        if (values && file_.call) return;
+        if (beside == path) return nullptr;
         auto other = options_.neighbour(name);
-        if (!other || other->size() > kMostBytes || other->find('\0') != std::string::npos) return;
+        if (!other || other->size() > kMostBytes || other->find('\0') != std::string::npos) return nullptr;
         file_.neighbours.push_back(std::make_unique<File>(beside, std::move(*other)));
         File& read = *file_.neighbours.back();
         read.kinds.add(Kind::terraform);
         read_hcl(read, ReadOptions{});
-        if (read.tree.roots.empty()) return;
-        learn_from(read);
-        if (values)
-            for (const Node& value : children(read.tree.roots[0])) variables_[value.key] = {&value, true};
+        return &read;
     }
 
     void learn_from(const File& file) {
         if (file.tree.roots.empty()) return;
         for (const Node& block : children(file.tree.roots[0])) {
             if (block.key == "variable" && block.labels.size() == 1) {
+                if (const Node* defaults = block.find("(optional)")) optional_.emplace(block.labels[0], defaults);
                 if (const Node* value = block.find("default"))
                     variables_.emplace(block.labels[0], Variable{value, false});
             } else if (block.key == "locals") {
@@ -255,7 +380,7 @@ private:
     }
 
     std::unordered_map<std::string_view, Variable> variables_;
-    std::unordered_map<std::string_view, const Node*> locals_;
+    std::unordered_map<std::string_view, const Node*> locals_, optional_;
     Node* here_ = nullptr;
 };
 
@@ -365,10 +490,14 @@ void read_hcl(File& file, const ReadOptions& options) {
     } else {
         HclReader(file, expressions).read();
     }
+    if (file.tree.roots.empty()) return;
+    evaluator.fill_optional();
     evaluator.learn();
+    evaluator.merge_overrides();
     evaluator.settle_all();
     evaluator.drop_absent();
     evaluator.spread();
+    evaluator.expand_blocks();
 }
 
 }  // namespace stoker::lint

@@ -1,0 +1,277 @@
+// Functions over lists, objects and texts; lambdas and functions that users write.
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "lint/hcl/bounds.h"
+
+namespace stoker::lint {
+
+using namespace evaluation;
+
+namespace {
+
+struct Names {
+    std::string_view name;
+    bool operator()(std::initializer_list<std::string_view> names) const {
+        return std::any_of(names.begin(), names.end(),
+                           [&](std::string_view wanted) { return equals_ignore_case(name, wanted); });
+    }
+};
+
+std::string_view without(std::string_view text, std::string_view letters, bool front, bool back) {
+    while (front && !text.empty() && letters.find(text.front()) != std::string_view::npos) text.remove_prefix(1);
+    while (back && !text.empty() && letters.find(text.back()) != std::string_view::npos) text.remove_suffix(1);
+    return text;
+}
+
+// "10.0.0.0/8" as its first address and the length of its prefix.
+std::optional<std::pair<std::uint32_t, int>> ipv4_range(std::string_view text) {
+    std::uint32_t address = 0, part = 0;
+    int dots = 0;
+    const std::size_t slash = text.find('/');
+    if (slash == std::string_view::npos) return std::nullopt;
+    for (const char c : text.substr(0, slash)) {
+        if (c == '.') {
+            address = address << 8 | part, part = 0, ++dots;
+        } else if (c < '0' || c > '9' || (part = part * 10 + static_cast<std::uint32_t>(c - '0')) > 255) {
+            return std::nullopt;
+        }
+    }
+    int length = 0;
+    const auto [end, error] = std::from_chars(text.data() + slash + 1, text.data() + text.size(), length);
+    if (dots != 3 || error != std::errc{} || end != text.data() + text.size() || length < 0 || length > 32)
+        return std::nullopt;
+    return std::pair(address << 8 | part, length);
+}
+
+std::string ipv4_text(std::uint32_t address, int length) {
+    std::string text;
+    for (int shift = 24; shift >= 0; shift -= 8) text += std::to_string(address >> shift & 255) + (shift ? "." : "/");
+    return text + std::to_string(length);
+}
+
+}  // namespace
+
+std::optional<const Node*> Evaluator::text_function(std::string_view name, const Args& args, const Expression& e) {
+    const Names is{name};
+    if (args.empty() || !std::all_of(args.begin(), args.end(), known_scalar)) return std::nullopt;
+    const std::string_view text = args[0]->text;
+    const auto number = [&](std::size_t i) { return i < args.size() ? number_in(args[i]) : std::nullopt; };
+    const auto give = [&](std::string_view value) -> const Node* {
+        return value == text ? args[0] : made(std::string(value), Shape::string, e);
+    };
+    if (is({"trimspace"}) || (is({"trim"}) && args.size() == 1)) return give(trim(text));
+    if (is({"trim"}) && args.size() == 2) return give(without(text, args[1]->text, true, true));
+    if (is({"chomp"})) return give(without(text, "\r\n", false, true));
+    if (is({"trimprefix"}) && args.size() == 2)
+        return give(text.starts_with(args[1]->text) ? text.substr(args[1]->text.size()) : text);
+    if (is({"trimsuffix"}) && args.size() == 2)
+        return give(text.ends_with(args[1]->text) ? text.substr(0, text.size() - args[1]->text.size()) : text);
+    if (is({"substr", "substring"}) && number(1)) {
+        const double from = *number(1) < 0 ? static_cast<double>(text.size()) + *number(1) : *number(1);
+        if (from < 0 || from > static_cast<double>(text.size())) return nullptr;
+        const double length = number(2).value_or(-1);
+        return give(text.substr(static_cast<std::size_t>(from),
+                                length < 0 ? std::string_view::npos : static_cast<std::size_t>(length)));
+    }
+    if (is({"title"})) {
+        std::string out(text);
+        bool word = true;
+        for (char& c : out) {
+            if (word && c >= 'a' && c <= 'z') c = static_cast<char>(c - 0x20);
+            word = c == ' ' || c == '-' || c == '_';
+        }
+        return made(std::move(out), Shape::string, e);
+    }
+    if (is({"abs"}) && number(0)) return made_number(std::abs(*number(0)), e);
+    if (is({"ceil"}) && number(0)) return made_number(std::ceil(*number(0)), e);
+    if (is({"floor"}) && number(0)) return made_number(std::floor(*number(0)), e);
+    if (is({"cidrsubnet", "cidrSubnet"}) && number(1) && number(2)) {
+        const auto range = ipv4_range(text);
+        const int wanted = static_cast<int>(*number(1));
+        const int length = dialect_ == Dialect::hcl && range ? range->second + wanted : wanted;
+        if (!range || *number(2) < 0 || length < range->second || length > 32 || length == 0) return nullptr;
+        const std::uint32_t mask = range->second == 0 ? 0 : ~std::uint32_t{0} << (32 - range->second);
+        const auto index = static_cast<std::uint64_t>(*number(2)) << (32 - length);
+        return made(ipv4_text((range->first & mask) + static_cast<std::uint32_t>(index), length), Shape::string, e);
+    }
+    return std::nullopt;
+}
+
+std::optional<const Node*> Evaluator::list_function(std::string_view name, const Args& args, const Expression& e) {
+    const Names is{name};
+    const Node* first = args.empty() ? nullptr : args[0];
+    const auto list_of = [&](Shape shape) -> Node& { return file_.tree.make(file_.source(), shape, span_of(e)); };
+    if (is({"createObject"})) {
+        Node& object = list_of(Shape::object);
+        for (std::size_t i = 0; i + 1 < args.size(); i += 2) {
+            if (!known_scalar(args[i]) || !args[i + 1]) return nullptr;
+            put_copy(object, args[i + 1], args[i]->text);
+        }
+        return &object;
+    }
+    if (!first || first->is_scalar() || !first->known) return std::nullopt;
+    if (is({"values", "objectValues"}) && first->is_object()) {
+        Node& list = list_of(Shape::array);
+        for (const Node& item : children(first)) put_copy(list, settle(&item));
+        return &list;
+    }
+    if (is({"items"}) && first->is_object()) {
+        Node& list = list_of(Shape::array);
+        for (const Node& item : children(first)) {
+            Node& pair = file_.tree.make(*item.source, Shape::object, item.span);
+            Node& key = file_.tree.make(*item.source, Shape::string, item.key_span);
+            key.text = item.key, key.key = "key";
+            file_.tree.append(pair, key);
+            put_copy(pair, settle(&item), "value");
+            file_.tree.append(list, pair);
+        }
+        return &list;
+    }
+    if (is({"zipmap"}) && args.size() == 2 && args[1] && args[1]->is_array()) {
+        Node& object = list_of(Shape::object);
+        const Node* value = args[1]->first;
+        for (const Node& key : children(first)) {
+            if (!known_scalar(settle(&key)) || !value) return nullptr;
+            put_copy(object, settle(value), key.text);
+            value = value->next;
+        }
+        return &object;
+    }
+    if (!first->is_array()) return std::nullopt;
+    if (is({"last"})) return settle(first->last);
+    const auto size = static_cast<double>(first->count());
+    double from = 0, to = size;
+    if (is({"slice"}) && args.size() == 3 && number_in(args[1]) && number_in(args[2]))
+        from = *number_in(args[1]), to = *number_in(args[2]);
+    else if (is({"skip"}) && args.size() == 2 && number_in(args[1]))
+        from = *number_in(args[1]);
+    else if (is({"take"}) && args.size() == 2 && number_in(args[1]))
+        to = std::min(size, *number_in(args[1]));
+    else if (!is({"reverse", "compact", "sort", "setunion"}))
+        return std::nullopt;
+    if (from < 0 || to > size) return nullptr;
+    std::vector<const Node*> items;
+    for (const Node* list : args) {
+        if (!list || !list->is_array()) continue;
+        double at = 0;
+        for (const Node& item : children(list)) {
+            const Node* value = settle(&item);
+            const bool none = value->known && value->is_scalar() && (value->shape == Shape::null || value->text.empty());
+            if (at >= from && at < to && !(is({"compact"}) && none)) items.push_back(value);
+            ++at;
+        }
+        if (items.size() > kMostItems) return nullptr;
+        if (!is({"setunion"})) break;
+    }
+    if (is({"reverse"})) std::reverse(items.begin(), items.end());
+    if (is({"sort", "setunion"})) {
+        if (!std::all_of(items.begin(), items.end(), known_scalar)) return nullptr;
+        std::stable_sort(items.begin(), items.end(), [](const Node* a, const Node* b) { return a->text < b->text; });
+    }
+    Node& list = list_of(Shape::array);
+    for (const Node* item : items) put_copy(list, item);
+    return &list;
+}
+
+// map, filter, reduce and their kin of Bicep.
+const Node* Evaluator::with_lambda(const Expression& e, int depth) {
+    const Names is{e.name};
+    const Expression* function = e.first->next;
+    const Node* list = evaluate(*e.first, depth);
+    if (!list || list->is_scalar() || !list->known || list->count() > kMostItems || !function->first) return nullptr;
+    const auto apply = [&](const Expression* lambda, const Node* item, const Node* index) -> const Node* {
+        const std::size_t before = bindings_.size();
+        bindings_.push_back({lambda->first->name, item});
+        if (lambda->first->next && index) bindings_.push_back({lambda->first->next->name, index});
+        const Node* value = evaluate(*lambda->b, depth + 1);
+        if (value && !value->is_scalar()) value = copy(value, depth + 1);
+        bindings_.resize(before);
+        return value;
+    };
+    const bool object = is({"toObject", "mapValues"});
+    if (!object && !is({"map", "filter"})) return nullptr;
+    Node& result = file_.tree.make(file_.source(), object ? Shape::object : Shape::array, span_of(e));
+    double number = 0;
+    for (const Node& child : children(list)) {
+        const Node* item = settle(&child);
+        const Node* given = apply(function, item, function->first->next ? made_number(number, e) : nullptr);
+        ++number;
+        if (!given) return nullptr;
+        if (is({"filter"})) {
+            const auto yes = truth(given);
+            if (!yes) return nullptr;
+            if (*yes) put_copy(result, item);
+        } else if (is({"toObject"})) {
+            const Expression* of_value = function->next;
+            const Node* value = of_value && of_value->kind == Expression::Kind::lambda && of_value->first
+                                    ? apply(of_value, item, nullptr)
+                                    : item;
+            if (!known_scalar(given) || !value) return nullptr;
+            put_copy(result, value, given->text);
+        } else {
+            put_copy(result, given, is({"mapValues"}) ? child.key : std::string_view());
+        }
+    }
+    return &result;
+}
+
+const Node* Evaluator::called(const Expressions::Function& callee, const Expression& e, int depth) {
+    std::vector<Binding> given;
+    const Expression* argument = e.first;
+    for (const std::string_view parameter : callee.parameters) {
+        if (!argument) return nullptr;
+        const Node* value = evaluate(*argument, depth);
+        if (!value) return nullptr;
+        given.push_back({parameter, value});
+        argument = argument->next;
+    }
+    const auto outer = std::move(bindings_);  // a function sees its parameters and nothing else
+    bindings_ = std::move(given);
+    const Node* value = evaluate(*callee.body, depth + 1);
+    bindings_ = outer;
+    return value;
+}
+
+// copyIndex(), copyIndex(1), copyIndex('loop'), copyIndex('loop', 1).
+const Node* Evaluator::copy_index(const Expression& e, int depth) {
+    std::string name = "copyIndex";
+    double offset = 0;
+    for (const Expression* argument = e.first; argument; argument = argument->next) {
+        const Node* value = evaluate(*argument, depth);
+        if (!known_scalar(value)) return nullptr;
+        if (value->shape == Shape::number)
+            offset = number_in(value).value_or(0);
+        else
+            name += ":" + std::string(value->text);
+    }
+    for (auto it = bindings_.rbegin(); it != bindings_.rend(); ++it)
+        if (equals_ignore_case(it->name, name) || (name == "copyIndex" && it->name.starts_with("copyIndex:")))
+            return offset == 0 ? it->value : made_number(number_in(it->value).value_or(0) + offset, e);
+    return nullptr;
+}
+
+bool Evaluator::lacks(const Expression& e, int depth) {
+    if ((e.kind != Expression::Kind::member && e.kind != Expression::Kind::index) || depth > kExpressionDepth)
+        return false;
+    const Node* object = e.a->kind == Expression::Kind::name && e.kind == Expression::Kind::member
+                             ? lookup(e.a->name, e.name)
+                             : nullptr;
+    if (object) return false;  // a symbol that is there and cannot be followed
+    object = evaluate(*e.a, depth + 1);
+    if (!object) return lacks(*e.a, depth + 1);
+    if (object->shape == Shape::null && object->known) return true;
+    if (!object->known || object->is_scalar()) return false;
+    for (const Node& child : children(object))
+        if (child.key.starts_with("(")) return false;  // a key that is not known
+    const Node* key = e.kind == Expression::Kind::index ? evaluate(*e.b, depth + 1) : nullptr;
+    if (e.kind == Expression::Kind::index && !known_scalar(key)) return false;
+    const std::string_view wanted = key ? key->text : e.name;
+    if (object->is_object()) return member_of(object, wanted) == nullptr;
+    std::size_t index = 0;
+    const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), index);
+    return error == std::errc{} && end == wanted.data() + wanted.size() && index >= object->count();
+}
+
+}  // namespace stoker::lint

@@ -57,6 +57,7 @@ void read_into(File& file, const ReadOptions& options) {
         else
             read_yaml(file);
     }
+    read_chart_template(file, options);
     find_kubernetes(file, options);
     find_compose(file, options);
     find_azureml(file, options);

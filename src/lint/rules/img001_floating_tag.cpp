@@ -72,7 +72,7 @@ void check_img001(const File& file, Report& report) {
             img001_judge(service.image, service.address, report);
     });
     if (file.kinds.has(Kind::azureml)) img001_in_azureml(file, report);
-    if (file.kinds.has(Kind::helm) && file.workloads.empty()) img001_in_template(file, report);
+    if (file.kinds.has(Kind::helm) && file.workloads.empty() && file.guests.empty()) img001_in_template(file, report);
 }
 
 }  // namespace stoker::lint

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace stoker::lint {
 
@@ -46,6 +47,12 @@ std::vector<Edit> sku021_drop(const Resource& list, const std::vector<const Node
 }  // namespace
 
 void check_sku021(const File& file, Report& report) {
+    // A size that a resource takes is said there (SKU001): its table is no list of choices on top of that.
+    std::set<std::pair<const Source*, std::uint32_t>> taken;
+    each_resource(file, [&](const Resource& resource) {
+        if (resource.type == ResourceType::size_list) return;
+        for (const Value* size : resource.all(Attr::size)) taken.emplace(size->source, size->span.begin);
+    });
     each_resource(file, [&](const Resource& resource) {
         if (resource.type != ResourceType::size_list) return;
         const Value* first = nullptr;
@@ -54,6 +61,7 @@ void check_sku021(const File& file, Report& report) {
         for (const Value* size : resource.all(Attr::allowed_size)) {
             const KnownRetirement* retirement = report.knowledge().retirement(size->text);
             if (!retirement || !is_retired(*retirement, report.options())) continue;
+            if (taken.contains({size->source, size->span.begin})) continue;
             if (!first) first = size;
             retired.push_back(size->node);
             if (retired.size() <= 4) names += (names.empty() ? "" : ", ") + std::string(size->text);

@@ -1,0 +1,28 @@
+// The functions of Go's templates, Sprig and Helm that manifests are written with.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "lint/file.h"
+
+namespace stoker::lint::helm {
+
+// Makes values of templates; they live as long as the file.
+struct Values {
+    File& scratch;
+    const Node* text(std::string value) const;
+    const Node* number(double value) const;
+    const Node* boolean(bool value) const;
+    const Node* nothing() const;
+    Node& list(Shape shape) const;
+    void put(Node& parent, const Node& value, std::string_view key = {}) const;  // a copy, since a node hangs in one list
+};
+
+bool is_true(const Node& value);  // as `if` takes it
+std::string text_of(const Node& value);
+
+// Null: a function that is not known here, or arguments it cannot take; what it gives is open.
+const Node* call_function(std::string_view name, const std::vector<const Node*>& args, const Values& values);
+
+}  // namespace stoker::lint::helm

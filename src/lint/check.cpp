@@ -92,7 +92,9 @@ Bundle with_calls(const Bundle& bundle) {
     std::set<std::string_view> called;
     for (const File* file : bundle.files) {
         if (file->call) return bundle;  // they are there
-        for_each_call(*file, [&](const File& made) { called.insert(made.path()); });
+        for_each_call(*file, [&](const File& made) {
+            if (!made.call->overlay) called.insert(made.path());
+        });
     }
     if (called.empty()) return bundle;
     Bundle joined;
@@ -100,7 +102,9 @@ Bundle with_calls(const Bundle& bundle) {
     for (const File* file : bundle.files) {
         if (called.contains(file->path())) continue;
         joined.files.push_back(file);
-        for_each_call(*file, [&](const File& made) { joined.files.push_back(&made); });
+        for_each_call(*file, [&](const File& made) {
+            if (!made.call->overlay) joined.files.push_back(&made);
+        });
     }
     if (joined.files.empty()) return bundle;  // modules that call each other
     std::stable_sort(joined.files.begin(), joined.files.end(),

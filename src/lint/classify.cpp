@@ -75,6 +75,10 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
           line_starts(text, "type: computeinstance")) &&
          has_any(text, {"compute", "size:", "jobs:"})))
         return {Kind::azureml};
+    if (const std::string_view name = path.substr(path.rfind('/') + 1);
+        (name == "kustomization.yaml" || name == "kustomization.yml") &&
+        has_any(text, {"resources:", "bases:", "patches", "images:", "configMapGenerator:", "secretGenerator:"}))
+        return {Kind::k8s};
     if (line_starts(text, "apiVersion:") && line_starts(text, "kind:")) return {Kind::k8s};
     if (has_any(text, {"apiVersion:"}) && has_any(text, {"kind:"}) && !line_starts(text, "services:"))
         return {Kind::k8s};

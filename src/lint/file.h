@@ -72,6 +72,7 @@ struct ModuleCall {
     Span span;  // of the call, in `caller`
     std::vector<std::pair<std::string_view, const Node*>> inputs;
     int depth = 1;
+    bool overlay = false;  // a kustomization: what it makes of manifests that are checked where they stand
 };
 
 class File {

@@ -59,6 +59,7 @@ void read_into(File& file, const ReadOptions& options) {
     }
     read_chart_template(file, options);
     find_kubernetes(file, options);
+    read_kustomization(file, options);
     find_compose(file, options);
     find_azureml(file, options);
     find_terraform(file, options);

@@ -53,6 +53,8 @@ void read_dockerfile(File& file, const ReadOptions& options);  // lint/shell
 // ---- From trees and scripts to facts. Each looks at File::kinds and does nothing for others. ----------------------
 void find_kubernetes(File& file, const ReadOptions& options);  // lint/kubernetes: workloads, containers, guests
 void find_compose(File& file, const ReadOptions& options);     // lint/kubernetes
+// What a kustomization makes of the manifests beside it, among the calls of its file; lint/kubernetes.
+void read_kustomization(File& file, const ReadOptions& options);
 // A chart's template with the chart's own values, as a guest; lint/helm.
 void read_chart_template(File& file, const ReadOptions& options);
 void find_azureml(File& file, const ReadOptions& options);     // lint/azure

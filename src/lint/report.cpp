@@ -36,7 +36,7 @@ const File* Report::call_at(const Source& source) const {
 Finding* Report::add(const Source& source, Span span, std::string address, std::string message) {
     if (options_.off.contains(page_->id)) return nullptr;
     const File* called = called_.empty() ? nullptr : call_at(source);
-    if (called)  // tf:azurerm_x.y of a module is tf:module.gpu.azurerm_x.y
+    if (called && !called->call->overlay)  // tf:azurerm_x.y of a module is tf:module.gpu.azurerm_x.y
         address.insert(address.find(':') == std::string::npos ? 0 : address.find(':') + 1, called->call->name + ".");
     const auto key = std::make_pair(page_->id, source.path() + '\0' + address);
     const Span outside = source.in_outermost(span);
@@ -71,7 +71,7 @@ Finding* Report::add(const Source& source, Span span, std::string address, std::
     name_template(file, finding);
     if (called) {
         finding.call = called->call->name;
-        if (&called->source() == &file)
+        if (&called->source() == &file && !called->call->overlay)
             relate(&finding, called->call->caller->source(), called->call->span, "called here as " + finding.call);
     }
     return &finding;

@@ -35,6 +35,12 @@ std::size_t script_word(const std::vector<Value>& words) {
 
 }  // namespace
 
+std::vector<Piece> pieces_within(const File& file, const Node& node) {
+    if (node.source == &file.source()) return pieces_of(node);
+    // Of an overlay: written in another file.
+    return {{0, static_cast<std::uint32_t>(node.text.size()), {0, 0}, Piece::Kind::changed}};
+}
+
 void read_command(File& file, Container& container, const ReadOptions& options) {
     const std::size_t script = script_word(container.command);
     if (script < container.command.size()) {
@@ -42,7 +48,9 @@ void read_command(File& file, Container& container, const ReadOptions& options) 
         if (!word.known() || !word.source) return;
         std::vector<Piece> pieces;
         if (word.node) {
-            pieces = pieces_of(*word.node);
+            pieces = pieces_within(file, *word.node);
+            if (pieces.size() == 1 && pieces[0].length != word.text.size())
+                pieces = {{0, static_cast<std::uint32_t>(word.text.size()), pieces[0].host, Piece::Kind::changed}};
         } else {  // a word of a command that is one string
             const bool same = word.source->text(word.span) == word.text;
             pieces.push_back({0, static_cast<std::uint32_t>(word.text.size()), word.span,

@@ -70,9 +70,51 @@ struct PodReader {
             add_quantities(resources->find("requests"), false, made.resources);
         }
         environment(node.find("env"), made);
+        environment_from(node.find("envFrom"), made);
         add_words(node.find("command"), made.command);
         add_words(node.find("args"), made.command);
+        for (Value& word : made.command) refer(word, made);
         return made;
+    }
+
+    // ConfigMaps of the same file; env goes before them.
+    void environment_from(const Node* list, Container& container) {
+        for (const Node& each : children(list)) {
+            const Node* name = each.at({"configMapRef", "name"});
+            if (!name || each.find("prefix")) continue;
+            for (const Node* document : file.tree.roots) {
+                if (scalar_text_of(document->find("kind")) != "ConfigMap" ||
+                    scalar_text_of(document->at({"metadata", "name"})) != name->text)
+                    continue;
+                for (const Node& value : children(document->find("data"))) {
+                    if (!value.is_scalar() || container.env(value.key)) continue;
+                    EnvVar variable{value.key, Value::of(&value), value.whole()};
+                    container.environment.push_back(variable);
+                    file.environment.push_back(variable);
+                }
+            }
+        }
+    }
+
+    // $(NAME) in a word, which Kubernetes fills in from the container's own variables.
+    void refer(Value& word, const Container& container) {
+        if (!word.present() || word.text.find("$(") == std::string_view::npos || word.text.size() > 200) return;
+        std::string out;
+        bool all = true;
+        std::string_view rest = word.text;
+        for (std::size_t at = rest.find("$("); at != std::string_view::npos; at = rest.find("$(")) {
+            const std::size_t end = rest.find(')', at);
+            if (end == std::string_view::npos || (at > 0 && rest[at - 1] == '$')) return;
+            const EnvVar* variable = container.env(rest.substr(at + 2, end - at - 2));
+            all = all && variable && variable->value.known();
+            if (!all) return;
+            out += rest.substr(0, at);
+            out += variable->value.text;
+            rest.remove_prefix(end + 1);
+        }
+        out += rest;
+        word.text = file.tree.keep(out);
+        word.state = Value::State::known;
     }
 
     void containers(const Node* list, Workload& workload, bool init) {
@@ -314,7 +356,7 @@ private:
         for (const Node& each : children(data)) {
             if (!each.is_scalar() || each.text.empty() || each.key.find('.') == std::string_view::npos) continue;
             const Kinds kinds = classify(each.key, each.text);
-            if (!kinds.empty()) read_guest(file_, std::string(each.text), pieces_of(each), kinds, options_);
+            if (!kinds.empty()) read_guest(file_, std::string(each.text), pieces_within(file_, each), kinds, options_);
         }
     }
 

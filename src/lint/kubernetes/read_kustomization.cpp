@@ -1,0 +1,348 @@
+// What a kustomization makes of its resources: patches, images, replicas and generated ConfigMaps laid over the manifests
+// that it names. Each value keeps the place where it was written; the manifests alone are checked where they stand.
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+#include "lint/read.h"
+#include "lint/yaml/scalars.h"
+
+namespace stoker::lint {
+
+namespace {
+
+constexpr int kMostBases = 6;               // within one another
+constexpr std::size_t kMostFiles = 64;      // of one kustomization
+constexpr std::size_t kMostCopied = 200'000;  // values
+
+constexpr std::string_view kNames[] = {"kustomization.yaml", "kustomization.yml", "Kustomization"};
+
+std::string_view scalar_of(const Node* node, std::string_view key) {
+    const Node* child = node ? node->find(key) : nullptr;
+    return child && child->is_scalar() ? child->text : std::string_view();
+}
+
+class Kustomizer {
+public:
+    Kustomizer(File& made, const ReadOptions& options) : made_(made), options_(options) {}
+
+    // False: nothing is changed by it, or something cannot be followed.
+    bool build(const Node& root, const std::string& prefix, int depth, std::vector<Node*>& documents) {
+        bool changed = false;
+        if (depth > kMostBases) return false;
+        for (const std::string_view key : {"resources", "bases"})
+            for (const Node& entry : children(root.find(key))) changed |= add(entry, prefix, depth, documents);
+        for (const Node& entry : children(root.find("configMapGenerator"))) {
+            if (Node* map = config_map(entry)) documents.push_back(map), changed = true;
+        }
+        for (const Node& entry : children(root.find("components"))) changed |= component(entry, prefix, depth, documents);
+        for (const std::string_view key : {"patches", "patchesStrategicMerge", "patchesJson6902"})
+            for (const Node& entry : children(root.find(key))) changed |= patch(entry, prefix, documents);
+        for (const Node& entry : children(root.find("images")))
+            for (Node* document : documents) changed |= image(*document, entry, 0);
+        for (const Node& entry : children(root.find("replicas")))
+            for (Node* document : documents)
+                if (name_of(*document) == scalar_of(&entry, "name") && entry.find("count")) {
+                    Node* spec = mutable_child(*document, "spec");
+                    if (spec) set(*spec, *entry.find("count"), "replicas"), changed = true;
+                }
+        return changed;
+    }
+
+private:
+    static std::string_view name_of(const Node& document) { return scalar_of(document.find("metadata"), "name"); }
+    static Node* mutable_child(const Node& node, std::string_view key) { return const_cast<Node*>(node.find(key)); }
+
+    File* beside(const std::string& name) {
+        if (made_.neighbours.size() >= kMostFiles || name.find("://") != std::string::npos) return nullptr;
+        auto text = options_.neighbour(name);
+        if (!text || text->size() > kMostBytes || text->find('\0') != std::string::npos) return nullptr;
+        const std::size_t slash = made_.path().rfind('/');
+        std::string path = slash == std::string::npos ? "" : made_.path().substr(0, slash);
+        std::vector<std::string_view> steps = path.empty() ? std::vector<std::string_view>() : split(path, '/');
+        for (const std::string_view step : split(name, '/')) {
+            if (step == ".." && !steps.empty()) steps.pop_back();
+            else if (step != "." && !step.empty()) steps.push_back(step);
+        }
+        std::string where;
+        for (const std::string_view step : steps) where += (where.empty() ? "" : "/") + std::string(step);
+        if (path.starts_with('/')) where.insert(0, "/");
+        made_.neighbours.push_back(std::make_unique<File>(std::move(where), std::move(*text)));
+        File& read = *made_.neighbours.back();
+        read.kinds.add(Kind::k8s);
+        read_yaml(read);
+        return read.problems.empty() ? &read : nullptr;
+    }
+    static bool is_manifest(std::string_view name) { return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"); }
+
+    bool add(const Node& entry, const std::string& prefix, int depth, std::vector<Node*>& documents) {
+        if (!entry.is_scalar() || !entry.known) return false;
+        const std::string name = prefix + std::string(entry.text);
+        if (is_manifest(entry.text)) {
+            if (const File* read = beside(name))
+                for (const Node* root : read->tree.roots)
+                    if (root->is_object()) {
+                        if (Node* copied = copy(*root)) documents.push_back(copied);
+                    }
+            return false;
+        }
+        return folder(name, depth, documents);
+    }
+    bool folder(const std::string& name, int depth, std::vector<Node*>& documents) {
+        for (const std::string_view file : kNames)
+            if (const File* read = beside(name + "/" + std::string(file)); read && !read->tree.roots.empty())
+                return build(*read->tree.roots[0], name + "/", depth + 1, documents);
+        return false;
+    }
+    bool component(const Node& entry, const std::string& prefix, int depth, std::vector<Node*>& documents) {
+        return entry.is_scalar() && folder(prefix + std::string(entry.text), depth, documents);
+    }
+
+    Node* copy(const Node& node, int depth = 0) {
+        if (depth > 200 || made_.tree.size() > kMostCopied) return nullptr;
+        Node& copied = made_.tree.make(*node.source, node.shape, node.span);
+        copied.style = node.style, copied.known = node.known, copied.merged = node.merged;
+        copied.key = node.key, copied.key_span = node.key_span, copied.text = node.text;
+        for (const Node& child : children(&node))
+            if (Node* below = copy(child, depth + 1)) made_.tree.append(copied, *below);
+        return &copied;
+    }
+    void set(Node& object, const Node& value, std::string_view key) {
+        Node* copied = copy(value);
+        if (!copied) return;
+        copied->key = key;
+        if (Node* old = mutable_child(object, key))
+            replace(*old, *copied);
+        else
+            made_.tree.append(object, *copied);
+    }
+    static void replace(Node& old, const Node& with) {
+        old.shape = with.shape, old.style = with.style, old.known = with.known, old.merged = with.merged;
+        old.text = with.text, old.span = with.span, old.key_span = with.key_span, old.source = with.source;
+        old.first = with.first, old.last = with.last;
+        for (const Node& child : children(&old)) const_cast<Node&>(child).parent = &old;
+    }
+    static void remove(Node& parent, const Node& gone) {
+        const Node* before = nullptr;
+        for (const Node& child : children(&parent)) {
+            if (&child == &gone) {
+                if (before) const_cast<Node*>(before)->next = gone.next;
+                else parent.first = gone.next;
+                if (parent.last == &gone) parent.last = before;
+                return;
+            }
+            before = &child;
+        }
+    }
+
+    Node* config_map(const Node& entry) {
+        const Node* name = entry.find("name");
+        const Node* literals = entry.find("literals");
+        if (!name || !literals || !literals->is_array()) return nullptr;
+        const auto object = [&](std::string_view key) -> Node& {
+            Node& node = made_.tree.make(*entry.source, Shape::object, entry.span);
+            node.key = key;
+            return node;
+        };
+        const auto text = [&](const Node& at, std::string_view key, std::string_view value) -> Node& {
+            Node& node = made_.tree.make(*at.source, Shape::string, at.span);
+            node.key = key, node.key_span = at.span, node.text = value;
+            return node;
+        };
+        Node& map = object("");
+        made_.tree.append(map, text(*name, "apiVersion", "v1"));
+        made_.tree.append(map, text(*name, "kind", "ConfigMap"));
+        Node& metadata = object("metadata");
+        made_.tree.append(metadata, text(*name, "name", name->text));
+        made_.tree.append(map, metadata);
+        Node& data = object("data");
+        for (const Node& literal : children(literals)) {
+            const std::size_t equals = literal.text.find('=');
+            if (equals != std::string_view::npos)
+                made_.tree.append(data, text(literal, literal.text.substr(0, equals), literal.text.substr(equals + 1)));
+        }
+        made_.tree.append(map, data);
+        return &map;
+    }
+
+    // ---- Patches ----------------------------------------------------------------------------------------------------
+    bool patch(const Node& entry, const std::string& prefix, const std::vector<Node*>& documents) {
+        const Node* text = entry.is_object() ? entry.find("patch") : nullptr;
+        std::string path(entry.is_scalar() ? entry.text : scalar_of(&entry, "path"));
+        const bool inline_text = entry.is_scalar() && path.find('\n') != std::string::npos;
+        if (inline_text) text = &entry;
+        const File* read = nullptr;
+        if (text) {
+            auto pieces = pieces_of(*text);
+            if (pieces.empty() || made_.neighbours.size() >= kMostFiles) return false;
+            const File* owner = owner_of(*text);
+            if (!owner) return false;
+            made_.neighbours.push_back(std::make_unique<File>(*owner, std::string(text->text), std::move(pieces)));
+            File& inside = *made_.neighbours.back();
+            inside.kinds.add(Kind::k8s);
+            read_yaml(inside);
+            if (inside.problems.empty()) read = &inside;
+        } else if (!path.empty()) {
+            read = beside(prefix + path);
+        }
+        if (!read) return false;
+        bool changed = false;
+        for (const Node* root : read->tree.roots) {
+            const Node* target = entry.is_object() ? entry.find("target") : nullptr;
+            for (Node* document : documents) {
+                if (target ? !is_target(*document, *target) : !root->is_object() || !is_same(*document, *root)) continue;
+                if (root->is_array())
+                    for (const Node& step : children(root)) changed |= apply(*document, step);
+                else if (root->is_object())
+                    merge(*document, *root, 0), changed = true;
+            }
+        }
+        return changed;
+    }
+    const File* owner_of(const Node& node) const {
+        if (node.source == &made_.source()) return &made_;
+        for (const auto& file : made_.neighbours)
+            if (&file->source() == node.source) return file.get();
+        return given_;
+    }
+    static bool is_same(const Node& document, const Node& other) {
+        return scalar_of(&document, "kind") == scalar_of(&other, "kind") && name_of(document) == name_of(other);
+    }
+    static bool is_target(const Node& document, const Node& target) {
+        if (target.find("labelSelector") || target.find("annotationSelector")) return false;
+        const std::string_view kind = scalar_of(&target, "kind"), name = scalar_of(&target, "name");
+        if (!kind.empty() && kind != scalar_of(&document, "kind")) return false;
+        return name.empty() || name == ".*" || name == name_of(document);
+    }
+    static std::string_view merge_key(std::string_view list) {
+        if (list == "containers" || list == "initContainers" || list == "volumes" || list == "env" || list == "imagePullSecrets")
+            return "name";
+        return list == "volumeMounts" ? "mountPath" : list == "ports" ? "containerPort" : "";
+    }
+    void merge(Node& base, const Node& patch, int depth) {
+        if (depth > 100) return;
+        for (const Node& child : children(&patch)) {
+            if (child.key.starts_with("$")) continue;
+            Node* old = mutable_child(base, child.key);
+            if (old && child.shape == Shape::null) {
+                remove(base, *old);
+            } else if (old && old->is_object() && child.is_object() && scalar_of(&child, "$patch") != "replace") {
+                merge(*old, child, depth + 1);
+            } else if (const std::string_view key = merge_key(child.key); old && old->is_array() && child.is_array() && !key.empty()) {
+                for (const Node& item : children(&child)) merge_item(*old, item, key, depth + 1);
+            } else {
+                set(base, child, child.key);
+                if (Node* now = mutable_child(base, child.key)) now->key_span = child.key_span;
+            }
+        }
+    }
+    void merge_item(Node& list, const Node& item, std::string_view key, int depth) {
+        for (const Node& old : children(&list))
+            if (old.is_object() && item.is_object() && !scalar_of(&item, key).empty() && scalar_of(&old, key) == scalar_of(&item, key)) {
+                if (scalar_of(&item, "$patch") == "delete") return remove(list, old);
+                return merge(const_cast<Node&>(old), item, depth);
+            }
+        if (Node* copied = copy(item)) made_.tree.append(list, *copied);
+    }
+
+    // One step of a JSON patch.
+    bool apply(Node& document, const Node& step) {
+        const std::string_view op = scalar_of(&step, "op"), path = scalar_of(&step, "path");
+        const Node* value = step.find("value");
+        if (!path.starts_with('/')) return false;
+        std::vector<std::string> keys;
+        for (const std::string_view part : split(path.substr(1), '/'))
+            keys.push_back(replace_all(replace_all(part, "~1", "/"), "~0", "~"));
+        Node* at = &document;
+        for (std::size_t i = 0; i + 1 < keys.size() && at; ++i) at = step_into(*at, keys[i]);
+        if (!at || at->is_scalar()) return false;
+        const std::string& last = keys.back();
+        Node* old = step_into(*at, last);
+        if (op == "remove") {
+            if (old) remove(*at, *old);
+            return old != nullptr;
+        }
+        if (!value || (op != "add" && op != "replace")) return false;
+        Node* copied = copy(*value);
+        if (!copied) return false;
+        copied->key = at->is_object() ? made_.tree.keep(last) : std::string_view();
+        if (at->is_object() && old) {
+            const std::string_view key = old->key;
+            replace(*old, *copied);
+            old->key = key;
+        } else if (at->is_array() && old && op == "replace") {
+            replace(*old, *copied);
+        } else {
+            made_.tree.append(*at, *copied);
+        }
+        return true;
+    }
+    static Node* step_into(Node& node, const std::string& key) {
+        if (node.is_object()) return mutable_child(node, key);
+        std::size_t index = 0;
+        const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+        if (!node.is_array() || error != std::errc{} || end != key.data() + key.size()) return nullptr;
+        const Node* item = node.first;
+        for (; item && index > 0; --index) item = item->next;
+        return const_cast<Node*>(item);
+    }
+
+    // images: what stands behind the name of an image in each container.
+    bool image(Node& node, const Node& entry, int depth) {
+        bool changed = false;
+        if (depth > 100 || node.is_scalar()) return false;
+        for (const Node& child : children(&node)) {
+            if (child.key != "image" || !child.is_scalar()) {
+                changed |= image(const_cast<Node&>(child), entry, depth + 1);
+                continue;
+            }
+            std::string_view name = child.text.substr(0, child.text.find('@'));
+            if (const std::size_t colon = name.rfind(':'); colon != std::string_view::npos && name.find('/', colon) == std::string_view::npos)
+                name = name.substr(0, colon);
+            if (name != scalar_of(&entry, "name")) continue;
+            const Node *tag = entry.find("newTag"), *digest = entry.find("digest"), *other = entry.find("newName");
+            const Node* at = tag ? tag : digest ? digest : other;
+            if (!at) continue;
+            std::string text(other ? other->text : name);
+            if (tag && !tag->text.empty()) text += ":" + std::string(tag->text);
+            else if (digest) text += "@" + std::string(digest->text);
+            else if (!tag && name.size() < child.text.size()) text += child.text.substr(name.size());
+            Node& value = made_.tree.make(*at->source, Shape::string, at->span);
+            value.text = made_.tree.keep(text), value.key_span = at->key_span, value.known = at->known;
+            replace(const_cast<Node&>(child), value);
+            changed = true;
+        }
+        return changed;
+    }
+
+    File& made_;
+    const ReadOptions& options_;
+
+public:
+    const File* given_ = nullptr;  // the kustomization itself
+};
+
+}  // namespace
+
+void read_kustomization(File& file, const ReadOptions& options) {
+    const std::string_view name = std::string_view(file.path()).substr(file.path().rfind('/') + 1);
+    if (file.host || file.call || !options.neighbour || file.tree.roots.empty() ||
+        std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames))
+        return;
+    auto made = std::make_unique<File>(file.path(), std::string(file.source().text()));
+    made->kinds.add(Kind::k8s);
+    ModuleCall call;
+    call.name = "kustomization";
+    call.caller = &file;
+    call.overlay = true;
+    made->call = std::move(call);
+    Kustomizer kustomizer(*made, options);
+    kustomizer.given_ = &file;
+    std::vector<Node*> documents;
+    if (!kustomizer.build(*file.tree.roots[0], "", 0, documents) || documents.empty()) return;
+    made->tree.roots = std::move(documents);
+    find_kubernetes(*made, ReadOptions{});
+    file.calls.push_back(std::move(made));
+}
+
+}  // namespace stoker::lint

@@ -48,7 +48,7 @@ void read_into(File& file, const ReadOptions& options) {
     } else if (kinds.has(Kind::dockerfile)) {
         read_dockerfile(file, options);
     } else if (kinds.any({Kind::slurm, Kind::launch, Kind::az})) {
-        read_shell(file);
+        read_shell(file, options);
     } else if (kinds.any({Kind::k8s, Kind::compose, Kind::azureml, Kind::cloud_init, Kind::prometheus})) {
         const std::string_view text = file.source().text();
         const std::size_t first = text.find_first_not_of(" \t\r\n");

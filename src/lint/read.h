@@ -47,7 +47,7 @@ void read_yaml(File& file);                             // lint/yaml
 void read_json(File& file);                             // lint/json: JSON, JSONC; by File::kinds also hjson's liberties
 void read_hcl(File& file, const ReadOptions& options);  // lint/hcl
 void read_bicep(File& file, const ReadOptions& options);       // lint/bicep
-void read_shell(File& file);                                   // lint/shell
+void read_shell(File& file, const ReadOptions& options);       // lint/shell
 void read_dockerfile(File& file, const ReadOptions& options);  // lint/shell
 
 // ---- From trees and scripts to facts. Each looks at File::kinds and does nothing for others. ----------------------

@@ -55,6 +55,7 @@ struct Directive {
     std::string_view expected;   // what sbatch wants as its value, where it refuses the one that is written
 };
 
+class File;
 class ShellValues;
 
 struct Script {
@@ -66,6 +67,7 @@ struct Script {
     std::vector<Span> broken_continuations;  // a backslash followed by blanks or a comment
     Span error;                              // where the text cannot be a script; `error_message` says why
     std::string_view error_message;
+    std::vector<File*> sourced;           // neighbours that it sources
     std::shared_ptr<ShellValues> values;  // while the file is read: what its variables come to
 
     bool empty() const { return commands.empty() && assignments.empty() && directives.empty(); }

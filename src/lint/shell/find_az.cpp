@@ -307,6 +307,12 @@ private:
                 sets.push_back({meaning->attr, value});
                 continue;
             }
+            if (meaning->attr == Attr::size && !values.empty() && values.front().unknown() &&
+                values.front().source == &file_.source()) {
+                const auto may = ShellValues::of(file_).alternatives(ShellValues::raw(values.front(), file_.source()));
+                for (const Value& value : may) sets.push_back({Attr::size, value});
+                if (!may.empty()) continue;
+            }
             if (!meaning->list) {
                 if (!values.empty()) sets.push_back({meaning->attr, values.front()});
                 continue;

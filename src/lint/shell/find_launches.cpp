@@ -18,6 +18,9 @@ void LaunchFinder::run() {
     Script& script = file_->script;
     for (const Assignment& each : script.assignments)
         if (each.exported && !each.array) environment(each.name, each.value, each.span);
+    for (const File* sourced : script.sourced)
+        for (const Assignment& each : sourced->script.assignments)
+            if (each.exported && !each.array) environment(each.name, each.value, each.span);
     for (std::size_t k = 0; k < script.commands.size(); ++k) {
         const Command& command = script.commands[k];
         if (!command.redirects.empty()) heredocs(k);

@@ -43,6 +43,14 @@ bool LaunchFinder::reader(std::size_t k, std::string_view& path, Kinds& kinds) c
                 }
         for (std::size_t j = k + 1; j < commands.size() && commands[j].pipeline == command.pipeline; ++j)
             if (reads_code(commands[j], kinds, path)) return true;
+        // A function may write it for whoever submits it: what begins as a batch script is one.
+        for (const Redirect& redirect : command.redirects) {
+            const std::string_view body = file_->source().text(redirect.body);
+            if (redirect.op.starts_with("<<") && body.starts_with("#!") && body.find("\n#SBATCH") != std::string_view::npos) {
+                kinds = {Kind::slurm, Kind::launch};
+                return true;
+            }
+        }
         return false;
     }
     return reads_code(command, kinds, path);

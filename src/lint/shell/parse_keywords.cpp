@@ -201,7 +201,7 @@ void ShellParser::loop_head(Level& level, std::uint32_t at) {
                 if (c != '\r') stray({i_, i_ + 1}, "an operator in the list of a loop");
                 ++i_;
             } else {
-                word(level.depth);
+                assignment.items.push_back(word(level.depth));
             }
         }
     }

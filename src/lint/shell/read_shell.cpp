@@ -160,8 +160,9 @@ bool has_placeholder(std::string_view text) {
 
 }  // namespace
 
-void read_shell(File& file) {
+void read_shell(File& file, const ReadOptions& options) {
     ShellParser(file).run();
+    ShellValues::read_sourced(file, options);
     if (!file.script.commands.empty() || !file.script.assignments.empty()) ShellValues::of(file).finish();
     if (file.script.error_message.empty()) return;
     const std::string_view text = file.source().text();

@@ -55,6 +55,7 @@ void ShellValues::put_variable(Variable& variable, Span use, bool quoted, Expand
         return;
     }
     if (variable.state == Variable::State::settling || !variable.one) {
+        if (variable.state == Variable::State::settled && put_last(variable, use, quoted, out)) return;
         put_unknown(use, out);
         return;
     }
@@ -77,6 +78,32 @@ void ShellValues::put_variable(Variable& variable, Span use, bool quoted, Expand
     out.origin_source = variable.source;
 }
 
+// Straight-line code: the last of several assignments counts where all of them stand before the use.
+bool ShellValues::put_last(const Variable& variable, Span use, bool quoted, Expanded& out) {
+    const std::vector<Assignment>& all = file_.script.assignments;
+    if (variable.array || variable.first >= all.size()) return false;
+    const auto own = variables_.find(all[variable.first].name);
+    if (own == variables_.end() || &own->second != &variable) return false;  // of a script around this one
+    for (std::uint32_t k = variable.first; k != kNone; k = next_write_[k])
+        if (k >= all.size() || all[k].in_condition || all[k].appends || all[k].array || all[k].span.end > use.begin ||
+            all[k].value.span.empty() || function_at(all[k].span.begin))
+            return false;
+    const Assignment& last = all[variable.last];
+    if (function_at(use.begin)) return false;
+    const auto name = static_cast<std::uint32_t>(last.name.size()) + 1;
+    Expanded value;
+    text(std::min(last.span.begin + name, last.span.end), last.span.end, false, value, 10);
+    if (!value.known || out.text.size() + value.text.size() > kMostValue) return false;
+    const auto shift = static_cast<std::uint32_t>(out.text.size());
+    for (ShellRun run : value.runs) {
+        run.at += shift;
+        run.splits = !quoted;
+        out.runs.push_back(run);
+    }
+    out.text += value.text;
+    return true;
+}
+
 // ${...}: `inside` is what the braces hold.
 void ShellValues::parameter(Span inside, Span whole, bool quoted, Expanded& out, int depth) {
     std::uint32_t at = inside.begin;
@@ -96,6 +123,7 @@ void ShellValues::parameter(Span inside, Span whole, bool quoted, Expanded& out,
         settle(*variable);
         const std::string_view index = rest.substr(1, close - 1);
         std::size_t number = 0;
+        if (!index.empty() && shell_name_start(index[0]) && put_keyed(*variable, index, whole, quoted, out, depth)) return;
         if (index.empty() || index.size() > 3) return put_unknown(whole, out);
         if (index == "@" || index == "*") {
             if (variable->open || variable->state != Variable::State::settled || !variable->array)
@@ -146,6 +174,15 @@ void ShellValues::parameter(Span inside, Span whole, bool quoted, Expanded& out,
     }
     if (!variable) return put_unknown(whole, out);
     if (op == '?') return put_variable(*variable, whole, quoted, out);
+    if (!colon && (op == '/' || op == '^' || op == ',')) {
+        settle(*variable);
+        if (variable->one && variable->value.known && variable->state == Variable::State::settled)
+            if (const auto changed = edited(variable->value.text, rest)) {
+                out.assumed |= variable->value.assumed;
+                return put(*changed, whole, false, !quoted, true, out);
+            }
+        return put_unknown(whole, out);
+    }
     if ((op == '%' || op == '#') && !colon) {
         settle(*variable);
         const bool longest = rest.size() > 1 && rest[1] == op;
@@ -213,6 +250,10 @@ std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quot
             }
         }
         j = std::min(j + 1, end);
+        const std::string_view inside = j > at + 3 ? all_.substr(at + 2, j - at - 3) : std::string_view();
+        if (!inside.empty() && std::all_of(inside.begin(), inside.end(), shell_name_char) &&
+            put_echo(inside, quoted, out, depth + 1))
+            return j;
         put_unknown({at, j}, out);
         return j;
     }
@@ -247,6 +288,9 @@ std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quot
         return j;
     }
     if (j < end && std::string_view("0123456789@*#?$!-").find(all_[j]) != std::string_view::npos) {
+        if (all_[j] >= '1' && all_[j] <= '9' &&
+            put_argument(at, static_cast<std::size_t>(all_[j] - '0'), quoted, out, depth))
+            return j + 1;
         put_unknown({at, j + 1}, out);
         return j + 1;
     }

@@ -22,7 +22,7 @@ struct ReadScript {
 inline ReadScript read_script(std::string text) {
     ReadScript read{std::make_unique<File>("x.sh", std::move(text))};
     read.file->kinds = {Kind::launch};
-    read_shell(*read.file);
+    read_shell(*read.file, ReadOptions{});
     return read;
 }
 // The first thing that is wrong with a script: "SYN001 a double quote that is not closed".

@@ -72,6 +72,23 @@ void ShellValues::drop(File& file) {
 
 ShellValues::Variable* ShellValues::find(std::string_view name) {
     if (const auto it = variables_.find(name); it != variables_.end()) return &it->second;
+    for (File* sourced : file_.script.sourced) {
+        ShellValues& there = of(*sourced);
+        if (const auto it = there.variables_.find(name); it != there.variables_.end()) {
+            there.settle(it->second);
+            return &it->second;
+        }
+    }
+    if (const Container* container = file_.host_container) {
+        if (const EnvVar* given = container->env(name); given && given->value.known() && !set_by_scheduler(name)) {
+            Variable& variable = made(given->name);
+            variable.state = Variable::State::settled;
+            variable.one = true;
+            variable.value.text = given->value.text;
+            variable.value.runs.push_back({0, {0, 0}, &source_, false, false, true});
+            return &variable;
+        }
+    }
     for (const File* host = file_.host; host; host = host->host) {
         if (host->script.assignments.empty()) continue;
         ShellValues& outside = of(*host);

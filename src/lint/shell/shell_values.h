@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "lint/file.h"
+#include "lint/read.h"
 
 namespace stoker::lint {
 
@@ -64,6 +66,10 @@ public:
     // The words that one raw word comes to (none for an empty array); appended to `words`.
     void append_words(Span word, std::vector<Value>& words);
     Value value(Span word);  // without splitting
+    // What a word of one variable may be where it has no one value.
+    std::vector<Value> alternatives(Span word);
+    // The files that a script sources, read as far as they lie beside it; before finish().
+    static void read_sourced(File& file, const ReadOptions& options);
     // Puts values in place of what the parser left in the script.
     void finish();
     // The raw word that a Value of this script was made of.
@@ -83,6 +89,19 @@ private:
         Span origin;
         const Source* source = nullptr;
     };
+    struct Function {
+        std::string_view name;
+        Span body;
+    };
+    void learn_functions();
+    const Function* function_at(std::uint32_t at);
+    std::vector<Span> arguments_of(const Function& function, std::size_t number);
+    bool put_argument(std::uint32_t at, std::size_t number, bool quoted, Expanded& out, int depth);
+    bool put_echo(std::string_view name, bool quoted, Expanded& out, int depth);
+    bool put_keyed(const Variable& variable, std::string_view key, Span whole, bool quoted, Expanded& out, int depth);
+    static std::optional<std::string> edited(std::string_view value, std::string_view rest);
+    void collect(Span word, std::vector<Value>& found, std::vector<std::string_view>& seen, int depth);
+    bool put_last(const Variable& variable, Span use, bool quoted, Expanded& out);
     Variable& made(std::string_view name);
     Variable* find(std::string_view name);
     void settle_array(Variable& variable);
@@ -110,6 +129,8 @@ private:
     std::unordered_map<std::string_view, Variable> variables_;
     std::vector<std::uint32_t> next_write_;  // of each assignment: the next one of the same name
     std::size_t budget_;
+    std::vector<Function> functions_;
+    bool functions_read_ = false;
     // Kept for their memory.
     Expanded scratch_;
     std::vector<Value> collected_;

@@ -1,0 +1,240 @@
+// What variables come to by way of functions, loops and other files: arguments of the one call of a function, what a
+// function echoes, files that are sourced, lists that a loop goes through.
+#include <algorithm>
+
+#include "base/text.h"
+#include "lint/shell/shell_parser.h"
+#include "lint/shell/shell_values.h"
+
+namespace stoker::lint {
+
+namespace {
+
+constexpr std::size_t kMostSourced = 8;       // files of one script
+constexpr std::size_t kMostAlternatives = 32;  // values of one variable
+
+}  // namespace
+
+// name() { ... } at the beginning of lines; a body ends with the "}" that begins a line like its head.
+void ShellValues::learn_functions() {
+    if (functions_read_) return;
+    functions_read_ = true;
+    for (std::size_t at = all_.find("()"); at != std::string_view::npos; at = all_.find("()", at + 2)) {
+        std::size_t begin = at;
+        while (begin > 0 && shell_blank(all_[begin - 1])) --begin;
+        const std::size_t name_end = begin;
+        while (begin > 0 && (shell_name_char(all_[begin - 1]) || all_[begin - 1] == '-')) --begin;
+        const std::string_view name = all_.substr(begin, name_end - begin);
+        const std::size_t line = begin == 0 ? 0 : all_.rfind('\n', begin - 1) + 1;
+        const std::string_view before = trim(all_.substr(line, begin - line));
+        if (name.empty() || !(before.empty() || before == "function")) continue;
+        const std::size_t open = all_.find_first_not_of(" \t\r\n", at + 2);
+        if (open == std::string_view::npos || all_[open] != '{') continue;
+        int level = 0;
+        for (std::size_t j = open; j < all_.size(); ++j) {
+            if (all_[j] == '{') ++level;
+            if (all_[j] == '}' && --level == 0) {
+                functions_.push_back({name, {static_cast<std::uint32_t>(open + 1), static_cast<std::uint32_t>(j)}});
+                break;
+            }
+        }
+        if (functions_.size() > 200) return;
+    }
+}
+
+const ShellValues::Function* ShellValues::function_at(std::uint32_t at) {
+    learn_functions();
+    const Function* inner = nullptr;
+    for (const Function& each : functions_)
+        if (each.body.begin <= at && at < each.body.end && (!inner || inner->body.begin < each.body.begin)) inner = &each;
+    return inner;
+}
+
+// The raw words that calls give a function as its argument of that number.
+std::vector<Span> ShellValues::arguments_of(const Function& function, std::size_t number) {
+    std::vector<Span> found;
+    for (const Command& command : file_.script.commands) {
+        if (command.name() != function.name || command.words.size() <= number) continue;
+        if (function.body.contains(command.span)) return {};
+        const Span span = raw(command.words[number], source_);
+        found.push_back(span);
+        if (found.size() > kMostAlternatives) return {};
+    }
+    return found;
+}
+
+// "$1" within a function that is called once, or always with the same.
+bool ShellValues::put_argument(std::uint32_t at, std::size_t number, bool quoted, Expanded& out, int depth) {
+    const Function* function = function_at(at);
+    if (!function || number == 0 || depth > 20) return false;
+    Expanded all;
+    bool first = true;
+    for (const Span word : arguments_of(*function, number)) {
+        Expanded value;
+        text(word.begin, word.end, false, value, depth + 10);
+        if (!value.known || (!first && value.text != all.text)) return false;
+        all = std::move(value);
+        first = false;
+    }
+    if (first || out.text.size() + all.text.size() > kMostValue || !spend(all.text.size() + sizeof(ShellRun))) return false;
+    const auto shift = static_cast<std::uint32_t>(out.text.size());
+    for (ShellRun run : all.runs) {
+        run.at += shift;
+        run.splits = !quoted;
+        out.runs.push_back(run);
+    }
+    out.text += all.text;
+    return true;
+}
+
+// $(name) where name is a function that echoes once and does nothing else.
+bool ShellValues::put_echo(std::string_view name, bool quoted, Expanded& out, int depth) {
+    learn_functions();
+    const auto it = std::find_if(functions_.begin(), functions_.end(), [&](const Function& f) { return f.name == name; });
+    if (it == functions_.end() || depth > 20) return false;
+    const Command* only = nullptr;
+    for (const Command& command : file_.script.commands)
+        if (it->body.contains(command.span)) {
+            if (only || command.name() != "echo") return false;
+            only = &command;
+        }
+    if (!only || only->words.size() < 2) return false;
+    bool first = true;
+    for (std::size_t k = 1; k < only->words.size(); ++k) {
+        const Span word = raw(only->words[k], source_);
+        if (only->words[k].text.starts_with("-") && only->words[k].text.size() == 2) continue;
+        if (!first) put(" ", word, false, !quoted, true, out);
+        const std::size_t before = out.runs.size();
+        text(word.begin, word.end, false, out, depth + 10);
+        for (std::size_t r = before; r < out.runs.size(); ++r) out.runs[r].splits = !quoted;
+        first = false;
+    }
+    return true;
+}
+
+// ${name[key]} of name=([key]=value ...).
+bool ShellValues::put_keyed(const Variable& variable, std::string_view key, Span whole, bool quoted, Expanded& out, int depth) {
+    if (variable.first >= file_.script.assignments.size() || variable.first != variable.last) return false;
+    const auto own = variables_.find(file_.script.assignments[variable.first].name);
+    if (own == variables_.end() || &own->second != &variable) return false;
+    const Span list = file_.script.assignments[variable.first].span;
+    for (const std::string& mark : {"[" + std::string(key) + "]=", "[\"" + std::string(key) + "\"]=", "['" + std::string(key) + "']="}) {
+        const std::size_t at = all_.substr(list.begin, list.size()).find(mark);
+        if (at == std::string_view::npos) continue;
+        const auto from = static_cast<std::uint32_t>(list.begin + at + mark.size());
+        std::uint32_t to = from;
+        const char quote = to < list.end && (all_[to] == '"' || all_[to] == '\'') ? all_[to] : '\0';
+        if (quote) {
+            const std::size_t close = all_.find(quote, to + 1);
+            if (close >= list.end) return false;
+            to = static_cast<std::uint32_t>(close + 1);
+        } else {
+            while (to < list.end && kWordChars[static_cast<unsigned char>(all_[to])] != 1) ++to;
+        }
+        const std::size_t before = out.runs.size();
+        text(from, to, false, out, depth + 1);
+        for (std::size_t r = before; r < out.runs.size(); ++r) out.runs[r].splits = !quoted;
+        (void)whole;
+        return true;
+    }
+    return false;
+}
+
+// ${x/a/b}, ${x//a/b}, ${x^^}, ${x,,}: of literal text.
+std::optional<std::string> ShellValues::edited(std::string_view value, std::string_view rest) {
+    if (rest == "^^") return upper(value);
+    if (rest == ",,") return lower(value);
+    if (!rest.starts_with('/') || value.size() > 1024) return std::nullopt;
+    const bool all = rest.starts_with("//");
+    rest.remove_prefix(all ? 2 : 1);
+    const std::size_t slash = rest.find('/');
+    const std::string_view from = rest.substr(0, slash);
+    const std::string_view to = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
+    if (from.empty() || (std::string(from) + std::string(to)).find_first_of("$`\\'\"[?*@!+#%") != std::string::npos) return std::nullopt;
+    if (all) return replace_all(value, from, to);
+    std::string out(value);
+    if (const std::size_t at = out.find(from); at != std::string::npos) out.replace(at, from.size(), to);
+    return out;
+}
+
+// All that a word of one variable may be, where that is written: other assignments, lists of loops, arguments of calls.
+std::vector<Value> ShellValues::alternatives(Span word) {
+    std::vector<Value> found;
+    std::vector<std::string_view> seen;
+    collect(word, found, seen, 0);
+    return found;
+}
+
+void ShellValues::collect(Span word, std::vector<Value>& found, std::vector<std::string_view>& seen, int depth) {
+    if (depth > 4 || found.size() > kMostAlternatives || word.end > all_.size()) return;
+    std::string_view inside = all_.substr(word.begin, word.size());
+    if (inside.size() > 2 && inside.front() == '"' && inside.back() == '"') inside = inside.substr(1, inside.size() - 2);
+    std::string_view name = inside;
+    if (name.starts_with("${") && name.ends_with('}')) name = name.substr(2, name.size() - 3);
+    else if (name.starts_with('$')) name = name.substr(1);
+    else name = {};
+    const auto known = [&](Span span) {
+        Value value = this->value(span);
+        if (value.known()) found.push_back(value);
+        return value.known();
+    };
+    if (name.empty()) {
+        known(word);
+        return;
+    }
+    if (name.size() == 1 && name[0] >= '1' && name[0] <= '9') {
+        const Function* function = function_at(word.begin);
+        if (!function) return;
+        for (const Span argument : arguments_of(*function, static_cast<std::size_t>(name[0] - '0')))
+            collect(argument, found, seen, depth + 1);
+        return;
+    }
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return;
+    seen.push_back(name);
+    for (const Assignment& each : file_.script.assignments) {
+        if (each.name != name) continue;
+        if (!each.array && !each.items.empty()) {  // of a loop
+            for (const Value& item : each.items) {
+                std::vector<Value> words;
+                append_words(raw(item, source_), words);
+                for (const Value& value : words)
+                    if (value.known()) found.push_back(value);
+            }
+        } else if (!each.array && !each.appends && each.value.present()) {
+            const Span span = raw(each.value, source_);
+            if (!span.empty()) collect(span, found, seen, depth + 1);
+        }
+    }
+}
+
+// Files that the script sources, when they lie beside it; their variables are known where the script has none.
+void ShellValues::read_sourced(File& file, const ReadOptions& options) {
+    if (!options.neighbour || file.host) return;
+    std::size_t count = 0;
+    for (std::size_t k = 0; k < file.script.commands.size(); ++k) {
+        const Command& command = file.script.commands[k];
+        if ((command.name() != "source" && command.name() != ".") || command.words.size() < 2) continue;
+        std::string_view path = command.words[1].text;
+        if (path.starts_with('"') && path.ends_with('"') && path.size() > 2) path = path.substr(1, path.size() - 2);
+        // "$(dirname "$0")/x", "${HERE}/x": beside the script, as far as anybody can tell.
+        if (!command.words[1].known()) {
+            const std::size_t slash = path.rfind('/');
+            if (slash == std::string_view::npos || path.substr(slash).find('$') != std::string_view::npos) continue;
+            path = path.substr(slash + 1);
+        }
+        if (path.empty() || path.starts_with('/') || path.starts_with('~') || path.find('$') != std::string_view::npos) continue;
+        while (path.starts_with("./")) path.remove_prefix(2);
+        auto text = options.neighbour(std::string(path));
+        if (!text || text->size() > (256u << 10) || text->find('\0') != std::string::npos || ++count > kMostSourced) continue;
+        const std::size_t slash = file.path().rfind('/');
+        std::string where = slash == std::string::npos ? std::string() : file.path().substr(0, slash + 1);
+        file.neighbours.push_back(std::make_unique<File>(where.append(path), std::move(*text)));
+        File& read = *file.neighbours.back();
+        if (read.path() == file.path()) continue;
+        read.kinds.add(Kind::launch);
+        read_shell(read, ReadOptions{});
+        file.script.sourced.push_back(&read);
+    }
+}
+
+}  // namespace stoker::lint

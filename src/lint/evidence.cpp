@@ -113,6 +113,11 @@ struct Gatherer {
             gpu(&file.source(), {0, 0}, "a DeepSpeed configuration");
             set(work.training, &file.source(), {0, 0}, "a DeepSpeed configuration");
         }
+        for (const Command& command : file.script.commands) {
+            if (command.name() != "docker" && command.name() != "podman" && command.name() != "nerdctl") continue;
+            for (const Value& word : command.words)
+                if (word.text == "--gpus" || word.text.starts_with("--gpus=")) gpu(word.source, word.span, "--gpus");
+        }
         for (const Directive& directive : file.script.directives) {
             const bool device = directive.option == "gres" || directive.option.starts_with("gpus") ||
                                 (directive.option == "constraint" && contains_nocase(directive.value.text, "gpu"));

@@ -79,7 +79,14 @@ TEST(ReadHcl, FollowsWhatIsWritten) {
         {"try(local.pools.gpu.size, \"z\")", "Standard_NC6"},
         {"{ for k, v in local.pools : k => v.size }[\"gpu\"]", "Standard_NC6"},
         {"azurerm_subnet.x[0].id", "?"},
-        {"local.list[*]", "?"},
+        {"join(\"-\", local.list[*])", "a-b"},
+        {"trimprefix(\"vm-x\", \"vm-\")", "x"},
+        {"zipmap([\"k\"], [\"v\"]).k", "v"},
+        {"try(local.pools.cpu.size, \"z\")", "z"},
+        {"try(local.unknown.size, \"z\")", "?"},
+        {"cidrsubnet(\"172.16.0.0/12\", 4, 1)", "172.17.0.0/16"},
+        {"cidrsubnet(\"172.16.0.0/12\", 40, 1)", "?"},
+        {"values({ a = \"x\" })[0]", "x"},
         {"provider::x::f(1)", "?"},
     };
     for (const auto& [right, wanted] : cases) {

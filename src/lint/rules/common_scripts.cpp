@@ -69,4 +69,29 @@ bool brings_driver(std::string_view word) {
            (name.starts_with("cuda_") && name.find("_linux") != std::string_view::npos);
 }
 
+const Value* driver_install(const Command& command) {
+    std::size_t at = 0;
+    while (at < command.words.size() && command.words[at].known() &&
+           (command.words[at].text == "sudo" || command.words[at].text.starts_with("-") ||
+            command.words[at].text.find('=') != std::string_view::npos))
+        ++at;
+    if (at >= command.words.size()) return nullptr;
+    const std::string_view name = command.words[at].text;
+    bool install = name.ends_with(".run") && brings_driver(name);
+    const Value* what = install ? &command.words[at] : nullptr;
+    const bool package = name == "apt-get" || name == "apt" || name == "dnf" || name == "yum";
+    if (package || name == "sh" || name == "bash") {
+        bool verb = !package;
+        for (std::size_t j = at + 1; j < command.words.size(); ++j) {
+            if (command.words[j].is("install")) verb = true;
+            if (verb && !what && command.words[j].known() && brings_driver(command.words[j].text)) {
+                what = &command.words[j];
+                install = true;
+            }
+        }
+        install &= verb;
+    }
+    return install ? what : nullptr;
+}
+
 }  // namespace stoker::lint

@@ -230,7 +230,7 @@ void check_k8s035(const Bundle& bundle, Report& report) {
     Finding* finding =
         report.add(*pool.source, pool.header, pool.address,
                    "a GPU pool and pods that ask for GPUs, but nothing installs a device plugin: the nodes "
-                   "offer no nvidia.com/gpu");
+                   "offer no nvidia.com/gpu, and the pods stay Pending");
     if (finding) finding->advice = "install the NVIDIA device plugin or the GPU Operator with the bundle";
     report.relate(finding, *user->object->source, user->object->find("kind")->span, "asks for a GPU");
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "lint/hcl/expression.h"
 #include "lint/read.h"
 #include "lint/rules/common_scripts.h"
 
@@ -173,6 +174,48 @@ struct SecretFinder {
             for (const Container& each : workload.containers) container(each);
         for (const Container& each : part.services) container(each);
     }
+    // Passwords among the words of a command: docker login -p X, --docker-password=X, wandb login X.
+    void options(const Command& command, const std::string& address) {
+        const std::vector<Value>& words = command.words;
+        if (words.size() < 2 || !words[0].known()) return;
+        const auto has = [&](std::string_view word) {
+            return std::any_of(words.begin(), words.end(), [&](const Value& each) { return each.is(word); });
+        };
+        const std::string_view program = words[0].text.substr(words[0].text.rfind('/') + 1);
+        const bool login = has("login");
+        const auto give = [&](std::string_view name, const Value& value, std::size_t k) {
+            if (!value.known() || value.use_source || value.assumed || value.text.size() < 8 || sec004_placeholder(value.text) ||
+                value.text.starts_with('-') || value.text.find('@') != std::string_view::npos)
+                return;
+            tell(value, name, address + "#option/" + std::to_string(words[k].span.begin), value.text);
+        };
+        for (std::size_t k = 1; k < words.size(); ++k) {
+            const std::string_view word = words[k].text;
+            if (word.starts_with("--")) {
+                const std::size_t equals = word.find('=');
+                const std::string_view name = word.substr(2, equals == std::string_view::npos ? equals : equals - 2);
+                const bool password = name.ends_with("password") || name.ends_with("passwd") || name == "client-secret";
+                if (!password || name == "admin-password" || name.starts_with("disable") || name.starts_with("no-")) continue;
+                if (equals != std::string_view::npos) {
+                    Value value = words[k];
+                    value.text = value.text.substr(equals + 1);
+                    value.span.begin = std::min(value.span.begin + static_cast<std::uint32_t>(equals + 1), value.span.end);
+                    give(name, value, k);
+                } else if (k + 1 < words.size()) {
+                    give(name, words[k + 1], k);
+                }
+            } else if (word == "-p" && k + 1 < words.size() && (login || program == "sshpass")) {
+                give("password", words[k + 1], k);
+            } else if (word.starts_with("-p") && word.size() > 9 && program == "sshpass") {
+                Value value = words[k];
+                value.text.remove_prefix(2);
+                give("password", value, k);
+            } else if (program == "wandb" && login && k >= 2 && !word.starts_with("-") && word.size() == 40 &&
+                       word.find_first_not_of("0123456789abcdef") == std::string_view::npos) {
+                give("API key", words[k], k);
+            }
+        }
+    }
     void script(const File& part) {
         const std::string address = script_address(part);
         for (const Assignment& assignment : part.script.assignments)
@@ -181,6 +224,7 @@ struct SecretFinder {
         for (const EnvVar& variable : part.environment)
             if (!variable.value.use_source)
                 named(variable.name, variable.value, address + "#env/" + std::string(variable.name));
+        for (const Command& command : part.script.commands) options(command, address);
         for (const Command& command : part.script.commands)
             for (std::size_t k = 0; k < command.words.size(); ++k) {
                 const Value& word = command.words[k];
@@ -201,6 +245,14 @@ struct SecretFinder {
                 continue;
             }
             if (child.shape != Shape::string && child.shape != Shape::number) continue;
+            if (child.key == ".dockerconfigjson" || child.key == ".dockercfg") {
+                // Base64 of a JSON with "auths", or that JSON itself under stringData.
+                const std::string decoded = child.text.starts_with('{') ? std::string(child.text) : decode_base64(child.text);
+                if (child.known && decoded.find("\"auth") != std::string::npos && decoded.find("${") == std::string::npos &&
+                    !sec004_placeholder(child.text.substr(0, 20)))
+                    tell(Value::of(&child), child.key, "key:" + std::string(child.key) + "@" + std::string(node.key), child.text);
+                continue;
+            }
             const bool secret = !child.key.empty() && names_a_secret(child.key);
             if (!secret && child.text.size() < 16) continue;
             if (!child.known || child.merged) continue;

@@ -79,6 +79,20 @@ void check_sec001(const File& file, Report& report) {
             if (open->source) report.relate(finding, *open->source->source, open->source->span, "everyone");
             finding->advice = kSec001Advice;
         }
+        // --nsg-rule SSH is the rule of az that lets in everyone; --nsg names a group that may be called so.
+        const Value& rule = resource.get(Attr::nsg);
+        if ((resource.type == ResourceType::vm || resource.type == ResourceType::scale_set) && is_az(resource) &&
+            rule.known() && (rule.is_nocase("SSH") || rule.is_nocase("RDP")) && has_gpu(resource, report) &&
+            contains_nocase(resource.source->text(resource.whole), "--nsg-rule")) {
+            Finding* finding = report.add(rule, resource.address,
+                                          fmt::format("--nsg-rule {} opens {} of this machine to everyone", rule.text,
+                                                      rule.is_nocase("SSH") ? "SSH" : "Remote Desktop"));
+            if (finding) finding->advice = "take --nsg-rule NONE, and let in the addresses that need it";
+            const std::string_view written = rule.source->text(rule.span);
+            if (finding && written == rule.text && !rule.use_source)
+                report.fix(finding, *rule.source, FixClass::unsafe, "--nsg-rule NONE", {{rule.span, "NONE"}});
+            return;
+        }
         // az vm create opens SSH by itself when it makes the address and the security group.
         if (resource.type != ResourceType::vm || !is_az(resource) || !has_gpu(resource, report)) return;
         if (resource.get(Attr::nsg).present() || resource.get(Attr::network_interface).present()) return;

@@ -1,4 +1,5 @@
 #include "lint/rules/common_cloud.h"
+#include "lint/rules/common_scripts.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,14 @@ void check_sku011(const Bundle& bundle, Report& report) {
         if (beside.says(resource, {"NvidiaGpuDriver", "nvidia-driver", "cuda-driver", "cuda-toolkit", "nvidia-open",
                                    "CustomScript", "ubuntu-drivers", "nvidia-smi", "ansible", "remote-exec",
                                    "run-command", "cyclecloud", "packer", "gpu-driver", "cuda-keyring", "ssh "}))
+            return;
+        if (beside.any(resource, [](const Resource& each) {
+                bool installs = false;
+                for_each_part(each.file->outermost(), [&](const File& part) {
+                    for (const Command& command : part.script.commands) installs |= driver_install(command) != nullptr;
+                });
+                return installs;
+            }))
             return;
         if (data.known() && (contains_nocase(data.text, "nvidia") || contains_nocase(data.text, "cuda"))) return;
         if (beside.has_module_call(resource)) return;

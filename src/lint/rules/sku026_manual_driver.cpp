@@ -16,28 +16,8 @@ void check_sku026(const File& file, Report& report) {
     if (!vm || secure) return;
     for_each_part(file, [&](const File& part) {
         for (const Command& command : part.script.commands) {
-            std::size_t at = 0;
-            while (at < command.words.size() && command.words[at].known() &&
-                   (command.words[at].text == "sudo" || command.words[at].text.starts_with("-") ||
-                    command.words[at].text.find('=') != std::string_view::npos))
-                ++at;
-            if (at >= command.words.size()) continue;
-            const std::string_view name = command.words[at].text;
-            bool install = name.ends_with(".run") && brings_driver(name);
-            const Value* what = install ? &command.words[at] : nullptr;
-            const bool package = name == "apt-get" || name == "apt" || name == "dnf" || name == "yum";
-            if (package || name == "sh" || name == "bash") {
-                bool verb = !package;
-                for (std::size_t j = at + 1; j < command.words.size(); ++j) {
-                    if (command.words[j].is("install")) verb = true;
-                    if (verb && !what && command.words[j].known() && brings_driver(command.words[j].text)) {
-                        what = &command.words[j];
-                        install = true;
-                    }
-                }
-                install &= verb;
-            }
-            if (!install || !what) continue;
+            const Value* what = driver_install(command);
+            if (!what) continue;
             Finding* finding =
                 report.add(*what, script_address(part) + "#driver",
                            "the driver is installed by hand: nothing ties its version to what Azure has tried "

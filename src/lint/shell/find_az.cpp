@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+#include "lint/knowledge.h"
 #include "lint/read.h"
 #include "lint/shell/shell_values.h"
 #include "lint/shell/shell_words.h"
@@ -244,7 +246,7 @@ private:
                     }
             }
         }
-        if (!known) return;
+        if (!known) return deployment(words, at);
 
         struct Set {
             Attr attr;
@@ -395,7 +397,15 @@ private:
             file_.resources.push_back(std::move(pool));
             return;
         }
-        for (const Set& each : sets) resource.set(each.attr, each.value);
+        for (const Set& each : sets) {
+            resource.set(each.attr, each.value);
+            // How az turns a pool into a managed GPU pool (preview; recalled, as AKS documents it).
+            if (each.attr == Attr::tag && each.value.known() && contains_nocase(each.value.text, "EnableManagedGPUExperience=true")) {
+                Value managed = each.value;
+                managed.text = "Managed";
+                resource.set(Attr::managed_gpu, managed);
+            }
+        }
         file_.resources.push_back(std::move(resource));
     }
     // The labelled public scripts append "$@" to commands whose main options stand there: the taints and the scaling
@@ -429,6 +439,27 @@ private:
             part.span.end = std::min(image.span.end, part.span.begin + static_cast<std::uint32_t>(stop - from));
             resource.set(attr, part);
             from = stop + 1;
+        }
+    }
+
+    // az deployment group create --parameters vmSize=Standard_NC6: a size that a template is given.
+    void deployment(const std::vector<Value>& words, std::size_t at) {
+        if (at + 2 >= words.size() || !words[at + 1].is("deployment")) return;
+        for (std::size_t k = at + 2; k < words.size(); ++k) {
+            const Value word = follow(words[k]);
+            const std::size_t equals = word.text.find('=');
+            if (!word.known() || equals == std::string_view::npos || equals == 0) continue;
+            const Value size = part_of(word, equals + 1);
+            if (!Knowledge::looks_like_size(size.text) || !starts_with_ignore_case(size.text, "Standard_")) continue;
+            Resource resource;
+            resource.type = ResourceType::other;
+            resource.written = "az deployment";
+            resource.file = &file_;
+            resource.source = word.source;
+            resource.header = resource.whole = word.span;
+            resource.address = "az:deployment/" + std::string(word.text.substr(0, equals));
+            resource.set(Attr::size, size);
+            file_.resources.push_back(std::move(resource));
         }
     }
 

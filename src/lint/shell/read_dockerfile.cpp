@@ -283,6 +283,16 @@ private:
     void put(std::string_view name, const Value& value, Span span, bool environment) {
         arguments_[std::string(name)] = value;
         if (environment) file_.environment.push_back({name, value, span});
+        // RUN lines see it by its name.
+        const std::string_view written = s_.substr(span.begin, span.size());
+        if (written.size() > name.size() && written.starts_with(name) && written[name.size()] == '=') {
+            Assignment assignment;
+            assignment.name = file_.tree.keep(name);
+            assignment.value = value;
+            assignment.span = span;
+            assignment.in_condition = !environment;  // a build may be given another
+            file_.script.assignments.push_back(std::move(assignment));
+        }
     }
 
     void take(DockerInstruction& in) {

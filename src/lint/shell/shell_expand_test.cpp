@@ -10,7 +10,13 @@ TEST(ShellExpand, FollowsVariablesWithOneValueAndDefaults) {
     EXPECT_EQ(read_script("N=8\nrun --n=$N ${N} \"${N}x\"").words(0), "run|--n=8|8|8x");
     EXPECT_EQ(read_script("run ${M:-4} ${M-5} $M").words(0), "run|4|5|?$M");
     EXPECT_EQ(read_script("N=${N:-8}\nrun $N").words(0), "run|8");
-    EXPECT_EQ(read_script("N=1\nN=2\nrun $N").words(0), "run|?$N");
+    // Straight-line code: the last one counts; in a branch, or before it is written, nobody knows.
+    EXPECT_EQ(read_script("N=1\nN=2\nrun $N").words(0), "run|2");
+    EXPECT_EQ(read_script("N=1\nif x; then N=2; fi\nrun $N").words(1), "run|?$N");
+    EXPECT_EQ(read_script("N=1\nrun $N\nN=2").words(0), "run|?$N");
+    EXPECT_EQ(read_script("f() {\n  run $1\n}\nf a").words(0), "run|a");
+    EXPECT_EQ(read_script("f() {\n  run $1\n}\nf a\nf b").words(0), "run|?$1");
+    EXPECT_EQ(read_script("N=a-b\nrun ${N//-/_} ${N^^}").words(0), "run|a_b|A-B");
     EXPECT_EQ(read_script("N=2\nN=2\nrun $N").words(0), "run|2");
     EXPECT_EQ(read_script("F=a.tar.gz\nrun ${F%.gz} ${F##*.} ${F%%.*}").words(0), "run|a.tar|gz|a");
     EXPECT_EQ(read_script("A=1\nA+=2\nrun $A").words(0), "run|12");

@@ -265,6 +265,8 @@ bool ShellValues::never_known(std::string_view word) {
         if (c == '`') unknown = true;
         if (c != '$' || ++at == word.size()) continue;
         if (word[at] == '(') {
+            learn_functions();
+            if (!functions_.empty()) return false;  // what one of them echoes may be known
             unknown = true;
             continue;
         }
@@ -275,6 +277,7 @@ bool ShellValues::never_known(std::string_view word) {
         if (end == begin || (braced && (end == word.size() || word[end] != '}'))) return false;
         const bool positional = word[begin] >= '0' && word[begin] <= '9';
         if (!positional && find(word.substr(begin, end - begin))) return false;
+        if (positional && function_at(static_cast<std::uint32_t>(word.data() - all_.data()))) return false;
         unknown = true;
         at = positional && !braced ? begin : end - 1;
     }

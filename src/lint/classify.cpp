@@ -63,6 +63,11 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
     Kinds kinds;
     if (text.starts_with("#cloud-config") || has_any(text.substr(0, 512), {"\n#cloud-config"}))
         return {Kind::cloud_init};
+    // The values of a chart that is about GPUs: for its secrets. Its templates are judged with them.
+    if (const std::string_view name = path.substr(path.rfind('/') + 1);
+        name.starts_with("values") && !has_any(text, {"{{", "apiVersion:"}) &&
+        has_any(text, {"gpu", "GPU", "nvidia", "cuda", "vllm"}))
+        return {Kind::helm};
     const bool template_text = has_any(text, {"{{"}) && !has_any(text, {"${{"});
     if (template_text && (has_any(path, {"templates/"}) ||
                           (has_any(text, {"{{-", "{{ .", "{{.", ".Values"}) && has_structural_template(text)))) {

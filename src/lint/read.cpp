@@ -57,6 +57,9 @@ void read_into(File& file, const ReadOptions& options) {
         else
             read_yaml(file);
     }
+    if (kinds.has(Kind::helm) && file.source().text().find("{{") == std::string_view::npos &&
+        file.path().ends_with(".yaml") && file.path().find("templates/") == std::string::npos)
+        read_yaml(file);  // values
     read_chart_template(file, options);
     find_kubernetes(file, options);
     read_kustomization(file, options);

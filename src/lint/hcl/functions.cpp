@@ -1,6 +1,7 @@
 // Functions of HCL, Bicep and ARM, most of which the three have under one name, and the files beside that they read.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/text.h"
 #include "lint/hcl/bounds.h"
@@ -172,6 +173,19 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
         const auto add = [&](const Node* item) {
             if (Node* copied = copy(settle(item), 1)) file_.tree.append(list, *copied);
         };
+        if (is("flatten")) {
+            const std::function<void(const Node&, int)> flat = [&](const Node& items, int depth) {
+                for (const Node& item : children(&items)) {
+                    const Node* value = settle(&item);
+                    if (value->is_array() && depth < 8)
+                        flat(*value, depth + 1);
+                    else
+                        add(value);
+                }
+            };
+            flat(*first, 0);
+            return &list;
+        }
         for (const Node* arg : args) {
             if (is("createArray") || arg->is_scalar())
                 add(arg);

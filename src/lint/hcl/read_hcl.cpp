@@ -209,6 +209,7 @@ public:
              block = block == last ? nullptr : block->next) {
             const bool module = block->key == "module" && block->labels.size() == 1;
             if (!module && (block->key != "resource" || block->labels.size() != 2)) continue;
+            if (!module && spread_count(*root, const_cast<Node&>(*block))) continue;
             const Node* each = block->find("for_each");
             if (!each || each->is_scalar() || !each->known || each->count() > kMostCopies || each->count() == 0)
                 continue;
@@ -239,6 +240,37 @@ public:
             }
             if (all) const_cast<Node*>(block)->key = "for_each";  // its copies stand for it
         }
+    }
+
+    // count = 2 where count.index decides what a resource is: one copy each, when that makes something known.
+    bool spread_count(Node& root, Node& block) {
+        const Node* count = block.find("count");
+        const auto number = count ? Value::of(count).as_int() : std::nullopt;
+        if (!number || *number < 1 || *number > static_cast<std::int64_t>(kMostCopies)) return false;
+        if (file_.source().text(block.span).find("count.index") == std::string_view::npos) return false;
+        std::vector<Node*> copies;
+        bool more = false;
+        for (std::int64_t i = 0; i < *number; ++i) {
+            Node& index = file_.tree.make(file_.source(), Shape::number, count->span);
+            index.text = file_.tree.keep(std::to_string(i));
+            index.key = "index";
+            Node& pair = file_.tree.make(file_.source(), Shape::object, count->span);
+            file_.tree.append(pair, index);
+            Node* made = copy_with(&block, {{"count", &pair}});
+            if (!made) return false;
+            for (const Node& child : children(made)) {
+                const Node* before = block.find(child.key);
+                more = more || (child.key != "name" && child.is_scalar() && child.known && before && !before->known);
+                if (child.key == "count") const_cast<Node&>(child).key = "count made";
+            }
+            made->key = block.key, made->key_span = block.key_span;
+            made->labels = file_.tree.keep_labels({block.labels[0], block.labels[1], index.text});
+            copies.push_back(made);
+        }
+        if (!more) return false;
+        for (Node* made : copies) file_.tree.append(root, *made);
+        block.key = "count";
+        return true;
     }
 
 protected:

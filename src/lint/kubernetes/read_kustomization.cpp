@@ -28,7 +28,7 @@ public:
 
     // False: nothing is changed by it, or something cannot be followed.
     bool build(const Node& root, const std::string& prefix, int depth, std::vector<Node*>& documents) {
-        bool changed = false;
+        bool changed = root.find("secretGenerator") != nullptr;
         if (depth > kMostBases) return false;
         for (const std::string_view key : {"resources", "bases"})
             for (const Node& entry : children(root.find(key))) changed |= add(entry, prefix, depth, documents);

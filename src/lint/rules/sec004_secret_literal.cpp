@@ -130,7 +130,12 @@ struct SecretFinder {
     std::size_t told = 0;
 
     bool gpu_work() {
-        if (gpu < 0) gpu = work_of(file, report.knowledge()).gpu ? 1 : 0;
+        if (gpu < 0) {
+            gpu = work_of(file, report.knowledge()).gpu ? 1 : 0;
+            for (const auto& made : file.calls)  // what a kustomization makes
+                if (made->call->overlay && work_of(*made, report.knowledge()).gpu) gpu = 1;
+            if (file.kinds.has(Kind::helm) && !file.tree.roots.empty()) gpu = 1;  // values that say so: see classify
+        }
         return gpu == 1;
     }
     void tell(const Value& value, std::string_view name, const std::string& address, std::string_view shown) {
@@ -275,7 +280,7 @@ void check_sec004(const File& file, Report& report) {
         finder.containers(part);
         if (!part.script.commands.empty() || !part.script.assignments.empty()) finder.script(part);
         const bool containers = part.kinds.any({Kind::compose, Kind::azureml}) && !part.services.empty();
-        if (part.kinds.has(Kind::helm)) return;
+        if (part.kinds.has(Kind::helm) && part.tree.roots.empty()) return;
         for (const Node* root : part.tree.roots) {
             if (!containers) {
                 finder.tree(part, *root, 0);

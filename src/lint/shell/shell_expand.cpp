@@ -250,6 +250,11 @@ std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quot
             }
         }
         j = std::min(j + 1, end);
+        if (at + 4 < j && all_[at + 2] == '(' && all_[j - 2] == ')')
+            if (const auto number = calculated({at + 3, j - 2}, depth + 1)) {
+                put(std::to_string(*number), {at, j}, false, false, true, out);
+                return j;
+            }
         const std::string_view inside = j > at + 3 ? all_.substr(at + 2, j - at - 3) : std::string_view();
         if (!inside.empty() && std::all_of(inside.begin(), inside.end(), shell_name_char) &&
             put_echo(inside, quoted, out, depth + 1))

@@ -1,6 +1,8 @@
 // What variables come to by way of functions, loops and other files: arguments of the one call of a function, what a
 // function echoes, files that are sourced, lists that a loop goes through.
 #include <algorithm>
+#include <charconv>
+#include <functional>
 
 #include "base/text.h"
 #include "lint/shell/shell_parser.h"
@@ -9,6 +11,10 @@
 namespace stoker::lint {
 
 namespace {
+
+bool value_blank_of(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 constexpr std::size_t kMostSourced = 8;       // files of one script
 constexpr std::size_t kMostAlternatives = 32;  // values of one variable
@@ -110,6 +116,70 @@ bool ShellValues::put_echo(std::string_view name, bool quoted, Expanded& out, in
         first = false;
     }
     return true;
+}
+
+// $((GPUS * 2)): whole numbers, names and the four operations; nothing where a name has no one value.
+std::optional<std::int64_t> ShellValues::calculated(Span expression, int depth) {
+    std::uint32_t at = expression.begin;
+    const auto blanks = [&] {
+        while (at < expression.end && value_blank_of(all_[at])) ++at;
+    };
+    const std::function<std::optional<std::int64_t>(int)> sum = [&](int rank) -> std::optional<std::int64_t> {
+        if (rank == 2) {
+            blanks();
+            if (at < expression.end && all_[at] == '(') {
+                ++at;
+                const auto inner = sum(0);
+                blanks();
+                if (!inner || at >= expression.end || all_[at] != ')') return std::nullopt;
+                ++at;
+                return inner;
+            }
+            std::uint32_t end = at;
+            const bool dollar_sign = end < expression.end && all_[end] == '$';
+            if (dollar_sign) ++end;
+            const bool brace = dollar_sign && end < expression.end && all_[end] == '{';
+            if (brace) ++end;
+            const std::uint32_t from = end;
+            while (end < expression.end && shell_name_char(all_[end])) ++end;
+            const std::string_view word = all_.substr(from, end - from);
+            if (word.empty() || depth > 20) return std::nullopt;
+            if (brace) {
+                if (end >= expression.end || all_[end] != '}') return std::nullopt;
+                ++end;
+            }
+            at = end;
+            std::string text(word);
+            if (!(word[0] >= '0' && word[0] <= '9')) {
+                Variable* variable = find(word);
+                if (!variable) return std::nullopt;
+                Expanded value;
+                put_variable(*variable, {from, from + static_cast<std::uint32_t>(word.size())}, true, value);
+                if (!value.known || value.assumed) return std::nullopt;
+                text = value.text;
+            }
+            std::int64_t number = 0;
+            const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+            if (error != std::errc{} || stop != text.data() + text.size() || number > 1'000'000'000) return std::nullopt;
+            return number;
+        }
+        auto left = sum(rank + 1);
+        for (blanks(); left && at < expression.end; blanks()) {
+            const char op = all_[at];
+            if (rank == 0 ? op != '+' && op != '-' : op != '*' && op != '/' && op != '%') break;
+            ++at;
+            if (at < expression.end && all_[at] == '*') return std::nullopt;
+            const auto right = sum(rank + 1);
+            if (!right || ((op == '/' || op == '%') && *right == 0)) return std::nullopt;
+            left = op == '+' ? *left + *right : op == '-' ? *left - *right : op == '*' ? *left * *right
+                   : op == '/' ? *left / *right : *left % *right;
+            if (*left > 1'000'000'000 || *left < -1'000'000'000) return std::nullopt;
+        }
+        return left;
+    };
+    const auto number = sum(0);
+    blanks();
+    return at == expression.end ? number : std::nullopt;
 }
 
 // ${name[key]} of name=([key]=value ...).

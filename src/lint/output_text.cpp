@@ -59,19 +59,39 @@ struct TextWriter {
         for (const Related& related : f.related)
             line("see",
                  fmt::format("{}:{}:{} {}", related.path, related.place.line, related.place.column, related.message));
-        if (const auto found = outcome.evidence.find(f.path);
-            found != outcome.evidence.end() && !found->second.empty()) {
-            const EvidenceLine& first = found->second.front();
-            line("evidence", fmt::format("{} ({}:{})", first.what, first.path, first.place.line));
-        }
+        if (const EvidenceLine* near = evidence_of(f)) line("evidence", fmt::format("{} ({}:{})", near->what, near->path, near->place.line));
         if (!f.advice.empty()) line("advice", f.advice);
         if (f.cost) line("cost", f.cost->text());
         if (f.fix)
             line("fix", fmt::format("{} ({})", f.fix->title,
                                     f.fix->safety == FixClass::safe ? "--fix" : "--fix --unsafe-fixes"));
-        if (const RulePage* page = find_rule_page(f.rule))
+        if (const RulePage* page = look.verbose ? find_rule_page(f.rule) : nullptr)
             line("source", fmt::format("{}, read {}; stoker explain {}", page->source, page->as_of, f.rule));
         out += "\n";
+    }
+
+    // What makes the file GPU work, where it stands in the same file and not in the line that is shown anyway: the last
+    // before the finding. What another file says is told by the places that the rule names.
+    const EvidenceLine* evidence_of(const Finding& f) const {
+        const auto found = outcome.evidence.find(f.path);
+        if (found == outcome.evidence.end()) return nullptr;
+        // Rules about sizes, pools, pods and batches speak of a GPU resource themselves.
+        for (const std::string_view own : {"SKU", "NPL", "NET", "K8S", "COST", "SLM", "RUN", "DSP", "CMP", "AML"})
+            if (f.rule.starts_with(own)) return nullptr;
+        const EvidenceLine* best = nullptr;
+        for (const EvidenceLine& each : found->second) {
+            if (each.path != f.path) continue;
+            if (each.place.line == f.place.line) return nullptr;
+            const bool before = each.place.line < f.place.line;
+            if (!best || (before && (best->place.line > f.place.line || each.place.line > best->place.line))) best = &each;
+        }
+        return best;
+    }
+
+    void row(const Finding& f, std::string_view where) {
+        const std::string letter = upper(to_string(f.severity).substr(0, 1));
+        out += fmt::format("{} {} {}{}\n", paint("1", where), paint(colour_of(f.severity), letter + " " + std::string(f.rule)),
+                           printable(f.message, 2000), f.fix ? f.fix->safety == FixClass::safe ? " [--fix]" : " [--unsafe-fixes]" : "");
     }
 
     static std::string counted(std::size_t number, std::string_view what) {
@@ -105,6 +125,30 @@ struct TextWriter {
 };
 
 }  // namespace
+
+std::string concise_text(const Outcome& outcome, const TextLook& look) {
+    TextWriter writer{outcome, look, {}};
+    for (const Finding& f : outcome.findings)
+        writer.row(f, fmt::format("{}:{}:{}:", f.path, f.place.line, f.place.column));
+    writer.summary();
+    return std::move(writer.out);
+}
+
+std::string grouped_text(const Outcome& outcome, const TextLook& look) {
+    TextWriter writer{outcome, look, {}};
+    std::string_view file;
+    for (const Finding& f : outcome.findings) {
+        if (f.path != file) {
+            if (!file.empty()) writer.out += '\n';
+            file = f.path;
+            writer.out += writer.paint("1;4", f.path) + "\n";
+        }
+        writer.row(f, fmt::format("  {:>9}", fmt::format("{}:{}", f.place.line, f.place.column)));
+    }
+    if (!file.empty()) writer.out += '\n';
+    writer.summary();
+    return std::move(writer.out);
+}
 
 std::string text_of(const Outcome& outcome, const TextLook& look) {
     TextWriter writer{outcome, look, {}};

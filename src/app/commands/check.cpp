@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include "app/commands/commands.h"
 #include "app/rule_view.h"
@@ -25,7 +28,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostBaselineBytes = 64u << 20;
 
 const std::vector<std::string>& report_formats() {
-    static const std::vector<std::string> formats = {"text", "json", "sarif", "junit", "github", "gitlab"};
+    static const std::vector<std::string> formats = {"text",   "concise", "grouped", "json",
+                                                     "sarif", "junit",   "github",  "gitlab"};
     return formats;
 }
 
@@ -179,6 +183,8 @@ std::string report_of(const Session& session, const Args& args, const lint::Outc
     look.colour = to_stdout && session.style.colour;
     look.verbose = args.has("verbose");
     look.width = static_cast<std::size_t>(session.style.width);
+    if (format == "concise") return lint::concise_text(outcome, look);
+    if (format == "grouped") return lint::grouped_text(outcome, look);
     return lint::text_of(outcome, look);
 }
 
@@ -228,6 +234,9 @@ Status check_usage(const Args& args) {
     };
     if (args.has("catalog"))
         return refuse("stoker check knows sizes from the catalogue of the binary alone", "leave --catalog out");
+    if (args.has("watch"))
+        for (const char* other : {"fix", "diff", "write-baseline", "checklist"})
+            if (args.has(other)) return refuse(fmt::format("--watch only tells, --{} does more", other), "give one of them");
     if (args.has("fix") && args.has("diff")) return refuse("--fix writes and --diff only shows", "give one of them");
     if (args.has("unsafe-fixes") && !args.has("fix") && !args.has("diff"))
         return refuse("--unsafe-fixes says which fixes --fix and --diff apply", "add --fix or --diff");
@@ -236,6 +245,50 @@ Status check_usage(const Args& args) {
     const bool reads_stdin = std::find(args.positional.begin(), args.positional.end(), "-") != args.positional.end();
     if (reads_stdin && args.has("fix")) return refuse("--fix cannot write to stdin", "--diff prints the patch");
     return done();
+}
+
+// What the files and the folders that are checked were like: another text is a reason to look again.
+std::string state_of(const CheckSetup& setup, const Project& project) {
+    std::string state;
+    std::error_code ignored;
+    const auto add = [&](const std::filesystem::path& path) {
+        const auto time = std::filesystem::last_write_time(path, ignored);
+        state += fmt::format("{} {} ", path.string(), ignored ? 0 : time.time_since_epoch().count());
+    };
+    for (const std::string& file : project.outcome().files) add(file);
+    for (const std::string& path : setup.request.paths) {
+        add(path);
+        if (!std::filesystem::is_directory(path, ignored)) continue;
+        std::size_t seen = 0;
+        for (auto it = std::filesystem::recursive_directory_iterator(
+                 path, std::filesystem::directory_options::skip_permission_denied, ignored);
+             !ignored && it != std::filesystem::recursive_directory_iterator() && ++seen < 20'000; it.increment(ignored)) {
+            if (it->path().filename().string().starts_with('.')) {
+                it.disable_recursion_pending();
+                continue;
+            }
+            if (it->is_directory(ignored)) add(it->path());
+        }
+    }
+    return state;
+}
+
+// Checks again whenever a file changes, until it is interrupted.
+Result<CommandOutput> watch(const Session& session, const Args& args, CheckSetup setup, const std::string& format) {
+    setup.request.progress = nullptr;
+    for (;;) {
+        Project project(setup.request);
+        project.run();
+        const std::string before = state_of(setup, project);
+        if (session.style.colour && stdout_is_terminal()) fmt::print("\x1b[2J\x1b[H");
+        fmt::print("{}waiting for a change; Ctrl-C ends\n", report_of(session, args, project.outcome(), format, true));
+        tell_problems(project.unreadable());
+        std::fflush(stdout);
+        if (std::ferror(stdout)) return CommandOutput{"", 0};  // nobody reads any more
+        do {
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        } while (state_of(setup, project) == before);
+    }
 }
 
 Result<CommandOutput> run_check(Session& session, const Args& args) {
@@ -248,6 +301,7 @@ Result<CommandOutput> run_check(Session& session, const Args& args) {
         return CommandOutput{
             session.format == Format::text ? rules_table(session.style, off) : dump(session, rules_json(off)), 0};
     }
+    if (args.has("watch")) return watch(session, args, std::move(setup), targets.front().format);
     ProgressLine line(!session.quiet && stderr_is_terminal());
     setup.request.progress = [&](double share, std::string_view what) { line.update(share, what); };
     Project project(setup.request);
@@ -352,13 +406,15 @@ CliCommand check_command() {
         {.name = "diff", .help = "print the fixes as a patch and write nothing; exit 1 when there are any"},
         {.name = "out",
          .value = "FORMAT[=FILE]",
-         .help = "a report: text, json, sarif, junit, github, gitlab; several in one run, one of them without FILE",
+         .help = "a report: text, concise, grouped, json, sarif, junit, github, gitlab; several in one run, one of them without "
+                 "FILE",
          .repeats = true},
         {.name = "format",
          .value = "FORMAT",
          .help = "the same as --out FORMAT",
          .choices = report_formats(),
          .repeats = true},
+        {.name = "watch", .help = "check again whenever a file changes, until Ctrl-C"},
         {.name = "baseline",
          .value = "FILE",
          .help = "findings that are known; only new ones are told",

@@ -96,7 +96,7 @@ void check_sku019(const Bundle& bundle, Report& report) {
             rows.emplace_back("lowprioritycores", "Spot");
         } else {
             if (!size->quota_family.empty())
-                rows.emplace_back(normalize_quota_family(size->quota_family), std::string(size->series));
+                rows.emplace_back(normalize_quota_family(size->quota_family), std::string(size->quota_family));
             rows.emplace_back("cores", "the region");
         }
         for (const auto& row : rows) {
@@ -124,6 +124,12 @@ void check_sku019(const Bundle& bundle, Report& report) {
                     need.largest->get(Attr::size), "quota:" + need.family,
                     fmt::format("{:g} vCPUs of {} are needed and {:g} are free ({:g} of {:g} are used)", need.vcpus,
                                 need.label, free < 0 ? 0 : free, sku019_number(current), sku019_number(limit)));
+                if (finding) {
+                    const Node* local = row.at({"name", "localizedValue"});
+                    finding->advice = fmt::format(
+                        "in the portal: Quotas > Compute > {} > New quota request, for at least {:g} vCPUs",
+                        local && !local->text.empty() ? local->text : name->text, need.vcpus + sku019_number(current));
+                }
                 if (finding && answer.file->kinds.has(Kind::arm))
                     report.relate(finding, *limit->source, limit->span, "the quota");
             }

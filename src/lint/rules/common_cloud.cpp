@@ -65,14 +65,18 @@ Beside::Folder& Beside::folder(const Resource& of) {
 }
 
 const Work& Beside::work(const Resource& of) {
+    // A batch script of Slurm does not run on a pool of Kubernetes or a cluster of Azure ML, though it lie beside it.
     Folder& here = folder(of);
-    if (!here.work) {
+    const bool managed = is_pool(of) || of.type == ResourceType::aml_compute || of.type == ResourceType::aml_endpoint;
+    std::optional<Work>& slot = managed ? here.managed_work : here.work;
+    if (!slot) {
         Bundle near;
         for (const File* file : bundle_.files)
-            if (same_folder(*file, of.file->outermost())) near.files.push_back(file);
-        here.work = work_of(near, knowledge_);
+            if (same_folder(*file, of.file->outermost()) && !(managed && file->kinds.has(Kind::slurm)))
+                near.files.push_back(file);
+        slot = work_of(near, knowledge_);
     }
-    return *here.work;
+    return *slot;
 }
 
 bool Beside::says(const Resource& of, std::initializer_list<std::string_view> words) {

@@ -44,7 +44,7 @@ public:
 private:
     struct Folder {
         std::string_view path;
-        std::optional<Work> work;
+        std::optional<Work> work, managed_work;
         std::optional<bool> says, any, module_call;
     };
     Folder& folder(const Resource& of);

@@ -1,5 +1,7 @@
 #include "readings/smi_gpus.h"
 
+#include "readings/gpu_limits.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -211,6 +213,9 @@ ToolReading judge_smi(ReadingBuilder& out, const SmiSheet& sheet, const ToolCont
                        .fix = "the node is not of this size: look at the pool or the VM that was made",
                        .peer = name_of_gpu(gpu)});
         judge_memory(out, gpu, size);
+        if (gpu.temperature) judge_limit(out, "gpu-temperature", name_of_gpu(gpu), *gpu.temperature, gpu.place);
+        if (gpu.memory_used_mib && gpu.memory_total_mib.value_or(0) > 0)
+            judge_limit(out, "gpu-memory-used", name_of_gpu(gpu), *gpu.memory_used_mib / *gpu.memory_total_mib, gpu.place);
     }
     if (std::none_of(sheet.gpus.begin(), sheet.gpus.end(),
                      [](const SmiGpu& gpu) {

@@ -242,7 +242,7 @@ Tool recognise(std::string_view all) {
     }
     if (is_kube_yaml(text) || is_kube_describe(text)) return Tool::kubernetes;
     if (contains(text, "<nvidia_smi_log")) return Tool::nvidia_smi_xml;
-    bool nccl = false, smi = false, trouble = false;
+    bool nccl = false, smi = false, trouble = false, xid = false;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const std::string_view line = lines[i];
         if (contains(line, "busbw") && contains(line, "algbw")) return Tool::nccl_tests;
@@ -255,6 +255,8 @@ Tool recognise(std::string_view all) {
             return Tool::ib_bandwidth;
         if (is_matrix_header(line)) return Tool::smi_topology;
         if (i < 20 && is_smi_csv_header(line)) return Tool::nvidia_smi_csv;
+        if (is_dcgm_metric(line)) return Tool::dcgm_metrics;
+        xid = xid || is_xid_line(line);
         smi = smi || is_smi_banner(line);
         trouble = trouble || contains(line, "nvidia-smi: command not found") ||
                   contains(line, "nvidia-smi: not found") || contains(line, "NVIDIA-SMI has failed") ||
@@ -267,6 +269,7 @@ Tool recognise(std::string_view all) {
     }
     if (smi) return Tool::nvidia_smi;
     if (nccl) return Tool::nccl_log;
+    if (xid) return Tool::kernel_log;
     if (trouble) return Tool::nvidia_smi;
     // dcgmi writes warnings before its object.
     if (const std::size_t brace = text.find('{');
@@ -309,6 +312,8 @@ Result<ToolReading> read_tool_output(Tool tool, std::string_view text, const std
         case Tool::azure_skus: return read_azure_skus(text, file, context);
         case Tool::azure_usage: return read_azure_usage(text, file, context);
         case Tool::azure_extension: return read_azure_extension(text, file, context);
+        case Tool::kernel_log: return read_kernel_log(text, file, context);
+        case Tool::dcgm_metrics: return read_dcgm_metrics(text, file, context);
         case Tool::unknown: break;
     }
     const std::string_view begin = trim(text.substr(0, 200));

@@ -29,8 +29,10 @@ enum class Tool : std::uint8_t {
     azure_skus,       // az vm list-skus
     azure_usage,      // az vm list-usage
     azure_extension,  // az vm extension show
+    kernel_log,       // dmesg, journalctl -k: Xid lines of NVIDIA's driver
+    dcgm_metrics,     // the text of a DCGM exporter
 };
-constexpr std::array<std::pair<Tool, std::string_view>, 14> enum_names(Tool) {
+constexpr std::array<std::pair<Tool, std::string_view>, 16> enum_names(Tool) {
     return {{{Tool::unknown, "unknown"},
              {Tool::nvidia_smi, "nvidia-smi"},
              {Tool::nvidia_smi_xml, "nvidia-smi -q -x"},
@@ -44,7 +46,9 @@ constexpr std::array<std::pair<Tool, std::string_view>, 14> enum_names(Tool) {
              {Tool::dcgm_text, "dcgmi diag"},
              {Tool::azure_skus, "az vm list-skus"},
              {Tool::azure_usage, "az vm list-usage"},
-             {Tool::azure_extension, "az vm extension show"}}};
+             {Tool::azure_extension, "az vm extension show"},
+             {Tool::kernel_log, "dmesg"},
+             {Tool::dcgm_metrics, "DCGM exporter"}}};
 }
 std::string_view word_of(Tool tool);
 // Of all of them, for help and for the message about a file that is none.

@@ -110,6 +110,11 @@ Result<ToolReading> read_azure_skus(std::string_view text, const std::string& fi
 Result<ToolReading> read_azure_usage(std::string_view text, const std::string& file, const ToolContext& context);
 Result<ToolReading> read_azure_extension(std::string_view text, const std::string& file, const ToolContext& context);
 
+Result<ToolReading> read_kernel_log(std::string_view text, const std::string& file, const ToolContext& context);
+Result<ToolReading> read_dcgm_metrics(std::string_view text, const std::string& file, const ToolContext& context);
+
+bool is_xid_line(std::string_view line);     // of a kernel log
+bool is_dcgm_metric(std::string_view line);  // of a DCGM exporter
 // The line of the table with the versions.
 bool is_smi_banner(std::string_view line);
 // Whether smi_csv's header is what nvidia-smi --query-gpu writes.

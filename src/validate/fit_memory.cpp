@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "validate/fit_rows.h"
+#include "validate/held_out.h"
 
 namespace stoker::validate {
 namespace {
@@ -83,6 +84,7 @@ Result<std::string> memory_verdicts(const Catalog& catalog, const std::string& c
                                     FitProblem& problem, Fit& fit) {
     TRY(const Csv csv, Csv::read(csv_text, file));
     TRY(const Intervals intervals, Intervals::embedded());
+    TRY(const HeldOut apart, HeldOut::embedded());
     const std::size_t fitted = problem.knobs.size();
     std::map<std::string, std::vector<double>> of_group;  // constants that never saw it
     for (const Fold& fold : fit.folds) of_group.emplace(problem.groups[fold.group], fold.values);
@@ -96,7 +98,7 @@ Result<std::string> memory_verdicts(const Catalog& catalog, const std::string& c
         Jobs jobs(hardware, shapes);
         std::vector<Line> lines;
         for (std::size_t i = 0; i < csv.rows(); ++i)
-            if (const Row row(csv, i); wanted(std::string(row.text("source_group"))))
+            if (const Row row(csv, i); wanted(std::string(row.text("source_group"))) && !apart.has(row))
                 lines.push_back(predict_memory(row, jobs, intervals));
         compare(RowKind::memory, csv, lines);
         std::vector<Verdict> out;

@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 
+#include "validate/held_out.h"
+
 namespace stoker::validate {
 
 Catalog with_knobs(const Catalog& catalog, std::span<const Knob> knobs, std::span<const double> values) {
@@ -40,7 +42,9 @@ Result<FitProblem> fit_of_rows(const Catalog& catalog, const std::string& csv_te
         Shapes shapes(catalog);
         Jobs jobs(hardware, shapes);
         std::vector<Line> lines;
-        for (std::size_t i = 0; i < csv->rows(); ++i) lines.push_back(predict(Row(*csv, i), jobs, *intervals));
+        TRY(const HeldOut apart, HeldOut::embedded());
+        for (std::size_t i = 0; i < csv->rows(); ++i)
+            if (const Row row(*csv, i); !apart.has(row)) lines.push_back(predict(row, jobs, *intervals));
         compare(kind, *csv, lines);
         std::map<std::string, std::uint32_t> groups;
         for (const Line& line : lines) {

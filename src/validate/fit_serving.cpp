@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "validate/fit_rows.h"
+#include "validate/held_out.h"
 #include "validate/inference.h"
 #include "validate/predict.h"
 
@@ -150,15 +151,18 @@ Result<FitProblem> serving_fit(const Catalog& catalog, const std::string& csv_te
         Hardware hardware(catalog);
         Shapes shapes(catalog);
         std::vector<InferenceRequest> all = inference_requests(csv, hardware, shapes);
+        TRY(const HeldOut apart, HeldOut::embedded());
         std::map<std::string, std::size_t> size, seen;
         for (InferenceRequest& r : all) {
             compare(RowKind::inference, csv, r.lines);
-            for (const Line& line : r.lines) ++size[line.group];
+            if (!apart.has(Row(csv, r.lines.front().row)))
+                for (const Line& line : r.lines) ++size[line.group];
         }
         std::map<std::string, std::uint32_t> groups;
         for (InferenceRequest& r : all) {
             // The highest rate within limits is a search over simulations of the same constants: far too slow here.
             if (!r.setup || !r.lines.front().refused.empty() || r.scenario == InferenceScenario::server) continue;
+            if (apart.has(Row(csv, r.lines.front().row))) continue;
             const std::string& name = r.lines.front().group;
             const std::size_t stride = (size[name] + kMostRows - 1) / kMostRows;
             if (seen[name]++ % stride != 0) continue;

@@ -26,6 +26,7 @@ struct Line {
     bool counted = false;            // the error of this line counts
     std::string measured_outcome{};  // memory
     bool unfit = false;              // inference: said not to fit, although the row ran
+    bool kept_apart = false;         // of a source that no constant was fitted on (held_out.h)
 
     void predict(double figure, const Range& factors) {
         predicted = true;

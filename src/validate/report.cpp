@@ -138,6 +138,11 @@ Json report_json(RowKind kind, const std::string& file, const Score& s, const st
         .set("rows_missing", s.rows_missing)
         .set("lines_refused", s.all.refused)
         .set("lines_refused_although_able", s.all.refused_able);
+    if (s.apart.scored > 0)
+        headline.set("kept_apart", Json::object()
+                                       .set("median_of_group_medians", s.apart_median_of_medians)
+                                       .set("coverage", s.apart.coverage())
+                                       .set("scored", s.apart.scored));
     Json out = Json::object();
     out.set("kind", to_string(kind)).set("file", file).set("constants", "fitted");
     out.set("headline", std::move(headline)).set("groups", std::move(groups));
@@ -207,6 +212,10 @@ std::string report_text(RowKind kind, const std::string& file, const Score& s, c
         out += fmt::format("; worst of groups with 9 and more {} % ({})", percent(s.worst_median), s.worst_group);
     out += fmt::format("\n  {} of {} inside the interval, {} %; half of the intervals are wider than x {:.2f}\n",
                        s.all.covered, s.all.scored, percent(s.all.coverage()), s.all.width);
+    if (s.apart.scored > 0)
+        out += fmt::format("  sources that no constant was fitted on: {} %, {} of {} inside, {} %\n",
+                           percent(s.apart_median_of_medians), s.apart.covered, s.apart.scored,
+                           percent(s.apart.coverage()));
     out += fmt::format("  {}, {} refused, {} of them although the row has what is needed; rows missing {}\n",
                        word_count(s.all.lines, "line", "lines"), s.all.refused, s.all.refused_able, s.rows_missing);
     if (kind == RowKind::memory) out += "\n" + confusion_text(s, style);

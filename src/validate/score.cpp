@@ -109,10 +109,12 @@ Score score(std::size_t rows, const std::vector<Line>& lines) {
     std::map<std::string, std::vector<const Line*>> groups;
     std::map<std::string, Tally> refusals, assumptions;
     std::set<std::size_t> seen;
-    std::vector<const Line*> all;
+    std::vector<const Line*> all, apart;
+    const std::string kApart = " (kept apart)";
     for (const Line& line : lines) {
-        groups[line.group].push_back(&line);
+        groups[line.kept_apart ? line.group + kApart : line.group].push_back(&line);
         all.push_back(&line);
+        if (line.kept_apart) apart.push_back(&line);
         seen.insert(line.row);
         if (!line.refused.empty()) count(refusals, kind_of_refusal(line.refused), line.id);
         for (const std::string& text : line.assumed) count(assumptions, text, line.id);
@@ -121,12 +123,13 @@ Score score(std::size_t rows, const std::vector<Line>& lines) {
     }
     out.verdicts = verdicts_by_threshold(lines);
     out.rows_missing = rows - std::min(rows, seen.size());
-    std::vector<double> medians;
+    std::vector<double> medians, medians_apart;
     for (const auto& [name, members] : groups) {
         out.groups.push_back(score_lines(name, members));
         const GroupScore& g = out.groups.back();
         if (g.scored == 0) continue;
         medians.push_back(g.median);
+        if (members.front()->kept_apart) medians_apart.push_back(g.median);
         if (g.scored >= 9 && g.median > out.worst_median) {
             out.worst_median = g.median;
             out.worst_group = g.name;
@@ -134,6 +137,8 @@ Score score(std::size_t rows, const std::vector<Line>& lines) {
     }
     out.all = score_lines("all", all);
     out.median_of_medians = median_of(medians);
+    out.apart = score_lines("kept apart", apart);
+    out.apart_median_of_medians = median_of(medians_apart);
     out.refusals = most_frequent_first(std::move(refusals));
     out.assumptions = most_frequent_first(std::move(assumptions));
     return out;

@@ -41,6 +41,8 @@ struct Score {
     std::vector<GroupScore> groups;  // by name
     GroupScore all;
     double median_of_medians = 0, worst_median = 0;
+    GroupScore apart;                          // lines of sources that no constant was fitted on, together
+    double apart_median_of_medians = 0;        // over the groups of those
     std::string worst_group;                   // of groups with at least nine lines scored; empty: there is none
     std::vector<Tally> refusals, assumptions;  // most frequent first
     Confusion confusion;

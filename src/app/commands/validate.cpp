@@ -6,6 +6,7 @@
 #include "app/commands/commands.h"
 #include "app/session.h"
 #include "io/files.h"
+#include "validate/held_out.h"
 #include "validate/report.h"
 
 namespace stoker {
@@ -50,6 +51,8 @@ Result<CommandOutput> run_validate(Session& session, const Args& args) {
     }
     if (const auto out = args.get("predictions")) TRY_VOID(write_file_atomic(*out, v::predictions_csv(lines)));
     v::compare(kind, csv, lines);
+    TRY(const v::HeldOut apart, v::HeldOut::embedded());
+    for (v::Line& line : lines) line.kept_apart = apart.has(v::Row(csv, line.row));
     const v::Score score = v::score(csv.rows(), lines);
     if (session.format != Format::text)
         return CommandOutput{dump(session, v::report_json(kind, name, score, lines)), 0};

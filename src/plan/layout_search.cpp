@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "plan/search_training.h"
+#include "sizing/framework.h"
 
 namespace stoker {
 namespace {
@@ -41,9 +42,15 @@ std::string no_division_text(const LayoutSpace& space, double devices) {
 }
 
 LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, const NodeChoice& choice) {
-    LayoutSpace space;
-    space.devices_per_node = choice.devices();
+    LayoutSpace space = layout_space(workload, setup, choice.devices());
     space.gpu = choice.accelerator != nullptr;
+    return space;
+}
+
+LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, int devices_per_node) {
+    LayoutSpace space;
+    space.devices_per_node = devices_per_node;
+    space.gpu = setup.device.gpu;
     space.domain = std::max(1, setup.device.scale_up_domain);
     space.pairs_only = setup.device.pairs_only;
     space.layers = std::max(1, static_cast<int>(setup.layers));
@@ -57,6 +64,14 @@ LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, c
     space.flash = setup.flash;
     space.adapters_only = workload.method != Method::full;
     space.pinned = workload.layout;
+    // Who names a framework gets what it can do; else the layout decides which one it takes.
+    if (!workload.framework.empty()) {
+        const FrameworkFamily& family = framework_family(workload.framework);
+        space.zero_least = family.zero_least;
+        space.zero_most = family.zero_most;
+        space.divides = family.divides || family.name == "default";
+        space.interleaves = family.interleaves || family.name == "default";
+    }
     return space;
 }
 
@@ -142,6 +157,19 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
             if (fit_batch(layout, 1, space)) consider(layout);
         }
     }
+}
+
+LayoutResult place_training(const TrainingSetup& setup, LayoutSpace space, int nodes, double fit_wanted) {
+    space = layout_space(space, setup, nodes);
+    space.exact_batch = shares_batch(space);
+    LayoutResult result;
+    evaluate_layouts(setup, space, nodes, fit_wanted, result);
+    if (!result.found && result.nearly) {
+        result.layout = result.nearest;
+        result.estimate = result.nearest_estimate;
+        result.seconds_per_example = result.estimate.step_s / result.layout.global_batch();
+    }
+    return result;
 }
 
 double network_share(const TrainingEstimate& estimate) {

@@ -26,10 +26,17 @@ struct LayoutResult {
 };
 
 LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, const NodeChoice& choice);
+// `devices_per_node`: GPUs of a node, or 1 where it computes on its processors.
+LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, int devices_per_node);
 // The same for a number of nodes: devices in all, and how far the fast links reach.
 LayoutSpace layout_space(LayoutSpace space, const TrainingSetup& setup, int nodes);
 void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
                       LayoutResult& out);
+
+// What the workload leaves open is taken as it runs fastest on so many nodes: what is planned, estimated and held
+// against published runs comes from here. Where nothing fits, the result is the nearest to fitting, and `found` false;
+// where no layout of the shape exists, neither `found` nor `nearly`.
+LayoutResult place_training(const TrainingSetup& setup, LayoutSpace space, int nodes, double fit_wanted);
 
 // How many devices the pinned degrees make, and why no division is left where so many are there.
 double pinned_devices(const LayoutSpec& pinned);

@@ -19,7 +19,7 @@ bool allows(const std::optional<double>& pinned, int value) {
 std::vector<int> tensor_degrees(const LayoutSpace& space) {
     if (space.pinned.tensor) return {static_cast<int>(std::lround(*space.pinned.tensor))};
     std::vector<int> degrees{1};
-    if (!space.transformer || !space.gpu || space.adapters_only) return degrees;
+    if (!space.transformer || !space.gpu || space.adapters_only || !space.divides) return degrees;
     // Off the fast links tensor parallelism loses more than it divides (planner smells): only pairs there.
     const int most = space.pairs_only   ? 2
                      : space.domain > 1 ? std::min(space.domain, 16)
@@ -33,7 +33,7 @@ std::vector<int> tensor_degrees(const LayoutSpace& space) {
 std::vector<int> pipeline_degrees(const LayoutSpace& space, int rest) {
     if (space.pinned.pipeline) return {static_cast<int>(std::lround(*space.pinned.pipeline))};
     std::vector<int> degrees{1};
-    if (!space.transformer || !space.gpu || space.adapters_only) return degrees;
+    if (!space.transformer || !space.gpu || space.adapters_only || !space.divides) return degrees;
     for (int p = 2; p <= std::min({space.layers, rest, 64}); ++p) {
         const bool power = (p & (p - 1)) == 0;
         if (rest % p == 0 && (space.layers % p == 0 || (power && p <= 16))) degrees.push_back(p);
@@ -44,7 +44,7 @@ std::vector<int> pipeline_degrees(const LayoutSpace& space, int rest) {
 std::vector<int> context_degrees(const LayoutSpace& space, int rest) {
     if (space.pinned.context) return {static_cast<int>(std::lround(*space.pinned.context))};
     std::vector<int> degrees{1};
-    if (!space.transformer) return degrees;
+    if (!space.transformer || !space.divides) return degrees;
     // Short sequences gain nothing from being cut, unless there are more ranks than sequences.
     const double shortest = rest > space.global_batch * (1 + kBatchSlack) ? 2048 : 8192;
     for (int c = 2; c <= 16 && space.sequence / c >= shortest; c *= 2) degrees.push_back(c);
@@ -70,6 +70,7 @@ std::vector<int> interleavings(const LayoutSpace& space, int pipeline) {
         const int chunks = static_cast<int>(std::lround(*space.pinned.virtual_stages));
         return chunks >= 1 && on_stage % chunks == 0 ? std::vector<int>{chunks} : std::vector<int>{};
     }
+    if (!space.interleaves) return {1};
     std::vector<int> depths;
     const int most = std::min(on_stage, pipeline < 4 ? 2 : kMostInterleaving);
     for (int v = 1; v <= most; ++v)
@@ -101,8 +102,11 @@ void add_states(const LayoutSpace& space, ParallelLayout layout, std::vector<Par
     };
     if (ranks == 1) return add(space.pinned.zero ? static_cast<int>(*space.pinned.zero) : 0, 0);
     // Stages 2 and 3 gather and scatter for every micro-batch, which a pipeline has many of: frameworks refuse the mix.
-    const int last = layout.pipeline > 1 && !space.pinned.zero ? 1 : 3;
-    for (int zero = 0; zero <= last; ++zero) add(zero, 0);
+    const bool mixed = layout.pipeline > 1 && !space.pinned.zero && space.zero_least <= 1;
+    const int last = mixed ? std::min(1, space.zero_most) : space.zero_most;
+    for (int zero = space.zero_least; zero <= last; ++zero) add(zero, 0);
+    if (space.pinned.zero && (*space.pinned.zero < space.zero_least || *space.pinned.zero > last))
+        add(static_cast<int>(*space.pinned.zero), 0);
     const int in_node = std::max(1, space.devices_per_node / layout.tensor);
     if (last == 3 && ranks > in_node && in_node > 1 && ranks % in_node == 0 && !space.pinned.shard_group)
         add(3, in_node);  // HSDP

@@ -20,6 +20,8 @@ struct LayoutSpace {
     bool exact_batch = true;
     bool transformer = true, mla = false, flash = true, adapters_only = false;
     LayoutSpec pinned;
+    int zero_least = 0, zero_most = 3;        // stages of ZeRO that the framework has
+    bool divides = true, interleaves = true;  // tensor and pipeline parallelism; chunks of layers on a stage
 };
 
 // Divisions of the devices, without micro-batch and recompute, in a fixed order: less communication first.

@@ -452,15 +452,9 @@ Result<Point> training_point(const Context& context, int choice_index, int nodes
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(choice_index)];
     const Device device = make_device(context.catalog, choice.type);
     TRY(TrainingSetup setup, make_training_setup(context.workload, context.catalog, device));
-    LayoutSpace space = layout_space(layout_space(context.workload, setup, choice), setup, nodes);
-    space.exact_batch = shares_batch(space);
-    LayoutResult result;
-    evaluate_layouts(setup, space, nodes, context.settings.fit_wanted, result);
-    if (!result.found && result.nearly) {
-        result.layout = result.nearest;
-        result.estimate = result.nearest_estimate;
-        result.seconds_per_example = result.estimate.step_s / result.layout.global_batch();
-    } else if (!result.found) {
+    const LayoutSpace space = layout_space(layout_space(context.workload, setup, choice), setup, nodes);
+    const LayoutResult result = place_training(setup, space, nodes, context.settings.fit_wanted);
+    if (!result.found && !result.nearly) {
         std::string why = "no layout of this shape exists";
         Reason reason = Reason::shape_indivisible;
         for (std::size_t r = 1; r < result.refusals.size(); ++r)

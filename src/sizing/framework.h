@@ -4,6 +4,7 @@
 // family has no constant for is the default's (launch_factor_default).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,10 @@ struct FrameworkFamily {
     bool fp32_gradients;         // accumulated and reduced in fp32
     bool distributed_optimizer;  // ZeRO-1 unless it is switched off
     bool some_layers;            // recompute can be had for some of the layers; else for all or none
+    bool divides;                // layers and matrices over ranks: tensor, pipeline, context parallelism
+    bool interleaves;            // several chunks of layers on each stage of a pipeline
+    // Stages of ZeRO that the code base has, and the one that it takes where nothing is said.
+    std::uint8_t zero_least, zero_most, zero_usual;
 };
 // The first whose word the name has; the last, "default", for all others.
 const FrameworkFamily& framework_family(std::string_view framework);

@@ -247,8 +247,18 @@ void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, dou
                       all_reduce_bytes(replicas, reduced / shard_size);
         return;
     }
-    // ZeRO-3: gather, gather again, scatter, each micro-batch. Backward's two share the link and what hides them.
     const double gather = in_pieces(gathered, pieces, device, shard, all_gather_s);
+    if (layout.pipeline > 1) {
+        // Beside a pipeline the gathered weights are kept for all micro-batches, and gradients are reduced behind the
+        // last one (PyTorch FSDP2: reshard_after_forward is off under pipeline parallelism in torchtitan; stage.py of
+        // torch.distributed.pipelining reduces once).
+        comm.gather += exposed(gather, stage.forward, setup.overlap_gather, stage.pieces, slow);
+        comm.gradient += exposed(scatter + across, stage.backward, overlap, stage.pieces, slow);
+        comm.bytes += gather_bytes(shard_size, gathered) + gather_bytes(shard_size, reduced) +
+                      all_reduce_bytes(replicas, reduced / shard_size);
+        return;
+    }
+    // ZeRO-3: gather, gather again, scatter, each micro-batch. Backward's two share the link and what hides them.
     const double forward = exposed(gather, stage.forward, setup.overlap_gather, stage.pieces, slow);
     const double backward = exposed(gather + scatter, stage.backward, setup.overlap_gather, stage.pieces, slow);
     const double share = gather + scatter > 0 ? gather / (gather + scatter) : 0;

@@ -77,7 +77,10 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
     const double one_layer = setup.transformer && params.layers > 0 ? (gatherable - params.embedding) / params.layers
                                                                     : gatherable / std::max(1.0, setup.vision_layers);
     double gathered = 0;
-    if (layout.zero >= 3 && shards > 1) {
+    if (layout.zero >= 3 && shards > 1 && layout.pipeline > 1) {
+        // Gathered once and kept for all micro-batches, as are the gradients until the last of them.
+        gathered = (setup.compute_bytes + setup.gradient_bytes * share) * gatherable;
+    } else if (layout.zero >= 3 && shards > 1) {
         // The root (embedding and head) stays gathered, since it is used at both ends of a pass.
         const double element = setup.method == Method::qlora ? setup.weight_bytes : setup.compute_bytes;
         gathered = element * setup.live_layers * one_layer + setup.compute_bytes * params.embedding +

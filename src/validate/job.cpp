@@ -9,10 +9,10 @@
 
 #include "base/text.h"
 #include "catalog/model_count.h"
+#include "plan/layout_search.h"
 #include "sizing/framework.h"
 #include "sizing/training_memory.h"
 #include "sizing/training_setup.h"
-#include "validate/fastest_layout.h"
 #include "validate/predict.h"
 
 namespace stoker::validate {
@@ -29,7 +29,8 @@ std::string method_of(const Row& row, std::string_view framework, std::string_vi
     const bool four_bits = has(framework, "qlora") || says(notes, "quantization bnb.nf4") ||
                            has(framework, "peft-bnb") || has(framework, "autogptq");
     const bool lora = says(framework, "lora") || says(framework, "qlora") || says(notes, "finetuning lora") ||
-                      says(notes, "lora performance") || says(row.text("model_name"), "lora");
+                      says(notes, "lora performance") || says(notes, "finetuning task lora") ||
+                      says(row.text("model_name"), "lora");
     if (lora) {
         method = four_bits ? Method::qlora : Method::lora;
         return "";
@@ -66,11 +67,6 @@ std::int32_t degree(std::optional<double> value) {
 bool is_tuned(const Row& row) {
     return has(row.text("source"), "training_results_v");
 }
-
-struct Choice {
-    std::vector<Recompute> recompute;
-    std::vector<int> micro_batches;
-};
 
 bool fits_whole(double a, double b) {
     return b > 0 && std::fmod(a, b) == 0;
@@ -327,7 +323,7 @@ Job Jobs::of(const Row& row, bool memory) {
                     to_string(method), framework, w.optimizer, w.sequence(), w.compiled, w.flash_attention, balanced,
                     pure, mixed_reduce, w.lora.rank, trainable.value_or(0));
     const bool cached = setups_.contains(key);
-    job.setup = setup(key, w, *cluster.device, tuned && free_layout, why);
+    job.setup = setup(key, w, *cluster.device, free_layout && (tuned || base.divides), why);
     if (!job.setup) return refuse(why);
     if (!cached && (balanced || pure || mixed_reduce || (trainable && method != Method::full))) {
         auto changed = std::make_shared<TrainingSetup>(*job.setup);
@@ -341,16 +337,21 @@ Job Jobs::of(const Row& row, bool memory) {
     }
     const TrainingSetup& s = *job.setup;
 
-    // States and experts
+    // What the row states is pinned; the rest is taken as `plan` and `estimate` take it.
+    LayoutSpec& pin = w.layout;
     const auto zero = row.number("zero_stage");
-    layout.zero = static_cast<std::uint8_t>(zero && *zero <= 3 ? *zero : 0);
-    if (!row.given("zero_stage") && flag_set(notes, "use-distributed-optimizer")) layout.zero = 1;
-    if (!row.given("zero_stage") && layout.zero == 0 && base.distributed_optimizer && !image) {
-        layout.zero = 1;
-        job.assumed.push_back("zero_stage: 1, as this code base has it");
-    }
-    if (const auto group = number_behind(notes, "zero1"); group && *group >= 1 && fits_whole(dp * cp, *group))
+    layout.zero = static_cast<std::uint8_t>(zero && *zero <= 3 ? *zero : base.zero_usual);
+    if (image && !zero) layout.zero = 0;
+    if (!zero && flag_set(notes, "use-distributed-optimizer")) layout.zero = 1;
+    if (!zero && tuned && free_layout && !image) layout.zero = std::max<std::uint8_t>(layout.zero, 1);
+    if (!zero && dp > 1)
+        job.assumed.push_back(layout.zero == 0 ? std::string("zero_stage: 0")
+                                               : fmt::format("zero_stage: {}, as this code base has it", layout.zero));
+    pin.zero = layout.zero;
+    if (const auto group = number_behind(notes, "zero1"); group && *group >= 1 && fits_whole(dp * cp, *group)) {
         layout.shard_group = static_cast<std::int32_t>(*group);
+        pin.shard_group = *group;
+    }
     auto ep = row.whole("ep");
     if (!ep) ep = flag_number(notes, "expert-model-parallel-size");
     if (ep && *ep > 1) {
@@ -364,6 +365,7 @@ Job Jobs::of(const Row& row, bool memory) {
         }
         layout.expert = static_cast<std::int32_t>(experts);
     }
+    pin.expert = layout.expert;
     const std::string recompute = lower(row.text("recompute"));
     if (tp > 1) {
         layout.sequence_parallel =
@@ -371,6 +373,7 @@ Job Jobs::of(const Row& row, bool memory) {
         if (base.sequence_parallel && !has(recompute, "seqpar"))
             job.assumed.push_back("sequence parallel: as this code base has it");
     }
+    if (tp > 1 || !tuned) pin.sequence_parallel = layout.sequence_parallel;
     auto vpp = row.whole("vpp");
     if (const auto per_stage = flag_number(notes, "num-layers-per-virtual-pipeline-stage");
         !vpp && per_stage && *per_stage >= 1 && pp > 1)
@@ -382,92 +385,89 @@ Job Jobs::of(const Row& row, bool memory) {
     if (layout.virtual_stages != stated)
         job.assumed.push_back(
             fmt::format("vpp: {} instead of {}, which divides the layers unevenly", layout.virtual_stages, stated));
+    if (vpp) pin.virtual_stages = layout.virtual_stages;
 
-    Choice choice;
     if (has(recompute, "full")) {
-        choice.recompute = {Recompute::full};
+        pin.recompute = "full";
     } else if (has(recompute, "selective")) {
-        choice.recompute = {Recompute::selective};
+        pin.recompute = "selective";
     } else if (has(recompute, "none") || image) {
-        choice.recompute = {Recompute::none};
+        pin.recompute = "none";
     } else if (const auto flag = flag_value(notes, "recompute-granularity")) {
-        choice.recompute = {*flag == "full" ? Recompute::full : Recompute::selective};
-    } else {
-        choice.recompute = {Recompute::none};
-        if (!s.flash) choice.recompute.push_back(Recompute::selective);
-        choice.recompute.push_back(Recompute::full);
+        pin.recompute = *flag == "full" ? "full" : "selective";
     }
-    const bool tokens = micro && *micro > 1024 && !image;  // a batch that is counted in tokens
-    if (tokens) return refuse("unsupported:micro_batch in tokens");
-    if (micro) {
-        choice.micro_batches = {degree(micro)};
-    } else if (any_batch) {
-        constexpr int kMostImages = 256, kMostSequences = 8;
-        for (int size = image ? kMostImages : kMostSequences; size >= 1; size /= 2)
-            choice.micro_batches.push_back(degree(size * unit));
-    } else if (image) {
-        choice.micro_batches = {static_cast<int>(std::max(1.0, std::ceil(*global / dp)))};
-    } else {
-        // Short sequences are batched until a device is busy: 16,384 tokens.
-        const double mine = *global / dp;
-        int most = 8;
-        while (pp == 1 && 2 * most * job.sequence <= 16384) most *= 2;
-        for (int size = most; size >= 1; size /= 2)
-            if (size == 1 || fits_whole(mine, size)) choice.micro_batches.push_back(size);
-    }
+    if (micro && *micro > 1024 && !image) return refuse("unsupported:micro_batch in tokens");
     job.global_batch = global.value_or(micro.value_or(1) * dp);
+    if (micro && pp > 1 && job.global_batch <= *micro * dp) {
+        // Nobody runs a pipeline on one micro-batch: some code bases print a rank's whole batch, which they cut.
+        job.assumed.push_back(fmt::format("micro_batch: a part of {:g}, which is all that a rank gets", *micro));
+        micro.reset();
+    }
+    if (image && !micro && !any_batch) micro = std::max(1.0, std::ceil(*global / dp));
+    if (micro) pin.micro_batch = *micro;
+    w.batch.global_examples = job.global_batch;
+    LayoutSpace space = layout_space(w, s, static_cast<int>(std::lround(s.device.ranks_per_node())));
+    const bool open = free_layout && !image && (tuned || base.divides);
+    if (tuned) space.divides = space.interleaves = true;
+    const auto pin_degrees = [&](bool all) {
+        const auto set = [all](std::optional<double>& to, double value) {
+            to = all ? std::optional<double>(value) : std::nullopt;
+        };
+        set(space.pinned.tensor, layout.tensor);
+        set(space.pinned.pipeline, layout.pipeline);
+        set(space.pinned.context, layout.context);
+    };
+    pin_degrees(!open || layout.context > 1);
 
     bool found = false;
-    const auto memory_lacks = [&job] {
-        return job.estimate.refused == Reason::memory || job.estimate.refused == Reason::host_memory;
+    const double sure = 0.5;  // it ran: as likely as not is enough
+    const auto place = [&] {
+        const LayoutResult result = place_training(s, space, job.nodes, sure);
+        found = result.found;
+        if (!found && !result.nearly) return false;
+        layout = result.layout;
+        job.estimate = result.estimate;
+        return true;
     };
-    const auto try_all = [&] {
-        for (const Recompute r : choice.recompute) {
-            for (const int size : choice.micro_batches) {
-                layout.recompute = r;
-                layout.micro_batch = size;
-                if (any_batch) job.global_batch = layout.data * static_cast<double>(size);
-                layout.micro_batches = static_cast<std::int32_t>(
-                    std::max(1.0, std::ceil(job.global_batch / (layout.data * static_cast<double>(size)) - 1e-9)));
-                evaluate(s, layout, job.nodes, job.estimate);
-                found = job.estimate.refused == Reason::none;
-                if (found || !memory_lacks()) return;
-            }
-        }
+    // As it stands, where the ranks cannot share the batch evenly: the last pass has less to do.
+    const auto as_stated = [&] {
+        if (pin.recompute)
+            layout.recompute = *pin.recompute == "full"   ? Recompute::full
+                               : *pin.recompute == "none" ? Recompute::none
+                                                          : Recompute::selective;
+        layout.micro_batch = degree(micro);
+        layout.micro_batches = static_cast<std::int32_t>(std::max(
+            1.0, std::ceil(job.global_batch / (layout.data * static_cast<double>(layout.micro_batch)) - 1e-9)));
+        evaluate(s, layout, job.nodes, job.estimate);
+        found = job.estimate.refused == Reason::none;
     };
-    if (tuned && free_layout && !image && !memory && !micro && job.gpus > 1) {
-        found = fastest_layout(s, model, {job.nodes, job.global_batch, choice.recompute}, layout, job.estimate);
-        if (found) {
-            job.assumed.push_back(fmt::format("layout: the fastest that fits, {}", describe(layout)));
-        } else {
-            try_all();
+    if (any_batch) {
+        // A rate hardly depends on the batch: the largest that surely fits, without accumulation.
+        constexpr int kMostImages = 256, kMostSequences = 8;
+        for (int size = image ? kMostImages : kMostSequences; size >= 1 && !found; size /= 2) {
+            space.pinned.micro_batch = size * unit;
+            job.global_batch = space.global_batch = dp * size * unit;
+            if (!place()) break;
         }
-    } else {
-        try_all();
+    } else if (!place()) {
+        as_stated();
     }
-    if (!found && free_layout && !image && !memory && job.estimate.refused == Reason::memory) {
-        // Nothing is stated of the layout, and undivided it cannot have run: the smallest division that fits, tensor
-        // parallel inside the node first.
+    if (!found && free_layout && !open && !image && !memory && job.estimate.refused == Reason::memory) {
+        // Nothing is stated of the layout, and undivided it cannot have run.
         const ParallelLayout undivided = layout;
-        const int node = static_cast<int>(cluster.device->ranks_per_node());
-        const int ranks = layout.data * layout.tensor;
-        for (int parts = layout.tensor * 2; parts <= ranks && !found; parts *= 2) {
-            layout = undivided;
-            layout.tensor = std::min(parts, node);
-            layout.pipeline = parts / layout.tensor;
-            if (ranks % parts != 0 || model.heads % layout.tensor != 0 || model.layers % layout.pipeline != 0) continue;
-            layout.data = ranks / parts;
-            layout.sequence_parallel = base.sequence_parallel;
-            try_all();
-        }
-        if (found) {
+        const TrainingEstimate before = job.estimate;
+        space.divides = true;
+        pin_degrees(false);
+        if (place() && found) {
             job.assumed.push_back(fmt::format("tp, pp: {}, {}, to fit", layout.tensor, layout.pipeline));
         } else {
             layout = undivided;
-            try_all();
+            job.estimate = before;
         }
+    } else if (open && found) {
+        job.assumed.push_back(fmt::format("layout: the fastest that fits, {}", describe(layout)));
     }
-    if (found && !memory && base.some_layers && choice.recompute.size() > 1 && layout.recompute == Recompute::full) {
+    if (found && !memory && base.some_layers && !pin.recompute && layout.recompute == Recompute::full) {
         // Nothing is stated, and without recompute it does not fit: as many layers as it takes, no more.
         ParallelLayout kept = layout;
         kept.recompute = Recompute::none;
@@ -483,7 +483,6 @@ Job Jobs::of(const Row& row, bool memory) {
     }
     if (!micro) job.assumed.push_back(fmt::format("micro_batch: {}", layout.micro_batch));
     if (recompute.empty() && !image) job.assumed.push_back(fmt::format("recompute: {}", to_string(layout.recompute)));
-    if (!row.given("zero_stage") && layout.zero == 0 && dp > 1) job.assumed.push_back("zero_stage: 0");
     if (!found && job.estimate.refused != Reason::memory) {
         return refuse(fmt::format("unsupported:{} (has {:g}, wants {:g})", code(job.estimate.refused),
                                   job.estimate.have, job.estimate.need));

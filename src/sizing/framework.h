@@ -28,6 +28,7 @@ struct FrameworkFamily {
     bool interleaves;            // several chunks of layers on each stage of a pipeline
     // Stages of ZeRO that the code base has, and the one that it takes where nothing is said.
     std::uint8_t zero_least, zero_most, zero_usual;
+    std::string_view recompute_usual = {};  // where nothing is said; empty: what is needed
 };
 // The first whose word the name has; the last, "default", for all others.
 const FrameworkFamily& framework_family(std::string_view framework);

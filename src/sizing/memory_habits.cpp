@@ -89,6 +89,10 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
         case CodeBaseKind::fsdp:
             if (has_word(framework, "composer") || has_word(framework, "llm-foundry"))
                 setup.logit_bytes = constant("logit_bytes_composer");
+            if (has_word(framework, "torchtitan")) {
+                setup.logit_bytes = constant("logit_bytes_torchtitan");
+                habits.selective_kept = constant("selective_kept_share");
+            }
             habits.gradients_released = true;
             break;
         case CodeBaseKind::litgpt:

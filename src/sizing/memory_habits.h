@@ -25,6 +25,10 @@ struct MemoryHabits {
     // Of what full recompute keeps: 2 where the residual stream is FP32. Under ZeRO-3 the other, which counts the copy
     // that a cast of the input makes.
     double checkpoint_elements = 1, checkpoint_elements_sharded = 1;
+    // Of a layer's activations, what selective recompute keeps where it is a policy over operators (PyTorch: every
+    // second product is computed again, and all that is no product). 0: it computes the attention core again, nothing
+    // else.
+    double selective_kept = 0;
     // Per token and feed-forward element: gradients inside a layer while its backward pass runs
     double live_gradient_bytes = 2;
     // Per score of attention that is not fused, without dropout: of the softmax in 16 bits alone, 2

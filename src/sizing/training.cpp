@@ -182,7 +182,10 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     }
     layer.vector_backward = setup.vector_backward * layer.vector_forward;
     if (layout.recompute == Recompute::full) layer.recompute = layer.forward();
-    if (layout.recompute == Recompute::selective && !setup.flash) layer.recompute = layer.attention_forward;
+    if (layout.recompute == Recompute::selective && setup.habits.selective_kept > 0)
+        layer.recompute = 0.5 * layer.matmul_forward + layer.vector_forward;
+    else if (layout.recompute == Recompute::selective && !setup.flash)
+        layer.recompute = layer.attention_forward;
     add_communication(setup, layout, tokens, moe_share, layer);
     const double passes = layout.recompute == Recompute::full ? 4.0 / 3.0 : 1;
     const double more = setup.flash || softmax_fused(setup, layout) ? 0 : setup.fallback_kernels;

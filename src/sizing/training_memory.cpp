@@ -120,7 +120,8 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
             const double whole = layout.tensor == 1     ? 0
                                  : layout.pipeline == 1 ? habits.undivided
                                                         : habits.undivided * habits.undivided_pipeline;
-            activations = (layer + whole * area) * flying * params.layers;
+            const bool policy = layout.recompute == Recompute::selective && habits.selective_kept > 0;
+            activations = (policy ? habits.selective_kept : 1) * (layer + whole * area) * flying * params.layers;
             out.bytes[at(MemoryTerm::logits)] = out.logits;
         }
         if (layout.pipeline > 1) activations += habits.stage_bytes * area * flying;

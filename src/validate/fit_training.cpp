@@ -8,6 +8,7 @@ namespace {
 constexpr KnobChoice kTimeKnobs[] = {
     // Matrix products and attention
     {"gemm_efficiency_extra", true, 0.05},
+    {"gemm_power_share_hopper", true, 0.06},
     {"gemm_k0", true, 0.5},
     {"gemm_tile_half", true, 0.5},
     {"gemm_partly_aligned_rate", true, 0.2},

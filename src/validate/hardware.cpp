@@ -71,6 +71,15 @@ std::string_view family_of(std::string_view name) {
     return name.substr(0, name.find('-'));
 }
 
+// "h100-sxm-96gb-hbm2e" -> 96; 0 where no number stands there.
+double number_before(std::string_view text, std::string_view unit) {
+    const std::size_t end = text.find(unit);
+    if (end == std::string_view::npos) return 0;
+    std::size_t begin = end;
+    while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
+    return parse_number(text.substr(begin, end - begin)).value_or(0);
+}
+
 }  // namespace
 
 double gbps_of_node(std::string_view text) {
@@ -131,6 +140,9 @@ const NamedDevice& Hardware::find(std::string_view name, double memory_gb) {
             if (variants > 0)
                 found.assumed.push_back(fmt::format("gpu_mem_gb: {} GB", std::round(nominal(found.accelerator))));
         }
+        const double stated = has_memory ? number_before(lower(printed), "gb") : memory_gb;
+        if (const double taken = nominal(found.accelerator); stated > 8 && taken > 0 && !mig_of(name))
+            found.memory_share = std::abs(stated / taken - 1) > 0.1 ? stated / taken : 1;
         if (const auto mig = mig_of(name)) {
             const bool four = family_of(all[static_cast<std::size_t>(found.accelerator)].name) == "A30";
             found.part = std::min(1.0, mig->slices / (four ? 4 : 7));  // compute slices of a whole device
@@ -175,7 +187,9 @@ std::shared_ptr<const Device> Hardware::device_of(const NamedDevice& named, doub
     node.rdma_gbps_per_gpu = gbps_per_node / std::max(1.0, per_node);
     choose_links(node, gpu_link, catalog_);
     const int index = catalog_.add_node_type(std::move(node));
-    auto device = std::make_shared<const Device>(make_device(catalog_, index));
+    auto made = std::make_shared<Device>(make_device(catalog_, index));
+    made->memory_bytes *= named.memory_share;
+    const std::shared_ptr<const Device> device = std::move(made);
     devices_.emplace(key, device);
     return device;
 }
@@ -227,8 +241,8 @@ Cluster Hardware::cluster(const ClusterText& text) {
         const std::string inter = lower(text.inter_link);
         rdma = contains(inter, "roce") || contains(inter, "ethernet") ? "roce" : "infiniband";
     }
-    out.key = fmt::format("{}/{:g}/{:g}/{:g}/{}/{:g}/{}", gpu.name, named.part, named.part_memory, per_node, link, gbps,
-                          rdma);
+    out.key = fmt::format("{}/{:g}/{:g}/{:g}/{:g}/{}/{:g}/{}", gpu.name, named.part, named.part_memory,
+                          named.memory_share, per_node, link, gbps, rdma);
     out.device = device_of(named, per_node, link, gbps, rdma, out.key);
     return out;
 }

@@ -17,8 +17,9 @@ struct NamedDevice {
     int accelerator = -1;  // -1: `refused` says why
     double part = 1;       // of one device: a MIG slice
     double part_memory = 0;
-    double most_memory = 0;  // bytes of the largest device that goes by this name, where the memory is not stated
-    std::string refused;     // unknown_device:NAME
+    double memory_share = 1;  // of the catalogue's variant that was taken for it: what the printed name has
+    double most_memory = 0;   // bytes of the largest device that goes by this name, where the memory is not stated
+    std::string refused;      // unknown_device:NAME
     std::vector<std::string> assumed;  // the catalogue has no such variant, and which was taken
 };
 

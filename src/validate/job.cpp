@@ -93,7 +93,7 @@ Precision training_precision(const Row& row, const Device& device, std::vector<s
         return p;
     }
     Precision wanted = Precision::fp32;
-    if (has(text, "fp8") || has(text, "fp4")) {
+    if (has(text, "fp8") || has(text, "float8") || has(text, "fp4")) {
         wanted = Precision::fp8;
         if (has(text, "fp4"))
             assumed.push_back("precision: fp8, for which alone a training rate is known below 16 bits");
@@ -296,7 +296,8 @@ Job Jobs::of(const Row& row, bool memory) {
     const bool joined = model.kind == ModelKind::cnn && (has(framework, "mxnet") || has(framework, "paddle")) &&
                         w.precision != Precision::fp32 && w.precision != Precision::tf32;
     w.compiled = tuned || joined || has(notes, "XLA") ||  // which fuses as well
-                 says(notes, "compile True") || has(framework, "jax") || has(framework, "maxtext");
+                 says(notes, "compile True") || says(notes, "torch.compile") || has(framework, "jax") ||
+                 has(framework, "maxtext");
     const FrameworkFamily& base = framework_family(framework);
     w.flash_attention = base.attention != AttentionKernel::unfused || says(notes, "Flash-Attention") || w.compiled;
     // NVIDIA's DeepLearningExamples are of 2019 to 2021; relative positions never had a fused kernel.
@@ -395,6 +396,9 @@ Job Jobs::of(const Row& row, bool memory) {
         pin.recompute = "none";
     } else if (const auto flag = flag_value(notes, "recompute-granularity")) {
         pin.recompute = *flag == "full" ? "full" : "selective";
+    } else if (!base.recompute_usual.empty()) {
+        pin.recompute = base.recompute_usual;
+        job.assumed.push_back(fmt::format("recompute: {}, as this code base has it", base.recompute_usual));
     }
     if (micro && *micro > 1024 && !image) return refuse("unsupported:micro_batch in tokens");
     job.global_batch = global.value_or(micro.value_or(1) * dp);

@@ -35,7 +35,9 @@ Result<Scripts> Scripts::embedded() {
 const Script* Scripts::find(std::string_view model, std::string_view text) const {
     for (const Script& script : all_) {
         const auto there = [text](const std::string& word) { return says(text, word); };
-        if (script.model == model && std::all_of(script.words.begin(), script.words.end(), there)) return &script;
+        if ((script.model == model || script.model == "any") &&
+            std::all_of(script.words.begin(), script.words.end(), there))
+            return &script;
     }
     return nullptr;
 }

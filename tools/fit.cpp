@@ -1,5 +1,5 @@
 // ./dev fit: the constants of the cost model from the published rows of data/validation, written to data/calibration.
-// usage: fit [NAME...] [--rows FOLDER] [--out FOLDER] [--residuals FILE] [--no-folds] [--dry-run]
+// usage: fit [NAME...] [--only CONSTANT,...] [--rows FOLDER] [--out FOLDER] [--residuals FILE] [--no-folds] [--dry-run]
 //        fit --measured: only counts the rows of each device and kind of work
 #include <fmt/core.h>
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "io/files.h"
 #include "validate/fit.h"
 #include "validate/measured.h"
@@ -31,16 +32,21 @@ int usage(const std::string& why) {
 }
 
 Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, const std::string& out,
-                     const validate::FitOptions& options, bool dry, const std::string& residuals) {
-    // The constants as they stand before any fit: what was fitted last time must not decide what is fitted now.
-    TRY(const Catalog catalog, Catalog::embedded_unfitted(one.name));
+                     const validate::FitOptions& options, bool dry, const std::string& residuals,
+                     const std::vector<std::string>& only) {
+    // The constants as they stand before any fit: what was fitted last time must not decide what is fitted now. Where
+    // only a few may move, the others stay as fitted.
+    TRY(const Catalog catalog, only.empty() ? Catalog::embedded_unfitted(one.name) : Catalog::embedded());
     const std::string path = rows + "/" + std::string(one.rows);
     TRY(const std::string text, read_file(path, kMostRowBytes));
     TRY(validate::FitProblem problem, one.problem(catalog, text, path));
+    if (!only.empty()) {
+        TRY(problem, validate::restricted(std::move(problem), only));
+    }
     const auto begin = std::chrono::steady_clock::now();
     validate::Fit fitted = validate::fit(problem, options);
     std::string more;
-    if (one.finish != nullptr) {
+    if (one.finish != nullptr && only.empty()) {
         TRY(more, one.finish(catalog, text, path, problem, fitted));
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -51,7 +57,12 @@ Result<bool> fit_one(const validate::FitCase& one, const std::string& rows, cons
     if (!residuals.empty()) TRY_VOID(write_file_atomic(residuals, validate::residuals_tsv(problem, fitted)));
     if (!dry) {
         const std::string file = fmt::format("{}/{}.tsv", out, one.name);
-        TRY_VOID(write_file_atomic(file, validate::calibration_tsv(one.name, problem, fitted)));
+        std::string written = validate::calibration_tsv(one.name, problem, fitted);
+        if (!only.empty()) {
+            TRY(const std::string before, read_file(file, kMostRowBytes));
+            written = validate::merged_calibration(before, written);
+        }
+        TRY_VOID(write_file_atomic(file, written));
         fmt::print("written: {}; it is in effect after the next build\n", file);
     }
     return true;
@@ -71,7 +82,7 @@ Result<bool> count_measured(const std::string& rows, const std::string& out) {
 
 int main(int argc, char** argv) {
     std::string rows = "data/validation", out = "data/calibration", residuals;
-    std::vector<std::string> names;
+    std::vector<std::string> names, only;
     validate::FitOptions options;
     options.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     bool dry = false, measured = false;
@@ -79,6 +90,8 @@ int main(int argc, char** argv) {
         const std::string word = argv[i];
         if ((word == "--rows" || word == "--out") && i + 1 < argc) {
             (word == "--rows" ? rows : out) = argv[++i];
+        } else if (word == "--only" && i + 1 < argc) {
+            for (const std::string_view name : split(argv[++i], ',')) only.emplace_back(name);
         } else if (word == "--residuals" && i + 1 < argc) {
             residuals = argv[++i];
         } else if (word == "--no-folds") {
@@ -106,7 +119,7 @@ int main(int argc, char** argv) {
         bool wanted = names.empty();
         for (const std::string& name : names) wanted = wanted || one.name == name;
         if (!wanted) continue;
-        if (auto done = fit_one(one, rows, out, options, dry, residuals); !done) return fail(done.error());
+        if (auto done = fit_one(one, rows, out, options, dry, residuals, only); !done) return fail(done.error());
     }
     return 0;
 }

@@ -129,6 +129,8 @@ Device make_device(const Catalog& catalog, int node_type, const DeviceConstants&
         // A slice of a GPU has its share of everything but the launch time.
         const double part = std::min(1.0, node.accelerators);
         device.devices_per_node = node.accelerators;
+        device.nvidia = gpu->vendor == "NVIDIA";
+        device.amd = gpu->vendor == "AMD";
         device.hopper = gpu->architecture == "Hopper" || gpu->architecture.starts_with("Blackwell");
         set_gpu_flops(*gpu, part, constants, device);
         device.supports = gpu->supports;

@@ -15,7 +15,8 @@ struct LinkModel {
 
 struct Device {
     bool gpu = true;
-    bool hopper = false;  // tensor cores that only kernels written for them keep busy: Hopper and Blackwell
+    bool nvidia = true, amd = false;  // whose kernels and libraries
+    bool hopper = false;              // tensor cores that only kernels written for them keep busy: Hopper and Blackwell
     std::array<double, kPrecisions>
         matmul_flops{};  // achievable for large tiles, FLOP/s: measured ceiling where published
     std::array<double, kPrecisions> peak_flops{};

@@ -104,6 +104,7 @@ struct ServingSetup {
     double prompt_layer_s = 0;               // floor of a step with prompts, per layer: such steps are not in graphs
     double front_request_s = 0, front_token_s = 0;  // of the tokeniser, one request after the other
     double first_token_s = 0;                       // front end: tokenisation and HTTP, once per request
+    double first_token_burst_s = 0;  // the same where clients send their requests all at once, as benchmarks do
     // Engines reduce with kernels of their own: a floor for two ranks, which each doubling of the ranks raises by a
     // share; then bytes at link_efficiency of the link's rate. Messages of up to one_shot_bytes are read from every
     // peer in one exchange, n - 1 times their size; larger ones go around a ring, 2 (n - 1) hops of a latency each, of

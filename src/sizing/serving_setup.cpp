@@ -22,10 +22,16 @@ bool computes(const Device& device, Precision p) {
 class Constants {
 public:
     Constants(const Catalog& catalog, std::string_view framework, EngineEra era, const Device& device)
-        : catalog_(&catalog), engine_(engine_of(framework)), device_(class_of(device)) {
+        : catalog_(&catalog), engine_(engine_of(framework)), device_(class_of(device)), amd_(device.amd) {
+        // What DeepSpeed-MII spends on a step was measured on NVIDIA's devices; on Gaudi a recorded graph replays it
+        // (Optimum Habana, HPU graphs).
+        if (device.gpu && !device.nvidia && engine_ == "_deepspeed_mii") engine_ = "";
         era_ = era == EngineEra::y2023 ? "_2023" : era == EngineEra::y2024 ? "_2024" : "";
     }
     double of_engine(std::string_view name) const {
+        if (amd_) {
+            if (const Constant* c = find(name, engine_, "_amd")) return c->value;
+        }
         if (!era_.empty()) {
             if (const Constant* c = find(name, engine_, era_)) return c->value;
             // What holds for an engine of one old year is nearer than what holds today.
@@ -37,6 +43,9 @@ public:
     double of_device(std::string_view name) const {
         if (const Constant* c = find(name, engine_, "")) return c->value;
         if (const Constant* c = find(name, device_, "")) return c->value;
+        if (device_ == "_cdna" || device_ == "_gaudi") {
+            if (const Constant* c = find(name, "_hopper", "")) return c->value;  // the nearest that has rows
+        }
         return catalog_->constant_or_die(name);
     }
     double operator()(std::string_view name) const { return catalog_->constant_or_die(name); }
@@ -53,6 +62,8 @@ private:
     }
     // Generations by the formats that their matrix units have: what they share is how matmuls are fed.
     static std::string_view class_of(const Device& d) {
+        if (d.amd) return "_cdna";
+        if (d.gpu && !d.nvidia) return "_gaudi";
         const bool stacked = d.memory_bytes_per_s > 1.2e12;  // HBM
         if (d.peak(Precision::fp4) > 0) return "_blackwell";
         if (d.peak(Precision::fp8) > 0) return stacked ? "_hopper" : "_ada";
@@ -66,6 +77,7 @@ private:
     }
     const Catalog* catalog_;
     std::string_view engine_, era_, device_;
+    bool amd_ = false;
 };
 
 // Families whose makers publish FP8 checkpoints with a scale per 128 x 128 weights (quantization_config in config.json:
@@ -210,7 +222,8 @@ void take_constants(ServingSetup& s, const Constants& c) {
     s.prompt_layer_s = c.of_engine("inference_prompt_layer_us") * kMicro;
     s.host_step_s = c.of_engine("inference_host_step_us") * kMicro;
     s.sequence_host_s = c.of_engine("inference_sequence_us") * kMicro;
-    s.first_token_s = c.of_engine("inference_first_token_ms") * 1e-3;
+    s.first_token_burst_s = c.of_engine("inference_first_token_ms") * 1e-3;
+    s.first_token_s = std::min(s.first_token_burst_s, c("inference_first_token_unloaded_ms") * 1e-3);
     s.front_request_s = c.of_engine("inference_front_ms") * 1e-3;
     s.front_token_s = c("inference_front_token_us") * kMicro;
     s.narrow_read_efficiency = c("inference_narrow_read_efficiency");
@@ -318,7 +331,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     }
     s.prompt_tokens = workload.traffic.prompt_tokens.value_or(
         workload.data.sequence.value_or(m.transformer() && !s.decoder ? m.max_sequence : 0));
-    if (!s.decoder) s.first_token_s = s.front_request_s = s.front_token_s = 0;
+    if (!s.decoder) s.first_token_s = s.first_token_burst_s = s.front_request_s = s.front_token_s = 0;
     s.output_tokens = s.decoder ? workload.traffic.output_tokens.value_or(0) : 1;
     if (s.decoder && (s.prompt_tokens < 1 || s.output_tokens < 1)) {
         return Error(ErrorKind::invalid, "how long are the requests? prompt_tokens and output_tokens are at least 1",
@@ -334,6 +347,11 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     s.weight_bytes_per_param = bytes_per_weight(s.precision);
     if (m.transformer() && m.kind != ModelKind::vit) {
         count_shape(s, m);
+        // Paged attention of vLLM on ROCm has a thread group for each query head: what a group of them shares is read
+        // by each, and the cache between serves only a part (csrc/rocm/attention.cu before 2025).
+        if (device.amd && workload.framework == "vllm" && s.kv_heads > 0)
+            s.kv_read_efficiency /=
+                1 + (s.heads / s.kv_heads - 1) * catalog.constant_or_die("kv_group_reread_vllm_amd");
         s.kv_bytes_per_token = kv_bytes_per_token(m, s.kv_precision) * s.full_attention_share;
         const double passes = device.gpu ? catalog.constant_or_die("inference_vector_passes") : 0;
         s.vector_hidden *= passes;

@@ -11,6 +11,8 @@
 #include <set>
 #include <thread>
 
+#include "base/text.h"
+
 namespace stoker::validate {
 namespace {
 
@@ -408,6 +410,47 @@ std::string calibration_tsv(std::string_view name, const FitProblem& problem, co
                             problem.knobs[k].logarithmic ? "log" : "linear", f.rows, fmt::join(f.groups, ","), note);
     }
     return text;
+}
+
+Result<FitProblem> restricted(FitProblem problem, std::span<const std::string> names) {
+    std::vector<double> all;
+    std::vector<std::size_t> moved;
+    std::vector<Knob> knobs;
+    for (const std::string& name : names) {
+        const auto found = std::find_if(problem.knobs.begin(), problem.knobs.end(),
+                                        [&name](const Knob& knob) { return knob.name == name; });
+        if (found == problem.knobs.end())
+            return Error(ErrorKind::invalid, fmt::format("no constant called {} is fitted here", name));
+        moved.push_back(static_cast<std::size_t>(found - problem.knobs.begin()));
+        knobs.push_back(*found);
+    }
+    for (const Knob& knob : problem.knobs) all.push_back(knob.prior);
+    problem.knobs = std::move(knobs);
+    problem.residuals = [inner = std::move(problem.residuals), all, moved](
+                            std::span<const double> values, std::span<const char> wanted, std::span<double> out) {
+        std::vector<double> every = all;
+        for (std::size_t i = 0; i < moved.size(); ++i) every[moved[i]] = values[i];
+        inner(every, wanted, out);
+    };
+    return problem;
+}
+
+std::string merged_calibration(std::string_view before, std::string_view now) {
+    std::map<std::string, std::string, std::less<>> rows;
+    std::string head;
+    for (const std::string_view text : {before, now}) {
+        for (const std::string_view line : split(text, '\n')) {
+            if (line.empty()) continue;
+            const std::string name(line.substr(0, line.find('\t')));
+            if (line.front() != '#' && name != "name") {
+                rows[name] = line;
+            } else if (text.data() == before.data()) {
+                head += std::string(line) + "\n";
+            }
+        }
+    }
+    for (const auto& [name, line] : rows) head += line + "\n";
+    return head;
 }
 
 }  // namespace stoker::validate

@@ -38,6 +38,10 @@ struct FitProblem {
         residuals;
 };
 
+// The same with only these knobs to move, the others where they are: when new rows came that only they tell of.
+// invalid: a name that is none of the knobs.
+Result<FitProblem> restricted(FitProblem problem, std::span<const std::string> names);
+
 struct FitOptions {
     int iterations = 12, fold_iterations = 3;
     double shoulder = 0.05;      // residuals below it count squared, above it linearly, beyond 1 logarithmically
@@ -90,6 +94,9 @@ std::string residuals_tsv(const FitProblem& problem, const Fit& fit);
 
 // data/calibration/NAME.tsv: name, value, spread, rows, groups, note.
 std::string calibration_tsv(std::string_view name, const FitProblem& problem, const Fit& fit);
+
+// The file `before` with the rows of `now` in the place of those of the same name.
+std::string merged_calibration(std::string_view before, std::string_view now);
 
 // What can be fitted, by the name of its file: data/calibration/NAME.tsv.
 struct FitCase {

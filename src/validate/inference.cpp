@@ -46,8 +46,14 @@ std::string engine_of(std::string_view printed) {
     if (holds(text, "sglang")) return "sglang";
     if (holds(text, "vllm")) return "vllm";
     if (holds(text, "mii") || holds(text, "deepspeed")) return "deepspeed-mii";
-    if (holds(text, "llama.cpp")) return "llama.cpp";
-    return text.empty() ? "" : "pytorch";
+    if (holds(text, "llama.cpp") || holds(text, "ollama") || holds(text, "llamacpp")) return "llama.cpp";
+    if (text.empty()) return "";
+    // Frameworks that run a model as it is written, batch by batch. Any other name is taken for a server: those differ
+    // by tens of percent, and from an eager loop many times.
+    for (const std::string_view eager : {"pytorch", "torch", "transformers", "hugging", "hf", "tensorflow", "mxnet",
+                                         "paddle", "onnx", "openvino", "habana", "tgi"})
+        if (holds(text, eager)) return eager == "tgi" ? "vllm" : "pytorch";
+    return "vllm";
 }
 
 // "gemm=fp8_block moe=fp8": the word behind the key.
@@ -138,8 +144,14 @@ std::vector<double> figures_of(const InferenceRequest& r) {
         case InferenceScenario::batch_ttft: return {1e3 * batch_seconds_of(r, model, 1)};
         case InferenceScenario::sequence:
             return {(r.prompt + r.output) / batch_seconds_of(r, model, r.prompt > 0 ? r.output : r.output + 1)};
-        case InferenceScenario::stream:
-            return {1e3 * (s.decoder ? batch_seconds_of(r, model, r.output) : batch_seconds(s, 1))};
+        case InferenceScenario::stream: {
+            if (!s.decoder) return {1e3 * batch_seconds(s, 1)};
+            const double all = batch_seconds_of(r, model, r.output);
+            // Of each token behind the first.
+            if (r.lines.front().metric == "tpot_ms" && r.output > 1)
+                return {1e3 * (all - batch_seconds_of(r, model, 1)) / (r.output - 1)};
+            return {1e3 * all};
+        }
         case InferenceScenario::examples: return {r.replicas * r.batch / batch_seconds(s, r.batch)};
         case InferenceScenario::offline_examples: return {r.replicas * offline_throughput(s, r.shape).requests_per_s};
         case InferenceScenario::server: {
@@ -182,6 +194,9 @@ bool take_setup(InferenceRequest& r, const Catalog& catalog) {
     // apart; where prompts stop everybody else, all stay in step.
     if (r.scenario == InferenceScenario::closed_loop && setup->policy != SchedulerPolicy::prefill_first)
         setup->prompt_cv = setup->output_cv = catalog.constant_or_die("inference_client_cv");
+    // Clients that send all at once wait in a front end that is alone with them; what that costs was fitted on bursts.
+    if (r.scenario == InferenceScenario::closed_loop && setup->decoder)
+        setup->first_token_s = setup->first_token_burst_s;
     r.burst_share = catalog.constant_or_die("inference_burst_share");
     r.unfit = false;
     // Every row ran: what is said not to fit still gets a figure, as if the device were just large enough.
@@ -237,7 +252,8 @@ private:
         r.scenario = InferenceScenario::closed_loop;
         if (holds(text, "closed_loop")) return {"tpot_ms", "ttft_ms"};
         r.scenario = InferenceScenario::open_loop;
-        if (holds(text, "open_loop") || holds(text, "open-loop") || holds(text, "poisson") || holds(text, "rate")) {
+        if (holds(text, "qps") || holds(text, "open_loop") || holds(text, "open-loop") || holds(text, "poisson") ||
+            holds(text, "rate")) {
             std::vector<std::string> metrics{"ttft_ms", "tpot_ms"};
             if (tokens) metrics.emplace_back("out_tokens_per_s");
             return metrics;
@@ -297,6 +313,15 @@ private:
             return;
         }
         if (benchmark != nullptr && decoder) r.beams = benchmark->beams;
+        // Positions that a network was not made for end the request: such a row has counted tokens that nobody made.
+        constexpr double kSmallContext = 2048;  // of the years before positions could be scaled
+        const std::string engine = engine_of(row.text("engine"));
+        const bool checks = engine == "vllm" || engine == "sglang";  // max_model_len
+        if (decoder && checks && model.max_sequence > 0 && model.max_sequence <= kSmallContext &&
+            r.prompt + r.output > model.max_sequence) {
+            refused = fmt::format("contradiction:input_len+output_len>{} of the model", model.max_sequence);
+            return;
+        }
         if (benchmark != nullptr && !image)
             assumed.push_back(fmt::format("input_len, output_len: {:g}, {:g}", r.prompt, r.output));
         for (const auto& [column, figure] :
@@ -321,6 +346,9 @@ private:
         if (open) {
             for (const char* key : {"request_rate", "request rate", "requests_per_s", "requests/s", "rps", "qps"})
                 if (const auto stated = number_behind(notes, key); stated && r.rate <= 0) r.rate = *stated;
+            for (const char* key : {"request_rate", "rate", "rps", "qps"})  // "open_loop qps=4"
+                if (const auto stated = number_behind(row.text("scenario"), key); stated && r.rate <= 0)
+                    r.rate = *stated;
             if (r.rate <= 0 && !unlimited) r.rate = row.number("batch_or_concurrency").value_or(0);
             if (r.rate <= 0) {
                 refused = "missing:request rate";
@@ -336,7 +364,6 @@ private:
         }
 
         // Devices. In a layer split (llama.cpp) one device after the other works on the only sequence.
-        const std::string engine = engine_of(row.text("engine"));
         double gpus = row.number("gpus").value_or(0);
         if (gpus < 1 && row.given("tp"))  // some sources count no devices beside the degrees
             gpus = row.whole("tp").value_or(1) * row.whole("pp").value_or(1) *
@@ -434,7 +461,10 @@ private:
         w.kv_precision = kv.value_or(w.precision == Precision::fp32 ? Precision::fp32 : Precision::fp16);
         // TensorRT-LLM takes the format of the cache from the checkpoint, and its FP8 and FP4 checkpoints have FP8.
         const bool narrow = w.precision == Precision::fp8 || w.precision == Precision::fp4;
-        if (!kv && engine == "tensorrt-llm" && narrow && decoder && model.attention != AttentionKind::mla) {
+        // Its checkpoints say so to other engines too (kv_cache_quant_algo of hf_quant_config.json).
+        const bool modelopt = starts_with_ignore_case(name, "nvidia/") && w.precision == Precision::fp8;
+        if (!kv && (engine == "tensorrt-llm" || modelopt) && narrow && decoder &&
+            model.attention != AttentionKind::mla) {
             w.kv_precision = Precision::fp8;
             assumed.push_back("precision_kv: fp8");
         }

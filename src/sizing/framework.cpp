@@ -34,8 +34,7 @@ constexpr std::array<FrameworkFamily, 17> kFamilies{{
     {"nanotron", "nanotron", second, true, true, false, false, true, false, 0, 1, 0},
     // FSDP2 with tensor and pipeline parallelism by DTensor: reductions in FP32, sequence parallel (its
     // parallelize.py).
-    {"torchtitan", "torchtitan", second, true, true, false, false, true, true, 3, 3, 3,
-     "selective"},
+    {"torchtitan", "torchtitan", second, true, true, false, false, true, true, 3, 3, 3, "selective"},
     composer("composer"),
     composer("llm-foundry"),
     {"deepspeed", "zero3", second, false, false, false, false, false, false, 1, 3, 3},

@@ -320,6 +320,11 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     if (!runtime.possible) s.refused = Reason::precision_unsupported;
 
     const bool generates = m.kind == ModelKind::decoder || m.kind == ModelKind::encoder_decoder;
+    // Of a serving step, whatever the device's own spread: what sources left out of the fit showed; other vendors'
+    // devices are in one source each.
+    s.device.sigma =
+        std::max(s.device.sigma,
+                 catalog.constant_or_die(device.gpu && !device.nvidia ? "sigma_serving_other" : "sigma_serving"));
     s.decoder = generates && m.transformer() && workload.kind != WorkloadKind::embedding;
     s.policy = s.decoder ? policy_of(workload.framework) : SchedulerPolicy::fixed_batch;
     s.fp8_blocks = published_in_blocks(m);

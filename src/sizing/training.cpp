@@ -503,7 +503,8 @@ Range step_interval(const TrainingSetup& setup, const ParallelLayout& layout, co
         gpus > setup.sigma_scale_from ? setup.sigma_scale * std::log(gpus / setup.sigma_scale_from) : 0;
     const double sigma = base + scale;
     constexpr double kNinetieth = 1.2816;  // of the normal distribution
-    return {std::exp(-kNinetieth * setup.skew_low * sigma), 1, std::exp(kNinetieth * setup.skew_high * sigma)};
+    return {std::min(setup.step_low, std::exp(-kNinetieth * setup.skew_low * sigma)), 1,
+            std::max(setup.step_high, std::exp(kNinetieth * setup.skew_high * sigma))};
 }
 
 }  // namespace stoker

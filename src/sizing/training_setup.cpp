@@ -275,6 +275,8 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.sigma_memory_bytes = constant("sigma_memory_gib") * kGiB;
     setup.skew_low = constant("interval_skew_low");
     setup.skew_high = constant("interval_skew_high");
+    setup.step_low = constant("interval_step_low");
+    setup.step_high = constant("interval_step_high");
 }
 
 }  // namespace

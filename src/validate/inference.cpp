@@ -561,10 +561,13 @@ std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& 
         InferenceRequest& r = requests[i];
         if (!r.setup || !r.lines.front().refused.empty()) return;
         const std::vector<double> figures = figures_of(r);
+        constexpr double kNinetieth = 1.2816;  // of the normal distribution; as in a plan
+        const double spread = std::exp(kNinetieth * r.setup->device.sigma);
+        const Range own{1 / spread, 1, spread};
         for (std::size_t k = 0; k < r.lines.size() && k < figures.size(); ++k) {
             Line& line = r.lines[k];
             if (figures[k] > 0 && std::isfinite(figures[k])) {
-                line.predict(figures[k], intervals.factors(line.metric, {1, 1, 1}, line.assumed.size()));
+                line.predict(figures[k], intervals.factors(line.metric, own, line.assumed.size()));
             } else {
                 line.refused = "unsupported:no figure";
             }

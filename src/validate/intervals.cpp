@@ -36,7 +36,7 @@ Result<Intervals> Intervals::embedded() {
 
 Range Intervals::factors(std::string_view metric, const Range& own, std::size_t assumptions) const {
     const auto found = defaults_.find(metric);
-    const Default d = found == defaults_.end() ? Default{} : found->second;
+    const Default d = found == defaults_.end() ? Default{1, 1, 0.1} : found->second;
     const double wider = 1 + d.per_assumption * static_cast<double>(assumptions);
     const double low = std::min(own.low > 0 ? own.low : 1, d.low), high = std::max(own.high, d.high);
     return {std::exp(wider * std::log(low)), 1, std::exp(wider * std::log(high))};

@@ -274,7 +274,13 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
         line.refused = "unsupported:no peak";
         return line;
     }
-    const Range own = memory_interval(setup, layout, estimate);
+    Range own = memory_interval(setup, layout, estimate);
+    const double wider = setup.habits.sigma_factor;
+    if (wider > 1) {
+        const double floor =
+            std::exp(-1.2816 * wider * setup.sigma_memory);  // of states too: who stores what is a guess
+        own = {std::min(floor, std::pow(own.low, wider)), 1, std::max(1 / floor, std::pow(own.high, wider))};
+    }
     if (usual.figure) {
         line.refused.clear();
         line.predict(figure, intervals.factors(line.metric, own, line.assumed.size()));

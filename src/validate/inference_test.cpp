@@ -51,6 +51,38 @@ TEST_F(InferenceRowsTest, EachScenarioHasItsFigures) {
     EXPECT_GT(both[1].value, both[0].value) << "a prompt takes longer than a token";
 }
 
+// A stream of 128 tokens was told 128 times too slow.
+TEST_F(InferenceRowsTest, TheTpotOfAStreamIsThatOfAToken) {
+    const Cells stream = {{"scenario", "single_stream"}, {"batch_or_concurrency", "1"}};
+    const double few = predict(with(stream, {{"output_len", "64"}})).front().value;
+    const double many = predict(with(stream, {{"output_len", "256"}})).front().value;
+    EXPECT_NEAR(many / few, 1, 0.2);
+}
+
+// A name that nobody knows dropped a server's rate a thousandfold, with a narrow interval.
+TEST_F(InferenceRowsTest, AnUnknownEngineIsAServer) {
+    const Cells loop = {{"scenario", "online_closed_loop_concurrency"}, {"batch_or_concurrency", "32"}};
+    const double known = predict(with(loop, {{"engine", "vLLM 0.18.0"}})).front().value;
+    EXPECT_NEAR(predict(with(loop, {{"engine", "inferno 0.18"}})).front().value / known, 1, 0.3);
+}
+
+TEST_F(InferenceRowsTest, ARateInTheNameOfTheScenarioIsRead) {
+    const std::vector<Line> lines = predict({{"scenario", "qps=2"}, {"batch_or_concurrency", ""}});
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_TRUE(lines[0].predicted) << lines[0].refused;
+}
+
+// One request at low load waits for its prompt, not for the burst of a benchmark's clients.
+TEST_F(InferenceRowsTest, ALoneRequestMeetsNoBurst) {
+    const Cells trt = {{"engine", "TensorRT-LLM 1.0"}, {"input_len", "128"}, {"output_len", "32"}};
+    const double open =
+        predict(with(trt, {{"scenario", "open_loop"}, {"notes", "request_rate=0.1"}, {"batch_or_concurrency", ""}}))[0]
+            .value;
+    const double burst =
+        predict(with(trt, {{"scenario", "online_closed_loop_concurrency"}, {"batch_or_concurrency", "1"}}))[1].value;
+    EXPECT_LT(open + 30, burst);
+}
+
 TEST_F(InferenceRowsTest, MoreRequestsPerSecondWaitLonger) {
     const Cells open = {{"scenario", "open_loop_poisson"}, {"batch_or_concurrency", ""}};
     const std::vector<Line> few = predict(with(open, {{"notes", "request_rate=1"}}));

@@ -412,7 +412,10 @@ Job Jobs::of(const Row& row, bool memory) {
     w.batch.global_examples = job.global_batch;
     LayoutSpace space = layout_space(w, s, static_cast<int>(std::lround(s.device.ranks_per_node())));
     const bool open = free_layout && !image && (tuned || base.divides);
-    if (tuned) space.divides = space.interleaves = true;
+    if (tuned) {
+        space.divides = space.interleaves = true;
+        space.adapters_only = false;  // Llama 2 70B with LoRA is run with tensor parallelism
+    }
     const auto pin_degrees = [&](bool all) {
         const auto set = [all](std::optional<double>& to, double value) {
             to = all ? std::optional<double>(value) : std::nullopt;

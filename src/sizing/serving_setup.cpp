@@ -1,6 +1,7 @@
 #include "sizing/serving_setup.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "catalog/model_count.h"
@@ -30,8 +31,11 @@ public:
     }
     double of_engine(std::string_view name) const {
         if (amd_) {
-            if (const Constant* c = find(name, engine_, "_amd")) return c->value;
+            if (const Constant* c = find(name, engine_, "_amd")) return of_today(c->value, of_any_engine(name));
         }
+        return of_any_engine(name);
+    }
+    double of_any_engine(std::string_view name) const {
         if (!era_.empty()) {
             if (const Constant* c = find(name, engine_, era_)) return c->value;
             // What holds for an engine of one old year is nearer than what holds today.
@@ -42,11 +46,19 @@ public:
     }
     double of_device(std::string_view name) const {
         if (const Constant* c = find(name, engine_, "")) return c->value;
-        if (const Constant* c = find(name, device_, "")) return c->value;
+        if (const Constant* c = find(name, device_, "")) {
+            const Constant* nearest = device_ == "_cdna" ? find(name, "_hopper", "") : nullptr;
+            return nearest != nullptr ? of_today(c->value, nearest->value) : c->value;
+        }
         if (device_ == "_cdna" || device_ == "_gaudi") {
             if (const Constant* c = find(name, "_hopper", "")) return c->value;  // the nearest that has rows
         }
         return catalog_->constant_or_die(name);
+    }
+    // AMD's rows are of vLLM in 2024. What it reaches today no row tells: taken for halfway, in the logarithm, to what
+    // it reaches elsewhere; the spread of such devices (sigma_serving_other) holds both ends.
+    double of_today(double then, double elsewhere) const {
+        return !era_.empty() || then <= 0 || elsewhere <= 0 ? then : std::sqrt(then * elsewhere);
     }
     double operator()(std::string_view name) const { return catalog_->constant_or_die(name); }
     bool tensorrt() const { return engine_ == "_tensorrt_llm"; }
@@ -354,7 +366,7 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
         count_shape(s, m);
         // Paged attention of vLLM on ROCm has a thread group for each query head: what a group of them shares is read
         // by each, and the cache between serves only a part (csrc/rocm/attention.cu before 2025).
-        if (device.amd && workload.framework == "vllm" && s.kv_heads > 0)
+        if (device.amd && era != EngineEra::current && workload.framework == "vllm" && s.kv_heads > 0)
             s.kv_read_efficiency /=
                 1 + (s.heads / s.kv_heads - 1) * catalog.constant_or_die("kv_group_reread_vllm_amd");
         s.kv_bytes_per_token = kv_bytes_per_token(m, s.kv_precision) * s.full_attention_share;

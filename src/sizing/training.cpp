@@ -488,23 +488,4 @@ void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int node
     out.bottleneck = out.refused == Reason::memory ? Bottleneck::memory_capacity : bottleneck_of(setup, out);
 }
 
-Range step_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate) {
-    const double step = std::max(estimate.step_s, 1e-12);
-    const auto share = [&](TimeTerm term) { return estimate.seconds[at(term)] / step; };
-    // Three causes that are independent of each other, and one that grows with distance from what was measured.
-    const double device = setup.device.sigma;
-    const double regime =
-        setup.sigma_launch *
-        (share(TimeTerm::launch) + share(TimeTerm::bubble) + share(TimeTerm::host) + share(TimeTerm::gradient_comm) +
-         share(TimeTerm::gather_comm) + share(TimeTerm::expert_comm) + share(TimeTerm::tensor_comm));
-    const double base = std::sqrt(device * device + setup.sigma_framework * setup.sigma_framework + regime * regime);
-    const double gpus = layout.gpus();
-    const double scale =
-        gpus > setup.sigma_scale_from ? setup.sigma_scale * std::log(gpus / setup.sigma_scale_from) : 0;
-    const double sigma = base + scale;
-    constexpr double kNinetieth = 1.2816;  // of the normal distribution
-    return {std::min(setup.step_low, std::exp(-kNinetieth * setup.skew_low * sigma)), 1,
-            std::max(setup.step_high, std::exp(kNinetieth * setup.skew_high * sigma))};
-}
-
 }  // namespace stoker

@@ -1,0 +1,26 @@
+// An interval that is narrower than what sources left out of the fit showed promises what nobody has.
+#include <gtest/gtest.h>
+
+#include "sizing/training.h"
+
+namespace stoker {
+namespace {
+
+TEST(StepInterval, IsNoNarrowerThanWhatSourcesLeftOutShowed) {
+    TrainingSetup sure;
+    sure.device.sigma = sure.sigma_framework = 0.01;
+    sure.step_low = 0.84;
+    sure.step_high = 1.4;
+    TrainingEstimate estimate;
+    estimate.step_s = 1;
+    const Range range = step_interval(sure, ParallelLayout{}, estimate);
+    EXPECT_DOUBLE_EQ(range.low, 0.84);
+    EXPECT_DOUBLE_EQ(range.high, 1.4);
+    TrainingSetup unsure = sure;
+    unsure.device.sigma = 0.5;
+    EXPECT_LT(step_interval(unsure, ParallelLayout{}, estimate).low, 0.84);
+    EXPECT_GT(step_interval(unsure, ParallelLayout{}, estimate).high, 1.4);
+}
+
+}  // namespace
+}  // namespace stoker

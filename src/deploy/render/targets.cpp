@@ -8,11 +8,12 @@
 namespace stoker {
 namespace {
 
-constexpr std::array<RenderTarget, 2> kTargets{{
+constexpr auto kTargets = std::to_array<RenderTarget>({
     {"local", "the run section as a file that stoker run takes, on this machine", local_refusal, local_files},
     {"torchrun", "a script that starts the ranks of a training on each node, with the plan's layout", torchrun_refusal,
      torchrun_files},
-}};
+    {"slurm", "a batch script for sbatch: one gang, or an array of shares", slurm_refusal, slurm_files},
+});
 
 std::string names_of_targets() {
     std::string names;
@@ -54,17 +55,6 @@ Result<Deployment> rendered(Deployment deployment, const RenderTarget& target) {
     deployment.target = target.name;
     deployment.files = target.files(deployment);
     return deployment;
-}
-
-std::string shell_word(std::string_view text) {
-    const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               std::string_view("_-+=:,./@%").find(c) != std::string_view::npos;
-    });
-    if (plain) return std::string(text);
-    std::string quoted = "'";
-    for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return quoted + "'";
 }
 
 }  // namespace stoker

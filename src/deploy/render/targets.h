@@ -29,13 +29,12 @@ Result<const RenderTarget*> usual_render_target(const Deployment& deployment);
 // The Deployment with the files of the target in it. unsupported: that target has no words for this work.
 Result<Deployment> rendered(Deployment deployment, const RenderTarget& target);
 
-// A word for a POSIX shell.
-std::string shell_word(std::string_view text);
-
 // The rows, each in the file of its name.
 std::string torchrun_refusal(const Deployment& deployment);
 std::vector<FileToWrite> torchrun_files(const Deployment& deployment);
 std::string local_refusal(const Deployment& deployment);
 std::vector<FileToWrite> local_files(const Deployment& deployment);
+std::string slurm_refusal(const Deployment& deployment);
+std::vector<FileToWrite> slurm_files(const Deployment& deployment);
 
 }  // namespace stoker

@@ -2,6 +2,7 @@
 // refused before anything is written.
 
 #include "deploy/render/targets.h"
+#include "deploy/render/words.h"
 
 #include <gtest/gtest.h>
 

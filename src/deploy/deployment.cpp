@@ -318,6 +318,7 @@ private:
         if (options_.start != nullptr) out_.checkpoint = options_.start->checkpoint;
         if (here_) return;
         const CheckpointPlan& plan = candidate_.prediction.checkpoint;
+        out_.checkpoint_bytes = plan.bytes;
         CheckpointPolicy& policy = out_.checkpoint;
         if (policy.folder.empty()) {
             if (!is_training(workload_.kind) || !(plan.bytes > 0)) return;

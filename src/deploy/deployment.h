@@ -130,6 +130,7 @@ struct Deployment {
     std::string folder;                              // working directory
     std::string image;                               // container; empty: the machine as it is
     CheckpointPolicy checkpoint;
+    double checkpoint_bytes = 0;  // of one, of all ranks together; 0: not predicted
     LeaseSpec lease;
     StartPolicy policy;
     std::optional<PrerequisitesSpec> prerequisites;  // what must be there before it starts

@@ -1,12 +1,16 @@
 // stoker deploy: the plan's choice as files to keep.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "app/commands/commands.h"
 #include "app/listing.h"
 #include "app/run_file.h"
 #include "app/session.h"
+#include "base/text.h"
+#include "base/text_diff.h"
+#include "deploy/render/reasons.h"
 #include "deploy/render/targets.h"
 #include "doctor/this_machine.h"
 #include "explain/prediction.h"
@@ -15,6 +19,8 @@
 namespace stoker {
 
 namespace {
+
+constexpr std::size_t kMostBytes = 16u << 20;  // of a file that is compared
 
 Result<CommandOutput> list_targets(Session& session) {
     FactTable listing{{{"name", "target"}, {"summary", "what is written"}}, {}};
@@ -55,14 +61,41 @@ Result<Deployment> deployment_of(Session& session, const Args& args) {
                            {.name = name, .start = start ? &*start : nullptr});
 }
 
+// The rows that are named, in their order; none: nothing is.
+Result<std::vector<const RenderTarget*>> named_targets(const Args& args) {
+    std::vector<const RenderTarget*> out;
+    for (const std::string& text : args.all("target"))
+        for (const std::string_view name : split(text, ',')) {
+            TRY(const RenderTarget* target, find_render_target(trim(name)));
+            if (std::find(out.begin(), out.end(), target) == out.end()) out.push_back(target);
+        }
+    return out;
+}
+
+// The files of all targets: of several each has a folder of its name.
+Result<Deployment> rendered_for(Deployment deployment, const std::vector<const RenderTarget*>& targets) {
+    if (targets.size() == 1) return rendered(std::move(deployment), *targets.front());
+    Deployment out = deployment;
+    for (const RenderTarget* target : targets) {
+        TRY(Deployment one, rendered(deployment, *target));
+        for (FileToWrite& file : one.files) {
+            file.path = std::string(target->name) + "/" + file.path;
+            out.files.push_back(std::move(file));
+        }
+        out.target += (out.target.empty() ? "" : ",") + std::string(target->name);
+    }
+    return out;
+}
+
 Status write_files(const Deployment& deployment, const std::string& folder) {
     namespace fs = std::filesystem;
     std::error_code error;
-    fs::create_directories(folder, error);
-    if (error)
-        return Error(ErrorKind::unavailable, fmt::format("cannot make the folder {}: {}", folder, error.message()));
     for (const FileToWrite& file : deployment.files) {
         const fs::path path = fs::path(folder) / file.path;
+        fs::create_directories(path.parent_path(), error);
+        if (error)
+            return Error(ErrorKind::unavailable,
+                         fmt::format("cannot make the folder {}: {}", path.parent_path().string(), error.message()));
         TRY_VOID(write_file_atomic(path.string(), file.content));
         fs::permissions(path, static_cast<fs::perms>(file.mode), error);
         if (error)
@@ -72,22 +105,64 @@ Status write_files(const Deployment& deployment, const std::string& folder) {
     return done();
 }
 
+// What would be written, against what is there; exit 1 when they differ.
+Result<CommandOutput> show_differences(const Deployment& deployment, const std::string& folder) {
+    namespace fs = std::filesystem;
+    if (!fs::is_directory(folder))
+        return Error(ErrorKind::not_found, "there is no folder " + folder, {},
+                     fmt::format("stoker deploy FILE --render {} writes it", folder));
+    std::string out;
+    for (const FileToWrite& file : deployment.files) {
+        const std::string path = (fs::path(folder) / file.path).string();
+        std::string there;
+        if (fs::exists(path)) {
+            TRY(there, read_file(path, kMostBytes));
+        }
+        out += unified_diff(there, file.content, path, "rendered");
+        std::error_code error;
+        const auto mode = static_cast<int>(fs::status(path, error).permissions()) & 0777;
+        if (!error && (mode & 0100) != (file.mode & 0100))
+            out += fmt::format("{}: mode {:o}, and {:o} is rendered\n", path, mode, file.mode);
+    }
+    if (out.empty()) return CommandOutput{fmt::format("no difference, in {} files\n", deployment.files.size())};
+    return CommandOutput{out, 1};
+}
+
+// Each line that a comment stands above, and the comment.
+Result<CommandOutput> explain_files(Session& session, const Deployment& deployment) {
+    std::vector<RenderedReason> reasons = reasons_in(deployment);
+    if (deployment.files.empty())
+        for (const Because& each : deployment.because) reasons.push_back({each.source, 0, each.setting, each.reason});
+    FactTable listing{{{"where", "where"}, {"setting", "setting"}, {"why", "why"}}, {}};
+    std::string out;
+    for (const RenderedReason& each : reasons) {
+        const std::string where = each.line > 0 ? fmt::format("{}:{}", each.file, each.line) : each.file;
+        listing.rows.push_back({where, each.setting, each.reason});
+        out += fmt::format("{}  {}\n", where, each.setting);
+        for (const std::string& line : wrap(each.reason, 96)) out += fmt::format("    {}\n", line);
+    }
+    return CommandOutput{session.format != Format::text ? dump(session, listing.json()) : out};
+}
+
 Result<CommandOutput> run_deploy(Session& session, const Args& args) {
     if (args.has("list")) return list_targets(session);
     if (args.positional.empty())
         return Error(ErrorKind::invalid, "no workload file given", {}, "stoker deploy FILE, or stoker deploy --list");
-    const RenderTarget* target = nullptr;
-    if (const auto name = args.get("target")) {
-        TRY(target, find_render_target(*name));
-    }
+    const auto folder = args.get("render"), compared = args.get("diff");
+    if (folder && compared)
+        return Error(ErrorKind::invalid, "--render writes and --diff compares: give one of them", {},
+                     "stoker deploy FILE --diff DIR");
+    TRY(std::vector<const RenderTarget*> targets, named_targets(args));
     TRY(Deployment deployment, deployment_of(session, args));
-    const auto folder = args.get("render");
-    if (target == nullptr && folder) {
-        TRY(target, usual_render_target(deployment));
+    if (targets.empty() && (folder || compared)) {
+        TRY(const RenderTarget* usual, usual_render_target(deployment));
+        targets.push_back(usual);
     }
-    if (target != nullptr) {
-        TRY(deployment, rendered(std::move(deployment), *target));
+    if (!targets.empty()) {
+        TRY(deployment, rendered_for(std::move(deployment), targets));
     }
+    if (args.has("explain")) return explain_files(session, deployment);
+    if (compared) return show_differences(deployment, *compared);
     if (session.format != Format::text) return CommandOutput{dump(session, to_json(deployment))};
     if (!folder) return CommandOutput{to_json(deployment).dump_yaml()};
     std::string out;
@@ -113,18 +188,30 @@ CliCommand deploy_command() {
         .description =
             "Plans FILE and makes its first choice concrete: nodes, ranks and their GPUs, layout, environment, image, "
             "command, checkpoints, and the prediction with its intervals. Without --render that is what is printed; "
-            "with it the target's files are written. The same file and catalogue give the same files, byte for byte.\n"
+            "with it the target's files are written: those of the plan's own platform where --target is silent, and of "
+            "several targets each in a folder of its name. The same file and catalogue give the same files, byte for "
+            "byte.\n"
             "The program is what run: in FILE says. What else run: says is for stoker run here; where it differs from "
             "the plan, the plan stands in what is rendered, and a note says so. Two statements of the file that "
             "contradict each other are refused. Exit 1 when no plan meets the objective.",
         .examples = {"stoker deploy examples/llama-3-8b.yaml",
-                     "stoker deploy train.yaml --render out --target torchrun",
+                     "stoker deploy train.yaml --render out --target slurm,torchrun",
+                     "stoker deploy train.yaml --diff out --target slurm",
+                     "stoker deploy train.yaml --explain --target slurm",
                      "stoker deploy examples/tiny-gpt.yaml --render - --target local", "stoker deploy --list"},
         .options = {{.name = "render",
                      .value = "DIR",
                      .help = "write the target's files into this folder; -: to stdout",
                      .completes = "dir"},
-                    {.name = "target", .value = "NAME", .help = "what the files are for (--list)"},
+                    {.name = "target",
+                     .value = "NAME[,NAME]",
+                     .help = "what the files are for (--list); the plan's own platform when nothing is said",
+                     .repeats = true},
+                    {.name = "diff",
+                     .value = "DIR",
+                     .help = "what would be written against what is in this folder; exit 1 when they differ",
+                     .completes = "dir"},
+                    {.name = "explain", .help = "why each setting is as it is, with its place and source"},
                     {.name = "list", .help = "which targets there are"}},
         .max_positional = 1,
         .run = run_deploy,

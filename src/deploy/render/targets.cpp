@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "deploy/render/kube_pod.h"
+
 namespace stoker {
 namespace {
 
@@ -12,7 +14,33 @@ constexpr auto kTargets = std::to_array<RenderTarget>({
     {"local", "the run section as a file that stoker run takes, on this machine", local_refusal, local_files},
     {"torchrun", "a script that starts the ranks of a training on each node, with the plan's layout", torchrun_refusal,
      torchrun_files},
+    {"deepspeed", "DeepSpeed's JSON with ZeRO and batch, a hostfile, the launcher", deepspeed_refusal, deepspeed_files},
+    {"accelerate", "Accelerate's YAML (DDP, FSDP 2, tensor and context parallel) and the launcher", accelerate_refusal,
+     accelerate_files},
+    {"megatron", "Megatron-LM's arguments: degrees, batch, recompute, the model's shape", megatron_refusal,
+     megatron_files},
+    {"nemo", "a NeMo 2 recipe in Python, and torchrun", nemo_refusal, nemo_files},
+    {"torchtitan", "torchtitan's command line", torchtitan_refusal, torchtitan_files},
+    {"ray", "a driver for Ray Train; of a service an application of Ray Serve", ray_refusal, ray_files},
+    {"horovod", "mpirun with a hostfile, for data parallel work", horovod_refusal, horovod_files},
+    {"vllm", "vLLM with the plan's degrees, context, batch, memory and precisions", vllm_refusal, vllm_files},
+    {"sglang", "the same for SGLang", sglang_refusal, sglang_files},
+    {"tgi", "the same for Text Generation Inference", tgi_refusal, tgi_files},
+    {"tensorrt-llm", "the same for trtllm-serve, with its YAML", tensorrt_llm_refusal, tensorrt_llm_files},
+    {"triton", "a model repository for Triton with its vLLM backend", triton_refusal, triton_files},
+    {"llama-cpp", "llama.cpp's server, on GPUs or CPUs", llama_cpp_refusal, llama_cpp_files},
     {"slurm", "a batch script for sbatch: one gang, or an array of shares", slurm_refusal, slurm_files},
+    {"pbs", "a script for OpenPBS and PBS Professional", pbs_refusal, pbs_files},
+    {"sge", "a script for Grid Engine", sge_refusal, sge_files},
+    {"kubernetes", "an Indexed Job with its Service, or Deployment, Service, disruption budget and autoscaler",
+     kubernetes_refusal, kubernetes_files},
+    {"kustomize", "the same as base and overlays, with namespace, quota and network policy", kustomize_refusal,
+     kustomize_files},
+    {"jobset", "a training as JobSet, whose nodes are started again together", kube_training_refusal, jobset_files},
+    {"pytorchjob", "a training for Kubeflow's training operator", kube_training_refusal, pytorchjob_files},
+    {"mpijob", "a data parallel training for Kubeflow's MPI operator", mpijob_refusal, mpijob_files},
+    {"rayjob", "a training as RayJob of KubeRay, with its driver", rayjob_refusal, rayjob_files},
+    {"kueue", "a job that waits in a queue of Kueue, and the queue", kueue_refusal, kueue_files},
 });
 
 std::string names_of_targets() {
@@ -36,16 +64,38 @@ Result<const RenderTarget*> find_render_target(std::string_view name) {
                  "stoker deploy --list says what each is");
 }
 
+// What people who run this platform keep in files; the first that can say the work. Behind them what starts it by hand.
+constexpr std::pair<Orchestrator, std::array<std::string_view, 2>> kUsual[] = {
+    {Orchestrator::local, {"local", "torchrun"}},
+    {Orchestrator::slurm, {"slurm", ""}},
+    {Orchestrator::cyclecloud_slurm, {"slurm", ""}},
+    {Orchestrator::aks, {"kubernetes", ""}},
+    {Orchestrator::azure_ml, {"azure-ml", "torchrun"}},
+    {Orchestrator::vmss, {"bicep", ""}},
+    {Orchestrator::batch, {"batch", ""}},
+    {Orchestrator::ray, {"ray", ""}},
+    {Orchestrator::kubernetes, {"kubernetes", ""}},
+};
+
 Result<const RenderTarget*> usual_render_target(const Deployment& deployment) {
     std::string why;
-    for (const RenderTarget& each : kTargets) {
+    std::vector<const RenderTarget*> order;
+    const auto add = [&](std::string_view name) {
+        for (const RenderTarget& each : kTargets)
+            if (each.name == name) order.push_back(&each);
+    };
+    for (const auto& [orchestrator, names] : kUsual)
+        if (orchestrator == deployment.orchestrator)
+            for (const std::string_view name : names) add(name);
+    for (const RenderTarget& each : kTargets) order.push_back(&each);
+    for (const RenderTarget* each : order) {
         // What runs here is not meant for another cluster.
-        if (each.name == "local" && deployment.nodes.cloud != "this-machine") continue;
-        const std::string refusal = each.refusal(deployment);
-        if (refusal.empty()) return &each;
-        if (why.empty()) why = fmt::format("{}: {}", each.name, refusal);
+        if (each->name == "local" && deployment.nodes.cloud != "this-machine") continue;
+        const std::string refusal = each->refusal(deployment);
+        if (refusal.empty()) return each;
+        if (why.empty()) why = fmt::format("{}: {}", each->name, refusal);
     }
-    return Error(ErrorKind::unsupported, fmt::format("no target renders this yet; {}", why), {},
+    return Error(ErrorKind::unsupported, fmt::format("no target renders this; {}", why), {},
                  "stoker deploy FILE without --render shows the deployment; --list says which targets there are");
 }
 

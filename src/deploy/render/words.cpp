@@ -33,6 +33,9 @@ std::vector<std::pair<std::string, std::string>> degrees_of(const Deployment& de
     };
 }
 
+// Of a comment, without its sign.
+constexpr std::size_t kCommentWidth = 112;
+
 bool is_plain(char c, std::string_view more) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || more.find(c) != std::string_view::npos;
 }
@@ -48,7 +51,7 @@ std::string shell_word(std::string_view text) {
     return out + "'";
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
     return Json(text).dump();
 }
 
@@ -59,7 +62,7 @@ std::string yaml_word(std::string_view text) {
                        std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c, "_-./+"); }) &&
                        std::none_of(kWords.begin(), kWords.end(),
                                     [&](std::string_view each) { return equals_ignore_case(each, text); });
-    return plain ? std::string(text) : quoted(text);
+    return plain ? std::string(text) : json_text(text);
 }
 
 std::string dns_label(std::string_view text, std::size_t most) {
@@ -98,7 +101,10 @@ std::string indented(std::string_view text, std::string_view indent) {
 std::string why(std::string_view reason, std::string_view source) {
     // Of a place in the workload file its name: where it lies on this machine is nobody's business.
     if (source.starts_with('/')) source = source.substr(source.rfind('/') + 1);
-    return fmt::format("# {} ({})\n", reason, source);
+    std::string out;
+    for (const std::string& line : wrap(fmt::format("{} ({})", reason, source), kCommentWidth))
+        out += "# " + line + "\n";
+    return out;
 }
 
 std::string reason_of(const Deployment& deployment, std::string_view setting) {

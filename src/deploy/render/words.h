@@ -13,7 +13,7 @@ namespace stoker {
 std::string shell_word(std::string_view text);
 // A scalar for YAML, quoted where it would be read as something else; also right in JSON and TOML when it is quoted.
 std::string yaml_word(std::string_view text);
-std::string quoted(std::string_view text);  // "..." of JSON, which YAML, TOML, HCL without ${ and Python read alike
+std::string json_text(std::string_view text);  // "..." of JSON, which YAML, TOML, HCL without ${ and Python read alike
 // Of a resource: RFC 1123 label, at most `most` characters, never empty.
 std::string dns_label(std::string_view text, std::size_t most = 63);
 // "1000m" -> whole cores downwards, at least one; bytes in whole MiB downwards.
@@ -23,7 +23,7 @@ std::int64_t whole_mib(std::int64_t bytes);
 // Each line with `indent` before it, but for empty ones.
 std::string indented(std::string_view text, std::string_view indent);
 
-// "# reason (source)\n" of a setting of the Deployment; empty where it says none.
+// "# reason (source)\n", over several lines where it is long, of a setting of the Deployment; empty where it says none.
 std::string reason_of(const Deployment& deployment, std::string_view setting);
 // The same for what a target sets by itself.
 std::string why(std::string_view reason, std::string_view source);

@@ -1,0 +1,79 @@
+// nemo: a NeMo 2 recipe in Python with the plan's degrees in it, run by torchrun on each node.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "deploy/render/recipes.h"
+#include "deploy/render/targets.h"
+#include "deploy/render/words.h"
+
+namespace stoker {
+namespace {
+
+std::string nemo_program(const Deployment& d, const Recipe& recipe) {
+    const TrainingWork& work = *d.training;
+    const ParallelLayout& layout = work.layout;
+    std::string out = head_comment(d);
+    out += fmt::format("# Names of NeMo 2 ({}, {}).\n", recipe.source, recipe.as_of);
+    out += "import os\n\nfrom nemo.collections import llm\n\n";
+    out += fmt::format(
+        "recipe = llm.{}.{}(\n    name={}, dir=os.environ.get(\"STOKER_CHECKPOINT_DIR\", \"checkpoints\"),\n",
+        recipe.config, work.method == Method::full ? "pretrain_recipe" : "finetune_recipe", json_text(d.name));
+    out += fmt::format("    num_nodes={}, num_gpus_per_node={})\n\n", d.nodes.count, d.ranks.per_node);
+    out += "strategy = recipe.trainer.strategy\n";
+    const auto set = [&](const char* setting, const char* name, const std::string& value) {
+        out += reason_of(d, std::string("training.layout.") + setting) + fmt::format("{} = {}\n", name, value);
+    };
+    set("tensor", "strategy.tensor_model_parallel_size", std::to_string(layout.tensor));
+    set("", "strategy.sequence_parallel", layout.sequence_parallel && layout.tensor > 1 ? "True" : "False");
+    set("pipeline", "strategy.pipeline_model_parallel_size", std::to_string(layout.pipeline));
+    set("", "strategy.virtual_pipeline_model_parallel_size",
+        layout.virtual_stages > 1 ? std::to_string(layout.virtual_stages) : "None");
+    set("", "strategy.context_parallel_size", std::to_string(layout.context));
+    set("", "strategy.expert_model_parallel_size", std::to_string(layout.expert));
+    set("zero", "strategy.ddp.use_distributed_optimizer", layout.zero >= 1 ? "True" : "False");
+    const char* granularity = layout.recompute == Recompute::full        ? "\"full\""
+                              : layout.recompute == Recompute::selective ? "\"selective\""
+                                                                         : "None";
+    set("recompute", "recipe.model.config.recompute_granularity", granularity);
+    if (layout.recompute == Recompute::full)
+        out += "recipe.model.config.recompute_method = \"uniform\"\nrecipe.model.config.recompute_num_layers = 1\n";
+    set("", "recipe.data.seq_length", std::to_string(static_cast<std::int64_t>(work.sequence)));
+    set("", "recipe.data.micro_batch_size", std::to_string(layout.micro_batch));
+    set("micro_batches", "recipe.data.global_batch_size", std::to_string(static_cast<std::int64_t>(work.global_batch)));
+    if (work.steps > 0)
+        set("", "recipe.trainer.max_steps", std::to_string(static_cast<std::int64_t>(std::ceil(work.steps))));
+    return out +
+           "\nif __name__ == \"__main__\":\n"
+           "    # recipe.data is made-up text until it is replaced: put your data module there.\n"
+           "    import nemo_run\n\n"
+           "    nemo_run.run(recipe, executor=nemo_run.LocalExecutor(), direct=True)\n";
+}
+
+}  // namespace
+
+std::string nemo_refusal(const Deployment& d) {
+    if (!d.training) return fmt::format("NeMo's recipes train, and this is {}", to_string(d.kind));
+    if (!recipe_of("nemo", d.model.name))
+        return fmt::format("no recipe of NeMo is known for {}; there is {}", d.model.name, recipes_of("nemo"));
+    if (d.training->layout.zero >= 2)
+        return fmt::format(
+            "the layout has ZeRO-{}, and NeMo's recipes divide optimizer states only: framework: nemo in the file "
+            "plans within that",
+            d.training->layout.zero);
+    return "";
+}
+
+std::vector<FileToWrite> nemo_files(const Deployment& d) {
+    std::string script = "#!/bin/sh\n" + head_comment(d);
+    if (d.nodes.count > 1)
+        script += fmt::format("# Start it on each of the {} nodes, with the name of the first:\n", d.nodes.count);
+    script += fmt::format("#   {}./{}.sh\n", d.nodes.count > 1 ? "MASTER_ADDR=NODE-0 " : "", d.name);
+    script += "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n" + preamble(d);
+    std::string launch = torchrun_words(d, d.name, "\"${MASTER_ADDR:?name of the first node}:${MASTER_PORT:-29500}\"");
+    if (!d.command.empty()) launch = launch.substr(0, launch.rfind("--no_python "));
+    script += "exec " + launch + fmt::format("\"$here/{}.py\"\n", d.name);
+    return {{d.name + ".py", nemo_program(d, *recipe_of("nemo", d.model.name))}, {d.name + ".sh", script, 0755}};
+}
+
+}  // namespace stoker

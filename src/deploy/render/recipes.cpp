@@ -1,0 +1,69 @@
+#include "deploy/render/recipes.h"
+
+#include "base/embedded.h"
+#include "base/tsv.h"
+
+namespace stoker {
+namespace {
+
+// Tables of the binary: that they read is what the tests of this folder show.
+template <class Take>
+void for_rows(const char* path, std::initializer_list<const char*> columns, Take take) {
+    const auto table = Tsv::read(embedded_bytes(path), FileName(path));
+    if (!table) return;
+    std::vector<std::size_t> at;
+    for (const char* column : columns) {
+        const auto found = table->column(column);
+        if (!found) return;
+        at.push_back(*found);
+    }
+    for (std::size_t row = 0; row < table->rows(); ++row) {
+        std::vector<std::string> cells;
+        for (const std::size_t column : at) cells.emplace_back(table->at(row, column));
+        if (!take(cells)) return;
+    }
+}
+
+}  // namespace
+
+std::optional<Recipe> recipe_of(std::string_view program, std::string_view model) {
+    std::optional<Recipe> out;
+    for_rows("render/recipes.tsv", {"program", "model", "module", "config", "source", "as_of"},
+             [&](const std::vector<std::string>& row) {
+                 if (row[0] != program || row[1] != model) return true;
+                 out = Recipe{row[2], row[3], row[4], row[5]};
+                 return false;
+             });
+    return out;
+}
+
+std::string recipes_of(std::string_view program) {
+    std::string out;
+    for_rows("render/recipes.tsv", {"program", "model"}, [&](const std::vector<std::string>& row) {
+        if (row[0] == program) out += (out.empty() ? "" : ", ") + row[1];
+        return true;
+    });
+    return out;
+}
+
+std::optional<EngineImage> engine_image(std::string_view engine, std::string_view vendor) {
+    std::optional<EngineImage> out;
+    for_rows("render/images.tsv", {"engine", "vendor", "image", "source", "as_of"},
+             [&](const std::vector<std::string>& row) {
+                 if (row[0] != engine || row[1] != (vendor.empty() ? "none" : vendor)) return true;
+                 out = EngineImage{row[2], row[3], row[4]};
+                 return false;
+             });
+    return out;
+}
+
+std::string resource_of_vendor(std::string_view vendor) {
+    std::string out;
+    for_rows("render/devices.tsv", {"vendor", "resource"}, [&](const std::vector<std::string>& row) {
+        if (row[0] == vendor) out = row[1];
+        return out.empty();
+    });
+    return out;
+}
+
+}  // namespace stoker

@@ -1,0 +1,26 @@
+// What other programs call the models of the catalogue, and which images they are shipped in (data/render).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stoker {
+
+struct Recipe {
+    std::string module, config, source, as_of;
+};
+// What `program` (torchtitan, nemo) calls its configuration of this model; none: it ships none.
+std::optional<Recipe> recipe_of(std::string_view program, std::string_view model);
+// "llama-3-8b, llama-3-70b"
+std::string recipes_of(std::string_view program);
+
+struct EngineImage {
+    std::string image, source, as_of;
+};
+// The image in which an engine is published for GPUs of this vendor ("NVIDIA", "AMD", "" for CPUs).
+std::optional<EngineImage> engine_image(std::string_view engine, std::string_view vendor);
+// What Kubernetes calls the devices of a vendor: "nvidia.com/gpu"; empty: no plug-in is known.
+std::string resource_of_vendor(std::string_view vendor);
+
+}  // namespace stoker

@@ -267,16 +267,18 @@ std::string engine_script(std::string_view engine, const Deployment& d) {
     if (!call.key_variable.empty())
         out +=
             fmt::format("# With {} in the environment only callers with that key are answered.\n", call.key_variable);
-    out += "host=${HOST:-127.0.0.1}\n";
+    const bool batch = engine == "vllm" && d.kind == WorkloadKind::batch_inference;
+    if (!batch) out += "host=${HOST:-127.0.0.1}\n";
     if (several) {
-        out += "replica=${REPLICA:-0}\nport=$((${PORT:-8000} + replica))\n";
+        out += "replica=${REPLICA:-0}\n";
+        if (!batch) out += "port=$((${PORT:-8000} + replica))\n";
         if (gpus > 0)
             out += fmt::format(
                 "# The replica's own devices.\n"
                 "export CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-$(seq -s, $((replica * {0})) $((replica * {0} + "
                 "{1})))}}\n",
                 gpus, gpus - 1);
-    } else {
+    } else if (!batch) {
         out += "port=${PORT:-8000}\n";
     }
     std::string model = weights_of(d);
@@ -286,7 +288,6 @@ std::string engine_script(std::string_view engine, const Deployment& d) {
         if (flag.name == "--model-path" || flag.name == "--model-id") continue;
         out += indented(flag.comment, "    ") + "    " + spelled(flag) + "\n";
     }
-    const bool batch = engine == "vllm" && d.kind == WorkloadKind::batch_inference;
     if (engine == "sglang" || engine == "vllm") out += node_flags(engine, d);
     if (engine == "sglang")
         out +=

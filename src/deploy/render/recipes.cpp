@@ -66,4 +66,13 @@ std::string resource_of_vendor(std::string_view vendor) {
     return out;
 }
 
+VmImage vm_image(std::string_view vendor) {
+    VmImage out;
+    for_rows("render/vm_images.tsv", {"vendor", "urn", "source"}, [&](const std::vector<std::string>& row) {
+        if (row[0] == (vendor.empty() ? "none" : vendor) || row[0] == "none") out = {row[1], row[2]};
+        return row[0] != vendor;
+    });
+    return out;
+}
+
 }  // namespace stoker

@@ -22,5 +22,10 @@ struct EngineImage {
 std::optional<EngineImage> engine_image(std::string_view engine, std::string_view vendor);
 // What Kubernetes calls the devices of a vendor: "nvidia.com/gpu"; empty: no plug-in is known.
 std::string resource_of_vendor(std::string_view vendor);
+// The image of a VM on Azure for GPUs of this vendor, or for none.
+struct VmImage {
+    std::string urn, source;
+};
+VmImage vm_image(std::string_view vendor);
 
 }  // namespace stoker

@@ -41,6 +41,20 @@ constexpr auto kTargets = std::to_array<RenderTarget>({
     {"mpijob", "a data parallel training for Kubeflow's MPI operator", mpijob_refusal, mpijob_files},
     {"rayjob", "a training as RayJob of KubeRay, with its driver", rayjob_refusal, rayjob_files},
     {"kueue", "a job that waits in a queue of Kueue, and the queue", kueue_refusal, kueue_files},
+    {"aks", "a cluster of AKS with a pool for the work, the device plug-in and the kubernetes manifests", aks_refusal,
+     aks_files},
+    {"az", "a script of az: network, and a VM, a scale set or AKS with a pool", azure_refusal, az_files},
+    {"bicep", "the same in Bicep", azure_refusal, bicep_files},
+    {"arm", "the same as ARM template", azure_refusal, arm_files},
+    {"terraform", "the same for azurerm; of AWS and GCP the instances", terraform_refusal, terraform_files},
+    {"cloud-init", "the first boot of the plan's machines: disk, environment, a look at the devices",
+     cloud_init_refusal, cloud_init_files},
+    {"azure-ml", "compute and job of Azure ML; of a notebook the compute instance", azure_ml_refusal, azure_ml_files},
+    {"batch", "pool, job and tasks of Azure Batch", batch_refusal, batch_files},
+    {"cyclecloud", "parameters of CycleCloud's Slurm cluster, and the batch script", cyclecloud_refusal,
+     cyclecloud_files},
+    {"on-prem", "driver, Slurm's configuration and a health gate for machines of one's own", on_prem_refusal,
+     on_prem_files},
 });
 
 std::string names_of_targets() {

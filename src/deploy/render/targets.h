@@ -78,5 +78,23 @@ std::vector<FileToWrite> mpijob_files(const Deployment& deployment);
 std::vector<FileToWrite> rayjob_files(const Deployment& deployment);
 std::vector<FileToWrite> kueue_files(const Deployment& deployment);
 std::vector<FileToWrite> kustomize_files(const Deployment& deployment);
+std::string azure_refusal(const Deployment& deployment);
+std::string aks_refusal(const Deployment& deployment);
+std::string terraform_refusal(const Deployment& deployment);
+std::string cloud_init_refusal(const Deployment& deployment);
+std::string azure_ml_refusal(const Deployment& deployment);
+std::string batch_refusal(const Deployment& deployment);
+std::string cyclecloud_refusal(const Deployment& deployment);
+std::string on_prem_refusal(const Deployment& deployment);
+std::vector<FileToWrite> az_files(const Deployment& deployment);
+std::vector<FileToWrite> bicep_files(const Deployment& deployment);
+std::vector<FileToWrite> arm_files(const Deployment& deployment);
+std::vector<FileToWrite> terraform_files(const Deployment& deployment);
+std::vector<FileToWrite> cloud_init_files(const Deployment& deployment);
+std::vector<FileToWrite> aks_files(const Deployment& deployment);
+std::vector<FileToWrite> azure_ml_files(const Deployment& deployment);
+std::vector<FileToWrite> batch_files(const Deployment& deployment);
+std::vector<FileToWrite> cyclecloud_files(const Deployment& deployment);
+std::vector<FileToWrite> on_prem_files(const Deployment& deployment);
 
 }  // namespace stoker

@@ -116,12 +116,13 @@ std::string reason_of(const Deployment& deployment, std::string_view setting) {
 std::string heading(const Deployment& deployment) {
     const NodeSet& nodes = deployment.nodes;
     const int ranks = deployment.ranks.count;
-    std::string unit = "rank";
-    if (deployment.serving) unit = "replica";
     const int count = deployment.serving ? deployment.serving->replicas : ranks;
-    return fmt::format("{}: {} x {}{}, {} {}{}, catalogue {}.", deployment.title, nodes.count, nodes.machine,
-                       nodes.region.empty() ? "" : ", " + nodes.region, count, unit, count == 1 ? "" : "s",
-                       deployment.prediction.catalogue);
+    const char* unit = deployment.training ? "rank" : deployment.serving ? "replica" : "share";
+    const std::string parts = deployment.training || deployment.serving || count > 1
+                                  ? fmt::format(", {} {}{}", count, unit, count == 1 ? "" : "s")
+                                  : "";
+    return fmt::format("{}: {} x {}{}{}, catalogue {}.", deployment.title, nodes.count, nodes.machine,
+                       nodes.region.empty() ? "" : ", " + nodes.region, parts, deployment.prediction.catalogue);
 }
 
 std::string head_comment(const Deployment& deployment) {

@@ -1,0 +1,291 @@
+// arm: an ARM template with the same resources as the az script. Versions of the API are those of
+// azure-resource-manager-schemas that the tests validate against.
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "deploy/render/azure_shape.h"
+#include "deploy/render/targets.h"
+#include "deploy/render/words.h"
+
+namespace stoker {
+namespace {
+
+constexpr const char* kCompute = "2024-11-01";
+constexpr const char* kNetworkApi = "2025-05-01";
+constexpr const char* kAks = "2025-10-01";
+
+Json text_parameter(const char* description, const Json& value = Json()) {
+    Json out = Json::object().set("type", "string");
+    if (!value.is_null()) out.set("defaultValue", value);
+    return out.set("metadata", Json::object().set("description", description));
+}
+
+Json one(Json item) {
+    Json out = Json::array();
+    out.push(std::move(item));
+    return out;
+}
+
+Json id(std::string text) {
+    return Json::object().set("id", std::move(text));
+}
+
+Json resource(const char* type, const char* version, const std::string& name) {
+    return Json::object()
+        .set("type", type)
+        .set("apiVersion", version)
+        .set("name", name)
+        .set("location", "[parameters('location')]");
+}
+
+Json nsg(const AzureShape& s) {
+    Json rule = Json::object()
+                    .set("name", "ssh")
+                    .set("properties", Json::object()
+                                           .set("priority", 100)
+                                           .set("direction", "Inbound")
+                                           .set("access", "Allow")
+                                           .set("protocol", "Tcp")
+                                           .set("sourceAddressPrefix", "[parameters('from')]")
+                                           .set("sourcePortRange", "*")
+                                           .set("destinationAddressPrefix", "*")
+                                           .set("destinationPortRange", "22"));
+    return resource("Microsoft.Network/networkSecurityGroups", kNetworkApi, s.name + "-nsg")
+        .set("properties", Json::object().set("securityRules", one(std::move(rule))));
+}
+
+std::string nsg_id(const AzureShape& s) {
+    return fmt::format("[resourceId('Microsoft.Network/networkSecurityGroups', '{}-nsg')]", s.name);
+}
+std::string subnet_id(const AzureShape& s) {
+    return fmt::format("[resourceId('Microsoft.Network/virtualNetworks/subnets', '{}-net', 'work')]", s.name);
+}
+std::string net_id(const AzureShape& s) {
+    return fmt::format("[resourceId('Microsoft.Network/virtualNetworks', '{}-net')]", s.name);
+}
+
+Json network(const AzureShape& s) {
+    Json prefixes = Json::array();
+    prefixes.push(std::string(kNetwork));
+    Json subnet =
+        Json::object()
+            .set("name", "work")
+            .set("properties",
+                 Json::object().set("addressPrefix", std::string(kSubnet)).set("networkSecurityGroup", id(nsg_id(s))));
+    return resource("Microsoft.Network/virtualNetworks", kNetworkApi, s.name + "-net")
+        .set("dependsOn", one(Json(nsg_id(s))))
+        .set("properties", Json::object()
+                               .set("addressSpace", Json::object().set("addressPrefixes", std::move(prefixes)))
+                               .set("subnets", one(std::move(subnet))));
+}
+
+Json os_profile(const AzureShape& s, bool set) {
+    Json key =
+        Json::object().set("path", "/home/azureuser/.ssh/authorized_keys").set("keyData", "[parameters('sshKey')]");
+    Json linux = Json::object()
+                     .set("disablePasswordAuthentication", true)
+                     .set("ssh", Json::object().set("publicKeys", one(std::move(key))));
+    return Json::object()
+        .set(set ? "computerNamePrefix" : "computerName", s.name.substr(0, set ? 9 : 40))
+        .set("adminUsername", "azureuser")
+        .set("linuxConfiguration", std::move(linux))
+        .set("customData", "[base64(variables('cloudInit'))]");
+}
+
+Json storage_profile(const AzureShape& s) {
+    Json out = Json::object()
+                   .set("imageReference", Json::object()
+                                              .set("publisher", s.publisher)
+                                              .set("offer", s.offer)
+                                              .set("sku", s.sku)
+                                              .set("version", s.version))
+                   .set("osDisk", Json::object()
+                                      .set("createOption", "FromImage")
+                                      .set("managedDisk", Json::object().set("storageAccountType", "Premium_LRS")));
+    if (s.disk_gib > 0)
+        out.set("dataDisks", one(Json::object()
+                                     .set("lun", 0)
+                                     .set("createOption", "Empty")
+                                     .set("diskSizeGB", s.disk_gib)
+                                     .set("managedDisk", Json::object().set("storageAccountType", s.disk_type))));
+    return out;
+}
+
+void set_spot(const AzureShape& s, Json& properties) {
+    if (s.spot)
+        properties.set("priority", "Spot")
+            .set("evictionPolicy", "Delete")
+            .set("billingProfile", Json::object().set("maxPrice", -1));
+}
+
+Json extension_properties() {
+    return Json::object()
+        .set("publisher", "Microsoft.HpcCompute")
+        .set("type", "NvidiaGpuDriverLinux")
+        .set("typeHandlerVersion", "1.6")
+        .set("autoUpgradeMinorVersion", true);
+}
+
+Json identity() {
+    return Json::object().set("type", "SystemAssigned");
+}
+
+void add_machine(const AzureShape& s, Json& resources) {
+    const std::string nic = fmt::format("[resourceId('Microsoft.Network/networkInterfaces', '{}-nic')]", s.name);
+    const std::string address = fmt::format("[resourceId('Microsoft.Network/publicIPAddresses', '{}-ip')]", s.name);
+    const std::string machine = fmt::format("[resourceId('Microsoft.Compute/virtualMachines', '{}')]", s.name);
+    resources.push(resource("Microsoft.Network/publicIPAddresses", kNetworkApi, s.name + "-ip")
+                       .set("sku", Json::object().set("name", "Standard"))
+                       .set("properties", Json::object().set("publicIPAllocationMethod", "Static")));
+    Json depends = one(Json(net_id(s)));
+    depends.push(address);
+    resources.push(
+        resource("Microsoft.Network/networkInterfaces", kNetworkApi, s.name + "-nic")
+            .set("dependsOn", std::move(depends))
+            .set("properties",
+                 Json::object()
+                     .set("enableAcceleratedNetworking", true)
+                     .set("ipConfigurations", one(Json::object()
+                                                      .set("name", "ip")
+                                                      .set("properties", Json::object()
+                                                                             .set("subnet", id(subnet_id(s)))
+                                                                             .set("publicIPAddress", id(address)))))));
+    Json properties = Json::object()
+                          .set("hardwareProfile", Json::object().set("vmSize", s.size))
+                          .set("osProfile", os_profile(s, false))
+                          .set("storageProfile", storage_profile(s))
+                          .set("networkProfile", Json::object().set("networkInterfaces", one(id(nic))));
+    set_spot(s, properties);
+    resources.push(resource("Microsoft.Compute/virtualMachines", kCompute, s.name)
+                       .set("identity", identity())
+                       .set("dependsOn", one(Json(nic)))
+                       .set("properties", std::move(properties)));
+    if (s.driver_extension)
+        resources.push(
+            resource("Microsoft.Compute/virtualMachines/extensions", kCompute, s.name + "/NvidiaGpuDriverLinux")
+                .set("dependsOn", one(Json(machine)))
+                .set("properties", extension_properties()));
+    resources.push(
+        resource("Microsoft.DevTestLab/schedules", "2018-09-15", "shutdown-computevm-" + s.name)
+            .set("dependsOn", one(Json(machine)))
+            .set("properties", Json::object()
+                                   .set("status", "Enabled")
+                                   .set("taskType", "ComputeVmShutdownTask")
+                                   .set("dailyRecurrence", Json::object().set("time", std::string(kShutdownTime)))
+                                   .set("timeZoneId", "UTC")
+                                   .set("targetResourceId", machine)));
+}
+
+Json scale_set(const AzureShape& s) {
+    Json ip = Json::object().set("name", "ip").set("properties", Json::object().set("subnet", id(subnet_id(s))));
+    Json nic = Json::object()
+                   .set("name", "nic")
+                   .set("properties", Json::object()
+                                          .set("primary", true)
+                                          .set("enableAcceleratedNetworking", true)
+                                          .set("ipConfigurations", one(std::move(ip))));
+    Json network_profile = Json::object();
+    if (!s.infiniband) network_profile.set("networkApiVersion", "2020-11-01");
+    network_profile.set("networkInterfaceConfigurations", one(std::move(nic)));
+    Json profile = Json::object()
+                       .set("osProfile", os_profile(s, true))
+                       .set("storageProfile", storage_profile(s))
+                       .set("networkProfile", std::move(network_profile));
+    set_spot(s, profile);
+    if (s.driver_extension)
+        profile.set(
+            "extensionProfile",
+            Json::object().set(
+                "extensions",
+                one(Json::object().set("name", "NvidiaGpuDriverLinux").set("properties", extension_properties()))));
+    Json properties = Json::object().set("orchestrationMode", s.infiniband ? "Uniform" : "Flexible");
+    properties.set("singlePlacementGroup", s.infiniband);
+    if (s.infiniband)
+        properties.set("overprovision", false).set("upgradePolicy", Json::object().set("mode", "Manual"));
+    else
+        properties.set("platformFaultDomainCount", 1);
+    properties.set("virtualMachineProfile", std::move(profile));
+    return resource("Microsoft.Compute/virtualMachineScaleSets", kCompute, s.name)
+        .set("sku", Json::object().set("name", s.size).set("capacity", s.count))
+        .set("identity", identity())
+        .set("dependsOn", one(Json(net_id(s))))
+        .set("properties", std::move(properties));
+}
+
+void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
+    Json ranges = one(Json("[parameters('from')]"));
+    Json system = Json::object()
+                      .set("name", "system")
+                      .set("mode", "System")
+                      .set("vmSize", std::string(kSystemSize))
+                      .set("count", 1)
+                      .set("osType", "Linux");
+    resources.push(resource("Microsoft.ContainerService/managedClusters", kAks, s.name)
+                       .set("identity", identity())
+                       .set("properties", Json::object()
+                                              .set("dnsPrefix", s.name)
+                                              .set("apiServerAccessProfile",
+                                                   Json::object().set("authorizedIPRanges", std::move(ranges)))
+                                              .set("agentPoolProfiles", one(std::move(system)))));
+    Json pool = Json::object()
+                    .set("mode", "User")
+                    .set("vmSize", s.size)
+                    .set("osType", "Linux")
+                    .set("count", d.kind == WorkloadKind::inference ? s.count : 0)
+                    .set("enableAutoScaling", true)
+                    .set("minCount", 0)
+                    .set("maxCount", s.count);
+    if (s.gpu) pool.set("nodeTaints", one(Json("sku=gpu:NoSchedule")));
+    if (s.spot) pool.set("scaleSetPriority", "Spot").set("scaleSetEvictionPolicy", "Delete").set("spotMaxPrice", -1);
+    Json out = Json::object()
+                   .set("type", "Microsoft.ContainerService/managedClusters/agentPools")
+                   .set("apiVersion", kAks)
+                   .set("name", s.name + "/" + s.pool);
+    resources.push(
+        out.set("dependsOn",
+                one(Json(fmt::format("[resourceId('Microsoft.ContainerService/managedClusters', '{}')]", s.name))))
+            .set("properties", std::move(pool)));
+}
+
+}  // namespace
+
+Json azure_parameters(const Deployment& d) {
+    const AzureShape s = azure_shape(d);
+    Json out = Json::object()
+                   .set("location", text_parameter("Region of all resources", s.location))
+                   .set("from", text_parameter("CIDR of the addresses that may reach it"));
+    if (s.kind != AzureKind::cluster) out.set("sshKey", text_parameter("Your public SSH key"));
+    return out;
+}
+
+Json azure_resources(const Deployment& d) {
+    const AzureShape s = azure_shape(d);
+    Json resources = Json::array();
+    if (s.kind == AzureKind::cluster) {
+        add_cluster(s, d, resources);
+        return resources;
+    }
+    resources.push(nsg(s));
+    resources.push(network(s));
+    if (s.kind == AzureKind::machine)
+        add_machine(s, resources);
+    else
+        resources.push(scale_set(s));
+    return resources;
+}
+
+std::vector<FileToWrite> arm_files(const Deployment& d) {
+    Json out = Json::object()
+                   .set("$schema", "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#")
+                   .set("contentVersion", "1.0.0.0")
+                   .set("metadata", Json::object().set("description", heading(d)))
+                   .set("parameters", azure_parameters(d));
+    if (azure_shape(d).kind != AzureKind::cluster) {
+        // A text that begins with [ would be an expression: this one begins with #.
+        out.set("variables", Json::object().set("cloudInit", cloud_config(d)));
+    }
+    out.set("resources", azure_resources(d));
+    return {{d.name + ".json", out.dump(2) + "\n"}};
+}
+
+}  // namespace stoker

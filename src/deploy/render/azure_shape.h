@@ -1,0 +1,52 @@
+// What of Azure a Deployment needs, before it is written down as az script, Bicep, Terraform or ARM: which kind of
+// resource, of which size, with which image and driver, and what keeps it safe and cheap.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "deploy/deployment.h"
+
+namespace stoker {
+
+enum class AzureKind : std::uint8_t {
+    machine,    // one VM
+    scale_set,  // Uniform in one placement group where InfiniBand joins it, else Flexible
+    cluster     // AKS with a pool of its own for the work
+};
+
+struct AzureShape {
+    AzureKind kind = AzureKind::machine;
+    std::string name;  // a DNS label, at most 40 characters
+    std::string size, location;
+    int count = 1;
+    bool spot = false, infiniband = false;
+    bool gpu = false;
+    std::string publisher, offer, sku, version;  // of the VM's image
+    bool driver_extension = false;               // the image has no GPU driver, so that Azure's extension puts it in
+    std::string image_comment;
+    std::string disk_type;  // Premium_LRS; empty: no data disk
+    std::int64_t disk_gib = 0;
+    std::string pool;  // of AKS: at most 12 letters and digits
+};
+
+AzureShape azure_shape(const Deployment& deployment);
+// Why these machines are not Azure's, or not described by it; empty: they are.
+std::string azure_refusal(const Deployment& deployment);
+
+// Addresses of the network: not 172.16.0.0/16, which InfiniBand sizes keep for themselves.
+inline constexpr std::string_view kNetwork = "10.20.0.0/16", kSubnet = "10.20.0.0/22";
+// When a machine of a person is switched off each day, in UTC.
+inline constexpr std::string_view kShutdownTime = "1900";
+// Of AKS: what runs the cluster's own pods.
+inline constexpr std::string_view kSystemSize = "Standard_D4s_v5";
+
+// The same resources as ARM has them, for the template and for Bicep.
+Json azure_parameters(const Deployment& deployment);
+Json azure_resources(const Deployment& deployment);
+
+// The first boot: data disk mounted, the folder of the work made, what is there written to the log.
+std::string cloud_config(const Deployment& deployment);
+
+}  // namespace stoker

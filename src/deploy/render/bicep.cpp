@@ -1,0 +1,158 @@
+// bicep: the resources of the ARM template in Bicep's words, with names for each other instead of resourceId(), and the
+// reasons beside them.
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "deploy/render/azure_shape.h"
+#include "deploy/render/targets.h"
+#include "deploy/render/words.h"
+
+namespace stoker {
+namespace {
+
+struct BicepReason {
+    std::string_view key, reason;
+};
+constexpr auto kReasons = std::to_array<BicepReason>({
+    {"addressSpace", "Not 172.16.0.0/16: InfiniBand sizes keep it for themselves."},
+    {"singlePlacementGroup", "InfiniBand joins the VMs of one scale set with one placement group only."},
+    {"overprovision", "VMs beyond the number would be in the placement group, and ranks on them."},
+    {"securityRules", "SSH from your addresses only; everything else from outside is refused by default."},
+    {"taskType", "A forgotten GPU costs as much as a busy one: off every evening, and the disk stays."},
+    {"nodeTaints", "Pods that need no GPU stay off the GPU nodes."},
+    {"minCount", "Idle GPU nodes go, down to none."},
+    {"priority", "Spot: taken back with 30 s of notice; -1 pays up to the list price."},
+    {"authorizedIPRanges", "The API server answers your addresses only."},
+    {"identity", "No key lies on the machine: it signs in as itself."},
+});
+
+// "Microsoft.Compute/virtualMachineScaleSets" -> "virtualMachineScaleSet": what the resource is called in the file.
+std::string symbol_of(std::string_view type) {
+    std::string out(type.substr(type.rfind('/') + 1));
+    if (out.ends_with("sses"))
+        out.erase(out.size() - 2);
+    else if (out.ends_with("ies"))
+        out.replace(out.size() - 3, 3, "y");
+    else if (out.ends_with("s"))
+        out.pop_back();
+    return out;
+}
+
+class BicepText {
+public:
+    explicit BicepText(const Json& resources) : resources_(std::get<Json::Array>(resources.value())) {}
+
+    std::string text() {
+        for (const Json& each : resources_) resource(each);
+        return std::move(out_);
+    }
+
+private:
+    static std::string literal(std::string_view text) {
+        std::string out = "'";
+        for (const char c : text) {
+            if (c == '\'' || c == '\\') out += '\\';
+            if (c == '\n') {
+                out += "\\n";
+                continue;
+            }
+            out += c;
+        }
+        return out + "'";
+    }
+
+    static bool is_name(std::string_view key) {
+        for (const char c : key)
+            if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') return false;
+        return !key.empty() && std::isdigit(static_cast<unsigned char>(key.front())) == 0;
+    }
+
+    // What ARM writes in brackets.
+    static std::string expression(std::string_view text) {
+        const std::string_view inner = text.substr(1, text.size() - 2);
+        if (inner.starts_with("parameters('")) return std::string(inner.substr(12, inner.size() - 14));
+        if (inner == "base64(variables('cloudInit'))") return "loadFileAsBase64('cloud-init.yaml')";
+        const auto type = inner.substr(12, inner.find('\'', 12) - 12);
+        if (type == "Microsoft.Network/virtualNetworks/subnets") return "virtualNetwork.properties.subnets[0].id";
+        return symbol_of(type) + ".id";
+    }
+
+    void value(const Json& json, const std::string& indent) {
+        if (const auto* object = std::get_if<Json::Object>(&json.value())) {
+            out_ += "{\n";
+            for (const auto& [key, each] : *object) member(key, each, indent + "  ");
+            out_ += indent + "}";
+        } else if (const auto* array = std::get_if<Json::Array>(&json.value())) {
+            out_ += "[\n";
+            for (const Json& each : *array) {
+                out_ += indent + "  ";
+                value(each, indent + "  ");
+                out_ += "\n";
+            }
+            out_ += indent + "]";
+        } else if (const auto* text = std::get_if<std::string>(&json.value())) {
+            out_ += text->starts_with('[') ? expression(*text) : literal(*text);
+        } else {
+            out_ += json.dump();
+        }
+    }
+
+    void member(const std::string& key, const Json& json, const std::string& indent) {
+        const auto* text = std::get_if<std::string>(&json.value());
+        const bool spot = text != nullptr && *text == "Spot";
+        for (const BicepReason& each : kReasons)
+            if (each.key == key && (key != "priority" || spot)) out_ += fmt::format("{}// {}\n", indent, each.reason);
+        out_ += fmt::format("{}{}: ", indent, is_name(key) ? key : literal(key));
+        value(json, indent);
+        out_ += "\n";
+    }
+
+    void resource(const Json& json) {
+        const auto& object = std::get<Json::Object>(json.value());
+        std::string type, version, name;
+        for (const auto& [key, each] : object) {
+            if (key == "type") type = std::get<std::string>(each.value());
+            if (key == "apiVersion") version = std::get<std::string>(each.value());
+            if (key == "name") name = std::get<std::string>(each.value());
+        }
+        out_ += fmt::format("\nresource {} '{}@{}' = {{\n", symbol_of(type), type, version);
+        if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
+            const std::string_view parent = std::string_view(type).substr(0, type.rfind('/'));
+            out_ += fmt::format("  parent: {}\n  name: {}\n", symbol_of(parent), literal(name.substr(slash + 1)));
+        } else {
+            out_ += fmt::format("  name: {}\n", literal(name));
+        }
+        // Names of other resources say what has to be there first.
+        for (const auto& [key, each] : object)
+            if (key != "type" && key != "apiVersion" && key != "name" && key != "dependsOn") member(key, each, "  ");
+        out_ += "}\n";
+    }
+
+    const Json::Array& resources_;
+    std::string out_;
+};
+
+}  // namespace
+
+std::vector<FileToWrite> bicep_files(const Deployment& d) {
+    const AzureShape s = azure_shape(d);
+    std::string out = fmt::format("// {}\n", heading(d));
+    for (const std::string& note : d.notes) out += fmt::format("// {}\n", note);
+    const bool keyed = s.kind != AzureKind::cluster;
+    out += fmt::format("//   az deployment group create -g GROUP -f {}.bicep -p from=203.0.113.0/24{}\n\n", d.name,
+                       keyed ? " sshKey=\"$(cat ~/.ssh/id_ed25519.pub)\"" : "");
+    out += fmt::format("@description('Region of all resources')\nparam location string = '{}'\n\n", s.location);
+    out += "@description('CIDR of the addresses that may reach it')\nparam from string\n";
+    if (keyed) out += "\n@description('Your public SSH key')\nparam sshKey string\n";
+    const Json resources = azure_resources(d);
+    out += BicepText(resources).text();
+    std::vector<FileToWrite> files{{d.name + ".bicep", out}};
+    if (keyed) files.push_back({"cloud-init.yaml", cloud_config(d)});
+    return files;
+}
+
+}  // namespace stoker

@@ -87,6 +87,14 @@ std::string az_scale_set(const AzureShape& s) {
     return out;
 }
 
+// By Azure's naming: an r among the small letters behind the number of vCPUs (learn.microsoft.com, VM sizes naming).
+bool has_rdma(std::string_view size) {
+    const std::size_t digit = size.find_first_of("0123456789", size.find('_') + 1);
+    if (digit == std::string_view::npos) return false;
+    const std::string_view features = size.substr(digit, size.find('_', digit) - digit);
+    return features.find('r') != std::string_view::npos;
+}
+
 std::string az_cluster(const Deployment& d, const AzureShape& s) {
     std::string out = fmt::format(
         "az aks create -g \"$group\" -n {} --node-count 1 --node-vm-size {} --generate-ssh-keys "
@@ -97,6 +105,10 @@ std::string az_cluster(const Deployment& d, const AzureShape& s) {
         out +=
             "# Without it the nodes of the pool may land on different InfiniBand networks (learn.microsoft.com, AKS).\n"
             "az feature register --namespace Microsoft.ContainerService --name AKSInfinibandSupport\n";
+    else if (has_rdma(s.size))
+        out += "# stoker: ignore[NET016] reason=\"no replica or job spans nodes, so that InfiniBand is not used\"\n";
+    if (d.training && s.count > 1 && !has_rdma(s.size))
+        out += "# stoker: ignore[SKU006] reason=\"the plan counts on Ethernet: the gradients are small\"\n";
     out += fmt::format(
         "# From none to what the plan counts on: idle GPU nodes go.\n"
         "az aks nodepool add -g \"$group\" --cluster-name {} -n {} --node-vm-size {} --enable-cluster-autoscaler \\\n"

@@ -27,10 +27,7 @@ std::string ml_compute(const Deployment& d) {
     std::string out = "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\n";
     out +=
         fmt::format("name: {}\ntype: amlcompute\nsize: {}\nlocation: {}\n", s.name.substr(0, 24), s.size, s.location);
-    if (s.spot)
-        out += "# Azure ML's spot: taken back at any time, and the job starts again.\ntier: low_priority\n";
-    else
-        out += "tier: dedicated\n";
+    out += "tier: dedicated\n";
     out += fmt::format(
         "# Idle nodes go, down to none.\nmin_instances: 0\nmax_instances: {}\nidle_time_before_scale_down: 300\n",
         s.count);
@@ -147,6 +144,9 @@ std::string azure_ml_refusal(const Deployment& d) {
     if (d.kind == WorkloadKind::notebook) return "";
     if (d.kind == WorkloadKind::inference)
         return "a service on Azure ML is an online endpoint, which is not rendered; kubernetes and aks say it";
+    if (d.nodes.spot())
+        return "the plan counts on spot, and Azure ML's low priority is retired (Azure end-of-life announcement 258, "
+               "2026-03-31); where: {spot: never} plans without, kubernetes and slurm take spot";
     if (d.command.empty()) return "the file does not say what to run: add run: {command: python3 train.py}";
     if (!d.training && d.ranks.count > 1)
         return fmt::format("the plan has {} independent shares, and a command job is one; batch and kubernetes say it",
@@ -174,6 +174,9 @@ std::vector<FileToWrite> batch_files(const Deployment& d) {
     out +=
         "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n"
         "az batch account login -g \"${GROUP:?resource group}\" -n \"${ACCOUNT:?Batch account}\"\n";
+    if (s.spot)
+        out += why("Spot nodes: of an account whose pools are in your own subscription; low priority is retired",
+                   "Azure end-of-life announcement 132, 2025-09-30");
     out += "# The pool follows its queue: no task, no node.\naz batch pool create --json-file \"$here/pool.json\"\n";
     out += fmt::format("az batch job create --id {0} --pool-id {0}\n", s.name);
     out += fmt::format(

@@ -21,7 +21,8 @@ std::vector<FileToWrite> horovod_files(const Deployment& d) {
     std::string out = "#!/bin/sh\n" + head_comment(d);
     out += fmt::format("# On the first node; the others are reached by ssh without a password.\n#   ./{}.sh{}\n",
                        d.name, program_usage(d));
-    out += "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n" + preamble(d);
+    out += std::string("set -eu\n\n") + (d.nodes.count > 1 ? "here=$(cd \"$(dirname \"$0\")\" && pwd)\n" : "");
+    out += preamble(d);
     out += fmt::format("exec mpirun -np {} ", d.ranks.count);
     if (d.nodes.count > 1) out += fmt::format("--hostfile \"$here/hostfile\" --map-by ppr:{}:node ", d.ranks.per_node);
     // Ranks bind themselves to devices; MPI would bind them to cores, and the loaders with them.

@@ -61,7 +61,8 @@ struct TextLook {
     std::size_t width = 100;
 };
 std::string text_of(const Outcome& outcome, const TextLook& look);
-std::string concise_text(const Outcome& outcome, const TextLook& look);  // PATH:LINE:COLUMN: E RULE message, a line each
+std::string concise_text(const Outcome& outcome,
+                         const TextLook& look);  // PATH:LINE:COLUMN: E RULE message, a line each
 std::string grouped_text(const Outcome& outcome, const TextLook& look);  // the same below the name of each file
 
 Json finding_json(const Outcome& outcome, const Finding& finding);

@@ -59,7 +59,8 @@ struct TextWriter {
         for (const Related& related : f.related)
             line("see",
                  fmt::format("{}:{}:{} {}", related.path, related.place.line, related.place.column, related.message));
-        if (const EvidenceLine* near = evidence_of(f)) line("evidence", fmt::format("{} ({}:{})", near->what, near->path, near->place.line));
+        if (const EvidenceLine* near = evidence_of(f))
+            line("evidence", fmt::format("{} ({}:{})", near->what, near->path, near->place.line));
         if (!f.advice.empty()) line("advice", f.advice);
         if (f.cost) line("cost", f.cost->text());
         if (f.fix)
@@ -83,15 +84,17 @@ struct TextWriter {
             if (each.path != f.path) continue;
             if (each.place.line == f.place.line) return nullptr;
             const bool before = each.place.line < f.place.line;
-            if (!best || (before && (best->place.line > f.place.line || each.place.line > best->place.line))) best = &each;
+            if (!best || (before && (best->place.line > f.place.line || each.place.line > best->place.line)))
+                best = &each;
         }
         return best;
     }
 
     void row(const Finding& f, std::string_view where) {
         const std::string letter = upper(to_string(f.severity).substr(0, 1));
-        out += fmt::format("{} {} {}{}\n", paint("1", where), paint(colour_of(f.severity), letter + " " + std::string(f.rule)),
-                           printable(f.message, 2000), f.fix ? f.fix->safety == FixClass::safe ? " [--fix]" : " [--unsafe-fixes]" : "");
+        out += fmt::format("{} {} {}{}\n", paint("1", where),
+                           paint(colour_of(f.severity), letter + " " + std::string(f.rule)), printable(f.message, 2000),
+                           f.fix ? f.fix->safety == FixClass::safe ? " [--fix]" : " [--unsafe-fixes]" : "");
     }
 
     static std::string counted(std::size_t number, std::string_view what) {

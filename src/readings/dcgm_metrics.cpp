@@ -57,14 +57,17 @@ Result<ToolReading> read_dcgm_metrics(std::string_view text, const std::string& 
                          name == "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS";
         if (ecc && *value > 0)
             out.check("gpu-faults", place,
-                      {.verdict = name == "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS" ? HealthVerdict::warn : HealthVerdict::fail,
+                      {.verdict = name == "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS" ? HealthVerdict::warn
+                                                                                    : HealthVerdict::fail,
                        .message = fmt::format("{}: {} is {:g}", gpu, name, *value),
                        .fix = "drain the node and reset the GPU; hand the node back if it happens again",
                        .peer = gpu,
                        .measured = value,
                        .unit = "count"});
     }
-    if (models.empty()) return out.broken({1, 1}, "no figure of a GPU", "save the whole of it: curl -s http://NODE:9400/metrics > dcgm.txt");
+    if (models.empty())
+        return out.broken({1, 1}, "no figure of a GPU",
+                          "save the whole of it: curl -s http://NODE:9400/metrics > dcgm.txt");
     for (const auto& [gpu, figures] : memory)
         if (figures.used >= 0 && figures.free >= 0 && figures.used + figures.free > 0)
             judge_limit(out, "gpu-memory-used", gpu, figures.used / (figures.used + figures.free), figures.place);
@@ -73,7 +76,8 @@ Result<ToolReading> read_dcgm_metrics(std::string_view text, const std::string& 
     if (out.checks() == 0)
         out.check("gpu-faults", {1, 1},
                   {.verdict = HealthVerdict::pass,
-                   .message = fmt::format("{}: no Xid, no uncorrected memory error, no temperature near its limit", counted(models.size(), "GPU"))});
+                   .message = fmt::format("{}: no Xid, no uncorrected memory error, no temperature near its limit",
+                                          counted(models.size(), "GPU"))});
     return out.finish(counted(models.size(), "GPU") + " as a DCGM exporter tells of them");
 }
 

@@ -215,7 +215,8 @@ ToolReading judge_smi(ReadingBuilder& out, const SmiSheet& sheet, const ToolCont
         judge_memory(out, gpu, size);
         if (gpu.temperature) judge_limit(out, "gpu-temperature", name_of_gpu(gpu), *gpu.temperature, gpu.place);
         if (gpu.memory_used_mib && gpu.memory_total_mib.value_or(0) > 0)
-            judge_limit(out, "gpu-memory-used", name_of_gpu(gpu), *gpu.memory_used_mib / *gpu.memory_total_mib, gpu.place);
+            judge_limit(out, "gpu-memory-used", name_of_gpu(gpu), *gpu.memory_used_mib / *gpu.memory_total_mib,
+                        gpu.place);
     }
     if (std::none_of(sheet.gpus.begin(), sheet.gpus.end(),
                      [](const SmiGpu& gpu) {

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostBaselineBytes = 64u << 20;
 
 const std::vector<std::string>& report_formats() {
-    static const std::vector<std::string> formats = {"text",   "concise", "grouped", "json",
+    static const std::vector<std::string> formats = {"text",  "concise", "grouped", "json",
                                                      "sarif", "junit",   "github",  "gitlab"};
     return formats;
 }
@@ -236,7 +236,8 @@ Status check_usage(const Args& args) {
         return refuse("stoker check knows sizes from the catalogue of the binary alone", "leave --catalog out");
     if (args.has("watch"))
         for (const char* other : {"fix", "diff", "write-baseline", "checklist"})
-            if (args.has(other)) return refuse(fmt::format("--watch only tells, --{} does more", other), "give one of them");
+            if (args.has(other))
+                return refuse(fmt::format("--watch only tells, --{} does more", other), "give one of them");
     if (args.has("fix") && args.has("diff")) return refuse("--fix writes and --diff only shows", "give one of them");
     if (args.has("unsafe-fixes") && !args.has("fix") && !args.has("diff"))
         return refuse("--unsafe-fixes says which fixes --fix and --diff apply", "add --fix or --diff");
@@ -262,7 +263,8 @@ std::string state_of(const CheckSetup& setup, const Project& project) {
         std::size_t seen = 0;
         for (auto it = std::filesystem::recursive_directory_iterator(
                  path, std::filesystem::directory_options::skip_permission_denied, ignored);
-             !ignored && it != std::filesystem::recursive_directory_iterator() && ++seen < 20'000; it.increment(ignored)) {
+             !ignored && it != std::filesystem::recursive_directory_iterator() && ++seen < 20'000;
+             it.increment(ignored)) {
             if (it->path().filename().string().starts_with('.')) {
                 it.disable_recursion_pending();
                 continue;
@@ -406,7 +408,8 @@ CliCommand check_command() {
         {.name = "diff", .help = "print the fixes as a patch and write nothing; exit 1 when there are any"},
         {.name = "out",
          .value = "FORMAT[=FILE]",
-         .help = "a report: text, concise, grouped, json, sarif, junit, github, gitlab; several in one run, one of them without "
+         .help = "a report: text, concise, grouped, json, sarif, junit, github, gitlab; several in one run, one of "
+                 "them without "
                  "FILE",
          .repeats = true},
         {.name = "format",

@@ -112,7 +112,8 @@ private:
         reader.fix_span(value->span);
         reader.at = 1;
         Expressions::Function made;
-        for (const Node& parameter : children(member.find("parameters"))) made.parameters.push_back(text_at(&parameter, "name"));
+        for (const Node& parameter : children(member.find("parameters")))
+            made.parameters.push_back(text_at(&parameter, "name"));
         if ((made.body = reader.expression(0))) expressions_mine_.functions.emplace(std::move(name), std::move(made));
     }
     void gather_text(const Node& node) {

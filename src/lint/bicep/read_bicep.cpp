@@ -94,8 +94,7 @@ private:
             const std::uint32_t from = in_.at;
             skip_type(false);
             made.labels = file_.tree.keep_labels(words_of(in_.text({from, in_.at})));
-        } else if ( word == "extension" || word == "provider" ||
-                   word == "extends") {
+        } else if (word == "extension" || word == "provider" || word == "extends") {
             skip_type(false);
         } else {
             in_.fail("no statement begins with this word", made.key_span);

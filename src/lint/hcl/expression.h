@@ -20,7 +20,20 @@ namespace stoker::lint {
 enum class Dialect : std::uint8_t { hcl, bicep, arm };
 
 struct Expression {
-    enum class Kind : std::uint8_t { value, name, member, index, call, unary, binary, choice, text, loop, lambda, unknown };
+    enum class Kind : std::uint8_t {
+        value,
+        name,
+        member,
+        index,
+        call,
+        unary,
+        binary,
+        choice,
+        text,
+        loop,
+        lambda,
+        unknown
+    };
     // Of unary and binary; two letters for two: '=' is ==, '!' is != (and not), 'l' is <=, 'g' is >=, '&', '|', '?' is
     // ??, '~' is =~ and !~.
     char op = 0;

@@ -158,7 +158,8 @@ std::optional<const Node*> Evaluator::list_function(std::string_view name, const
         double at = 0;
         for (const Node& item : children(list)) {
             const Node* value = settle(&item);
-            const bool none = value->known && value->is_scalar() && (value->shape == Shape::null || value->text.empty());
+            const bool none =
+                value->known && value->is_scalar() && (value->shape == Shape::null || value->text.empty());
             if (at >= from && at < to && !(is({"compact"}) && none)) items.push_back(value);
             ++at;
         }
@@ -255,9 +256,8 @@ const Node* Evaluator::copy_index(const Expression& e, int depth) {
 bool Evaluator::lacks(const Expression& e, int depth) {
     if ((e.kind != Expression::Kind::member && e.kind != Expression::Kind::index) || depth > kExpressionDepth)
         return false;
-    const Node* object = e.a->kind == Expression::Kind::name && e.kind == Expression::Kind::member
-                             ? lookup(e.a->name, e.name)
-                             : nullptr;
+    const Node* object =
+        e.a->kind == Expression::Kind::name && e.kind == Expression::Kind::member ? lookup(e.a->name, e.name) : nullptr;
     if (object) return false;  // a symbol that is there and cannot be followed
     object = evaluate(*e.a, depth + 1);
     if (!object) return lacks(*e.a, depth + 1);

@@ -33,7 +33,8 @@ public:
             if (auto read = parts_of(helper)) learn(*read, helper);
         learn(*parts, text_);
         Node& root = make_.list(Shape::object);
-        make_.put(root, chart_.values && chart_.values->is_object() ? *chart_.values : make_.list(Shape::object), "Values");
+        make_.put(root, chart_.values && chart_.values->is_object() ? *chart_.values : make_.list(Shape::object),
+                  "Values");
         Node& about = make_.list(Shape::object);
         make_.put(about, *make_.text(chart_.name), "Name");
         make_.put(about, *make_.text(chart_.version), "Version");
@@ -73,15 +74,16 @@ private:
         if (++steps_ > kMostSteps || out_.text.size() > kMostOut) return false;
         switch (part.kind) {
             case Part::Kind::define: return true;
-            case Part::Kind::text: return put(current_.substr(part.span.begin, part.span.size()), part.span, true), true;
+            case Part::Kind::text:
+                return put(current_.substr(part.span.begin, part.span.size()), part.span, true), true;
             case Part::Kind::choice:
             case Part::Kind::with: {
                 const std::size_t names = names_.size();
                 const Node* value = pipeline_of(part.words, dot);
                 if (!value) return false;
                 const bool yes = is_true(*value);
-                const bool good = write(yes ? part.inner : part.otherwise,
-                                        yes && part.kind == Part::Kind::with ? value : dot);
+                const bool good =
+                    write(yes ? part.inner : part.otherwise, yes && part.kind == Part::Kind::with ? value : dot);
                 names_.resize(names);
                 return good;
             }
@@ -114,7 +116,8 @@ private:
     bool range(const Part& part, const Node* dot) {
         std::string_view words = part.words;
         std::string_view key, value;
-        if (const std::size_t assigned = words.find(":="); assigned != std::string_view::npos && words.starts_with("$")) {
+        if (const std::size_t assigned = words.find(":=");
+            assigned != std::string_view::npos && words.starts_with("$")) {
             const std::string_view names = trim(words.substr(0, assigned));
             const std::size_t comma = names.find(',');
             value = trim(comma == std::string_view::npos ? names : names.substr(comma + 1));
@@ -145,8 +148,8 @@ private:
     void put(std::string_view text, Span host, bool verbatim) {
         if (text.empty()) return;
         if (inside_) return void(out_.text += text);
-        out_.pieces.push_back({static_cast<std::uint32_t>(out_.text.size()), static_cast<std::uint32_t>(text.size()), host,
-                               verbatim ? Piece::Kind::verbatim : Piece::Kind::changed});
+        out_.pieces.push_back({static_cast<std::uint32_t>(out_.text.size()), static_cast<std::uint32_t>(text.size()),
+                               host, verbatim ? Piece::Kind::verbatim : Piece::Kind::changed});
         out_.text += text;
     }
 
@@ -203,7 +206,8 @@ private:
     }
 
     static void blanks(std::string_view& rest) {
-        while (!rest.empty() && (rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n' || rest[0] == '\r')) rest.remove_prefix(1);
+        while (!rest.empty() && (rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n' || rest[0] == '\r'))
+            rest.remove_prefix(1);
     }
     const Node* pipeline(std::string_view& rest, const Node* dot) {
         if (++steps_ > kMostSteps || ++depth_ > 200) return nullptr;
@@ -355,7 +359,8 @@ void read_chart_template(File& file, const ReadOptions& options) {
     const std::size_t folder = path.rfind("templates/");
     if (folder == std::string::npos || (folder > 0 && path[folder - 1] != '/')) return;
     std::string to_templates;
-    for (std::size_t at = path.find('/', folder + 10); at != std::string::npos; at = path.find('/', at + 1)) to_templates += "../";
+    for (std::size_t at = path.find('/', folder + 10); at != std::string::npos; at = path.find('/', at + 1))
+        to_templates += "../";
     const auto beside = [&](const std::string& name) -> File* {
         auto text = options.neighbour(to_templates + name);
         if (!text || text->size() > kMostOut || text->find('\0') != std::string::npos) return nullptr;
@@ -368,7 +373,8 @@ void read_chart_template(File& file, const ReadOptions& options) {
     Chart chart;
     read_yaml(*about);
     if (!about->tree.roots.empty())
-        for (const auto& [key, to] : {std::pair("name", &chart.name), {"version", &chart.version}, {"appVersion", &chart.app_version}})
+        for (const auto& [key, to] :
+             {std::pair("name", &chart.name), {"version", &chart.version}, {"appVersion", &chart.app_version}})
             if (const Node* node = about->tree.roots[0]->find(key)) *to = node->text;
     if (File* values = beside("../values.yaml")) {
         read_yaml(*values);

@@ -12,7 +12,7 @@ namespace stoker::lint {
 
 struct Chart {
     std::string name, version, app_version;
-    const Node* values = nullptr;         // of values.yaml; null: there are none
+    const Node* values = nullptr;           // of values.yaml; null: there are none
     std::vector<std::string_view> helpers;  // texts with define blocks
 };
 

@@ -27,10 +27,14 @@ bool plain_yaml(const Node& node) {
 std::string json_text(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
-        if (c == '"' || c == '\\') (out += '\\') += c;
-        else if (c == '\n') out += "\\n";
-        else if (c == '\t') out += "\\t";
-        else out += c;
+        if (c == '"' || c == '\\')
+            (out += '\\') += c;
+        else if (c == '\n')
+            out += "\\n";
+        else if (c == '\t')
+            out += "\\t";
+        else
+            out += c;
     }
     return out + '"';
 }
@@ -38,7 +42,9 @@ std::string json_text(std::string_view text) {
 std::string json_of(const Node& node, int depth = 0) {
     if (depth > 60) return "null";
     if (node.is_scalar())
-        return node.shape == Shape::null ? "null" : node.shape == Shape::string ? json_text(node.text) : std::string(node.text);
+        return node.shape == Shape::null     ? "null"
+               : node.shape == Shape::string ? json_text(node.text)
+                                             : std::string(node.text);
     std::string out(node.is_object() ? "{" : "[");
     for (const Node& child : children(&node)) {
         if (&child != node.first) out += ',';
@@ -61,9 +67,11 @@ std::string yaml_of(const Node& node, int indent) {
         if (!out.empty()) out += '\n';
         const bool deep = !child.is_scalar() && child.first;
         if (node.is_object()) {
-            out += pad + (plain_yaml(child) || child.key.find_first_of(":#{}[],&*!|>'\"%@` ") == std::string_view::npos
-                              ? std::string(child.key)
-                              : json_text(child.key)) + ":";
+            out += pad +
+                   (plain_yaml(child) || child.key.find_first_of(":#{}[],&*!|>'\"%@` ") == std::string_view::npos
+                        ? std::string(child.key)
+                        : json_text(child.key)) +
+                   ":";
             out += deep ? "\n" + yaml_of(child, child.is_array() ? indent : indent + 1) : " " + yaml_of(child, 0);
         } else if (deep) {
             std::string inner = yaml_of(child, indent + 1);
@@ -125,7 +133,8 @@ std::string text_of(const Node& value) {
 namespace {
 
 std::optional<double> number_of(const Node* node) {
-    if (!node || !node->is_scalar() || node->text.empty()) return node && node->shape == Shape::null ? std::optional(0.0) : std::nullopt;
+    if (!node || !node->is_scalar() || node->text.empty())
+        return node && node->shape == Shape::null ? std::optional(0.0) : std::nullopt;
     double value = 0;
     const auto [end, error] = std::from_chars(node->text.data(), node->text.data() + node->text.size(), value);
     return error == std::errc{} && end == node->text.data() + node->text.size() ? std::optional(value) : std::nullopt;
@@ -181,7 +190,8 @@ const Node* call_function(std::string_view name, const std::vector<const Node*>&
     const Node* last = n ? args[n - 1] : nullptr;
     if (is({"dict"})) {
         Node& made = make.list(Shape::object);
-        for (std::size_t i = 0; i + 1 < n; i += 2) make.put(made, *args[i + 1], make.scratch.tree.keep(text_of(*args[i])));
+        for (std::size_t i = 0; i + 1 < n; i += 2)
+            make.put(made, *args[i + 1], make.scratch.tree.keep(text_of(*args[i])));
         return &made;
     }
     if (is({"list", "tuple"})) {
@@ -223,7 +233,10 @@ const Node* call_function(std::string_view name, const std::vector<const Node*>&
         if (is({"len"})) return make.number(static_cast<double>(last->is_scalar() ? last->text.size() : last->count()));
         if (is({"int", "int64", "float64", "floor", "ceil"})) {
             const auto value = number_of(last);
-            return value ? make.number(is({"float64"}) ? *value : is({"ceil"}) ? std::ceil(*value) : std::floor(*value)) : nullptr;
+            return value ? make.number(is({"float64"}) ? *value
+                                       : is({"ceil"})  ? std::ceil(*value)
+                                                       : std::floor(*value))
+                         : nullptr;
         }
         if (is({"first"})) return last->first ? last->first : nullptr;
         if (is({"last"})) return last->last ? last->last : nullptr;
@@ -242,7 +255,9 @@ const Node* call_function(std::string_view name, const std::vector<const Node*>&
         if (!by || *by < 0) return nullptr;
         return make.text((name == "nindent" ? "\n" : "") + indented(text_of(*args[1]), static_cast<std::size_t>(*by)));
     }
-    if (is({"eq"})) return make.boolean(std::any_of(args.begin() + 1, args.end(), [&](const Node* arg) { return same(*args[0], *arg); }));
+    if (is({"eq"}))
+        return make.boolean(
+            std::any_of(args.begin() + 1, args.end(), [&](const Node* arg) { return same(*args[0], *arg); }));
     if (is({"ne"})) return make.boolean(!same(*args[0], *args[1]));
     if (is({"hasKey"}) && args[0]->is_object()) return make.boolean(args[0]->find(text_of(*args[1])) != nullptr);
     if (is({"get", "index"})) {
@@ -263,7 +278,8 @@ const Node* call_function(std::string_view name, const std::vector<const Node*>&
     if (is({"contains"})) return make.boolean(text_of(*args[1]).find(text_of(*args[0])) != std::string::npos);
     if (is({"hasPrefix"})) return make.boolean(text_of(*args[1]).starts_with(text_of(*args[0])));
     if (is({"hasSuffix"})) return make.boolean(text_of(*args[1]).ends_with(text_of(*args[0])));
-    if (is({"trunc"}) && number_of(args[0])) return make.text(text_of(*args[1]).substr(0, static_cast<std::size_t>(std::abs(*number_of(args[0])))));
+    if (is({"trunc"}) && number_of(args[0]))
+        return make.text(text_of(*args[1]).substr(0, static_cast<std::size_t>(std::abs(*number_of(args[0])))));
     if (is({"trimSuffix", "trimPrefix"})) {
         std::string text = text_of(*args[1]);
         const std::string mark = text_of(*args[0]);
@@ -289,9 +305,13 @@ const Node* call_function(std::string_view name, const std::vector<const Node*>&
             if (name == "lt") return make.boolean(*value < *next);
             if (name == "ge") return make.boolean(*value >= *next);
             if (name == "le") return make.boolean(*value <= *next);
-            value = name == "add" ? *value + *next : name == "sub" ? *value - *next : name == "mul" ? *value * *next
-                    : name == "div" ? std::trunc(*value / *next) : name == "mod" ? std::fmod(*value, *next)
-                    : name == "max" ? std::max(*value, *next) : std::min(*value, *next);
+            value = name == "add"   ? *value + *next
+                    : name == "sub" ? *value - *next
+                    : name == "mul" ? *value * *next
+                    : name == "div" ? std::trunc(*value / *next)
+                    : name == "mod" ? std::fmod(*value, *next)
+                    : name == "max" ? std::max(*value, *next)
+                                    : std::min(*value, *next);
         }
         return value ? make.number(*value) : nullptr;
     }

@@ -16,7 +16,8 @@ struct Values {
     const Node* boolean(bool value) const;
     const Node* nothing() const;
     Node& list(Shape shape) const;
-    void put(Node& parent, const Node& value, std::string_view key = {}) const;  // a copy, since a node hangs in one list
+    void put(Node& parent, const Node& value,
+             std::string_view key = {}) const;  // a copy, since a node hangs in one list
 };
 
 bool is_true(const Node& value);  // as `if` takes it

@@ -45,7 +45,8 @@ private:
             at_ = close + 2;
             if (inside.size() > 1 && inside[0] == '-' && kBlank.find(inside[1]) != std::string_view::npos)
                 inside.remove_prefix(1);
-            if (inside.size() > 1 && inside.back() == '-' && kBlank.find(inside[inside.size() - 2]) != std::string_view::npos) {
+            if (inside.size() > 1 && inside.back() == '-' &&
+                kBlank.find(inside[inside.size() - 2]) != std::string_view::npos) {
                 inside.remove_suffix(1);
                 while (at_ < text_.size() && kBlank.find(text_[at_]) != std::string_view::npos) ++at_;
             }
@@ -68,7 +69,10 @@ private:
             if (!block) continue;
             if (word == "block") return false;
             made.words = rest;
-            made.kind = word == "if" ? Part::Kind::choice : word == "with" ? Part::Kind::with : word == "range" ? Part::Kind::range : Part::Kind::define;
+            made.kind = word == "if"      ? Part::Kind::choice
+                        : word == "with"  ? Part::Kind::with
+                        : word == "range" ? Part::Kind::range
+                                          : Part::Kind::define;
             if (word == "define") made.name = rest.size() > 1 ? rest.substr(1, rest.size() - 2) : rest;
             Part whole = std::move(made);
             parts.pop_back();
@@ -103,8 +107,10 @@ private:
         for (char quote = 0; at < text_.size(); ++at) {
             const char c = text_[at];
             if (quote) {
-                if (c == '\\' && quote == '"') ++at;
-                else if (c == quote) quote = 0;
+                if (c == '\\' && quote == '"')
+                    ++at;
+                else if (c == quote)
+                    quote = 0;
             } else if (c == '"' || c == '`') {
                 quote = c;
             } else if (c == '}' && text_.substr(at, 2) == "}}") {

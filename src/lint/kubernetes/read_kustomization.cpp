@@ -1,5 +1,6 @@
-// What a kustomization makes of its resources: patches, images, replicas and generated ConfigMaps laid over the manifests
-// that it names. Each value keeps the place where it was written; the manifests alone are checked where they stand.
+// What a kustomization makes of its resources: patches, images, replicas and generated ConfigMaps laid over the
+// manifests that it names. Each value keeps the place where it was written; the manifests alone are checked where they
+// stand.
 #include <algorithm>
 #include <charconv>
 
@@ -11,8 +12,8 @@ namespace stoker::lint {
 
 namespace {
 
-constexpr int kMostBases = 6;               // within one another
-constexpr std::size_t kMostFiles = 64;      // of one kustomization
+constexpr int kMostBases = 6;                 // within one another
+constexpr std::size_t kMostFiles = 64;        // of one kustomization
 constexpr std::size_t kMostCopied = 200'000;  // values
 
 constexpr std::string_view kNames[] = {"kustomization.yaml", "kustomization.yml", "Kustomization"};
@@ -35,7 +36,8 @@ public:
         for (const Node& entry : children(root.find("configMapGenerator"))) {
             if (Node* map = config_map(entry)) documents.push_back(map), changed = true;
         }
-        for (const Node& entry : children(root.find("components"))) changed |= component(entry, prefix, depth, documents);
+        for (const Node& entry : children(root.find("components")))
+            changed |= component(entry, prefix, depth, documents);
         for (const std::string_view key : {"patches", "patchesStrategicMerge", "patchesJson6902"})
             for (const Node& entry : children(root.find(key))) changed |= patch(entry, prefix, documents);
         for (const Node& entry : children(root.find("images")))
@@ -61,8 +63,10 @@ private:
         std::string path = slash == std::string::npos ? "" : made_.path().substr(0, slash);
         std::vector<std::string_view> steps = path.empty() ? std::vector<std::string_view>() : split(path, '/');
         for (const std::string_view step : split(name, '/')) {
-            if (step == ".." && !steps.empty()) steps.pop_back();
-            else if (step != "." && !step.empty()) steps.push_back(step);
+            if (step == ".." && !steps.empty())
+                steps.pop_back();
+            else if (step != "." && !step.empty())
+                steps.push_back(step);
         }
         std::string where;
         for (const std::string_view step : steps) where += (where.empty() ? "" : "/") + std::string(step);
@@ -73,7 +77,9 @@ private:
         read_yaml(read);
         return read.problems.empty() ? &read : nullptr;
     }
-    static bool is_manifest(std::string_view name) { return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"); }
+    static bool is_manifest(std::string_view name) {
+        return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+    }
 
     bool add(const Node& entry, const std::string& prefix, int depth, std::vector<Node*>& documents) {
         if (!entry.is_scalar() || !entry.known) return false;
@@ -126,8 +132,10 @@ private:
         const Node* before = nullptr;
         for (const Node& child : children(&parent)) {
             if (&child == &gone) {
-                if (before) const_cast<Node*>(before)->next = gone.next;
-                else parent.first = gone.next;
+                if (before)
+                    const_cast<Node*>(before)->next = gone.next;
+                else
+                    parent.first = gone.next;
                 if (parent.last == &gone) parent.last = before;
                 return;
             }
@@ -190,7 +198,8 @@ private:
         for (const Node* root : read->tree.roots) {
             const Node* target = entry.is_object() ? entry.find("target") : nullptr;
             for (Node* document : documents) {
-                if (target ? !is_target(*document, *target) : !root->is_object() || !is_same(*document, *root)) continue;
+                if (target ? !is_target(*document, *target) : !root->is_object() || !is_same(*document, *root))
+                    continue;
                 if (root->is_array())
                     for (const Node& step : children(root)) changed |= apply(*document, step);
                 else if (root->is_object())
@@ -215,7 +224,8 @@ private:
         return name.empty() || name == ".*" || name == name_of(document);
     }
     static std::string_view merge_key(std::string_view list) {
-        if (list == "containers" || list == "initContainers" || list == "volumes" || list == "env" || list == "imagePullSecrets")
+        if (list == "containers" || list == "initContainers" || list == "volumes" || list == "env" ||
+            list == "imagePullSecrets")
             return "name";
         return list == "volumeMounts" ? "mountPath" : list == "ports" ? "containerPort" : "";
     }
@@ -228,7 +238,8 @@ private:
                 remove(base, *old);
             } else if (old && old->is_object() && child.is_object() && scalar_of(&child, "$patch") != "replace") {
                 merge(*old, child, depth + 1);
-            } else if (const std::string_view key = merge_key(child.key); old && old->is_array() && child.is_array() && !key.empty()) {
+            } else if (const std::string_view key = merge_key(child.key);
+                       old && old->is_array() && child.is_array() && !key.empty()) {
                 for (const Node& item : children(&child)) merge_item(*old, item, key, depth + 1);
             } else {
                 set(base, child, child.key);
@@ -238,7 +249,8 @@ private:
     }
     void merge_item(Node& list, const Node& item, std::string_view key, int depth) {
         for (const Node& old : children(&list))
-            if (old.is_object() && item.is_object() && !scalar_of(&item, key).empty() && scalar_of(&old, key) == scalar_of(&item, key)) {
+            if (old.is_object() && item.is_object() && !scalar_of(&item, key).empty() &&
+                scalar_of(&old, key) == scalar_of(&item, key)) {
                 if (scalar_of(&item, "$patch") == "delete") return remove(list, old);
                 return merge(const_cast<Node&>(old), item, depth);
             }
@@ -297,16 +309,20 @@ private:
                 continue;
             }
             std::string_view name = child.text.substr(0, child.text.find('@'));
-            if (const std::size_t colon = name.rfind(':'); colon != std::string_view::npos && name.find('/', colon) == std::string_view::npos)
+            if (const std::size_t colon = name.rfind(':');
+                colon != std::string_view::npos && name.find('/', colon) == std::string_view::npos)
                 name = name.substr(0, colon);
             if (name != scalar_of(&entry, "name")) continue;
             const Node *tag = entry.find("newTag"), *digest = entry.find("digest"), *other = entry.find("newName");
             const Node* at = tag ? tag : digest ? digest : other;
             if (!at) continue;
             std::string text(other ? other->text : name);
-            if (tag && !tag->text.empty()) text += ":" + std::string(tag->text);
-            else if (digest) text += "@" + std::string(digest->text);
-            else if (!tag && name.size() < child.text.size()) text += child.text.substr(name.size());
+            if (tag && !tag->text.empty())
+                text += ":" + std::string(tag->text);
+            else if (digest)
+                text += "@" + std::string(digest->text);
+            else if (!tag && name.size() < child.text.size())
+                text += child.text.substr(name.size());
             Node& value = made_.tree.make(*at->source, Shape::string, at->span);
             value.text = made_.tree.keep(text), value.key_span = at->key_span, value.known = at->known;
             replace(const_cast<Node&>(child), value);

@@ -27,7 +27,8 @@ std::string_view file_name_of(const File& file);
 bool mentions(const File& file, std::string_view word);
 // A package or a runfile that brings an NVIDIA driver with it; cuda-toolkit does not.
 bool brings_driver(std::string_view word);
-// The word of a command that installs an NVIDIA driver: apt-get install cuda-drivers, a runfile; null: it installs none.
+// The word of a command that installs an NVIDIA driver: apt-get install cuda-drivers, a runfile; null: it installs
+// none.
 const Value* driver_install(const Command& command);
 
 // visit(part, launch, address) for every launch of the file and its guests; the address is stable.

@@ -122,7 +122,8 @@ void k8s009_in_template(const File& file, Report& report) {
 
 void check_k8s009(const File& file, Report& report) {
     for_each_part(file, [&](const File& part) {
-        if (part.kinds.has(Kind::helm) && part.workloads.empty() && part.guests.empty()) return k8s009_in_template(part, report);
+        if (part.kinds.has(Kind::helm) && part.workloads.empty() && part.guests.empty())
+            return k8s009_in_template(part, report);
         const Node* before = nullptr;
         for (const Workload& workload : part.workloads) {
             if (workload.object == before) continue;  // several pods of one object

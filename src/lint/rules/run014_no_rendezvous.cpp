@@ -25,17 +25,19 @@ void check_run014(const File& file, Report& report) {
             if (!nodes || *nodes < 2 || launch.master.present() || run014_told(workload, container)) return;
             for (const std::string_view option : {"rdzv-endpoint", "rdzv-backend", "master-addr", "rdzv-conf"})
                 if (launch.option(option)) return;
-            Finding* finding = report.add(
-                *launch.source, launch.word, container.address + "#rendezvous",
-                fmt::format("torchrun waits for {} nodes and is not told where they meet: each pod looks for the others on itself",
-                            *nodes));
+            Finding* finding = report.add(*launch.source, launch.word, container.address + "#rendezvous",
+                                          fmt::format("torchrun waits for {} nodes and is not told where they meet: "
+                                                      "each pod looks for the others on itself",
+                                                      *nodes));
             if (finding)
-                finding->advice = "give --rdzv-backend c10d --rdzv-endpoint HOST:29500 with the name of the first pod (an Indexed "
-                                  "Job with a headless Service), or use PyTorchJob, JobSet or LeaderWorkerSet";
+                finding->advice =
+                    "give --rdzv-backend c10d --rdzv-endpoint HOST:29500 with the name of the first pod (an Indexed "
+                    "Job with a headless Service), or use PyTorchJob, JobSet or LeaderWorkerSet";
         };
         for (const Workload& workload : part.workloads)
             for (const Container& container : workload.containers) {
-                for (const int index : container.launches) judge(workload, container, part.launches[static_cast<std::size_t>(index)]);
+                for (const int index : container.launches)
+                    judge(workload, container, part.launches[static_cast<std::size_t>(index)]);
                 for (const File* script : container.scripts)
                     for (const Launch& launch : script->launches) judge(workload, container, launch);
             }

@@ -189,8 +189,9 @@ struct SecretFinder {
         const std::string_view program = words[0].text.substr(words[0].text.rfind('/') + 1);
         const bool login = has("login");
         const auto give = [&](std::string_view name, const Value& value, std::size_t k) {
-            if (!value.known() || value.use_source || value.assumed || value.text.size() < 8 || sec004_placeholder(value.text) ||
-                value.text.starts_with('-') || value.text.find('@') != std::string_view::npos)
+            if (!value.known() || value.use_source || value.assumed || value.text.size() < 8 ||
+                sec004_placeholder(value.text) || value.text.starts_with('-') ||
+                value.text.find('@') != std::string_view::npos)
                 return;
             tell(value, name, address + "#option/" + std::to_string(words[k].span.begin), value.text);
         };
@@ -200,11 +201,13 @@ struct SecretFinder {
                 const std::size_t equals = word.find('=');
                 const std::string_view name = word.substr(2, equals == std::string_view::npos ? equals : equals - 2);
                 const bool password = name.ends_with("password") || name.ends_with("passwd") || name == "client-secret";
-                if (!password || name == "admin-password" || name.starts_with("disable") || name.starts_with("no-")) continue;
+                if (!password || name == "admin-password" || name.starts_with("disable") || name.starts_with("no-"))
+                    continue;
                 if (equals != std::string_view::npos) {
                     Value value = words[k];
                     value.text = value.text.substr(equals + 1);
-                    value.span.begin = std::min(value.span.begin + static_cast<std::uint32_t>(equals + 1), value.span.end);
+                    value.span.begin =
+                        std::min(value.span.begin + static_cast<std::uint32_t>(equals + 1), value.span.end);
                     give(name, value, k);
                 } else if (k + 1 < words.size()) {
                     give(name, words[k + 1], k);
@@ -252,10 +255,12 @@ struct SecretFinder {
             if (child.shape != Shape::string && child.shape != Shape::number) continue;
             if (child.key == ".dockerconfigjson" || child.key == ".dockercfg") {
                 // Base64 of a JSON with "auths", or that JSON itself under stringData.
-                const std::string decoded = child.text.starts_with('{') ? std::string(child.text) : decode_base64(child.text);
-                if (child.known && decoded.find("\"auth") != std::string::npos && decoded.find("${") == std::string::npos &&
-                    !sec004_placeholder(child.text.substr(0, 20)))
-                    tell(Value::of(&child), child.key, "key:" + std::string(child.key) + "@" + std::string(node.key), child.text);
+                const std::string decoded =
+                    child.text.starts_with('{') ? std::string(child.text) : decode_base64(child.text);
+                if (child.known && decoded.find("\"auth") != std::string::npos &&
+                    decoded.find("${") == std::string::npos && !sec004_placeholder(child.text.substr(0, 20)))
+                    tell(Value::of(&child), child.key, "key:" + std::string(child.key) + "@" + std::string(node.key),
+                         child.text);
                 continue;
             }
             const bool secret = !child.key.empty() && names_a_secret(child.key);

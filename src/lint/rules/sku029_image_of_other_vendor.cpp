@@ -55,17 +55,20 @@ void check_sku029(const File& file, Report& report) {
             return;
         const KnownSize* size = size_of(resource, report);
         const auto image = image_of(resource);
-        if (!size || !image || image->alias || is_plain_linux(*image) || (size->vendor != "NVIDIA" && size->vendor != "AMD")) return;
+        if (!size || !image || image->alias || is_plain_linux(*image) ||
+            (size->vendor != "NVIDIA" && size->vendor != "AMD"))
+            return;
         const std::string_view vendor = sku029_vendor(*image);
         if (vendor.empty() || vendor == size->vendor) return;
-        Finding* finding = report.add(
-            image->at, resource.address,
-            fmt::format("this image carries the driver of {} GPUs, and {} has {} ones: no GPU works in it", vendor, size->name,
-                        size->vendor));
+        Finding* finding =
+            report.add(image->at, resource.address,
+                       fmt::format("this image carries the driver of {} GPUs, and {} has {} ones: no GPU works in it",
+                                   vendor, size->name, size->vendor));
         if (!finding) return;
         report.relate(finding, *resource.get(Attr::size).source, resource.get(Attr::size).span, "the size");
-        finding->advice = size->vendor == "AMD" ? "take an image with ROCm (microsoft-dsvm:ubuntu-hpc:2204-rocm), or an NVIDIA size"
-                                                : "take an image with the NVIDIA driver (microsoft-dsvm:ubuntu-hpc:2204)";
+        finding->advice = size->vendor == "AMD"
+                              ? "take an image with ROCm (microsoft-dsvm:ubuntu-hpc:2204-rocm), or an NVIDIA size"
+                              : "take an image with the NVIDIA driver (microsoft-dsvm:ubuntu-hpc:2204)";
     });
 }
 

@@ -19,7 +19,8 @@ void check_slm019(const File& file, Report& report) {
             // Within a function, or beside a host that ssh or srun names in the same pipeline: started from elsewhere.
             if (command.in_function || command.in_background || command.in_substitution) return;
             for (const Value& word : command.words)
-                if (word.is("ssh") || word.is("srun") || word.is("pdsh") || word.is("mpirun") || word.is("mpiexec")) return;
+                if (word.is("ssh") || word.is("srun") || word.is("pdsh") || word.is("mpirun") || word.is("mpiexec"))
+                    return;
         }
         // Waiting for one node on purpose.
         if (literal_int(launch.nodes) == std::optional<std::int64_t>(1) || launch.option("standalone")) return;
@@ -28,7 +29,9 @@ void check_slm019(const File& file, Report& report) {
                                           " nodes: without srun nothing is started on the others");
         if (!finding) return;
         report.relate(finding, *nodes->value.source, nodes->value.span, "nodes of the batch");
-        finding->advice = "srun --ntasks-per-node=1 torchrun --nnodes $SLURM_NNODES --rdzv-backend c10d --rdzv-endpoint $HEAD:29500 ...";
+        finding->advice =
+            "srun --ntasks-per-node=1 torchrun --nnodes $SLURM_NNODES --rdzv-backend c10d --rdzv-endpoint $HEAD:29500 "
+            "...";
     });
 }
 

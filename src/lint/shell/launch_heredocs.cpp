@@ -46,7 +46,8 @@ bool LaunchFinder::reader(std::size_t k, std::string_view& path, Kinds& kinds) c
         // A function may write it for whoever submits it: what begins as a batch script is one.
         for (const Redirect& redirect : command.redirects) {
             const std::string_view body = file_->source().text(redirect.body);
-            if (redirect.op.starts_with("<<") && body.starts_with("#!") && body.find("\n#SBATCH") != std::string_view::npos) {
+            if (redirect.op.starts_with("<<") && body.starts_with("#!") &&
+                body.find("\n#SBATCH") != std::string_view::npos) {
                 kinds = {Kind::slurm, Kind::launch};
                 return true;
             }

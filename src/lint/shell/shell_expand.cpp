@@ -123,7 +123,8 @@ void ShellValues::parameter(Span inside, Span whole, bool quoted, Expanded& out,
         settle(*variable);
         const std::string_view index = rest.substr(1, close - 1);
         std::size_t number = 0;
-        if (!index.empty() && shell_name_start(index[0]) && put_keyed(*variable, index, whole, quoted, out, depth)) return;
+        if (!index.empty() && shell_name_start(index[0]) && put_keyed(*variable, index, whole, quoted, out, depth))
+            return;
         if (index.empty() || index.size() > 3) return put_unknown(whole, out);
         if (index == "@" || index == "*") {
             if (variable->open || variable->state != Variable::State::settled || !variable->array)

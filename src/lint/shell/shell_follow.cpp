@@ -16,7 +16,7 @@ bool value_blank_of(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-constexpr std::size_t kMostSourced = 8;       // files of one script
+constexpr std::size_t kMostSourced = 8;        // files of one script
 constexpr std::size_t kMostAlternatives = 32;  // values of one variable
 
 }  // namespace
@@ -52,7 +52,8 @@ const ShellValues::Function* ShellValues::function_at(std::uint32_t at) {
     learn_functions();
     const Function* inner = nullptr;
     for (const Function& each : functions_)
-        if (each.body.begin <= at && at < each.body.end && (!inner || inner->body.begin < each.body.begin)) inner = &each;
+        if (each.body.begin <= at && at < each.body.end && (!inner || inner->body.begin < each.body.begin))
+            inner = &each;
     return inner;
 }
 
@@ -82,7 +83,8 @@ bool ShellValues::put_argument(std::uint32_t at, std::size_t number, bool quoted
         all = std::move(value);
         first = false;
     }
-    if (first || out.text.size() + all.text.size() > kMostValue || !spend(all.text.size() + sizeof(ShellRun))) return false;
+    if (first || out.text.size() + all.text.size() > kMostValue || !spend(all.text.size() + sizeof(ShellRun)))
+        return false;
     const auto shift = static_cast<std::uint32_t>(out.text.size());
     for (ShellRun run : all.runs) {
         run.at += shift;
@@ -96,7 +98,8 @@ bool ShellValues::put_argument(std::uint32_t at, std::size_t number, bool quoted
 // $(name) where name is a function that echoes once and does nothing else.
 bool ShellValues::put_echo(std::string_view name, bool quoted, Expanded& out, int depth) {
     learn_functions();
-    const auto it = std::find_if(functions_.begin(), functions_.end(), [&](const Function& f) { return f.name == name; });
+    const auto it =
+        std::find_if(functions_.begin(), functions_.end(), [&](const Function& f) { return f.name == name; });
     if (it == functions_.end() || depth > 20) return false;
     const Command* only = nullptr;
     for (const Command& command : file_.script.commands)
@@ -160,7 +163,8 @@ std::optional<std::int64_t> ShellValues::calculated(Span expression, int depth) 
             }
             std::int64_t number = 0;
             const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-            if (error != std::errc{} || stop != text.data() + text.size() || number > 1'000'000'000) return std::nullopt;
+            if (error != std::errc{} || stop != text.data() + text.size() || number > 1'000'000'000)
+                return std::nullopt;
             return number;
         }
         auto left = sum(rank + 1);
@@ -171,8 +175,11 @@ std::optional<std::int64_t> ShellValues::calculated(Span expression, int depth) 
             if (at < expression.end && all_[at] == '*') return std::nullopt;
             const auto right = sum(rank + 1);
             if (!right || ((op == '/' || op == '%') && *right == 0)) return std::nullopt;
-            left = op == '+' ? *left + *right : op == '-' ? *left - *right : op == '*' ? *left * *right
-                   : op == '/' ? *left / *right : *left % *right;
+            left = op == '+'   ? *left + *right
+                   : op == '-' ? *left - *right
+                   : op == '*' ? *left * *right
+                   : op == '/' ? *left / *right
+                               : *left % *right;
             if (*left > 1'000'000'000 || *left < -1'000'000'000) return std::nullopt;
         }
         return left;
@@ -183,12 +190,14 @@ std::optional<std::int64_t> ShellValues::calculated(Span expression, int depth) 
 }
 
 // ${name[key]} of name=([key]=value ...).
-bool ShellValues::put_keyed(const Variable& variable, std::string_view key, Span whole, bool quoted, Expanded& out, int depth) {
+bool ShellValues::put_keyed(const Variable& variable, std::string_view key, Span whole, bool quoted, Expanded& out,
+                            int depth) {
     if (variable.first >= file_.script.assignments.size() || variable.first != variable.last) return false;
     const auto own = variables_.find(file_.script.assignments[variable.first].name);
     if (own == variables_.end() || &own->second != &variable) return false;
     const Span list = file_.script.assignments[variable.first].span;
-    for (const std::string& mark : {"[" + std::string(key) + "]=", "[\"" + std::string(key) + "\"]=", "['" + std::string(key) + "']="}) {
+    for (const std::string& mark :
+         {"[" + std::string(key) + "]=", "[\"" + std::string(key) + "\"]=", "['" + std::string(key) + "']="}) {
         const std::size_t at = all_.substr(list.begin, list.size()).find(mark);
         if (at == std::string_view::npos) continue;
         const auto from = static_cast<std::uint32_t>(list.begin + at + mark.size());
@@ -220,7 +229,8 @@ std::optional<std::string> ShellValues::edited(std::string_view value, std::stri
     const std::size_t slash = rest.find('/');
     const std::string_view from = rest.substr(0, slash);
     const std::string_view to = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
-    if (from.empty() || (std::string(from) + std::string(to)).find_first_of("$`\\'\"[?*@!+#%") != std::string::npos) return std::nullopt;
+    if (from.empty() || (std::string(from) + std::string(to)).find_first_of("$`\\'\"[?*@!+#%") != std::string::npos)
+        return std::nullopt;
     if (all) return replace_all(value, from, to);
     std::string out(value);
     if (const std::size_t at = out.find(from); at != std::string::npos) out.replace(at, from.size(), to);
@@ -238,11 +248,15 @@ std::vector<Value> ShellValues::alternatives(Span word) {
 void ShellValues::collect(Span word, std::vector<Value>& found, std::vector<std::string_view>& seen, int depth) {
     if (depth > 4 || found.size() > kMostAlternatives || word.end > all_.size()) return;
     std::string_view inside = all_.substr(word.begin, word.size());
-    if (inside.size() > 2 && inside.front() == '"' && inside.back() == '"') inside = inside.substr(1, inside.size() - 2);
+    if (inside.size() > 2 && inside.front() == '"' && inside.back() == '"')
+        inside = inside.substr(1, inside.size() - 2);
     std::string_view name = inside;
-    if (name.starts_with("${") && name.ends_with('}')) name = name.substr(2, name.size() - 3);
-    else if (name.starts_with('$')) name = name.substr(1);
-    else name = {};
+    if (name.starts_with("${") && name.ends_with('}'))
+        name = name.substr(2, name.size() - 3);
+    else if (name.starts_with('$'))
+        name = name.substr(1);
+    else
+        name = {};
     const auto known = [&](Span span) {
         Value value = this->value(span);
         if (value.known()) found.push_back(value);
@@ -292,10 +306,12 @@ void ShellValues::read_sourced(File& file, const ReadOptions& options) {
             if (slash == std::string_view::npos || path.substr(slash).find('$') != std::string_view::npos) continue;
             path = path.substr(slash + 1);
         }
-        if (path.empty() || path.starts_with('/') || path.starts_with('~') || path.find('$') != std::string_view::npos) continue;
+        if (path.empty() || path.starts_with('/') || path.starts_with('~') || path.find('$') != std::string_view::npos)
+            continue;
         while (path.starts_with("./")) path.remove_prefix(2);
         auto text = options.neighbour(std::string(path));
-        if (!text || text->size() > (256u << 10) || text->find('\0') != std::string::npos || ++count > kMostSourced) continue;
+        if (!text || text->size() > (256u << 10) || text->find('\0') != std::string::npos || ++count > kMostSourced)
+            continue;
         const std::size_t slash = file.path().rfind('/');
         std::string where = slash == std::string::npos ? std::string() : file.path().substr(0, slash + 1);
         file.neighbours.push_back(std::make_unique<File>(where.append(path), std::move(*text)));

@@ -266,7 +266,8 @@ bool ShellValues::never_known(std::string_view word) {
         if (c != '$' || ++at == word.size()) continue;
         if (word[at] == '(') {
             learn_functions();
-            if (!functions_.empty() || (at + 1 < word.size() && word[at + 1] == '(')) return false;  // what one of them echoes may be known
+            if (!functions_.empty() || (at + 1 < word.size() && word[at + 1] == '('))
+                return false;  // what one of them echoes may be known
             unknown = true;
             continue;
         }

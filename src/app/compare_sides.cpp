@@ -148,6 +148,7 @@ std::optional<Side> tuned(const Side& fast, const Catalog& catalog, const PlanOp
     fix_precision(better.workload, Precision::bf16);
     better.workload.data.decode_per_example = Seconds(0);
     better.workload.data.storage_bandwidth_per_second = Bytes(1e15);
+    better.workload.disk = {};  // kept on the machine's own NVMe or in memory: the disk that was asked for is no limit
     better.workload.compiled = true;
     better.workload.where.sizes = {node.name};
     better.workload.where.nodes = fast.candidate->nodes;
@@ -167,7 +168,7 @@ std::string tuned_text(const Side& slow, const Side& fast, const Side& better, c
         style);
     return text +
            bullet(fmt::format("Tuned, with BF16 on the tensor cores, compiled, and data that arrives in time (decoded "
-                              "beforehand or on the GPU): {} and {}, {:.3g}x.",
+                              "beforehand or on the GPU, on storage that keeps up): {} and {}, {:.3g}x.",
                               hours_text(better.candidate->prediction.hours.mid),
                               better.candidate->priced ? money_text(better.candidate->prediction.usd.mid) : "unpriced",
                               after),

@@ -57,8 +57,10 @@ void read_into(File& file, const ReadOptions& options) {
         else
             read_yaml(file);
     }
-    if (kinds.has(Kind::helm) && file.source().text().find("{{") == std::string_view::npos &&
-        file.path().ends_with(".yaml") && file.path().find("templates/") == std::string::npos)
+    if (const std::string_view name = std::string_view(file.path()).substr(file.path().rfind('/') + 1);
+        kinds.has(Kind::helm) && !file.host && name.starts_with("values") &&
+        (name.ends_with(".yaml") || name.ends_with(".yml")) &&
+        file.source().text().find("{{") == std::string_view::npos)
         read_yaml(file);  // values
     read_chart_template(file, options);
     find_kubernetes(file, options);

@@ -15,7 +15,7 @@ import xml.etree.ElementTree
 import jsonschema
 import yaml
 
-from harness import check, main
+from harness import check, main, wait_for
 
 HERE = pathlib.Path(__file__).resolve().parent
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: registry.example/a:1\n"
@@ -446,6 +446,58 @@ def test_the_action_and_the_hooks_call_it_as_it_is(t):
         check(done.returncode == 0, done)
         check(re.search(hook["files"], "a/main.tf") and re.search(hook["files"], "Dockerfile.gpu"), hook["files"])
     check(UNUSED not in read(t, "k8s/noted.yaml"), "the second hook fixes")
+
+
+# CI logs and editors read a line a finding; -v alone says where a rule comes from.
+def test_a_finding_is_one_line_when_asked(t):
+    t.write("vm.sh", "#!/bin/bash\naz vm create -g rg -n v --size Standard_ND96isr_H100_v5 "
+                     "--image microsoft-dsvm:ubuntu-hpc:2204-rocm:latest --nsg-rule SSH\n")
+    concise = t.call("check", "vm.sh", "--format", "concise", "--as-of", "2026-11-20", exit=1).stdout
+    lines = [line for line in concise.splitlines() if line.startswith("vm.sh:2:")]
+    check(len(lines) == 3 and any(" E SKU029 " in line for line in lines) and any(" E SEC001 " in line for line in lines), concise)
+    grouped = t.call("check", "vm.sh", "--format", "grouped", "--as-of", "2026-11-20", exit=1).stdout
+    check(grouped.splitlines()[0] == "vm.sh" and "2:" in grouped.splitlines()[1], grouped)
+    check("source:" not in t.call("check", "vm.sh", exit=1).stdout, "source without -v")
+    check("source:" in t.call("check", "vm.sh", "-v", exit=1).stdout, "no source with -v")
+
+
+# Somebody mends a file with the check open beside it.
+def test_watch_tells_again_when_a_file_changes(t):
+    t.write("job.sh", "#!/bin/bash\ntorchrun --standalone --nproc_per_node=8 train.py --fp16 --bf16\n")
+    process = t.start("check", "job.sh", "--watch", "--format", "concise")
+    wait_for("the finding", lambda: "RUN006" in open(process.out_path).read())
+    t.write("job.sh", "#!/bin/bash\ntorchrun --standalone --nproc_per_node=8 train.py --bf16 --max-steps 10 # mended\n")
+    wait_for("that it is gone", lambda: "no findings" in open(process.out_path).read())
+    process.kill()
+
+
+# A pool of AKS and a batch script that runs on another cluster lie in one folder: they are not one training.
+def test_a_batch_script_is_no_training_of_the_pool_beside_it(t):
+    t.write("main.tf", """resource "azurerm_kubernetes_cluster_node_pool" "g" {
+  name = "g"
+  kubernetes_cluster_id = "x"
+  vm_size = "Standard_NC24ads_A100_v4"
+  node_taints = ["sku=gpu:NoSchedule"]
+  auto_scaling_enabled = true
+  min_count = 0
+  max_count = 4
+}
+""")
+    t.write("job.sbatch", """#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=8
+#SBATCH --time=01:00:00
+srun torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=$HEAD:29500 train.py
+""")
+    found = json.loads(t.call("check", "--format", "json", exit=0).stdout)["findings"]
+    check(not {f["rule"] for f in found} & {"SKU006", "NET007", "NET003"}, str(found))
+
+
+# cloud-init.yaml.tftpl is no YAML yet.
+def test_a_template_is_no_broken_yaml(t):
+    t.write("init.tftpl.yaml", "#cloud-config\n%{ for x in list ~}\n- ${x}: {\n%{ endfor ~}\n")
+    check("SYN001" not in t.call("check", "init.tftpl.yaml", exit=0).stdout, "SYN001")
 
 
 if __name__ == "__main__":

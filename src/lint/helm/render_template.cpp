@@ -88,7 +88,11 @@ private:
                 return good;
             }
             case Part::Kind::range: return range(part, dot);
-            case Part::Kind::call: return put(*included(part.words, dot), part.span, false), true;
+            case Part::Kind::call: {
+                const auto text = included(part.words, dot);
+                if (text) put(*text, part.span, false);
+                return text.has_value();
+            }
             case Part::Kind::output: break;
         }
         if (part.words.starts_with("$")) {

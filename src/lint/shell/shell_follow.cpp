@@ -37,13 +37,14 @@ void ShellValues::learn_functions() {
         const std::size_t open = all_.find_first_not_of(" \t\r\n", at + 2);
         if (open == std::string_view::npos || all_[open] != '{') continue;
         int level = 0;
-        for (std::size_t j = open; j < all_.size(); ++j) {
+        bool closed = false;
+        for (std::size_t j = open; j < all_.size() && !closed; ++j) {
             if (all_[j] == '{') ++level;
-            if (all_[j] == '}' && --level == 0) {
-                functions_.push_back({name, {static_cast<std::uint32_t>(open + 1), static_cast<std::uint32_t>(j)}});
-                break;
-            }
+            if (all_[j] != '}' || --level > 0) continue;
+            functions_.push_back({name, {static_cast<std::uint32_t>(open + 1), static_cast<std::uint32_t>(j)}});
+            closed = true;
         }
+        if (!closed) return;  // nor is what lies within it
         if (functions_.size() > 200) return;
     }
 }
@@ -124,6 +125,7 @@ bool ShellValues::put_echo(std::string_view name, bool quoted, Expanded& out, in
 // $((GPUS * 2)): whole numbers, names and the four operations; nothing where a name has no one value.
 std::optional<std::int64_t> ShellValues::calculated(Span expression, int depth) {
     std::uint32_t at = expression.begin;
+    int brackets = 0;
     const auto blanks = [&] {
         while (at < expression.end && value_blank_of(all_[at])) ++at;
     };
@@ -131,6 +133,7 @@ std::optional<std::int64_t> ShellValues::calculated(Span expression, int depth) 
         if (rank == 2) {
             blanks();
             if (at < expression.end && all_[at] == '(') {
+                if (++brackets > 30) return std::nullopt;
                 ++at;
                 const auto inner = sum(0);
                 blanks();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <memory>
 
@@ -54,6 +55,25 @@ std::string engine_of(std::string_view printed) {
                                          "paddle", "onnx", "openvino", "habana", "tgi"})
         if (holds(text, eager)) return eager == "tgi" ? "vllm" : "pytorch";
     return "vllm";
+}
+
+// Billions of parameters of a network without experts, of the cell or of a name like "Aquila-7B"; 0: not told, or a
+// mixture ("8x7B", "30B-A3B").
+double dense_billions(const Row& row, std::string_view name) {
+    if (row.number("is_moe").value_or(0) > 0 || row.number("experts").value_or(0) > 1) return 0;
+    const std::string text = lower(name);
+    double found = 0;
+    for (std::size_t b = text.find('b'); b != std::string::npos; b = text.find('b', b + 1)) {
+        const bool ends = b + 1 == text.size() || std::isalnum(static_cast<unsigned char>(text[b + 1])) == 0;
+        std::size_t begin = b;
+        while (begin > 0 && (std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0 || text[begin - 1] == '.'))
+            --begin;
+        if (!ends || begin == b) continue;
+        if (begin > 0 && (text[begin - 1] == 'x' || text[begin - 1] == 'a')) return 0;
+        found = parse_number(text.substr(begin, b - begin)).value_or(0);
+    }
+    const double size = row.number("params_b").value_or(found);
+    return size >= 0.1 && size <= 700 ? size : 0;
 }
 
 // "gemm=fp8_block moe=fp8": the word behind the key.
@@ -287,6 +307,15 @@ private:
         const Benchmark* benchmark = mlperf ? benchmarks_->find(row.text("model")) : nullptr;
         const std::string_view name = benchmark != nullptr ? std::string_view(benchmark->model) : row.text("model");
         Shape shape = shapes_->of(row, name, "", row.whole("tp").value_or(1));
+        if (const double size = dense_billions(row, name); size > 0 && shape.refused.starts_with("unknown_model:")) {
+            // Dense decoders of one size differ by less than engines do.
+            Shape usual = shapes_->of(row, fmt::format("llama-{:g}b", size), "", row.whole("tp").value_or(1));
+            if (usual.refused.empty()) {
+                usual.assumed.push_back(
+                    fmt::format("model: {} taken for a Llama of {:g}e9 parameters", printable(name, 40), size));
+                shape = std::move(usual);
+            }
+        }
         if (!shape.refused.empty()) {
             refused = shape.refused;
             return;

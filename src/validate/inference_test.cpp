@@ -59,6 +59,17 @@ TEST_F(InferenceRowsTest, TheTpotOfAStreamIsThatOfAToken) {
     EXPECT_NEAR(many / few, 1, 0.2);
 }
 
+// What is said of a network nobody has listed is its size, and that decides most.
+TEST_F(InferenceRowsTest, AnUnknownDenseNetworkIsOneOfItsSize) {
+    const Cells blank = {{"layers", ""},   {"hidden", ""}, {"heads", ""},
+                         {"kv_heads", ""}, {"ffn", ""},    {"params_b", ""}};
+    const Line line = predict(with(blank, {{"model", "somebody/Nebula-7B"}})).front();
+    EXPECT_TRUE(line.predicted) << line.refused;
+    EXPECT_FALSE(predict(with(blank, {{"model", "somebody/Nebula-30B-A3B"}})).front().predicted);
+    EXPECT_FALSE(predict(with(blank, {{"model", "somebody/Nebula-8x7B"}})).front().predicted);
+    EXPECT_FALSE(predict(with(blank, {{"model", "somebody/Nebula"}})).front().predicted);
+}
+
 // A name that nobody knows dropped a server's rate a thousandfold, with a narrow interval.
 TEST_F(InferenceRowsTest, AnUnknownEngineIsAServer) {
     const Cells loop = {{"scenario", "online_closed_loop_concurrency"}, {"batch_or_concurrency", "32"}};
@@ -147,8 +158,8 @@ TEST_F(InferenceRowsTest, RefusalsNameWhatStandsInTheWay) {
     EXPECT_EQ(predict({{"tp", "4"}}).front().refused, "contradiction:tp*pp>gpus");
     EXPECT_EQ(predict({{"scenario", "MLPerf Offline"}}).front().refused, "unsupported:benchmark own-7b");
     EXPECT_EQ(predict({{"scenario", "by moonlight"}}).front().refused, "unsupported:scenario by moonlight");
-    EXPECT_EQ(predict({{"model", "nobody-3b"}, {"layers", ""}, {"hidden", ""}}).front().refused,
-              "unknown_model:nobody-3b");
+    EXPECT_EQ(predict({{"model", "nobody"}, {"layers", ""}, {"hidden", ""}}).front().refused,
+              "unknown_model:nobody");
 }
 
 TEST(BenchmarksTest, AccuracyTargetsBelongToTheSameBenchmark) {

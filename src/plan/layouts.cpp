@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sizing/training_memory.h"
+
 namespace stoker {
 namespace {
 
@@ -61,11 +63,11 @@ std::vector<int> expert_degrees(const LayoutSpace& space, int ranks) {
 
 // Chunks of layers on each stage of a pipeline: whatever divides its layers. With few stages there is little to gain.
 std::vector<int> interleavings(const LayoutSpace& space, int pipeline) {
-    if (pipeline == 1 || space.layers % pipeline != 0) {
+    if (pipeline == 1 || !shares_layers(space.layers, pipeline)) {
         const bool one = !space.pinned.virtual_stages || std::lround(*space.pinned.virtual_stages) == 1;
         return one ? std::vector<int>{1} : std::vector<int>{};
     }
-    const int on_stage = space.layers / pipeline;
+    const int on_stage = (space.layers % pipeline == 0 ? space.layers : space.layers + 2) / pipeline;
     if (space.pinned.virtual_stages) {
         const int chunks = static_cast<int>(std::lround(*space.pinned.virtual_stages));
         return chunks >= 1 && on_stage % chunks == 0 ? std::vector<int>{chunks} : std::vector<int>{};

@@ -300,7 +300,7 @@ Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, i
     if (whole(setup.layers) < layout.pipeline) return refuse(Reason::shape_indivisible, setup.layers, layout.pipeline);
     if (layout.virtual_stages > 1) {
         const std::int64_t chunks = std::int64_t{layout.pipeline} * layout.virtual_stages;
-        if (layout.pipeline == 1 || whole(setup.layers) % chunks != 0)
+        if (layout.pipeline == 1 || !shares_layers(whole(setup.layers), chunks))
             return refuse(Reason::shape_indivisible, setup.layers, static_cast<double>(chunks));
     }
     if (layout.context > 1 && whole(setup.sequence) % layout.context != 0)

@@ -1,9 +1,17 @@
 // Memory of training: states, activations and what is not tensors, on one stage of the pipeline.
 #pragma once
 
+#include <cstdint>
+
 #include "sizing/training.h"
 
 namespace stoker {
+
+// Whether a pipeline can be cut into so many chunks: evenly, or with embedding and loss counted as a layer each
+// (Megatron-LM, --account-for-embedding-in-pipeline-split and --account-for-loss-in-pipeline-split).
+constexpr bool shares_layers(std::int64_t layers, std::int64_t chunks) noexcept {
+    return chunks > 0 && (layers % chunks == 0 || (layers + 2) % chunks == 0);
+}
 
 // Bytes that one layer keeps for its backward pass, of one micro-batch; averaged over dense and MoE layers.
 double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;

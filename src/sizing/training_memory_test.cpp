@@ -5,6 +5,14 @@
 namespace stoker {
 namespace {
 
+// 126 layers over 16 stages: without interleaving nearly half of a step on 16,384 GPUs is bubble.
+TEST(PipelineChunks, EmbeddingAndLossMayCountAsLayers) {
+    EXPECT_TRUE(shares_layers(126, 16 * 8));
+    EXPECT_TRUE(shares_layers(96, 8 * 12));
+    EXPECT_FALSE(shares_layers(125, 16));
+    EXPECT_FALSE(shares_layers(126, 0));
+}
+
 TrainingSetup gpt(double layers, double hidden, double heads) {
     TrainingSetup setup;
     setup.device.matmul_flops.fill(250e12);

@@ -381,7 +381,7 @@ Job Jobs::of(const Row& row, bool memory) {
         vpp = std::max(1.0, std::floor(model.layers / (*per_stage * pp)));
     layout.virtual_stages = pp > 1 ? degree(vpp) : 1;
     const std::int32_t stated = layout.virtual_stages;
-    while (layout.virtual_stages > 1 && model.layers % (std::int64_t{pp} * layout.virtual_stages) != 0)
+    while (layout.virtual_stages > 1 && !shares_layers(model.layers, std::int64_t{pp} * layout.virtual_stages))
         --layout.virtual_stages;
     if (layout.virtual_stages != stated)
         job.assumed.push_back(

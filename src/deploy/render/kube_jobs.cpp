@@ -112,6 +112,7 @@ std::vector<FileToWrite> mpijob_files(const Deployment& d) {
     launcher.command.insert(launcher.command.end(), d.command.begin(), d.command.end());
     // The launcher computes nothing: one core and no device.
     Deployment small = d;
+    if (!d.checkpoint.folder.empty()) small.checkpoint.folder = "/checkpoints";
     small.nodes.gpus = 0, small.nodes.gpu.clear(), small.nodes.vcpus = 2, small.nodes.memory_bytes = 4.0 * (1LL << 30);
     small.nodes.fabric = {};
     small.nodes.machine.clear(), small.nodes.cloud = "on-prem";

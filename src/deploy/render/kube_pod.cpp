@@ -219,9 +219,13 @@ std::string checkpoint_claim(const Deployment& d) {
     std::string out = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n";
     out +=
         fmt::format("  name: {}-checkpoints\n  labels:\n{}spec:\n", dns_label(d.name, 50), indented(labels(d), "    "));
-    out += "  # Every node writes its part.\n  accessModes: [ReadWriteMany]\n";
-    if (d.nodes.cloud == "azure") out += "  storageClassName: azureblob-nfs-premium\n";
-    out += fmt::format("  # {} that are kept and one that is being written, {:.0f} GB each.\n", d.checkpoint.keep,
+    if (d.nodes.count > 1) {
+        out += "  # Every node writes its part.\n  accessModes: [ReadWriteMany]\n";
+        if (d.nodes.cloud == "azure") out += "  storageClassName: azureblob-nfs-premium\n";
+    } else {
+        out += "  accessModes: [ReadWriteOnce]\n";
+    }
+    out += fmt::format("  # {} that are kept and one that is being written, {:.3g} GB each.\n", d.checkpoint.keep,
                        d.checkpoint_bytes / 1e9);
     return out + fmt::format("  resources: {{requests: {{storage: {}Gi}}}}\n", gib);
 }

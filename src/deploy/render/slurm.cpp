@@ -2,6 +2,8 @@
 // is an array, so that a lost share is queued again alone.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "deploy/image_name.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
@@ -116,7 +118,8 @@ private:
         if (!d_.image.empty()) out_ += "# --container-... are Pyxis' options: the site has to have the plug-in.\n";
         std::string srun = "srun";
         if (d_.training) {
-            const std::int64_t wait_s = std::max<std::int64_t>(60, d_.policy.grace_s);
+            // Within the notice, or the time limit would come first.
+            const std::int64_t wait_s = std::clamp<std::int64_t>(d_.policy.grace_s, 1, notice_s() / 2);
             out_ += fmt::format(
                 "# Unbound: the one task of a node would be kept on one core, with all ranks in it. When a node ends,\n"
                 "# the others have {} s to write what they have.\n",
@@ -151,7 +154,9 @@ private:
             "code=0\n"
             "wait \"$step\" || code=$?\n"
             "if [ -n \"$again\" ] && [ \"$code\" -ne 0 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {} ]; then\n"
+            "    trap - TERM\n"
             "    scontrol requeue \"$SLURM_JOB_ID\"\n"
+            "    sleep 60  # requeue ends this script; one that ends before may be taken for the job's end\n"
             "fi\n"
             "exit \"$code\"\n",
             d_.policy.attempts, d_.policy.attempts - 1);

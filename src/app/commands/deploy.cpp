@@ -124,7 +124,9 @@ Result<CommandOutput> show_differences(const Deployment& deployment, const std::
         if (!error && (mode & 0100) != (file.mode & 0100))
             out += fmt::format("{}: mode {:o}, and {:o} is rendered\n", path, mode, file.mode);
     }
-    if (out.empty()) return CommandOutput{fmt::format("no difference, in {} files\n", deployment.files.size())};
+    if (out.empty())
+        return CommandOutput{fmt::format("no difference, in {} file{}\n", deployment.files.size(),
+                                         deployment.files.size() == 1 ? "" : "s")};
     return CommandOutput{out, 1};
 }
 

@@ -51,6 +51,7 @@ PLANS = {
              "where: {regions: [eastus], spot: allowed}\n" + COMMAND,
     "notebook": "version: 1\nname: 2nd Notebook\nkind: notebook\nmemory: 16GiB\nperiod: 8h\nwhere: {regions: [westeurope]}\n",
     "aws": TRAIN + "where: {cloud: aws, gpus: 16}\n" + COMMAND,
+    "aws-one": TRAIN + "where: {cloud: aws, gpus: 8}\n" + COMMAND,
     "gcp": TRAIN + "where: {cloud: gcp, gpus: 8}\n" + COMMAND,
     "own": TRAIN + "where: {cloud: on-prem, nodes: nodes.yaml}\n" + COMMAND,
 }

@@ -104,6 +104,15 @@ TEST(RenderTargets, AnyNameBecomesALabel) {
     EXPECT_EQ(clock_time(90061), "1-01:01:01");
 }
 
+// A folder with a blank or a dollar in its name must reach the program as it is.
+TEST(RenderTargets, AnyFolderReachesTheProgram) {
+    Deployment deployment = of_kind(WorkloadKind::training);
+    deployment.checkpoint.folder = "my run/$x";
+    EXPECT_NE(checkpoint_exports(deployment).find("STOKER_CHECKPOINT_DIR='my run/$x'\n"), std::string::npos);
+    deployment.checkpoint.folder = "ckpt";
+    EXPECT_NE(checkpoint_exports(deployment).find("\"${STOKER_CHECKPOINT_DIR:-ckpt}\"\n"), std::string::npos);
+}
+
 // What --explain tells is what stands in the files: titles and usage are not reasons.
 TEST(RenderTargets, ReasonsAreTheCommentsAboveTheLines) {
     Deployment deployment = of_kind(WorkloadKind::training);

@@ -151,7 +151,12 @@ std::string checkpoint_exports(const Deployment& deployment) {
     const CheckpointPolicy& policy = deployment.checkpoint;
     if (policy.folder.empty()) return "";
     std::string out = reason_of(deployment, policy.interval_s > 0 ? "checkpoint.interval_s" : "checkpoint.folder");
-    out += fmt::format("export STOKER_CHECKPOINT_DIR=\"${{STOKER_CHECKPOINT_DIR:-{}}}\"\n", policy.folder);
+    if (const std::string word = shell_word(policy.folder); word == policy.folder)
+        out += fmt::format("export STOKER_CHECKPOINT_DIR=\"${{STOKER_CHECKPOINT_DIR:-{}}}\"\n", word);
+    else
+        out += fmt::format(
+            "[ -n \"${{STOKER_CHECKPOINT_DIR:-}}\" ] || STOKER_CHECKPOINT_DIR={}\nexport STOKER_CHECKPOINT_DIR\n",
+            word);
     if (policy.interval_s > 0) out += fmt::format("export STOKER_CHECKPOINT_INTERVAL={}\n", policy.interval_s);
     return out;
 }

@@ -109,17 +109,22 @@ ServingMemory sample_memory(const ServingSetup& s, ServingMemory out) {
     return out;
 }
 
+ServingOutcome counted(ServingOutcome outcome, SimulatedWork* work) {
+    if (work != nullptr) ++work->runs, work->decisions += outcome.decisions;
+    return outcome;
+}
+
 bool within(const std::optional<Seconds>& limit, double value) {
     return !limit || value <= limit->v;
 }
 
-bool meets(const ServingOutcome& o, const LatencySpec& l) {
+}  // namespace
+
+bool keeps_limits(const ServingOutcome& o, const LatencySpec& l) {
     return !o.saturated && o.measured > 0 && within(l.ttft_p50, o.ttft_p50) && within(l.ttft_p95, o.ttft_p95) &&
            within(l.ttft_p99, o.ttft_p99) && within(l.tpot_p50, o.tpot_p50) && within(l.tpot_p95, o.tpot_p95) &&
            within(l.tpot_p99, o.tpot_p99) && within(l.e2e_p95, o.e2e_p95) && within(l.p95, o.e2e_p95);
 }
-
-}  // namespace
 
 std::string ReplicaShape::text() const {
     std::string text;
@@ -218,7 +223,8 @@ double batch_seconds(const ServingSetup& setup, double batch) noexcept {
 
 // Bisection in ln(rate) on one seed: the same requests in the same order at every rate, only closer together, so that
 // noise is common to all probes. Ends within 2 %, and backs off when the answer does not hold in a longer run.
-double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double speed) {
+double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double speed,
+                      double guess, SimulatedWork* work) {
     const OfflineOutcome offline = offline_throughput(setup, shape);
     if (offline.requests_per_s <= 0) return 0;
     ServingLoad load;
@@ -226,14 +232,34 @@ double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const Laten
     const auto passes = [&](double rate, int requests) {
         load.requests_per_second = rate;
         load.requests = requests;
-        return meets(simulate_serving(setup, shape, load), latency);
+        return keeps_limits(counted(simulate_serving(setup, shape, load), work), latency);
     };
     constexpr int kProbe = 1000, kFinal = 2000;
-    double bad = offline.requests_per_s / std::max(speed, 1e-6) * 1.1;
-    for (int i = 0; i < 6 && passes(bad, kProbe); ++i) bad *= 1.5;
+    const double peak = offline.requests_per_s / std::max(speed, 1e-6) * 1.1;
     // A rate at which requests hardly ever meet: what fails there fails for an empty machine.
-    double good = bad * 1e-3;
-    if (!passes(good, 200)) return 0;
+    const double empty = peak * 1e-3;
+    double good = 0, bad = 0;
+    // Steps from the guess that grow until the answer lies between two of them.
+    double at = guess > 0 ? std::clamp(guess, empty, peak) : peak, step = guess > 0 ? 1.04 : 1.5;
+    while (good == 0 || bad == 0) {
+        if (passes(at, kProbe)) {
+            good = at;
+            if (bad > 0 || at > 11 * peak) break;
+            at *= step;
+        } else {
+            bad = at;
+            if (good > 0) break;
+            if (guess <= 0) break;  // nothing is known of how far below the peak it is
+            at = std::max(at / step, empty);
+            if (bad <= empty * 1.0001) return 0;
+        }
+        if (guess > 0) step = std::min(step * step, 4.0);
+    }
+    if (good == 0) {
+        good = empty;
+        if (!passes(good, 200)) return 0;
+    }
+    if (bad == 0) bad = good * 1.02;
     while (bad / good > 1.02) {
         const double middle = bad / good > 4 ? std::sqrt(bad * std::sqrt(good * bad)) : std::sqrt(good * bad);
         (passes(middle, kProbe) ? good : bad) = middle;
@@ -242,31 +268,35 @@ double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const Laten
     return good;
 }
 
-// Doubles or halves from a guess by Little's law, then bisects to 2 %: on one seed, as sustained_rate does.
+// Doubles or halves from a guess, by Little's law where none is given, then bisects to 2 %: on one seed, as
+// sustained_rate does.
 double carried_clients(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double think_s,
-                       double most, double speed) {
+                       double most, double speed, double guess, SimulatedWork* work) {
     const OfflineOutcome offline = offline_throughput(setup, shape);
     if (offline.requests_per_s <= 0) return 0;
     // Without limits any number may wait in one queue; beyond this nobody lets them, and it would only cost time.
     constexpr double kLongestQueue = 16384;
     most = std::clamp(std::floor(most), 1.0, kLongestQueue);
     const auto passes = [&](double clients, int requests) {
-        return meets(
-            simulate_serving(setup, shape,
-                             {.concurrency = clients, .think_s = think_s, .speed = speed, .requests = requests}),
+        return keeps_limits(
+            counted(
+                simulate_serving(setup, shape,
+                                 {.concurrency = clients, .think_s = think_s, .speed = speed, .requests = requests}),
+                work),
             latency);
     };
     constexpr int kProbe = 1000, kFinal = 2000;
     double good = 0, bad = most + 1;
-    double at = std::clamp(std::round(offline.requests_per_s * (think_s + 1)), 1.0, most);
+    double at = std::clamp(std::round(guess > 0 ? guess : offline.requests_per_s * (think_s + 1)), 1.0, most);
+    const double up = guess > 0 ? 1.15 : 2, down = guess > 0 ? 0.85 : 0.25;
     while (good < most && (good == 0 || bad > most)) {
         if (passes(at, kProbe)) {
             good = at;
-            at = std::min(2 * at, most);
+            at = std::min(std::ceil(up * at), most);
         } else {
             if (at <= 1) return 0;
             bad = at;
-            at = std::max(1.0, std::floor(at / 4));
+            at = std::max(1.0, std::floor(at * down));
         }
     }
     while (bad - good > std::max(1.0, 0.02 * good)) {

@@ -163,6 +163,7 @@ struct ServingLoad {
     double rounds = 0;
     bool burst = false;  // closed loop: all start with a whole request ahead; else spread over a request's life, so
                          // that requests of one length do not stay in lockstep as no real clients do
+    bool single_steps = false;  // every step of the engine by itself: what runs of steps must agree with
 };
 
 struct ServingOutcome {
@@ -182,6 +183,8 @@ struct ServingOutcome {
     std::int64_t measured = 0;              // requests behind the percentiles
 };
 ServingOutcome simulate_serving(const ServingSetup& setup, ReplicaShape shape, const ServingLoad& load);
+// Every limit that is set, in a steady state.
+bool keeps_limits(const ServingOutcome& outcome, const LatencySpec& latency);
 
 // Highest tokens/s with no latency limit (batch inference): the largest batch that fits.
 struct OfflineOutcome {
@@ -189,12 +192,19 @@ struct OfflineOutcome {
 };
 OfflineOutcome offline_throughput(const ServingSetup& setup, ReplicaShape shape) noexcept;
 
-// Requests/s one replica sustains within the latency objective, by bisection over the simulation.
-double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double speed = 1);
+// What a question cost: runs of the simulator, and decisions in all of them.
+struct SimulatedWork {
+    std::int64_t runs = 0, decisions = 0;
+};
+
+// Requests/s one replica sustains within the latency objective, by bisection over the simulation. A good `guess` makes
+// it quicker and changes the answer by no more than the bisection's own 2 %; 0: there is none.
+double sustained_rate(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double speed = 1,
+                      double guess = 0, SimulatedWork* work = nullptr);
 
 // Clients in a closed loop that one replica carries within the latency objective, at most `most`; 0: not even one.
 double carried_clients(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, double think_s,
-                       double most, double speed = 1);
+                       double most, double speed = 1, double guess = 0, SimulatedWork* work = nullptr);
 
 // Encoders, CNNs, ViT, embedding: seconds of one batch, and the batch that meets a latency limit.
 double batch_seconds(const ServingSetup& setup, double batch) noexcept;

@@ -3,7 +3,9 @@
 // have to publish.
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "sizing/kv_cache.h"
@@ -28,6 +30,7 @@ public:
             static_cast<int>(std::clamp(std::floor(setup.max_sequences) * std::max(shape.data, 1), 1.0, 1e6));
         shared_ = shared_kv_tokens(setup);
         window_ = setup.sliding_window > 0 ? std::max(std::floor(setup.sliding_window), 1.0) : kNever;
+        single_steps_ = load.single_steps;
         reserves_ = setup.policy == SchedulerPolicy::in_flight || setup.policy == SchedulerPolicy::fixed_batch;
         longest_ = static_cast<int>(std::min(std::round(kLongestOverMean * std::max(setup.output_tokens, 1.0)), 4e6));
         if (!(setup.output_cv > 0))
@@ -68,7 +71,8 @@ private:
         int bin_before = kNone, bin_after = kNone;
         std::int64_t last_epoch = 0;
         State state = State::waiting;
-        bool grows = false;  // takes a new block now and then
+        bool grows = false;      // takes a new block now and then
+        bool lengthens = false;  // its context grows with every step: the window is not full
     };
     Request& at(int id) { return requests_[static_cast<std::size_t>(id)]; }
 
@@ -170,9 +174,11 @@ private:
         r.last_epoch = epoch_ + (r.output - r.generated);
         ++decoding_;
         context_ += held(r.cached);
-        if (r.cached + 1 < window_) ++growing_;
+        r.lengthens = r.cached + 1 < window_;
+        growing_ += r.lengthens ? 1 : 0;
         r.grows = !reserves_ && r.cached < window_;
         if (r.grows) ++phases_[static_cast<std::size_t>(phase_of(r))];
+        watch_window(id);
         insert(id, r.last_epoch);
     }
 
@@ -181,11 +187,11 @@ private:
         --decoding_;
         const double cached = static_cast<double>(cached_now(r));
         context_ -= held(cached);
-        if (cached + 1 < window_) --growing_;
+        growing_ -= r.lengthens ? 1 : 0;
         if (r.grows) --phases_[static_cast<std::size_t>(phase_of(r))];
         if (!reserves_)
             r.blocks = static_cast<int>(blocks_for(cached - r.shared));  // what `grow` has taken for it meanwhile
-        r.grows = false;
+        r.grows = r.lengthens = false;
         remove(id, r.last_epoch);
     }
 
@@ -336,8 +342,8 @@ private:
     // Decode steps to take at once: until a sequence ends, a block is missing, or an arrival could be let in.
     std::int64_t run_length(double first_s, double growth_s) const {
         std::int64_t k = steps_to_event();
-        if (k <= 1 || preempted_) return 1;
-        if (window_ < kNever) k = 1;  // contexts stop growing one by one
+        if (k <= 1 || preempted_ || single_steps_) return 1;
+        if (!filling_.empty()) k = std::clamp<std::int64_t>(filling_.front().first - epoch_, 1, k);
         if (!reserves_) {
             // Blocks of a whole round of phases are enough for every round.
             double room = free_blocks_ - due(epoch_);
@@ -400,7 +406,7 @@ private:
         traffic_.produced(static_cast<double>(decoding_) * static_cast<double>(k));
         context_ += growing_ * static_cast<double>(k);
         epoch_ += k;
-        if (window_ < kNever) settle_windows();
+        settle_windows();
         const auto bin = static_cast<std::size_t>(epoch_ & mask_);
         while (heads_[bin] != kNone) {
             const int id = heads_[bin];
@@ -423,17 +429,28 @@ private:
         peak_blocks_ = std::max(peak_blocks_, total_blocks_ - free_blocks_);
     }
 
-    // Under a sliding window contexts stop growing at different steps; few models have one, so they are counted anew.
+    // Under a sliding window contexts stop growing one by one, at epochs that are known when a sequence starts: the
+    // heap has the first of them in front. Those of sequences that left meanwhile find nothing to do.
+    void watch_window(int id) {
+        const Request& r = at(id);
+        if (!(window_ < kNever) || (!r.lengthens && !r.grows)) return;
+        const auto full = static_cast<std::int64_t>(window_) - (r.lengthens ? 1 : 0);
+        filling_.emplace_back(r.entered + full - r.cached, id);
+        std::push_heap(filling_.begin(), filling_.end(), std::greater<>());
+    }
     void settle_windows() {
-        growing_ = 0;
-        context_ = 0;
-        for (int id = newest_; id != kNone; id = at(id).before) {
+        while (!filling_.empty() && filling_.front().first <= epoch_) {
+            const int id = filling_.front().second;
+            std::pop_heap(filling_.begin(), filling_.end(), std::greater<>());
+            filling_.pop_back();
             Request& r = at(id);
             if (r.state != State::decoding) continue;
             const double cached = static_cast<double>(cached_now(r));
-            context_ += held(cached);
-            if (cached + 1 < window_) ++growing_;
-            if (r.grows && cached >= window_) {
+            if (r.lengthens && cached + 1 >= window_) {
+                r.lengthens = false;
+                --growing_;
+                watch_window(id);
+            } else if (r.grows && cached >= window_) {
                 --phases_[static_cast<std::size_t>(phase_of(r))];
                 r.grows = false;
             }
@@ -480,12 +497,13 @@ private:
     std::vector<Request> requests_;
     std::vector<int> heads_, completing_, returned_, phases_;  // returned_: preempted, the one to go first at the back
     std::vector<std::uint64_t> occupied_;
+    std::vector<std::pair<std::int64_t, int>> filling_;  // epochs at which the window of a sequence is full
     std::int64_t epoch_ = 0, mask_ = 0;
     int block_ = 16, max_running_ = 1, longest_ = 1, next_waiting_ = 0, newest_ = kNone, partial_ = kNone;
     int running_ = 0, decoding_ = 0, growing_ = 0, batch_size_ = 0;
     double total_blocks_ = 0, free_blocks_ = 0, peak_blocks_ = 0, budget_ = 1, window_ = kNever, context_ = 0,
            shared_ = 0, decisions_left_ = 0;
-    bool reserves_ = false, preempted_ = false;
+    bool reserves_ = false, preempted_ = false, single_steps_ = false;
 };
 
 // Encoders, CNNs, embedding: whatever waits goes into the next batch, up to the largest.

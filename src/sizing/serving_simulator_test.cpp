@@ -205,6 +205,49 @@ TEST(Simulator, SkippingAheadChangesNothing) {
     EXPECT_LT(o.decisions * 10, o.steps);
 }
 
+// Steps are taken together wherever nothing else happens, also where windows fill up one after the other: to the user
+// the run is the one that a step at a time gives, and long answers cost no more than short ones.
+TEST(Simulator, RunsOfStepsAgreeWithSingleSteps) {
+    for (const ServingSetup& base : {engine(), cramped()}) {
+        for (const SchedulerPolicy policy : kPolicies) {
+            for (const double window : {0.0, 700.0, 1101.0}) {
+                ServingSetup s = base;
+                s.policy = policy;
+                s.sliding_window = window;
+                s.output_tokens = 400;
+                for (ServingLoad load : {ServingLoad{.concurrency = 40, .seed = 5, .requests = 400},
+                                         ServingLoad{.requests_per_second = 3, .seed = 6, .requests = 400}}) {
+                    const ServingOutcome together = simulate_serving(s, {1, 1}, load);
+                    load.single_steps = true;
+                    const ServingOutcome single = simulate_serving(s, {1, 1}, load);
+                    EXPECT_NEAR(together.e2e_p95, single.e2e_p95, 1e-3 * single.e2e_p95) << window;
+                    EXPECT_NEAR(together.ttft_p95, single.ttft_p95, 2e-2 * single.ttft_p95 + 1e-3) << window;
+                    EXPECT_NEAR(together.tpot_mean, single.tpot_mean, 1e-3 * single.tpot_mean) << window;
+                    EXPECT_NEAR(together.peak_kv_share, single.peak_kv_share, 0.01) << window;
+                    EXPECT_LT(together.decisions, single.decisions) << window;
+                }
+            }
+        }
+    }
+}
+
+// An answer ten times as long is no more work to simulate: a plan for long answers is made as fast.
+TEST(Simulator, LongAnswersAreNoMoreWork) {
+    for (const double window : {0.0, 4096.0}) {
+        ServingSetup s = engine();
+        s.sliding_window = window;
+        s.prompt_tokens = 3000;
+        const auto work_of = [&](double output) {
+            s.output_tokens = output;
+            const ServingOutcome o =
+                simulate_serving(s, {1, 1}, {.requests_per_second = 100 / output, .requests = 500});
+            return static_cast<double>(o.decisions) / static_cast<double>(o.finished);
+        };
+        EXPECT_LT(work_of(3000), 2 * work_of(300) + 2) << window;
+        EXPECT_LT(work_of(3000), 12) << window;
+    }
+}
+
 // The same seed gives the same run to the last bit; another seed another run of the same system.
 TEST(Simulator, IsDeterministicBySeed) {
     const ServingLoad load{.requests_per_second = 8, .seed = 9, .requests = 2000};

@@ -139,6 +139,21 @@ TEST(SustainedRate, FollowsTheObjective) {
     EXPECT_LT(open, 1.6 * offline_throughput(s, {1, 1}).requests_per_s);
 }
 
+// A guess saves work and changes the answer by no more than the bisection's own step, however wrong it is.
+TEST(SustainedRate, AGuessOnlySavesWork) {
+    ServingSetup s = llama(h100(), k8B);
+    s.prompt_cv = s.output_cv = 0.5;
+    LatencySpec limit;
+    limit.ttft_p95 = Seconds(0.4);
+    SimulatedWork plain, guessed;
+    const double rate = sustained_rate(s, {1, 1}, limit, 1, 0, &plain);
+    for (const double off : {0.1, 0.7, 1.0, 1.5, 30.0})
+        EXPECT_NEAR(sustained_rate(s, {1, 1}, limit, 1, off * rate), rate, 0.06 * rate) << off;
+    sustained_rate(s, {1, 1}, limit, 1, rate, &guessed);
+    EXPECT_LE(4 * guessed.runs, 3 * plain.runs);
+    EXPECT_GT(plain.decisions, plain.runs);
+}
+
 // The rate found keeps the objective in a fresh run with other requests, within the noise of a percentile.
 TEST(SustainedRate, HoldsOnRequestsItHasNotSeen) {
     ServingSetup s = llama(h100(), k8B);

@@ -149,6 +149,8 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
                            b.offers[static_cast<std::size_t>(other.offer)]);
     else if (score(other, minimize) < score(winner, minimize) && minimize != Minimize::cost)
         cause = dearer ? "as good as that, and dearer" : "";
+    else if (score(other, minimize) < score(winner, minimize) && other.hours.mid > 1.02 * winner.hours.mid)
+        cause = fmt::format("{:.1f} x as long", other.hours.mid / winner.hours.mid);
     else if (score(other, minimize) < score(winner, minimize))
         cause = points[static_cast<std::size_t>(winner.point)].rule;  // of two that cost nearly the same
     else if (a.accelerator != nullptr && b.accelerator == a.accelerator && other.pricing == winner.pricing)

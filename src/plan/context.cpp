@@ -92,6 +92,11 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.placement_group_on_request = value("placement_group_vms_on_request");
     settings.placement_group_published = value("placement_group_vms_published");
     settings.tie_share = value("tie_share");
+    settings.most_for_time = value("time_most_share");
+    settings.time_exponent = value("time_exponent");
+    settings.simpler_share = value("layout_simpler_share");
+    settings.simpler_share_tuning = value("layout_simpler_share_fine_tuning");
+    settings.pipeline_inside_share = value("layout_pipeline_inside_share");
     settings.device_rows_wanted = value("device_rows_wanted");
     settings.sigma_no_rows = value("sigma_device_no_rows");
     settings.gang_mfu_least = value("gang_mfu_least");

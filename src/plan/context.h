@@ -58,17 +58,21 @@ struct PlanSettings {
     double fit_wanted = 0;           // a layout that probably runs out of memory is a last resort
     double network_bound_share = 0;  // more of the step than this waiting on a network without RDMA: refused
     double placement_group = 0, placement_group_on_request = 0;  // VMs that one scale set of Azure joins by InfiniBand
-    double placement_group_published = 0;  // VMs of several scale sets on one fabric that a published run had
-    double tie_share = 0;                  // rules of thumb decide between choices this close, and nowhere else
-    double device_rows_wanted = 0;         // published rows that make a device a measured one
-    double sigma_no_rows = 0;              // what is added to the spread of one that is not
-    double gang_mfu_least = 0;             // a gang that reaches less is refused
-    double longest_run_s = kInfinity;      // of a run without a deadline
-    double cpu_fleet_vcpus = kInfinity;    // a fleet of CPU machines beyond it is put last
-    double comfortable_ram = 0;            // share of RAM that a model on a CPU may fill
-    double busy_limit = 0;                 // of the time of an engine that batches what waits
-    double confidence = 0.9;               // with which deadline and budget are kept
-    double confidence_deviations = 0;      // the same in standard deviations
+    double placement_group_published = 0;         // VMs of several scale sets on one fabric that a published run had
+    double tie_share = 0;                         // rules of thumb decide between choices this close, and nowhere else
+    double most_for_time = 0, time_exponent = 0;  // what a faster job may cost more (TieRules)
+    double simpler_share_tuning = 0;              // the same of fine-tuning
+    double simpler_share = 0;  // a simpler layout may be so much slower than the best for each step of simplicity
+    double pipeline_inside_share = 0;    // the same for a pipeline where fast links would do for tensor parallelism
+    double device_rows_wanted = 0;       // published rows that make a device a measured one
+    double sigma_no_rows = 0;            // what is added to the spread of one that is not
+    double gang_mfu_least = 0;           // a gang that reaches less is refused
+    double longest_run_s = kInfinity;    // of a run without a deadline
+    double cpu_fleet_vcpus = kInfinity;  // a fleet of CPU machines beyond it is put last
+    double comfortable_ram = 0;          // share of RAM that a model on a CPU may fill
+    double busy_limit = 0;               // of the time of an engine that batches what waits
+    double confidence = 0.9;             // with which deadline and budget are kept
+    double confidence_deviations = 0;    // the same in standard deviations
 };
 
 // One line per (node type, reason): the numbers nearest to fitting, and how many candidates the line stands for.

@@ -67,6 +67,15 @@ double measured_rows(std::string_view kind, const Accelerator* accelerator) {
 
 void weigh_evidence(const Context& context, NodeChoice& choice) {
     const std::string_view kind = evidence_kind(context.workload);
+    // What a simulation runs is not known, and most solvers and renderers are written for CUDA.
+    if (context.workload.kind == WorkloadKind::simulation && choice.accelerator != nullptr &&
+        choice.accelerator->vendor != "NVIDIA") {
+        const auto& asked = context.workload.where.accelerators;
+        const std::string& cloud = choice.node->cloud;
+        choice.doubted =
+            asked.empty() && !context.size_was_named(choice.type) && cloud != "on-prem" && cloud != "this-machine";
+        return;
+    }
     if (kind.empty()) return;
     choice.measured_rows = measured_rows(kind, choice.accelerator);
     // The rows of CPUs are of encoders and of classifiers on a few server parts: no evidence for large models.

@@ -123,7 +123,8 @@ Expansion expand(const Context& context, const std::vector<Point>& points) {
             (late || dear ? out.over_limit : out.options).push_back(option);
         }
     }
-    settle_ties(out.options, context.workload.objective.minimize, context.settings.tie_share);
+    settle_ties(out.options, context.workload.objective.minimize,
+                {context.settings.tie_share, context.settings.most_for_time, context.settings.time_exponent});
     return out;
 }
 

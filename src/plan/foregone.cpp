@@ -2,17 +2,20 @@
 // have taken, and at what price.
 #include <array>
 
+#include <fmt/format.h>
+
 #include "plan/pipeline.h"
 
 namespace stoker {
 namespace {
 
-constexpr std::array<std::pair<int, std::string_view>, 7> kKinds{{{doubt::blocked, "blocked"},
+constexpr std::array<std::pair<int, std::string_view>, 8> kKinds{{{doubt::blocked, "blocked"},
                                                                   {doubt::wasteful, "wasteful"},
                                                                   {doubt::evicted, "evicted"},
                                                                   {doubt::unlikely_to_fit, "unlikely-to-fit"},
                                                                   {doubt::by_arrangement, "by-arrangement"},
                                                                   {doubt::unmeasured, "unmeasured"},
+                                                                  {doubt::limits_unsure, "limits-unsure"},
                                                                   {doubt::far, "far"}}};
 
 }  // namespace
@@ -42,6 +45,17 @@ std::vector<Foregone> foregone(const Context& context, const Search& search, con
             context.choices[static_cast<std::size_t>(best->choice)].offers[static_cast<std::size_t>(best->offer)];
         add(id, *best, doubt_text(context, point_of(*best), offer));
     }
+    const Option* slower = nullptr;  // cheaper as well, and so little that its time is not worth it
+    for (const Option& option : options)
+        if (minimize == Minimize::cost && option.doubts == winner.doubts &&
+            static_cast<double>(score_cost(option)) < 0.995 * static_cast<double>(score_cost(winner)) &&
+            (slower == nullptr || score_cost(option) < score_cost(*slower)))
+            slower = &option;
+    if (slower != nullptr)
+        add("slower", *slower,
+            slower->hours.mid > 1.02 * winner.hours.mid
+                ? fmt::format("{:.1f} x as long", slower->hours.mid / winner.hours.mid)
+                : std::string(point_of(winner).rule));
     const Option* ruled = nullptr;  // earlier by a rule of thumb, and dearer
     for (const Option& option : options)
         if ((option.doubts & (doubt::unpriced | doubt::blocked)) == 0 && option.preference < winner.preference &&

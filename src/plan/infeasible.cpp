@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -69,27 +70,44 @@ public:
         std::string text = fmt::format("deadline {} -> {}", hours_text(deadline_h), hours_text(hours(o)));
         if (o.hours.mid <= deadline_h)
             text += fmt::format(", or confidence {:.2g}", 0.01 * std::floor(100 * chance_below(o.hours, deadline_h)));
-        return text;
+        const NodeType& node = context_.node(context_.choices[static_cast<std::size_t>(o.choice)].type);
+        if (o.pricing == Pricing::owned && node.cloud == "on-prem" && o.hours.mid > deadline_h)
+            text += fmt::format(", or about {} x {}", format_thousands(std::ceil(o.nodes * hours(o) / deadline_h)),
+                                node.name);
+        return text + less_data(deadline_h / hours(o));
     }
-    std::string dear_text(const Option& o) const {
+    // `cheapest`: in words, what is the cheapest of what.
+    std::string dear_text(const Option& o, std::string_view which) const {
         const Range cost = money(o);
         const std::string within = deadline_h < kInfinity && !a_service(o) ? " within the deadline" : "";
         const std::string month = a_service(o) && !context_.workload.period ? " a month" : "";
         if (cost.mid <= budget)
             return fmt::format(
-                "the budget of {} is kept with {} at best, {} is asked (objective.confidence): the "
-                "cheapest{} costs {}, with {} confidence {}",
-                usd_text(budget), percent(chance_below(cost, budget)), asked(), within, usd_text(cost.mid), asked(),
-                usd_text(usd(o)));
-        return fmt::format("the budget of {}{} is missed by {}: the cheapest{} costs {}{}", usd_text(budget), month,
-                           usd_text(cost.mid - budget), within, usd_text(cost.mid), month) +
+                "the budget of {} is kept with {} at best, {} is asked (objective.confidence): {}{} costs {}, with {} "
+                "confidence {}",
+                usd_text(budget), percent(chance_below(cost, budget)), asked(), which, within, usd_text(cost.mid),
+                asked(), usd_text(usd(o)));
+        return fmt::format("the budget of {}{} is missed by {}: {}{} costs {}{}", usd_text(budget), month,
+                           usd_text(cost.mid - budget), which, within, usd_text(cost.mid), month) +
                (usd(o) > 1.005 * cost.mid ? fmt::format(", with {} confidence {}", asked(), usd_text(usd(o))) : "");
     }
     std::string dear_relaxation(const Option& o) const {
-        return fmt::format("budget {} -> {}", usd_text(budget), usd_text(usd(o)));
+        return fmt::format("budget {} -> {}", usd_text(budget), usd_text(usd(o))) + less_data(budget / usd(o));
+    }
+    // Time and money follow the data: what a share of it would be, as long as that is still a training.
+    std::string less_data(double share) const {
+        const Workload& w = context_.workload;
+        const double tokens = w.total_tokens();
+        if (!is_training(w.kind) || !w.data.tokens || !(tokens > 0) || !(share < 1) || share * tokens < 1e6) return {};
+        return fmt::format(", or about {} tokens of the {}", format_count(rounded_down(share * tokens)),
+                           format_count(tokens));
     }
 
 private:
+    static double rounded_down(double count) {  // to two digits
+        const double unit = std::pow(10.0, std::floor(std::log10(count)) - 1);
+        return std::floor(count / unit) * unit;
+    }
     std::string percent(double chance) const { return fmt::format("{:.0f} %", std::floor(100 * chance + 1e-9)); }
     std::string asked() const { return percent(context_.settings.confidence); }
 
@@ -106,8 +124,8 @@ void nearest_over_limit(const Context& context, const Search& search, const std:
     auto best = [&](auto&& allowed, auto&& value) {
         const Option* found = nullptr;
         for (const Option& o : over)
-            if (allowed(o) &&
-                (found == nullptr || std::pair(value(o), score_cost(o)) < std::pair(value(*found), score_cost(*found))))
+            if (allowed(o) && (found == nullptr || std::tuple(o.doubts, value(o), score_cost(o)) <
+                                                       std::tuple(found->doubts, value(*found), score_cost(*found))))
                 found = &o;
         return found;
     };
@@ -121,7 +139,11 @@ void nearest_over_limit(const Context& context, const Search& search, const std:
         add_nearest(context, search, *soonest, limits.late_relaxation(*soonest), plan);
     }
     if (cheapest != nullptr && limits.budget < kInfinity) {
-        why.push_back(limits.dear_text(*cheapest));
+        const bool doubted_is_cheaper = std::any_of(over.begin(), over.end(), [&](const Option& o) {
+            return o.priced && limits.in_time(o) && o.doubts > cheapest->doubts && usd(o) < usd(*cheapest);
+        });
+        why.push_back(limits.dear_text(
+            *cheapest, doubted_is_cheaper ? "the cheapest that nothing speaks against" : "the cheapest"));
         add_nearest(context, search, *cheapest, limits.dear_relaxation(*cheapest), plan);
     }
     if (why.empty() && !over.empty()) {  // each limit alone excludes everything
@@ -158,7 +180,28 @@ std::vector<Relaxation> relaxations(const Context& context) {
                           std::move(reasons)};
     };
     const Precision wide = context.workload.precision == Precision::bf16 ? Precision::fp16 : Precision::bf16;
+    const auto weights = [](Precision to, std::string text) {
+        return Relaxation{std::move(text),
+                          [to](Workload& w) {
+                              const bool had = w.kind == WorkloadKind::inference && w.model_known &&
+                                               w.model.kind == ModelKind::decoder && w.precision != to &&
+                                               w.precision != Precision::int4;
+                              fix_precision(w, to);
+                              return had;
+                          },
+                          {Reason::throughput, Reason::memory}};
+    };
     return {
+        {"objective.survive_one_replica_lost: false (a default)",
+         [](Workload& w) {
+             const bool had = w.kind == WorkloadKind::inference && w.objective.survive_one_replica_lost &&
+                              !w.objective.at.contains("survive_one_replica_lost");
+             w.objective.survive_one_replica_lost = false;
+             return had;
+         },
+         {Reason::throughput, Reason::node_count}},
+        weights(Precision::fp8, "precision: fp8"),
+        weights(Precision::int4, "precision: int4 (weights in 4 bits; test the answers)"),
         {"without the latency objective",
          [](Workload& w) {
              const bool had = w.objective.latency.any();
@@ -255,6 +298,9 @@ const Rejection* main_refusal(const Context& context, const std::vector<Rejectio
 
 // Asks again with one thing taken back; the first that helps is told, and returned.
 std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limits, Plan& plan) {
+    // With the limits kept, each way out is one by itself: the first two are enough to choose from.
+    const std::size_t most = keep_limits ? 2 : 1;
+    std::size_t found = 0;
     for (Relaxation& relaxation : relaxations(context)) {
         Workload relaxed = context.workload;
         if (!relaxation.apply(relaxed)) continue;
@@ -264,7 +310,7 @@ std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limi
         }
         PlanOptions quiet = context.options;
         quiet.progress = {};
-        Context changed = make_context(relaxed, context.catalog, quiet);
+        const Context changed = make_context(relaxed, context.catalog, quiet);
         auto search = run_search(changed, {.quick = true});
         if (!search || search->points.empty()) continue;
         const Ranking ranking = rank(changed, search->points);
@@ -275,7 +321,7 @@ std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limi
             text += fmt::format(": TTFT p95 {}, TPOT p95 {}", format_seconds(Seconds(p.ttft_p95_s.mid)),
                                 format_seconds(Seconds(p.tpot_p95_s.mid)));
         add_nearest(changed, *search, ranking.groups.front(), std::move(text), plan);
-        return std::move(relaxation);
+        if (++found == most) return std::move(relaxation);
     }
     return std::nullopt;
 }

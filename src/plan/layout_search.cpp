@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "plan/search_training.h"
 #include "sizing/framework.h"
 
@@ -63,6 +64,9 @@ LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, i
     space.mla = workload.model.attention == AttentionKind::mla;
     space.flash = setup.flash;
     space.adapters_only = workload.method != Method::full;
+    const std::string stack = lower(workload.framework);
+    space.pipelines = workload.kind != WorkloadKind::fine_tuning || stack.find("megatron") != std::string::npos ||
+                      stack.find("nemo") != std::string::npos;
     space.pinned = workload.layout;
     // Who names a framework gets what it can do; else the layout decides which one it takes.
     if (!workload.framework.empty()) {
@@ -82,6 +86,14 @@ LayoutSpace layout_space(LayoutSpace space, const TrainingSetup& setup, int node
     return space;
 }
 
+LayoutSpace prefer_simple(const Context& context, LayoutSpace space) {
+    // Fine-tuning is done with FSDP and DeepSpeed; what needs Megatron has to be worth it.
+    space.simpler_share = context.workload.kind == WorkloadKind::fine_tuning ? context.settings.simpler_share_tuning
+                                                                             : context.settings.simpler_share;
+    space.pipeline_inside_share = context.settings.pipeline_inside_share;
+    return space;
+}
+
 // The best micro-batch and recompute of every division. Recomputing never makes a step faster, so a size that surely
 // fits without it is not tried again with it.
 void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
@@ -92,7 +104,8 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
     out.uneven = all.uneven;
     out.uneven_ranks = all.uneven_ranks;
     out.considered = out.refused = all.too_many_ranks + all.uneven;
-    double best_unsure = kInfinity, best_fit = 0;
+    double best_unsure = kInfinity, best_fit = 0,
+           least = 0;  // seconds per example, odd layouts having more to make up for
     TrainingEstimate estimate;
     auto refuse = [&](const TrainingEstimate& e, const ParallelLayout& layout) {
         ++out.refused;
@@ -108,26 +121,27 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
         ++out.considered;
         evaluate(setup, layout, nodes, estimate);
         if (estimate.refused != Reason::none) return refuse(estimate, layout), 0;
-        const double seconds = estimate.step_s / layout.global_batch();
+        const double seconds = estimate.step_s / layout.global_batch(), weighed = seconds * oddness(space, layout);
         const double fit =
             fit_probability(setup, absolute(memory_interval(setup, layout, estimate), estimate.memory_bytes));
         const bool sure = fit >= fit_wanted;
         // Layouts that wait for the same input take equally long; the one that computes least shows what the time is
         // for.
         constexpr auto kStall = static_cast<std::size_t>(TimeTerm::data_stall);
-        const bool faster = seconds < out.seconds_per_example * (1 - 1e-9) ||
-                            (seconds <= out.seconds_per_example * (1 + 1e-9) &&
+        const bool faster = weighed < least * (1 - 1e-9) ||
+                            (weighed <= least * (1 + 1e-9) &&
                              estimate.seconds[kStall] / estimate.step_s >
                                  out.estimate.seconds[kStall] / std::max(out.estimate.step_s, 1e-12) + 1e-9);
         const bool better =
-            sure ? (!(best_fit >= fit_wanted) || faster) : (best_fit < fit_wanted && seconds < best_unsure);
+            sure ? (!(best_fit >= fit_wanted) || faster) : (best_fit < fit_wanted && weighed < best_unsure);
         if (better) {
             out.found = true;
             out.layout = layout;
             out.estimate = estimate;
             out.seconds_per_example = seconds;
+            least = weighed;
             out.fit_probability = best_fit = fit;
-            if (!sure) best_unsure = seconds;
+            if (!sure) best_unsure = weighed;
         }
         return sure ? 2 : 1;
     };

@@ -28,6 +28,8 @@ struct LayoutResult {
 LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, const NodeChoice& choice);
 // `devices_per_node`: GPUs of a node, or 1 where it computes on its processors.
 LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, int devices_per_node);
+// With the planner's taste for layouts that people run.
+LayoutSpace prefer_simple(const Context& context, LayoutSpace space);
 // The same for a number of nodes: devices in all, and how far the fast links reach.
 LayoutSpace layout_space(LayoutSpace space, const TrainingSetup& setup, int nodes);
 void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,

@@ -11,8 +11,9 @@ namespace {
 // How far a step may be from the wanted global batch where it cannot be exact: 48 ranks cannot make 512, and 528 trains
 // the same model.
 constexpr double kBatchSlack = 0.125;
-// Published runs interleave up to 12 chunks (Narayanan et al. 2021, arXiv 2104.04473; MegaScale, arXiv 2402.15627: 6).
-constexpr int kMostInterleaving = 12;
+// As deep as a production run tells of (MegaScale, arXiv 2402.15627: 6); deeper ones are found in papers only, and can
+// be pinned.
+constexpr int kMostInterleaving = 6;
 
 bool allows(const std::optional<double>& pinned, int value) {
     return !pinned || std::lround(*pinned) == value;
@@ -35,7 +36,7 @@ std::vector<int> tensor_degrees(const LayoutSpace& space) {
 std::vector<int> pipeline_degrees(const LayoutSpace& space, int rest) {
     if (space.pinned.pipeline) return {static_cast<int>(std::lround(*space.pinned.pipeline))};
     std::vector<int> degrees{1};
-    if (!space.transformer || !space.gpu || space.adapters_only || !space.divides) return degrees;
+    if (!space.transformer || !space.gpu || space.adapters_only || !space.divides || !space.pipelines) return degrees;
     for (int p = 2; p <= std::min({space.layers, rest, 64}); ++p) {
         const bool power = (p & (p - 1)) == 0;
         if (rest % p == 0 && (space.layers % p == 0 || (power && p <= 16))) degrees.push_back(p);
@@ -153,6 +154,13 @@ Divisions divisions(const LayoutSpace& space) {
         }
     }
     return out;
+}
+
+double oddness(const LayoutSpace& space, const ParallelLayout& layout) {
+    const int steps = (layout.tensor > 1 ? 1 : 0) + (layout.pipeline > 1 ? 2 : 0) +
+                      (layout.virtual_stages > 1 ? 1 : 0) + (layout.virtual_stages > 4 ? 1 : 0);
+    const bool inside = layout.pipeline > 1 && space.domain > 1 && space.devices <= space.domain;
+    return std::pow(1 + space.simpler_share, steps) * (inside ? 1 + space.pipeline_inside_share : 1);
 }
 
 bool shares_batch(LayoutSpace space) {

@@ -19,10 +19,17 @@ struct LayoutSpace {
     // nearest batch that they can, and the plan says so.
     bool exact_batch = true;
     bool transformer = true, mla = false, flash = true, adapters_only = false;
+    bool pipelines = true;  // the stack has them; fine-tuning is done with FSDP and DeepSpeed, where nobody uses any
     LayoutSpec pinned;
     int zero_least = 0, zero_most = 3;        // stages of ZeRO that the framework has
     bool divides = true, interleaves = true;  // tensor and pipeline parallelism; chunks of layers on a stage
+    // What people run is simple where that costs little: a layout may be so much slower for each step of simplicity,
+    // and for doing without a pipeline where one node with fast links holds all devices. 0: the fastest, however odd.
+    double simpler_share = 0, pipeline_inside_share = 0;
 };
+
+// The time of a layout with what its oddness has to make up for: a factor of at least 1.
+double oddness(const LayoutSpace& space, const ParallelLayout& layout);
 
 // Divisions of the devices, without micro-batch and recompute, in a fixed order: less communication first.
 // A division whose ranks outnumber the batch is left out and counted in `too_many_ranks`; one whose ranks cannot share

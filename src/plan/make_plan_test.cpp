@@ -123,6 +123,53 @@ TEST(MakePlan, MoreBudgetIsNeverWorse) {
     EXPECT_LT(best, 1e18);
 }
 
+// A refusal carries the ways out: a default that can be turned off, weights that are kept in fewer bits, less data.
+TEST(MakePlan, RefusalsNameTheWayOut) {
+    const auto ways = [](const Plan& made) {
+        std::string text;
+        for (const Candidate& c : made.nearest) text += c.why_not_first + "\n";
+        return text;
+    };
+    const Plan serving = plan(
+        "kind: inference\nmodel: llama-2-13b\ntraffic: {requests_per_second: 1, prompt_tokens: 800, output_tokens: "
+        "200}\nobjective: {budget: $3k, latency: {ttft_p95: 2s, tpot_p95: 80ms}}\nwhere: {regions: [eastus]}\n");
+    ASSERT_FALSE(serving.feasible());
+    EXPECT_NE(ways(serving).find("survive_one_replica_lost: false"), std::string::npos) << ways(serving);
+    EXPECT_NE(ways(serving).find("precision: int"), std::string::npos) << ways(serving);
+    EXPECT_TRUE(serving.nearest.front().doubt.empty()) << serving.nearest.front().doubt;
+    const Plan training = plan(
+        "kind: training\nmodel: llama-3-70b\ndata: {tokens: 2T, sequence: 8192}\nobjective: {budget: $10k}\nwhere: "
+        "{regions: [eastus, eastus2], max_nodes: 64}\n");
+    ASSERT_FALSE(training.feasible());
+    EXPECT_NE(ways(training).find("tokens of the 2T"), std::string::npos) << ways(training);
+}
+
+// What is given out by reservation only is a list price that nobody gets: said, with what can be had instead.
+TEST(MakePlan, SaysWhatCanHardlyBeHad) {
+    const Plan made = plan(
+        "kind: training\nmodel: llama-2-7b\ndata: {tokens: 100B, sequence: 4096}\nobjective: {deadline: 30d}\nwhere: "
+        "{cloud: aws, accelerators: [b200]}\n");
+    ASSERT_TRUE(made.feasible()) << made.infeasible_because;
+    ASSERT_NE(testing::advice(made, "hard-to-get"), nullptr);
+    EXPECT_NE(testing::advice(made, "hard-to-get")->text.find("Capacity Block"), std::string::npos);
+    const Plan usual = plan(
+        "kind: training\nmodel: llama-3.2-1b\ndata: {tokens: 1B, sequence: 4096}\nwhere: {regions: "
+        "[eastus]}\n");
+    EXPECT_EQ(testing::advice(usual, "hard-to-get"), nullptr);
+}
+
+// A notebook that asks for nothing but jupyter gets no GPU; a solver that says nothing gets one that runs CUDA.
+TEST(MakePlan, TakesNoMoreThanIsAskedFor) {
+    const Plan notebook = plan("kind: notebook\nperiod: 4h\nneeds: [jupyter]\nmemory: 16GiB\n");
+    EXPECT_FALSE(testing::node(notebook.candidates.front().node_type).has_gpu());
+    const Plan with_gpu = plan("kind: notebook\nperiod: 4h\n");
+    EXPECT_TRUE(testing::node(with_gpu.candidates.front().node_type).has_gpu());
+    const Plan solver = plan("kind: simulation\ngpu_hours: 100\n");
+    const NodeType& size = testing::node(solver.candidates.front().node_type);
+    ASSERT_TRUE(size.has_gpu());
+    EXPECT_EQ(testing::catalog().accelerators()[static_cast<std::size_t>(size.accelerator)].vendor, "NVIDIA");
+}
+
 // An impossible deadline names the constraint, by how much it is missed, and what comes nearest.
 TEST(MakePlan, SaysWhichConstraintIsMissedAndWhatIsNearest) {
     const Plan late = plan(

@@ -44,14 +44,15 @@ struct Point {
 namespace doubt {
 enum : int {
     far = 1,               // outside of the home region, or of the well-known ones
-    unmeasured = 2,        // no published row of this kind of work on the device
-    by_arrangement = 4,    // more machines on one fabric than can be ordered
-    no_gpu = 8,            // a notebook without one
-    unlikely_to_fit = 16,  // memory, with less than fit_wanted
-    evicted = 32,          // spot, for something that answers and was not said to be interruptible
-    wasteful = 64,         // a gang that mostly waits, a fleet of CPU machines that nobody has quota for
-    blocked = 128,         // cannot start today: quota
-    unpriced = 256
+    limits_unsure = 2,     // latency limits, kept with less than objective.confidence
+    unmeasured = 4,        // no published row of this kind of work on the device
+    by_arrangement = 8,    // more machines on one fabric than can be ordered
+    no_gpu = 16,           // a notebook without one
+    unlikely_to_fit = 32,  // memory, with less than fit_wanted
+    evicted = 64,          // spot, for something that answers and was not said to be interruptible
+    wasteful = 128,        // a gang that mostly waits, a fleet of CPU machines that nobody has quota for
+    blocked = 256,         // cannot start today: quota
+    unpriced = 512
 };
 }
 
@@ -72,6 +73,7 @@ struct Search {
     std::vector<Point> points;
     RejectionLog rejected;
     std::int64_t considered = 0, refused = 0;
+    std::int64_t simulated = 0;  // decisions of simulated engines: what the search cost
 };
 
 Option price_point(const Context& context, const std::vector<Point>& points, int point, int offer);
@@ -94,8 +96,15 @@ std::int64_t score_cost(const Option& option);
 std::int64_t score_time(const Option& option);
 std::int64_t score_energy(const Option& option);
 std::int64_t score(const Option& option, Minimize minimize);
-// Lets rules of thumb decide between the options whose score is that of the best but for `share`.
-void settle_ties(std::vector<Option>& options, Minimize minimize, double share);
+// What the order lets pass for the same, and what time is worth where cost is minimised.
+struct TieRules {
+    double share = 0;          // rules of thumb decide between scores this close
+    double most_for_time = 0;  // a job on no more machines than the cheapest may cost so much more than it, as a share,
+                               // where that is worth its time:
+    double time_exponent = 0;  // cost x hours ^ exponent is least. 0.2: a percent of money for five percent of time
+};
+// Lets time and then rules of thumb decide between the options that are nearly as good as the best.
+void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules& rules);
 // What speaks against a point at an offer: a sum of doubt::*.
 int doubts_of(const Context& context, const Point& point, const Offer& offer);
 double network_share(const Prediction& prediction);  // of the step that waits for the network

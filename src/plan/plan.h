@@ -56,6 +56,7 @@ struct Prediction {
     double knee_requests_per_s = 0;  // per replica
     double requests_per_s = 0;       // services: asked of all replicas, or held by them where that was the question
     double clients_per_replica = 0;  // closed loop: the most that keep the limits
+    double latency_chance = -1;      // to keep the latency limits at the load that is asked for; -1: there are none
     std::string rate_unit;           // of tokens_per_s in a service: "output tokens", "images", ...
     double utilisation = 0;          // of the GPUs' time in the steady state
     Bottleneck bottleneck = Bottleneck::compute, prefill_bound = Bottleneck::compute;
@@ -100,7 +101,8 @@ struct Candidate {
 
 // A choice with a better score than the first, and what speaks against it.
 struct Foregone {
-    std::string id;  // unmeasured, far, blocked, by-arrangement, unlikely-to-fit, wasteful, rule (which costs more)
+    std::string id;  // unmeasured, far, blocked, by-arrangement, unlikely-to-fit, limits-unsure, wasteful, slower
+                     // (cheaper by a little), rule (which costs more)
     std::string why;
     Candidate candidate;
 };
@@ -128,6 +130,7 @@ struct PlanWhatIf {
     std::string change;   // "price of H100 x 1.3"
     std::string outcome;  // "6 x Standard_ND96amsr_A100_v4"
     bool changes_choice = false;
+    double usd = 0;  // of the job, or of the priced period of a service; 0: nothing is feasible, or unpriced
 };
 
 struct PlatformChoice {

@@ -47,7 +47,7 @@ private:
     std::vector<std::unique_ptr<ServingSetup>> setups_;
     std::vector<std::tuple<int, double, int, int, int, int, double, int, int, int, bool, int>> keys_;
     std::vector<Replica> gpus_, cpus_;
-    std::map<int, ReplicaLoad> simulated_;
+    std::map<int, std::vector<ReplicaLoad>> simulated_;
     std::vector<std::pair<Rejection, int>> refusals_;  // and their stage
     Search search_;
 };
@@ -223,7 +223,8 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
         for_each_index(wave.size(), context_.options.threads, [&](std::size_t i) {
             simulated_.at(wave[i]->key) = load_replica(context_, demand_, *wave[i], given_to(*wave[i]));
         });
-        for (const Replica* r : wave) simulated_.at(r->key).done = true;
+        for (const Replica* r : wave)
+            for (const ReplicaLoad& load : simulated_.at(r->key)) search_.simulated += load.work.decisions;
         count += wave.size();
         for (; at < end; ++at) {
             const Replica& r = *order[at];
@@ -236,22 +237,29 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
                                                           format_usd(Usd::from_double(r.bound_usd))));
                 continue;
             }
-            const ReplicaLoad& s = found->second;
-            if (s.needed == 0) {
+            const std::vector<ReplicaLoad>& loads = found->second;
+            if (std::all_of(loads.begin(), loads.end(), [](const ReplicaLoad& s) { return s.needed == 0; })) {
                 refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, demand_.rate,
                        "meets the latency objective at no load worth having; " + predicted_text(r));
                 continue;
             }
-            if (auto lack = shortfall_of(context_, demand_, choice(r), r.shape, s)) {
+            std::optional<Shortfall> lack;
+            std::size_t before = search_.points.size();
+            for (const ReplicaLoad& s : loads) {
+                if (s.needed == 0) continue;
+                lack = shortfall_of(context_, demand_, choice(r), r.shape, s);
+                if (lack) continue;
+                search_.points.push_back(point_of(r, s));
+                // What may miss the limits comes behind the others: it keeps none of them from being simulated.
+                if (s.chance >= 0 && s.chance < context_.settings.confidence) continue;
+                const double value = by_time ? s.outcome.e2e_p95 : value_of(r, s.sustained, s.needed);
+                if (std::find(kinds.begin(), kinds.end(), choice(r).kind) == kinds.end()) {
+                    kinds.push_back(choice(r).kind);
+                    best.insert(std::upper_bound(best.begin(), best.end(), value), value);
+                }
+            }
+            if (lack && search_.points.size() == before)
                 refuse(r, lack->reason, lack->have, lack->need, std::move(lack->text));
-                continue;
-            }
-            search_.points.push_back(point_of(r, s));
-            const double value = by_time ? s.outcome.e2e_p95 : value_of(r, s.sustained, s.needed);
-            if (std::find(kinds.begin(), kinds.end(), choice(r).kind) == kinds.end()) {
-                kinds.push_back(choice(r).kind);
-                best.insert(std::upper_bound(best.begin(), best.end(), value), value);
-            }
         }
     }
 }
@@ -260,8 +268,11 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
 std::string ServingSearch::load_text(const Prediction& p, const ReplicaLoad& s, const ReplicaFleet& fleet) const {
     const std::string rate = format_thousands(p.requests_per_s, p.requests_per_s < 10 ? 1 : 0);
     if (demand_.capacity())
-        return fmt::format("{} replica{} hold {:.3g} requests/s within the limits", fleet.replicas,
-                           fleet.replicas == 1 ? "" : "s", p.requests_per_s);
+        return fmt::format("{} replica{} hold{} {:.3g} requests/s within the limits{}", fleet.replicas,
+                           fleet.replicas == 1 ? "" : "s", fleet.replicas == 1 ? "s" : "", p.requests_per_s,
+                           s.sized_sure && s.chance >= 0
+                               ? fmt::format(", with {:.0f} % confidence", 100 * context_.settings.confidence)
+                               : "");
     if (demand_.closed())
         return fmt::format("{} clients at once make {} requests/s; one replica carries {} of them within the limits",
                            format_thousands(demand_.clients), rate, format_thousands(s.clients));
@@ -299,6 +310,7 @@ Point ServingSearch::point_of(const Replica& r, const ReplicaLoad& s) const {
     p.latency = s.outcome;
     p.ttft_p95_s = s.ttft_p95;
     p.tpot_p95_s = s.tpot_p95;
+    p.latency_chance = s.chance;
     p.knee_requests_per_s = s.sustained;
     p.requests_per_s = demand_.rate > 0 ? demand_.rate : s.load * fleet.carrying * demand_.models;
     if (demand_.capacity()) point.worth = p.requests_per_s;

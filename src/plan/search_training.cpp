@@ -106,7 +106,7 @@ Status TrainingSearch::prepare() {
         Lane lane;
         lane.choice = static_cast<int>(i);
         lane.setup = setups_.back().get();
-        lane.space = layout_space(context_.workload, *lane.setup, one);
+        lane.space = prefer_simple(context_, layout_space(context_.workload, *lane.setup, one));
         lane.gpus_per_node = one.devices();
         lane.counts = node_counts(context_.workload.where, *one.node);
         // A part of a GPU has no fast neighbours, and a CPU gang beyond a rack is slower than one GPU.
@@ -186,7 +186,9 @@ bool TrainingSearch::can_be_left_out(const Lane& lane, int nodes, const Frontier
     // What is measured comes before what is not, so only the former can beat it.
     const std::int64_t beat = choice(lane).doubted ? frontier.to_beat_when_doubted : frontier.objective_to_beat;
     bool objective_beaten = beat < std::numeric_limits<std::int64_t>::max();
-    const double most = static_cast<double>(beat) * (1 + context_.settings.tie_share);  // rules of thumb reach so far
+    const double most =
+        static_cast<double>(beat) *
+        (1 + std::max(context_.settings.tie_share, context_.settings.most_for_time));  // ties reach so far
     switch (context_.workload.objective.minimize) {
         case Minimize::cost: objective_beaten &= usd * 1e6 > most; break;
         case Minimize::time: objective_beaten &= hours * 3.6e6 > most; break;
@@ -452,7 +454,8 @@ Result<Point> training_point(const Context& context, int choice_index, int nodes
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(choice_index)];
     const Device device = make_device(context.catalog, choice.type);
     TRY(TrainingSetup setup, make_training_setup(context.workload, context.catalog, device));
-    const LayoutSpace space = layout_space(layout_space(context.workload, setup, choice), setup, nodes);
+    const LayoutSpace space =
+        layout_space(prefer_simple(context, layout_space(context.workload, setup, choice)), setup, nodes);
     const LayoutResult result = place_training(setup, space, nodes, context.settings.fit_wanted);
     if (!result.found && !result.nearly) {
         std::string why = "no layout of this shape exists";

@@ -130,7 +130,7 @@ TEST(Layouts, TheBatchThatWasAskedForIsTheBatch) {
         }
 }
 
-// Whatever divides the layers of a stage is a depth of interleaving, six of MegaScale among them.
+// Whatever divides the layers of a stage is a depth of interleaving, up to the six of MegaScale.
 TEST(Layouts, InterleaveAsTheLayersDivide) {
     LayoutSpace space{.devices = 64,
                       .devices_per_node = 8,
@@ -144,11 +144,32 @@ TEST(Layouts, InterleaveAsTheLayersDivide) {
     space.pinned.pipeline = 8;
     std::set<int> depths;
     for (const ParallelLayout& layout : divisions(space).layouts) depths.insert(layout.virtual_stages);
-    EXPECT_EQ(depths, (std::set<int>{1, 2, 3, 4, 6, 12}));
+    EXPECT_EQ(depths, (std::set<int>{1, 2, 3, 4, 6}));
     space.pinned.virtual_stages = 6;
     EXPECT_FALSE(divisions(space).layouts.empty());
     space.pinned.virtual_stages = 5;
     EXPECT_TRUE(divisions(space).layouts.empty());
+}
+
+// Simple layouts before odd ones that are hardly faster: what people can start today.
+TEST(SearchTraining, LayoutsAreTheOnesThatPeopleRun) {
+    // A node with fast links holds it: nobody stacks the layers of an 8B in a pipeline there.
+    for (const std::string_view model : {"llama-3-8b", "llama-2-13b"}) {
+        for (const std::string_view kind :
+             {"kind: training\ndata: {tokens: 5B, sequence: 4096}\n",
+              "kind: fine-tuning\nmethod: full\ndata: {examples: 50000, sequence: 2048}\n"}) {
+            const Plan made = testing::plan(
+                fmt::format("{}model: {}\nwhere: {{sizes: [Standard_ND96isr_H100_v5], nodes: 1}}\n", kind, model));
+            ASSERT_TRUE(made.feasible()) << model << made.infeasible_because;
+            EXPECT_EQ(made.candidates.front().layout.pipeline, 1) << model << kind;
+            EXPECT_EQ(made.candidates.front().layout.virtual_stages, 1) << model << kind;
+        }
+    }
+    const Plan large = testing::plan(
+        "kind: training\nmodel: llama-3-70b\ndata: {tokens: 100B, sequence: 8192}\nwhere: {sizes: "
+        "[Standard_ND96isr_H100_v5], nodes: 64}\n");
+    ASSERT_TRUE(large.feasible());
+    EXPECT_LE(large.candidates.front().layout.virtual_stages, 6);
 }
 
 // Every training among the examples is planned with the batch that it asks for, or says which it takes.

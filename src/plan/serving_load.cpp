@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "plan/chance.h"
 
 namespace stoker {
 namespace {
@@ -14,55 +15,127 @@ bool survival_was_asked_for(const ObjectiveSpec& objective) {
     return objective.survive_one_replica_lost && objective.at.contains("survive_one_replica_lost");
 }
 
-// Step times err by a device's sigma: the same requests on a device that is so much faster, and slower.
-void add_intervals(const ServingSetup& setup, ReplicaShape shape, ServingLoad load, ReplicaLoad& out) {
+ServingOutcome simulated(const ServingSetup& setup, ReplicaShape shape, const ServingLoad& load, SimulatedWork& work) {
+    ServingOutcome outcome = simulate_serving(setup, shape, load);
+    ++work.runs;
+    work.decisions += outcome.decisions;
+    return outcome;
+}
+
+// How likely every limit is kept, by the worst of them.
+double chance_of(const LatencySpec& l, const ServingOutcome& fast, const ServingOutcome& mid,
+                 const ServingOutcome& slow) {
+    double chance = -1;
+    const auto keep = [&](const std::optional<Seconds>& limit, double ServingOutcome::*value) {
+        if (!limit || !(mid.*value > 0)) return;
+        const Range range{std::min(fast.*value, mid.*value), mid.*value, std::max(slow.*value, mid.*value)};
+        const double one = chance_below(range, limit->v);
+        chance = chance < 0 ? one : std::min(chance, one);
+    };
+    keep(l.ttft_p50, &ServingOutcome::ttft_p50);
+    keep(l.ttft_p95, &ServingOutcome::ttft_p95);
+    keep(l.ttft_p99, &ServingOutcome::ttft_p99);
+    keep(l.tpot_p50, &ServingOutcome::tpot_p50);
+    keep(l.tpot_p95, &ServingOutcome::tpot_p95);
+    keep(l.tpot_p99, &ServingOutcome::tpot_p99);
+    keep(l.e2e_p95, &ServingOutcome::e2e_p95);
+    keep(l.p95, &ServingOutcome::e2e_p95);
+    // At the slow end the queue grows: what was measured of it is the length of the run, not a latency that is kept.
+    constexpr double kJustLess = 0.89;
+    return slow.saturated ? std::min(chance, kJustLess) : chance;
+}
+
+// Latencies under a load, and how they err: step times err by a device's sigma, so the same requests on a device that
+// is so much faster, and slower.
+void observe(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, ServingLoad load,
+             ReplicaLoad& out) {
+    const auto run = [&] { return simulated(setup, shape, load, out.work); };
     const double spread = std::exp(1.2816 * setup.device.sigma);
+    load.requests = 1500;
+    out.outcome = run();
     load.requests = 800;
     load.speed = 1 / spread;
-    const ServingOutcome fast = simulate_serving(setup, shape, load);
+    const ServingOutcome fast = run();
     load.speed = spread;
-    const ServingOutcome slow = simulate_serving(setup, shape, load);
-    out.ttft_p95 = {std::min(fast.ttft_p95, out.outcome.ttft_p95), out.outcome.ttft_p95,
-                    std::max(slow.ttft_p95, out.outcome.ttft_p95)};
-    out.tpot_p95 = {std::min(fast.tpot_p95, out.outcome.tpot_p95), out.outcome.tpot_p95,
-                    std::max(slow.tpot_p95, out.outcome.tpot_p95)};
+    const ServingOutcome slow = run();
+    const auto range = [&](double ServingOutcome::*value) {
+        const double mid = out.outcome.*value;
+        return Range{std::min(fast.*value, mid), mid, std::max(slow.*value, mid)};
+    };
+    out.ttft_p95 = range(&ServingOutcome::ttft_p95);
+    out.tpot_p95 = range(&ServingOutcome::tpot_p95);
+    out.chance = chance_of(latency, fast, out.outcome, slow);
 }
 
 int replicas_for(double asked, double of_one) {
     return std::max(1, static_cast<int>(std::min(std::ceil(asked / of_one - 1e-9), 1e6)));
 }
 
-void load_closed(const ServingDemand& demand, const Replica& r, const LatencySpec& latency, int given,
-                 ReplicaLoad& out) {
+// What one replica carries within the limits where its steps take `speed` times what is predicted: requests/s, or
+// clients.
+double carried(const Context& context, const ServingDemand& demand, const Replica& r, double speed, double guess,
+               SimulatedWork& work) {
     const ServingSetup& setup = *r.setup;
-    const double clients = std::ceil(demand.clients / demand.models);
-    // Also beyond those that are asked for: what a replica holds is a figure of its own.
-    constexpr double kWorthKnowing = 4096;
-    out.clients = carried_clients(setup, r.shape, latency, demand.think_s, std::max(clients, kWorthKnowing));
-    if (out.clients < 1) return;
-    out.needed = replicas_for(clients, out.clients);
-    const double each = std::ceil(clients / std::max(given, out.needed));
-    ServingLoad load{.concurrency = each, .think_s = demand.think_s, .requests = 1500};
-    out.outcome = simulate_serving(setup, r.shape, load);
-    out.load = out.sustained = out.outcome.requests_per_s;
-    add_intervals(setup, r.shape, load, out);
-    if (each >= out.clients) return;
-    load.concurrency = out.clients;
-    out.sustained = std::max(out.load, simulate_serving(setup, r.shape, load).requests_per_s);
+    const LatencySpec& latency = context.workload.objective.latency;
+    if (demand.closed()) {
+        // Also beyond those that are asked for: what a replica holds is a figure of its own.
+        constexpr double kWorthKnowing = 4096;
+        return carried_clients(setup, r.shape, latency, demand.think_s,
+                               std::max(std::ceil(demand.clients / demand.models), kWorthKnowing), speed, guess, &work);
+    }
+    const double rate = sustained_rate(setup, r.shape, latency, speed, guess, &work);
+    if (setup.decoder) return rate;
+    // What comes while a batch runs waits for the next one. Busier than the limit, waiting dominates in an engine that
+    // batches what is there, and limits that allow for it are rarely meant so.
+    return std::min(rate, context.settings.busy_limit * offline_throughput(setup, r.shape).requests_per_s / speed);
 }
 
-// What comes while a batch runs waits for the next one. Busier than the limit, waiting dominates in an engine that
-// batches what is there, and limits that allow for it are rarely meant so.
-void load_samples(const Context& context, const Replica& r, double per_model, int given, ReplicaLoad& out) {
-    const ServingSetup& setup = *r.setup;
-    out.sustained = std::min(sustained_rate(setup, r.shape, context.workload.objective.latency),
-                             context.settings.busy_limit * offline_throughput(setup, r.shape).requests_per_s);
-    if (!(out.sustained > 0)) return;
-    out.needed = per_model > 0 ? replicas_for(per_model, out.sustained) : 1;
-    out.load = per_model > 0 ? per_model / std::max(given, out.needed) : out.sustained;
-    const ServingLoad load{.requests_per_second = out.load, .requests = 1500};
-    out.outcome = simulate_serving(setup, r.shape, load);
-    add_intervals(setup, r.shape, load, out);
+// A fleet of replicas that carry `most` each.
+void load_with(const Context& context, const ServingDemand& demand, const Replica& r, int given, double most,
+               double speed, ReplicaLoad& out) {
+    const LatencySpec& latency = context.workload.objective.latency;
+    const double asked = demand.closed() ? std::ceil(demand.clients / demand.models) : demand.rate / demand.models;
+    if (asked > 0) out.needed = replicas_for(asked, most);
+    // The bisection ends a few percent below what is carried: where that costs a whole replica, one fewer is tried.
+    if (out.needed > 1 && given <= 0 && asked / (out.needed - 1) < 1.12 * most) {
+        const double each = asked / (out.needed - 1);
+        ServingLoad load{.speed = speed, .requests = 2000};
+        if (demand.closed())
+            load.concurrency = std::ceil(each), load.think_s = demand.think_s;
+        else
+            load.requests_per_second = each;
+        const bool within_busy = demand.closed() || r.setup->decoder || each <= most;
+        if (within_busy && keeps_limits(simulated(*r.setup, r.shape, load, out.work), latency))
+            --out.needed, most = each;
+    }
+    // A fleet whose chance comes out below what it was sized for, by the noise of a few simulated requests, gets one
+    // more.
+    constexpr int kTries = 3;
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+        out.needed = std::max(out.needed, 1);
+        if (demand.closed()) {
+            const double each = std::ceil(asked / std::max(given, out.needed));
+            ServingLoad load{.concurrency = each, .think_s = demand.think_s};
+            observe(*r.setup, r.shape, latency, load, out);
+            out.load = out.sustained = out.outcome.requests_per_s;
+            out.clients = most;
+            if (each < most) {
+                load.concurrency = most;
+                load.requests = 1500;
+                out.sustained = std::max(out.load, simulated(*r.setup, r.shape, load, out.work).requests_per_s);
+            }
+        } else {
+            out.sustained = most;
+            out.load = asked > 0 ? asked / std::max(given, out.needed) : most;
+            observe(*r.setup, r.shape, latency, {.requests_per_second = out.load}, out);
+        }
+        const bool short_of = out.sized_sure && out.chance >= 0 && out.chance < context.settings.confidence;
+        if (!short_of || given > 0) return;
+        if (demand.capacity())
+            most *= 0.95;
+        else if (attempt + 1 < kTries)
+            ++out.needed;
+    }
 }
 
 }  // namespace
@@ -79,25 +152,37 @@ ServingDemand demand_of(const Workload& workload) {
     return demand;
 }
 
-ReplicaLoad load_replica(const Context& context, const ServingDemand& demand, const Replica& r, int given) {
-    ReplicaLoad out;
-    const ServingSetup& setup = *r.setup;
-    const LatencySpec& latency = context.workload.objective.latency;
-    const double per_model = demand.rate / demand.models;
-    if (demand.closed()) {
-        load_closed(demand, r, latency, given, out);
-    } else if (setup.decoder) {
-        out.sustained = sustained_rate(setup, r.shape, latency);
-        if (!(out.sustained > 0)) return out;
-        out.needed = per_model > 0 ? replicas_for(per_model, out.sustained) : 1;
-        out.load = per_model > 0 ? per_model / std::max(given, out.needed) : out.sustained;
-        const ServingLoad load{.requests_per_second = out.load, .requests = 1500};
-        out.outcome = simulate_serving(setup, r.shape, load);
-        add_intervals(setup, r.shape, load, out);
-    } else {
-        load_samples(context, r, per_model, given, out);
+std::vector<ReplicaLoad> load_replica(const Context& context, const ServingDemand& demand, const Replica& r,
+                                      int given) {
+    std::vector<ReplicaLoad> loads;
+    const auto add = [&](double speed, double guess, bool sure) {
+        ReplicaLoad load{.sized_sure = sure};
+        const double most = carried(context, demand, r, speed, guess, load.work);
+        if (most > 0 && (!demand.closed() || most >= 1)) load_with(context, demand, r, given, most, speed, load);
+        loads.push_back(std::move(load));
+        return most;
+    };
+    const ObjectiveSpec& objective = context.workload.objective;
+    if (!objective.latency.any()) return add(1, 0, true), loads;
+    // Limits are to be kept on a device that is as slow as it may be with the confidence that is asked for.
+    const double slow = std::exp(std::max(0.0, context.settings.confidence_deviations) * r.setup->device.sigma);
+    // Nodes that are given are given: how surely they keep the limits is all there is to say.
+    if (given > 0 && !demand.capacity()) return add(1, 0, false), loads;
+    const double sure = add(slow, 0, true);
+    // What a replica holds is told by the middle estimate, as everything else is.
+    if (sure > 0 && !demand.closed() && !demand.capacity()) {
+        ReplicaLoad& load = loads.front();
+        load.sustained = std::max(load.sustained, carried(context, demand, r, 1, sure * std::sqrt(slow), load.work));
     }
-    return out;
+    // Where money or machines are limited, or nothing is sure, what keeps the limits with the middle estimate is better
+    // than nothing; whoever ranks it knows its chance.
+    const WhereSpec& where = context.workload.where;
+    const bool limited = objective.budget || where.max_nodes;
+    if (sure > 0 && !limited) return loads;
+    add(1, sure * slow, false);
+    if (loads.back().needed > 0 && loads.back().needed < loads.front().needed) return loads;
+    if (loads.front().needed > 0) loads.pop_back();
+    return loads;
 }
 
 ReplicaFleet fleet_for(const Context& context, const ServingDemand& demand, const NodeChoice& choice,

@@ -25,10 +25,16 @@ struct ReplicaLoad {
     double load = 0;       // requests/s on each replica that carries the traffic
     ServingOutcome outcome;
     Range ttft_p95, tpot_p95;
-    bool done = false;
+    double chance = -1;       // to keep every latency limit under that load; -1: there are none
+    bool sized_sure = false;  // for the confidence that is asked for, not for the middle estimate
+    SimulatedWork work;
 };
-// `given`: replicas of one model that are there in any case (pinned nodes); 0: as many as are needed.
-ReplicaLoad load_replica(const Context& context, const ServingDemand& demand, const Replica& replica, int given);
+// One fleet that keeps the latency limits with the confidence that is asked for. Where money or machines are limited,
+// or no load is light enough for that, also the smaller one that keeps them by the middle estimate. needed is 0 in all
+// of them where the limits hold at no load. `given`: replicas of one model that are there in any case (pinned nodes);
+// 0: as many as are needed.
+std::vector<ReplicaLoad> load_replica(const Context& context, const ServingDemand& demand, const Replica& replica,
+                                      int given);
 
 // Where replicas stand: exactly on the nodes that are pinned, else on as few as carry the traffic, with one to lose
 // where that was asked for, or is the default and the limit of nodes leaves room for it.

@@ -39,7 +39,7 @@ struct Asker {
         else
             text += fmt::format(", {}, {}", format_seconds(Seconds(best.hours.mid * 3600)),
                                 format_usd(Usd::from_double(best.usd.mid)));
-        out.push_back({std::move(change), std::move(text), !same});
+        out.push_back({std::move(change), std::move(text), !same, best.priced ? best.usd.mid : 0});
     }
     void ask(std::string change, Context& changed, std::shared_ptr<LayoutCache> cache) {
         auto search = run_search(changed, {.quick = true, .cache = std::move(cache)});
@@ -121,6 +121,10 @@ std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, c
         else if (!is_training(workload.kind) && choice.accelerator != nullptr &&
                  choice.accelerator->has(Precision::int8))
             precision(Precision::int8);
+        // A machine that mostly waits is too large for the load; in 4 bits the model may fit a small one.
+        const double used = search.points[static_cast<std::size_t>(winner.point)].prediction.utilisation;
+        if (workload.kind == WorkloadKind::inference && workload.model.kind == ModelKind::decoder && used < 0.3)
+            precision(Precision::int4);
     }
     return out;
 }

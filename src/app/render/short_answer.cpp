@@ -116,18 +116,7 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
         parts.push_back(percent(chance_below(p.hours, objective.deadline->v / 3600)) + " to make the deadline");
     if (!service && objective.budget && c.priced)
         parts.push_back(percent(chance_below(p.usd, objective.budget->dollars())) + " to stay in budget");
-    if (service) {
-        double chance = 1;
-        bool asked = false;
-        const auto limit = [&](const Range& predicted, const std::optional<Seconds>& most) {
-            if (!most || !(predicted.mid > 0)) return;
-            asked = true;
-            chance = std::min(chance, chance_below(predicted, most->v));
-        };
-        limit(p.ttft_p95_s, objective.latency.ttft_p95 ? objective.latency.ttft_p95 : objective.latency.p95);
-        limit(p.tpot_p95_s, objective.latency.tpot_p95);
-        if (asked) parts.push_back(percent(chance) + " to keep the latency limits");
-    }
+    if (service && p.latency_chance >= 0) parts.push_back(percent(p.latency_chance) + " to keep the latency limits");
     if (p.memory_bytes.mid > 0 && p.fit_probability < (parts.empty() ? 1.0 : 0.98))
         parts.push_back(percent(p.fit_probability) + " to fit in memory");
     return join(parts, ", ");
@@ -157,6 +146,20 @@ std::string why_line(const Plan& plan, const Catalog& catalog) {
     if (plan.workload.objective.minimize == Minimize::energy) word = "least energy";
     std::string text =
         fmt::format("{} of {}", word, plural(static_cast<double>(plan.considered), "candidate", "candidates"));
+    // Nearly the cheapest, and worth it: what the money buys comes before what is next.
+    for (const Foregone& one : plan.foregone)
+        if (one.id == "slower" && per_hour(one.candidate) > 0) {
+            const Candidate& c = one.candidate;
+            text = fmt::format("{} than the cheapest, {} x {}{}", money_words(per_hour(best) / per_hour(c)), c.nodes,
+                               short_name(node_of(c, catalog)),
+                               c.pricing != best.pricing ? fmt::format(" {}", pricing_words(c.pricing)) : "");
+            const double longer = c.prediction.hours.mid / std::max(best.prediction.hours.mid, 1e-9);
+            if (longer > 1.02)
+                text += fmt::format(", for {:.1f} x the speed", longer);
+            else if (!one.why.empty())
+                text += fmt::format(": {}", one.why);
+            if (other != nullptr && other->node_type == c.node_type && other->nodes == c.nodes) return text;
+        }
     if (other == nullptr) return text;
     const bool elsewhere = other->node_type == best.node_type && other->region != best.region;
     text += fmt::format("; next {} x {}{}{}", other->nodes, short_name(node_of(*other, catalog)),
@@ -213,7 +216,14 @@ std::string watch_line(const Plan& plan) {
         if (advice.id.starts_with("passed-over-")) continue;
         if (std::find(std::begin(kSaidElsewhere), std::end(kSaidElsewhere), advice.id) != std::end(kSaidElsewhere))
             continue;
-        return first_sentence(advice.text);
+        std::string text = first_sentence(advice.text);
+        // What would be used more, where a what-if found it.
+        if (advice.id == "under-used")
+            for (const PlanWhatIf& what : plan.what_if)
+                if (what.changes_choice && what.usd > 0 &&
+                    what.usd < 0.7 * plan.candidates.front().prediction.usd.mid && what.change.starts_with("precision"))
+                    return fmt::format("{}; {}: {}", text, what.change, what.outcome);
+        return text;
     }
     return {};
 }
@@ -242,6 +252,9 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
     if (!best.priced || node.cloud == "on-prem" || node.cloud == "this-machine") return {};
     std::vector<std::string> parts;
     std::vector<std::string> unknown;
+    const bool spot_wanted = plan.workload.where.spot != SpotUse::never && best.pricing == Pricing::on_demand;
+    if (spot_wanted && catalog.price(best.node_type, best.region, plan.workload.where.os, Pricing::spot) == nullptr)
+        unknown.push_back(fmt::format("no spot price of {} known", short_name(node)));
     if (best.price_is_estimate) parts.emplace_back("the spot price is an estimate, not from a list");
     for (const Pricing pricing : {Pricing::on_demand, Pricing::spot, Pricing::reserved_1y, Pricing::reserved_3y}) {
         if (pricing == best.pricing) continue;
@@ -294,7 +307,8 @@ std::string cheaper_line(const Plan& plan, const Catalog& catalog) {
     const Candidate& best = plan.candidates.front();
     for (const Foregone& one : plan.foregone) {
         const Candidate& c = one.candidate;
-        if (one.id == "rule" || !best.priced || !c.priced || !(per_hour(best) > 0) || per_hour(c) >= per_hour(best))
+        if (one.id == "rule" || one.id == "slower" || !best.priced || !c.priced || !(per_hour(best) > 0) ||
+            per_hour(c) >= per_hour(best))
             continue;
         std::string text = fmt::format("{} x {}", c.nodes, short_name(node_of(c, catalog)));
         if (!c.region.empty() && c.region != best.region) text += " in " + c.region;
@@ -310,7 +324,7 @@ void add(ShortAnswer& answer, std::string_view label, std::string text) {
 }
 
 void no_plan(const Plan& plan, const Catalog& catalog, std::string_view file, ShortAnswer& answer) {
-    constexpr std::size_t kNearest = 3;
+    constexpr std::size_t kNearest = 4;
     add(answer, "because", plan.infeasible_because);
     for (std::size_t i = 0; i < plan.nearest.size() && i < kNearest; ++i) {
         const Candidate& c = plan.nearest[i];

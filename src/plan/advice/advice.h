@@ -18,6 +18,7 @@ using AdviceList = std::vector<Advice>;
 Advice as_background(Advice one);
 
 void advise_quota(const AdviceInput& input, AdviceList& out);
+void advise_availability(const AdviceInput& input, AdviceList& out);  // what is given out by reservation only
 void advise_spot(const AdviceInput& input, AdviceList& out);
 void advise_retirement(const AdviceInput& input, AdviceList& out);
 void advise_network(const AdviceInput& input, AdviceList& out);  // scale set, InfiniBand per GPU, zones, storage region

@@ -1,6 +1,9 @@
 // A limit that the middle estimate meets and the 80 % interval does not: only where less confidence was asked for.
+#include <cmath>
+
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "plan/advice/advice.h"
 #include "plan/chance.h"
 
@@ -16,6 +19,17 @@ void advise_limits(const AdviceInput& input, AdviceList& out) {
                        fmt::format("the interval ends at {}, after the deadline of {}",
                                    format_seconds(Seconds(p.hours.high * 3600)), format_seconds(*objective.deadline)),
                        "one node more, or check the step time after the first hour", ""});
+    // Machines that are there are all there is: what a run of months would need says whether to wait or to rent.
+    constexpr double kTooLongHours = 120 * 24.0, kQuarterHours = 90 * 24.0;
+    const NodeType& node = input.node(*winner);
+    if (winner->pricing == Pricing::owned && node.cloud == "on-prem" && is_training(input.context.workload.kind) &&
+        p.hours.mid > kTooLongHours)
+        out.push_back({AdviceSeverity::warning, "own-too-small",
+                       fmt::format("your machines are too few for this: {} on {} of them, where a run of three months "
+                                   "takes about {} x {}",
+                                   format_seconds(Seconds(p.hours.mid * 3600)), winner->nodes,
+                                   format_thousands(std::ceil(winner->nodes * p.hours.mid / kQuarterHours)), node.name),
+                       "fewer tokens, a smaller model, or rent the rest: where: {cloud: any}", ""});
     auto latency = [&](std::string_view what, const Range& predicted, const std::optional<Seconds>& limit) {
         if (!limit || !(predicted.mid > 0) || predicted.high <= limit->v) return;
         out.push_back(

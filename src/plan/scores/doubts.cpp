@@ -1,7 +1,11 @@
 // What speaks against a choice whatever it costs: the plan puts what has less of it first, and says what the other
 // would have saved.
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "plan/evidence.h"
 #include "plan/quota.h"
 
@@ -43,8 +47,14 @@ int doubts_of(const Context& context, const Point& point, const Offer& offer) {
         doubts |= doubt::wasteful;
     if (offer.pricing == Pricing::spot && point.work_s <= 0 && context.workload.at.count("interruptible") == 0)
         doubts |= doubt::evicted;
+    const double keeps = point.prediction.latency_chance;
+    if (keeps >= 0 && keeps < settings.confidence) doubts |= doubt::limits_unsure;
     if (point.prediction.fit_probability < settings.fit_wanted - 1e-9) doubts |= doubt::unlikely_to_fit;
-    if (context.workload.kind == WorkloadKind::notebook && choice.accelerator == nullptr &&
+    const auto& needs = context.workload.needs;
+    const bool only_jupyter = !needs.empty() && std::all_of(needs.begin(), needs.end(), [](const std::string& need) {
+        return equals_ignore_case(need, "jupyter");
+    });
+    if (context.workload.kind == WorkloadKind::notebook && choice.accelerator == nullptr && !only_jupyter &&
         !was_pinned(context, choice))
         doubts |= doubt::no_gpu;
     if (point.gang && choice.node->cloud == "azure" && is_rdma(*choice.node) &&
@@ -75,12 +85,17 @@ std::string doubt_text(const Context& context, const Point& point, const Offer& 
         return fmt::format("{} nodes need several scale sets on one fabric: by arrangement with Azure only",
                            point.nodes);
     if (doubts & doubt::unmeasured) {
+        if (context.workload.kind == WorkloadKind::simulation)
+            return fmt::format("most solvers and renderers need CUDA, which {} has not", choice.accelerator->name);
         const std::string_view what = evidence_words(evidence_kind(context.workload));
         const std::string device = choice.accelerator != nullptr ? choice.accelerator->name : "CPU cores";
         if (choice.measured_rows < 1) return fmt::format("no published {} on {}", what, device);
         return fmt::format("only {:.0f} published {}{} on {}", choice.measured_rows, what,
                            choice.measured_rows > 1.5 ? "s" : "", device);
     }
+    if (doubts & doubt::limits_unsure)
+        return fmt::format("{:.0f} % to keep the latency limits",
+                           std::floor(100 * point.prediction.latency_chance + 1e-9));
     if (doubts & doubt::far)
         return context.options.home.empty() ? fmt::format("{} is not among the well-known regions", offer.region)
                                             : fmt::format("{} is far from {}", offer.region, context.options.home);

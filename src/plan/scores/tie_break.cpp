@@ -1,6 +1,8 @@
 // The order of candidates: what speaks against them, the objective, and then what only decides ties; the names at the
 // end make the order total.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "plan/option.h"
@@ -26,16 +28,33 @@ bool ranks_before(const Option& a, const Option& b, Minimize minimize) {
     return key(a) < key(b);
 }
 
-void settle_ties(std::vector<Option>& options, Minimize minimize, double share) {
+void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules& rules) {
     for (Option& option : options) option.taste = 0;
     const auto best = std::min_element(options.begin(), options.end(),
                                        [=](const Option& a, const Option& b) { return ranks_before(a, b, minimize); });
     if (best == options.end()) return;
-    const int doubts = best->doubts;
-    const double most = static_cast<double>(score(*best, minimize)) * (1 + share);
+    const int doubts = best->doubts, nodes = best->nodes, preference = best->preference;
+    const auto lowest = static_cast<double>(score(*best, minimize));
+    const bool by_money = minimize == Minimize::cost && rules.most_for_time > 0;
+    const double most = lowest * (1 + (by_money ? std::max(rules.share, rules.most_for_time) : rules.share));
+    const auto value = [&](const Option& option) {
+        const auto one = static_cast<double>(score(option, minimize));
+        return by_money ? one * std::pow(std::max(option.hours.mid, 1e-6), rules.time_exponent) : one;
+    };
+    const auto is_near = [&](const Option& option) {
+        const auto one = static_cast<double>(score(option, minimize));
+        if (option.doubts != doubts || one > most) return false;
+        // More machines of the same are nearly always as cheap and faster: who minimises cost has not asked for a
+        // fleet.
+        return !by_money || option.nodes <= nodes ||
+               (option.preference < preference && one <= lowest * (1 + rules.share));
+    };
+    double least = std::numeric_limits<double>::infinity();
+    for (const Option& option : options)
+        if (is_near(option) && option.nodes <= nodes) least = std::min(least, value(option));
     constexpr int kBeforeAll = 1000;  // any tie comes before any that is none
     for (Option& option : options)
-        if (option.doubts == doubts && static_cast<double>(score(option, minimize)) <= most)
+        if (is_near(option) && value(option) <= least * (1 + rules.share))
             option.taste = option.preference - kBeforeAll;
 }
 

@@ -43,13 +43,33 @@ TEST(TieBreak, RulesOfThumbDecideTiesOnly) {
     dear.preference = 0;
     doubted.doubts = doubt::unmeasured;
     std::vector<Option> all{dear, doubted, cheap, ruled};
-    settle_ties(all, Minimize::cost, 0.03);
+    settle_ties(all, Minimize::cost, {.share = 0.03});
     std::sort(all.begin(), all.end(),
               [](const Option& a, const Option& b) { return ranks_before(a, b, Minimize::cost); });
     EXPECT_EQ(all[0].name, "ruled");
     EXPECT_EQ(all[1].name, "cheap");
     EXPECT_EQ(all[2].name, "dear");
     EXPECT_EQ(all[3].name, "doubted");
+}
+
+// A job that is much faster for a few percent more comes first; not for more than the share, and never for more
+// machines of what the cheapest is made of.
+TEST(TieBreak, TimeIsWorthALittleMoney) {
+    constexpr TieRules kRules{.share = 0.03, .most_for_time = 0.10, .time_exponent = 0.2};
+    const auto first = [&](std::vector<Option> all, Minimize minimize = Minimize::cost) {
+        settle_ties(all, minimize, kRules);
+        return std::min_element(all.begin(), all.end(),
+                                [=](const Option& a, const Option& b) { return ranks_before(a, b, minimize); })
+            ->name;
+    };
+    const Option cheap = option(100, 16, 2020, 2, "cheap");
+    EXPECT_EQ(first({cheap, option(104, 2, 2024, 1, "fast")}), "fast");
+    EXPECT_EQ(first({cheap, option(111, 1, 2024, 1, "dear")}), "cheap");
+    EXPECT_EQ(first({cheap, option(109, 14, 2024, 1, "little")}), "cheap");
+    EXPECT_EQ(first({cheap, option(102, 1, 2024, 32, "fleet")}), "cheap");
+    Option doubted = option(90, 1, 2024, 1, "doubted");
+    doubted.doubts = doubt::unmeasured;
+    EXPECT_EQ(first({cheap, doubted}), "cheap");
 }
 
 }  // namespace

@@ -1,0 +1,116 @@
+#include "io/run_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+#include "io/process.h"
+
+namespace stoker {
+namespace {
+
+// In the call's own PATH, which need not be ours.
+std::string program_in_path(const ProgramCall& call) {
+    const std::string& name = call.arguments.front();
+    if (name.find('/') != std::string::npos) return name;
+    for (const std::string& entry : call.environment) {
+        if (!entry.starts_with("PATH=")) continue;
+        for (const std::string_view folder : split(std::string_view(entry).substr(5), ':')) {
+            const std::string path = std::string(folder.empty() ? "." : folder) + "/" + name;
+            if (::access(path.c_str(), X_OK) == 0) return path;
+        }
+    }
+    return {};
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+    std::vector<char*> result;
+    for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+    result.push_back(nullptr);
+    return result;
+}
+
+Result<pid_t> spawn(const std::string& path, const ProgramCall& call, int output, int complaint) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, output, 1);
+    ::posix_spawn_file_actions_adddup2(&actions, complaint, 2);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    pid_t child = -1;
+    const auto arguments = pointers(call.arguments), environment = pointers(call.environment);
+    const int code = ::posix_spawn(&child, path.c_str(), &actions, &attributes, arguments.data(), environment.data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+    if (code == 0) return child;
+    return Error(code == ENOENT ? ErrorKind::not_found : ErrorKind::unavailable,
+                 "cannot run " + printable(path) + ": " + std::strerror(code));
+}
+
+}  // namespace
+
+Result<ProgramResult> run_program(const ProgramCall& call, std::chrono::steady_clock::time_point deadline) {
+    const std::string path = program_in_path(call);
+    if (path.empty())
+        return Error(ErrorKind::not_found, "there is no program " + printable(call.arguments.front()) + " in PATH");
+    TRY(PipePair output, make_pipe());
+    TRY(PipePair complaint, make_pipe());
+    TRY(const pid_t child, spawn(path, call, output.write.get(), complaint.write.get()));
+    output.write.reset();
+    complaint.write.reset();
+    ProgramResult result;
+    std::array<std::pair<UniqueFd*, std::string*>, 2> streams{
+        {{&output.read, &result.output}, {&complaint.read, &result.complaint}}};
+    bool late = false;
+    while ((output.read || complaint.read) && !late) {
+        std::array<pollfd, 2> waits{};
+        for (std::size_t i = 0; i < 2; ++i) waits[i] = {.fd = streams[i].first->get(), .events = POLLIN, .revents = 0};
+        const int left = milliseconds_until(deadline);
+        const int ready = ::poll(waits.data(), waits.size(), left);
+        late = ready == 0 && left == 0;
+        for (std::size_t i = 0; i < 2 && ready > 0; ++i) {
+            if (waits[i].revents == 0) continue;
+            std::array<char, 65536> block{};
+            const ssize_t got = ::read(streams[i].first->get(), block.data(), block.size());
+            if (got < 0 && errno == EINTR) continue;
+            if (got <= 0) {
+                streams[i].first->reset();
+                continue;
+            }
+            std::string& text = *streams[i].second;
+            const std::size_t room = call.most_bytes - std::min(call.most_bytes, text.size());
+            text.append(block.data(), std::min(static_cast<std::size_t>(got), room));
+            result.cut = result.cut || static_cast<std::size_t>(got) > room;
+        }
+    }
+    auto status = late ? std::nullopt : reap(child, deadline);
+    if (!status) {
+        ::kill(-child, SIGKILL);
+        int ignored = 0;
+        while (::waitpid(child, &ignored, 0) < 0 && errno == EINTR) {
+        }
+        return Error(ErrorKind::timed_out, printable(call.arguments.front()) + " did not answer in time");
+    }
+    result.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
+    return result;
+}
+
+}  // namespace stoker

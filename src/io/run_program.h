@@ -1,0 +1,28 @@
+// A program run to its end, by a deadline, with what it says read into memory.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stoker {
+
+struct ProgramCall {
+    std::vector<std::string> arguments;    // arguments[0] is looked up in the PATH of `environment`
+    std::vector<std::string> environment;  // "KEY=value": all that it gets
+    std::size_t most_bytes = 64u << 20;    // of its output; what comes after is dropped
+};
+struct ProgramResult {
+    std::string output, complaint;  // stdout and stderr
+    int exit_code = -1;             // 128 + n: ended by signal n
+    bool cut = false;               // it wrote more than most_bytes
+};
+
+// timed_out: it was not over by the deadline and was killed, with its process group. not_found: there is no such
+// program. It gets no input, and signals that this process blocks or ignores are as usual for it.
+Result<ProgramResult> run_program(const ProgramCall& call, std::chrono::steady_clock::time_point deadline);
+
+}  // namespace stoker

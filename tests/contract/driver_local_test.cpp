@@ -9,7 +9,10 @@
 #include "contract/driver_contract.h"
 #include "contract/local_harness.h"
 #include "contract/queue_harness.h"
+#include "contract/slurm_harness.h"
 #include "deploy/local/keeper.h"
+#include "deploy/slurm/gang_host.h"
+#include "deploy/slurm/rank_host.h"
 #include "io/machine/cgroup.h"
 #include "io/machine/namespaces.h"
 
@@ -24,6 +27,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Cgroup, DriverContract, ::testing::Types<CgroupEn
 INSTANTIATE_TYPED_TEST_SUITE_P(PidNamespace, DriverContract, ::testing::Types<NamespaceEngine>);
 INSTANTIATE_TYPED_TEST_SUITE_P(ProcessGroup, DriverContract, ::testing::Types<GroupEngine>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Queue, DriverContract, ::testing::Types<QueueHarness>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Slurm, DriverContract, ::testing::Types<SlurmHarness>);
 
 // Without root everything works too: the same suite, and the deaths of keeper and server, as the
 // user nobody.
@@ -48,6 +52,10 @@ std::string impossible() {
     std::string filter;
     if (!discover_cgroups().kills()) filter += ":Cgroup/*";
     if (!pid_namespaces_work()) filter += ":PidNamespace/*";
+    if (const std::string why = SlurmCluster::why_not(); !why.empty()) {
+        std::printf("no Slurm here: %s\n", why.c_str());
+        filter += ":Slurm/*:SlurmEngine.*";
+    }
     return filter;
 }
 
@@ -56,11 +64,16 @@ std::string impossible() {
 
 int main(int argc, char** argv) {
     if (argc == 3 && std::strcmp(argv[1], "keeper") == 0) return stoker::run_keeper(argv[2]);
+    // And its own host of gangs and ranks on the nodes of the Slurm engine.
+    if (argc >= 3 && std::strcmp(argv[1], "slurm-step") == 0)
+        return argc == 4 ? stoker::slurm::run_gang_host(argv[3]) : stoker::slurm::run_rank_host();
     ::testing::InitGoogleTest(&argc, argv);
     if (const std::string without = stoker::contract::impossible(); !without.empty()) {
         std::printf("not possible here, left out: %s\n", without.c_str() + 1);
         const std::string now = ::testing::GTEST_FLAG(filter);
         ::testing::GTEST_FLAG(filter) = now + (now.find('-') == std::string::npos ? "-" : ":") + without.substr(1);
     }
-    return RUN_ALL_TESTS();
+    const int result = RUN_ALL_TESTS();
+    stoker::contract::SlurmHarness::end_cluster();
+    return result;
 }

@@ -17,7 +17,7 @@ const std::vector<CliCommand>& all_commands() {
 }
 
 const std::vector<CliCommand>& internal_commands() {
-    static const std::vector<CliCommand> commands = {keeper_command()};
+    static const std::vector<CliCommand> commands = {keeper_command(), slurm_step_command()};
     return commands;
 }
 

@@ -46,6 +46,7 @@ CliCommand whoami_command();
 CliCommand schema_command();
 CliCommand completion_command();
 CliCommand keeper_command();  // internal
+CliCommand slurm_step_command();  // internal
 
 // What `stoker template list` prints, or with a name `stoker template show NAME`.
 Result<CommandOutput> show_templates(Session& session, const std::string& name);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "deploy/local/local_answers.h"
 #include "deploy/local/local_driver.h"
+#include "deploy/slurm/slurm_driver.h"
 
 namespace stoker {
 namespace {
@@ -18,8 +19,26 @@ std::unique_ptr<Questions> look_local(const std::string&) {
     return std::make_unique<LocalLook>();
 }
 
+Result<std::unique_ptr<Driver>> make_slurm(const EngineSetup& setup) {
+    SlurmOptions options{.folder = setup.folder + "/slurm",
+                         .partition = setup.choice.partition,
+                         .account = setup.choice.account,
+                         .qos = setup.choice.qos,
+                         .reservation = setup.choice.reservation,
+                         .constraint = setup.choice.constraint,
+                         .config = setup.choice.config,
+                         .commands = setup.choice.commands,
+                         .program = {},
+                         .gpu_models = setup.choice.gpu_models,
+                         .notice_s = setup.choice.notice_s};
+    if (!setup.choice.program.empty()) options.program = {setup.choice.program};
+    return make_slurm_driver(std::move(options));
+}
+
 constexpr EngineKind kEngines[] = {
     {"local", "this machine: no daemon, no root, and what runs outlives the server", make_local, look_local},
+    // Its folders are shared with the nodes, so a look is the same.
+    {"slurm", "a Slurm cluster, through its own commands", make_slurm, look_local},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "deploy/driver.h"
+#include "deploy/engines/engine_choice.h"
 #include "deploy/node_offer.h"
 
 namespace stoker {
@@ -18,6 +19,7 @@ struct EngineSetup {
     std::string folder;                // of the server
     std::shared_ptr<NodeOffer> offer;  // none: as an empty one
     NodeCheckFunction check;           // none: nothing can be told of a node's health
+    EngineChoice choice;
 };
 
 struct EngineKind {

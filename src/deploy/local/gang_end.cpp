@@ -134,8 +134,11 @@ std::vector<Fact> untold_facts(const LaunchOrder& order, const GangStatus& statu
         fact.at_us = at_us;
         fact.monotonic_us = this_boot ? monotonic_us : 0;
         fact.rank = rank;
-        if (rank >= 0 && static_cast<std::size_t>(rank) < order.gang.ranks.size())
-            fact.node = order.gang.ranks[static_cast<std::size_t>(rank)].node;
+        if (rank >= 0 && static_cast<std::size_t>(rank) < order.gang.ranks.size()) {
+            const auto index = static_cast<std::size_t>(rank);
+            const bool told_node = index < status.ranks.size() && !status.ranks[index].node.empty();
+            fact.node = told_node ? status.ranks[index].node : order.gang.ranks[index].node;
+        }
         return facts.emplace_back(std::move(fact));
     };
     told.started.resize(std::max(told.started.size(), status.ranks.size()));

@@ -146,7 +146,8 @@ RankSpec parse_rank(const Node& node, std::vector<std::string>& device_files, bo
                   .environment = rank.map("environment"),
                   .cpu_milli = rank.integer<std::int64_t>("cpu_milli"),
                   .memory_bytes = rank.integer<std::int64_t>("memory_bytes"),
-                  .devices = rank.texts("devices")};
+                  .devices = rank.texts("devices"),
+                  .gpus = static_cast<int>(rank.later_integer("gpus"))};
     device_files = rank.texts("device_files");
     sound = sound && rank.sound() && !spec.arguments.empty();
     return spec;
@@ -164,7 +165,8 @@ KeptRank parse_rank_status(const Node& node, bool& sound) {
                     .cause = rank.cause("cause"),
                     .detail = rank.text("detail"),
                     .seconds = rank.real("seconds"),
-                    .peak_memory_bytes = rank.integer<std::int64_t>("peak_memory_bytes")};
+                    .peak_memory_bytes = rank.integer<std::int64_t>("peak_memory_bytes"),
+                    .node = rank.later_text("node")};
     sound = sound && rank.sound();
     return status;
 }
@@ -197,6 +199,7 @@ Json to_json(const LaunchOrder& order) {
                        .set("cpu_milli", rank.cpu_milli)
                        .set("memory_bytes", rank.memory_bytes)
                        .set("devices", list_of(rank.devices))
+                       .set("gpus", rank.gpus)
                        .set("device_files", list_of(i < order.device_files.size() ? order.device_files[i] : none)));
     }
     return Json::object()
@@ -241,6 +244,7 @@ Json to_json(const GangStatus& status) {
                         .set("peak_memory_bytes", rank.peak_memory_bytes);
         if (rank.exit_code) json.set("exit_code", *rank.exit_code);
         if (rank.signal) json.set("signal", *rank.signal);
+        if (!rank.node.empty()) json.set("node", rank.node);
         ranks.push(std::move(json));
     }
     return Json::object()

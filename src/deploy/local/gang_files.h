@@ -65,6 +65,7 @@ struct KeptRank {
     std::string detail;
     double seconds = 0;  // user and system time
     std::int64_t peak_memory_bytes = 0;
+    std::string node;  // of an engine that chooses it; empty: as in the order
 };
 
 enum class GangState : std::uint8_t { starting, running, stopping, ended };

@@ -1,0 +1,438 @@
+#include "deploy/slurm/slurm_driver.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "deploy/local/launcher.h"
+#include "deploy/local/local_answers.h"
+#include "deploy/slurm/controller.h"
+#include "deploy/slurm/gang_watch.h"
+#include "deploy/slurm/job_end.h"
+#include "deploy/slurm/submit.h"
+#include "deploy/slurm/wire.h"
+#include "io/files.h"
+#include "io/process.h"
+
+namespace stoker {
+namespace slurm {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// A host looks at its orders ten times a second.
+constexpr auto kAnswerLimit = std::chrono::seconds(5);
+// Between two looks at the files of what is live: a node's word is seen so soon.
+constexpr auto kLook = std::chrono::milliseconds(50), kFileLook = std::chrono::milliseconds(20);
+constexpr auto kObservePoll = std::chrono::seconds(5), kSettingsLimit = std::chrono::seconds(5);
+constexpr std::size_t kMostFacts = 1000;
+
+class SlurmDriver final : public LocalAnswers<Driver> {
+public:
+    explicit SlurmDriver(SlurmOptions options)
+        : options_(std::move(options)),
+          controller_(options_),
+          gangs_(options_.folder, options_.settle_s, [this](const OperationId& operation) {
+              return accounts_ ? controller_.accounted_state(operation, Clock::now() + kSettingsLimit) : std::string();
+          }) {}
+
+    // Finds what an earlier driver left.
+    Status adopt() {
+        std::error_code code;
+        fs::create_directories(options_.folder, code);
+        ::chmod(options_.folder.c_str(), 0700);
+        for (const OperationId& operation : known_operations(code)) gangs_.add(operation);
+        if (code)
+            return Error(ErrorKind::unavailable, "cannot use the folder " + options_.folder + ": " + code.message());
+        const auto settings = controller_.settings(Clock::now() + kSettingsLimit);
+        capabilities_ = capabilities_of(settings ? *settings : std::map<std::string, std::string>());
+        if (!settings) capabilities_.detail = "the controller has not answered: " + settings.error().message();
+        accounts_ = settings && settings->contains("AccountingStorageType") &&
+                    settings->at("AccountingStorageType") != "accounting_storage/none";
+        return done();
+    }
+
+    Capabilities capabilities() const override { return capabilities_; }
+
+    Result<std::vector<NodeInfo>> discover(Deadline deadline) override {
+        TRY(const ProgramResult ran, controller_.call({"scontrol", "show", "node", "-o"}, deadline));
+        if (ran.exit_code != 0)
+            return Error(ErrorKind::unavailable, "scontrol: " + printable(trim(ran.complaint), 300));
+        TRY(const std::vector<std::string> wanted, partitions(deadline));
+        std::map<std::string, std::string> places;
+        if (capabilities_.topology)
+            if (const auto shown = controller_.call({"scontrol", "show", "topology"}, deadline); shown)
+                places = read_topology(shown->output);
+        std::vector<NodeInfo> nodes;
+        for (SlurmNode& node : read_nodes(ran.output, options_.gpu_models)) {
+            const bool in =
+                wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+                    return std::find(node.partitions.begin(), node.partitions.end(), name) != node.partitions.end();
+                });
+            if (!in || !node.usable) continue;
+            if (const auto place = places.find(node.info.name); place != places.end())
+                node.info.topology = place->second;
+            nodes.push_back(std::move(node.info));
+        }
+        return nodes;
+    }
+
+    Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
+        if (Outcome sound = check_gang_for_slurm(operation, asked); sound.certainty == Certainty::rejected)
+            return sound;
+        GangSpec gang = asked;
+        if (auto old = gangs_.refuse_epoch(gang.epoch)) return *old;
+        if (!gangs_.begin_launch(operation)) return unknown("another thread is launching it");
+        for (std::string* path : {&gang.folder, &gang.log_folder})
+            if (!path->empty()) *path = absolute_path(*path);
+        const std::string folder = folder_of(operation);
+        if (gang.log_folder.empty()) gang.log_folder = folder;
+        const bool fresh = ::mkdir(folder.c_str(), 0700) == 0;
+        Outcome outcome = fresh ? submit(operation, gang, deadline)
+                          : errno == EEXIST
+                              ? launch_again(operation, gang, deadline)
+                              : rejected(Cause::platform, "cannot make " + folder + ": " + std::strerror(errno));
+        gangs_.end_launch(operation);
+        return outcome;
+    }
+
+    Outcome notify(const OperationId& launched, std::uint64_t epoch, int signal_number, Deadline deadline) override {
+        if (!path_exists(folder_of(launched))) return rejected(Cause::platform, "there is no gang " + launched.text());
+        if (auto old = gangs_.refuse_epoch(epoch)) return *old;
+        gangs_.add(launched);
+        gangs_.look_at(launched, nullptr);
+        if (gangs_.is_over(launched)) return rejected(Cause::platform, launched.text() + " has ended");
+        if (claim_of(folder_of(launched)).empty())
+            return rejected(Cause::platform, launched.text() + " has not started");
+        const auto number =
+            give_order(launched, {.verb = ControlVerb::signal, .epoch = epoch, .signal = signal_number});
+        if (!number) return unknown(number.error().message());
+        const auto answer = wait_for_answer(launched, *number, std::min(deadline, Clock::now() + kAnswerLimit));
+        if (answer) return answer->ok ? confirmed(answer->detail) : rejected(Cause::platform, answer->detail);
+        gangs_.look_at(launched, nullptr);
+        if (gangs_.is_over(launched)) return rejected(Cause::platform, launched.text() + " has ended");
+        return unknown("its host has not answered");
+    }
+
+    Outcome cancel(const OperationId& launched, std::uint64_t epoch, double grace_s, Deadline deadline) override {
+        if (auto old = gangs_.refuse_epoch(epoch)) return *old;
+        const std::string folder = folder_of(launched);
+        if (!path_exists(folder)) return clear_queue(launched, deadline);
+        gangs_.add(launched);
+        gangs_.look_at(launched, nullptr);
+        const LaunchOrder order = gangs_.order_of(launched);
+        // Whoever claims first decides whether it begins.
+        const auto won = make_claim(folder, std::string(kServerClaim));
+        if (!won) return unknown(won.error().message());
+        if (*won) {
+            call_off(folder, order);
+            gangs_.look_at(launched, nullptr);
+        }
+        if (claim_of(folder) == kServerClaim) return clear_queue(launched, deadline);
+        return end_host(launched, epoch, std::max(0.0, grace_s), deadline);
+    }
+
+    Outcome release(const OperationId& launched, Deadline deadline) override {
+        const std::string folder = folder_of(launched);
+        const bool there = path_exists(folder);
+        if (there) {
+            gangs_.add(launched);
+            gangs_.look_at(launched, nullptr);
+            if (!gangs_.is_over(launched)) {
+                const auto queue = controller_.queue(Clock::now(), deadline);
+                if (!queue) return unknown(queue.error().message());
+                gangs_.look_at(launched, queue->get());
+                const bool lost = gangs_.is_lost(launched);
+                if (!lost && !gangs_.is_over(launched))
+                    return rejected(Cause::platform, launched.text() + " has not ended");
+                // What Slurm lost may come back with its memory, and must find that it is over.
+                if (lost && !make_claim(folder, std::string(kServerClaim)).ok())
+                    return unknown("cannot claim " + launched.text());
+            }
+            // A job that was called off, and waits on: its folder is what keeps it from starting.
+            if (claim_of(folder) == kServerClaim)
+                if (Outcome cleared = clear_queue(launched, deadline); cleared.certainty != Certainty::confirmed)
+                    return cleared;
+            if (!remove_gang_folder(folder)) return unknown("cannot remove " + folder + ": " + std::strerror(errno));
+        }
+        gangs_.forget(launched);
+        return confirmed();
+    }
+
+    Status look_for(const PrerequisitesSpec& wanted, const PrerequisitesPlace& place,
+                    Deadline deadline) const override {
+        // Programs, modules and GPU drivers are those of the nodes, and this is not one: the ranks look there. Files
+        // and folders are shared.
+        PrerequisitesSpec shared = wanted;
+        shared.commands.clear();
+        shared.python_modules.clear();
+        shared.driver.clear();
+        return LocalAnswers<Driver>::look_for(shared, place, deadline);
+    }
+    Result<std::string> pin(const std::string& image, const std::string& folder, Deadline deadline) const override {
+        return Questions::pin(image, folder, deadline);
+    }
+
+    Status remove_checkpoint(const std::string& folder, Deadline) override {
+        if (remove_tree(folder)) return done();
+        return Error(ErrorKind::unavailable, "cannot remove " + printable(folder));
+    }
+
+    Result<OursListing> list_ours(const std::string& site, Deadline deadline) override {
+        OursListing listing;
+        const auto queue = controller_.queue(Clock::now(), deadline);
+        listing.complete = queue.ok();
+        std::error_code code;
+        std::set<OperationId> here;
+        for (const OperationId& operation : known_operations(code)) {
+            if (!site.empty() && operation.site != site) continue;
+            here.insert(operation);
+            gangs_.add(operation);
+            gangs_.look_at(operation, queue ? queue->get() : nullptr);
+            if (auto listed = gangs_.listed(operation, !queue.ok())) listing.items.push_back(*listed);
+        }
+        if (code) return Error(ErrorKind::unavailable, "cannot list " + options_.folder + ": " + code.message());
+        // Jobs whose folder is gone: of a server whose disk was put back.
+        if (queue)
+            for (const Job& job : (*queue)->jobs)
+                if (job.phase != JobPhase::over && (site.empty() || job.operation.site == site) &&
+                    here.insert(job.operation).second)
+                    listing.items.push_back({.operation = job.operation, .waits = job.phase == JobPhase::pending});
+        std::sort(listing.items.begin(), listing.items.end(),
+                  [](const Ours& a, const Ours& b) { return a.operation < b.operation; });
+        return listing;
+    }
+
+    Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline deadline) override {
+        for (;;) {
+            for (const OperationId& operation : gangs_.live()) gangs_.look_at(operation, nullptr);
+            poll_if_due(deadline);
+            auto facts =
+                gangs_.facts_after(cursor, kMostFacts, std::min<Clock::time_point>(deadline, Clock::now() + kLook));
+            if (!facts.empty() || interrupted_.exchange(false) || Clock::now() >= deadline) return facts;
+        }
+    }
+
+    void interrupt() override {
+        interrupted_ = true;
+        gangs_.wake();
+    }
+
+private:
+    static Capabilities capabilities_of(const std::map<std::string, std::string>& settings) {
+        const auto value = [&](const char* key) {
+            const auto found = settings.find(key);
+            return found == settings.end() ? std::string() : found->second;
+        };
+        const auto named = [&](const char* key) { return !value(key).empty() && !value(key).ends_with("/none"); };
+        const bool cgroups = value("TaskPlugin").find("cgroup") != std::string::npos;
+        Capabilities can{.gang = true,
+                         .follows_logs = true,
+                         .limits_memory = cgroups && value("ConstrainRAMSpace") == "yes",
+                         .isolates_devices = cgroups && value("ConstrainDevices") == "yes",
+                         .kills_trees = true,
+                         .signal_notice_s = 86400,
+                         .queues = true,
+                         .binds = true,
+                         .topology = named("TopologyPlugin"),
+                         .preempts = named("PreemptType")};
+        can.keeps_history_s = std::strtod(value("MinJobAge").c_str(), nullptr);
+        can.detail = fmt::format("Slurm {}, cluster {}, {}", value("SLURM_VERSION"), value("ClusterName"),
+                                 value("ProctrackType"));
+        return can;
+    }
+
+    std::string folder_of(const OperationId& operation) const { return gangs_.folder_of(operation); }
+
+    std::vector<OperationId> known_operations(std::error_code& code) const {
+        std::vector<OperationId> found;
+        for (fs::directory_iterator it(options_.folder, code), end; !code && it != end; it.increment(code)) {
+            const std::string name = it->path().filename().string();
+            if (const auto operation = OperationId::parse(name)) found.push_back(*operation);
+            if (name.starts_with(kGone)) remove_tree(it->path().string());
+        }
+        return found;
+    }
+
+    // The one of the engine; the cluster's usual one where none is named. None: all nodes.
+    Result<std::vector<std::string>> partitions(Deadline deadline) const {
+        std::vector<std::string> names;
+        if (!options_.partition.empty()) {
+            for (const std::string_view name : split(options_.partition, ',')) names.emplace_back(name);
+            return names;
+        }
+        TRY(const ProgramResult ran, controller_.call({"scontrol", "show", "partition", "-o"}, deadline));
+        for (const std::string_view line : split_lines(ran.output)) {
+            auto fields = read_fields(line);
+            if (fields["Default"] == "YES") names.push_back(fields["PartitionName"]);
+        }
+        return names;
+    }
+
+    // ---- launch
+    Outcome submit(const OperationId& operation, const GangSpec& gang, Deadline deadline) {
+        const std::string folder = folder_of(operation);
+        const auto give_up = [&](Cause cause, std::string_view why) {
+            remove_gang_folder(folder);
+            return rejected(cause, why);
+        };
+        LaunchOrder order{.operation = operation, .gang = gang};
+        for (const Status& written :
+             {replace_file(folder + "/launch.json", to_json(order).dump(0), true),
+              replace_file(folder + "/job.sh", job_script(operation, gang, options_, folder), true),
+              write_order(folder, {})})
+            if (!written) return give_up(Cause::platform, written.error().message());
+        gangs_.add(operation);
+        const Outcome outcome =
+            read_submission(controller_.call({"sbatch", "--parsable", folder + "/job.sh"}, deadline));
+        if (outcome.certainty == Certainty::rejected) {
+            gangs_.forget(operation);
+            return give_up(outcome.cause, outcome.detail);
+        }
+        gangs_.submitted(operation);
+        poll_now_ = true;
+        if (outcome.certainty == Certainty::unknown) return outcome;
+        (void)replace_file(folder + "/submitted", outcome.detail + "\n", false).ok();
+        return accepted("job " + outcome.detail);
+    }
+
+    static Outcome accepted(const std::string& detail) {
+        return {.certainty = Certainty::accepted, .cause = Cause::engine_queue, .detail = detail};
+    }
+
+    // Its folder is there: the same launch made before, or tried.
+    Outcome launch_again(const OperationId& operation, const GangSpec& gang, Deadline deadline) {
+        const std::string folder = folder_of(operation);
+        gangs_.add(operation);
+        const auto queue = controller_.queue(Clock::now(), deadline);
+        gangs_.look_at(operation, queue ? queue->get() : nullptr, true);
+        if (const auto status = read_gang_status(folder); status && status->state == GangState::ended)
+            return status->started ? accepted("it was launched before") : rejected(status->cause, status->detail);
+        if (const std::string who = claim_of(folder); !who.empty()) return accepted("it was begun before, by " + who);
+        if (!queue) return unknown(queue.error().message());
+        for (const Job* job : (*queue)->of(operation))
+            if (job->phase != JobPhase::over) return accepted("job " + job->number + " was submitted before");
+        return submit(operation, gang, deadline);
+    }
+
+    // ---- ending
+    // No job of this name waits or runs in Slurm any more. For what has no folder, or never begins because of its
+    // claim.
+    Outcome clear_queue(const OperationId& operation, Deadline deadline) {
+        for (bool told = false;;) {
+            const auto queue = controller_.queue(Clock::now(), deadline);
+            if (!queue) return unknown(queue.error().message());
+            const auto jobs = (*queue)->of(operation);
+            if (jobs.empty() || jobs.front()->phase == JobPhase::over)
+                return confirmed(told ? "" : "there is nothing of " + operation.text());
+            if (!told)
+                if (const Status cancelled = controller_.cancel(operation, deadline); !cancelled)
+                    return unknown(cancelled.error().message());
+            told = true;
+            if (milliseconds_until(deadline) == 0)
+                return unknown("job " + jobs.front()->number + " was cancelled, and is " + jobs.front()->state);
+            pause(deadline, std::chrono::milliseconds(100));
+        }
+    }
+
+    // The host ends its ranks; Slurm ends a host that does not answer.
+    Outcome end_host(const OperationId& operation, std::uint64_t epoch, double grace_s, Deadline deadline) {
+        if (gangs_.is_over(operation)) return confirmed();
+        const auto number = give_order(operation, {.verb = ControlVerb::stop, .epoch = epoch, .grace_s = grace_s});
+        if (!number) return unknown(number.error().message());
+        const auto answer_by = Clock::now() + kAnswerLimit;
+        const auto end_by = Clock::now() + duration_of(grace_s) + kAnswerLimit;
+        for (bool answered = false, told_slurm = false;;) {
+            gangs_.look_at(operation, nullptr);
+            if (gangs_.is_over(operation)) {
+                return confirmed();
+            }
+            if (!answered)
+                if (const auto answer = read_answer(folder_of(operation)); answer && answer->number == *number) {
+                    if (!answer->ok) return rejected(Cause::platform, answer->detail);
+                    answered = true;
+                }
+            const auto now = Clock::now();
+            if (now >= deadline) return unknown("told to end, and still there");
+            if (now >= (answered ? end_by : answer_by)) {
+                if (!std::exchange(told_slurm, true))
+                    if (const Status cancelled = controller_.cancel(operation, deadline); !cancelled)
+                        return unknown("its host does not answer, and neither does Slurm: " +
+                                       cancelled.error().message());
+                if (const auto queue = controller_.queue(now - duration_of(0.5), deadline))
+                    gangs_.look_at(operation, queue->get());
+            }
+            pause(deadline, kFileLook);
+        }
+    }
+
+    Result<std::int64_t> give_order(const OperationId& operation, const ControlRequest& request) {
+        std::int64_t before = last_order_, number = 0;
+        do number = std::max(before + 1, wall_clock_us());
+        while (!last_order_.compare_exchange_weak(before, number));
+        TRY_VOID(write_order(folder_of(operation), {.number = number, .request = request}));
+        return number;
+    }
+    std::optional<Answer> wait_for_answer(const OperationId& operation, std::int64_t number, Deadline deadline) const {
+        for (;;) {
+            if (auto answer = read_answer(folder_of(operation)); answer && answer->number == number) return answer;
+            if (milliseconds_until(deadline) == 0) return std::nullopt;
+            pause(deadline, kFileLook);
+        }
+    }
+    static void pause(Deadline deadline, Clock::duration most) {
+        std::this_thread::sleep_until(std::min<Clock::time_point>(deadline, Clock::now() + most));
+    }
+
+    // ---- looking
+    // One request for all jobs; none while nothing is live.
+    void poll_if_due(Deadline deadline) {
+        const std::vector<OperationId> operations = gangs_.live();
+        const auto now = Clock::now();
+        if (operations.empty()) return;
+        const auto due = last_poll_ + duration_of(gangs_.wants_news() ? options_.poll_s : options_.idle_poll_s);
+        if (now < due && !poll_now_.exchange(false)) return;
+        last_poll_ = now;
+        const auto queue = controller_.queue(now, std::min<Clock::time_point>(deadline, now + kObservePoll));
+        if (!queue) return;  // it is asked again, and what is live stays so
+        for (const OperationId& operation : operations) gangs_.look_at(operation, queue->get());
+    }
+
+    const SlurmOptions options_;
+    Controller controller_;
+    Capabilities capabilities_;
+    bool accounts_ = false;
+    GangWatch gangs_;
+    std::atomic<std::int64_t> last_order_ = 0;
+    Clock::time_point last_poll_{};  // of the one thread that observes
+    std::atomic<bool> poll_now_ = false, interrupted_ = false;
+};
+
+}  // namespace
+}  // namespace slurm
+
+Result<std::unique_ptr<Driver>> make_slurm_driver(SlurmOptions options) {
+    options.folder = absolute_path(options.folder);
+    if (options.program.empty()) {
+        std::error_code code;
+        const std::string self = std::filesystem::read_symlink("/proc/self/exe", code).string();
+        if (code) return Error(ErrorKind::unavailable, "cannot tell which program this is: " + code.message());
+        options.program = {self};
+    }
+    auto driver = std::make_unique<slurm::SlurmDriver>(std::move(options));
+    TRY_VOID(driver->adopt());
+    return std::unique_ptr<Driver>(std::move(driver));
+}
+
+}  // namespace stoker

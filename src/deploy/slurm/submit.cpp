@@ -1,0 +1,170 @@
+#include "deploy/slurm/submit.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/embedded.h"
+#include "base/text.h"
+#include "base/tsv.h"
+#include "deploy/local/launcher.h"
+#include "deploy/slurm/queue.h"
+
+namespace stoker::slurm {
+namespace {
+
+bool can_be_written(std::string_view text) {
+    return find_invalid_utf8(text) == std::string_view::npos && text.find('\0') == std::string_view::npos;
+}
+
+std::int64_t ceil_of(std::int64_t value, std::int64_t part) {
+    return (value + part - 1) / part;
+}
+
+// Slurm gives every rank of a job the same.
+struct Needs {
+    std::int64_t cpus = 1, memory_mib = 0;
+    int gpus = 0;
+    std::string gpu_model;
+};
+Needs needs_of(const GangSpec& gang) {
+    Needs needs;
+    for (const RankSpec& rank : gang.ranks) {
+        needs.cpus = std::max(needs.cpus, ceil_of(rank.cpu_milli, 1000));
+        needs.memory_mib = std::max(needs.memory_mib, ceil_of(rank.memory_bytes, 1 << 20));
+        needs.gpus = std::max(needs.gpus, rank.gpus);
+        if (!rank.gpu_model.empty()) needs.gpu_model = rank.gpu_model;
+    }
+    return needs;
+}
+
+std::string quoted(const std::string& text) {
+    std::string result = "'";
+    for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
+std::string gres_type(const SlurmOptions& options, const std::string& model) {
+    for (const auto& [type, name] : options.gpu_models)
+        if (name == model) return type + ":";
+    return model.empty() ? "" : model + ":";
+}
+
+}  // namespace
+
+std::string job_name(const OperationId& operation) {
+    return std::string(kJobPrefix) + operation.text();
+}
+
+Outcome check_gang_for_slurm(const OperationId& operation, const GangSpec& gang) {
+    const auto wrong = [](const std::string& why) { return rejected(Cause::user_error, why); };
+    if (!OperationId::parse(operation.text())) return wrong("not an id of an operation: " + operation.text());
+    if (!gang.attempt || gang.ranks.empty()) return wrong("a gang has an attempt and at least one rank");
+    if (!gang.image.empty())
+        return wrong("this engine runs no images: Slurm itself does not, and Pyxis is not driven yet");
+    if (gang.nodes > 0 && gang.ranks.size() % static_cast<std::size_t>(gang.nodes) != 0)
+        return wrong(fmt::format("{} ranks cannot be spread evenly over {} nodes", gang.ranks.size(), gang.nodes));
+    for (const std::string* path : {&gang.folder, &gang.log_folder})
+        if (!can_be_written(*path) || path->find('\n') != std::string::npos)
+            return wrong("the name of a folder is not UTF-8, or has a line end in it");
+    for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
+        const RankSpec& rank = gang.ranks[i];
+        const auto bad = [&](const std::string& why) { return wrong(fmt::format("rank {}: {}", i, why)); };
+        if (!rank.node.empty()) return bad("Slurm chooses the node, and " + printable(rank.node) + " is named");
+        if (rank.arguments.empty()) return bad("there is no program to run");
+        if (rank.gpus > 0 && rank.gpu_milli != 1000) return bad("this engine gives whole GPUs, not parts of them");
+        for (const std::string& argument : rank.arguments)
+            if (!can_be_written(argument)) return bad("the argument " + printable(argument) + " is not UTF-8");
+        for (const auto& [key, value] : rank.environment)
+            if (key.empty() || key.find('=') != std::string::npos || !can_be_written(key) || !can_be_written(value))
+                return bad("the environment variable " + printable(key) + " cannot be set");
+    }
+    return confirmed();
+}
+
+std::string job_script(const OperationId& operation, const GangSpec& gang, const SlurmOptions& options,
+                       const std::string& folder) {
+    std::string script = "#!/bin/sh\n";
+    const auto option = [&](std::string_view name, std::string_view value) {
+        // In double quotes as sbatch reads them; names of partitions and the like have none of their own.
+        const bool plain = value.find_first_of(" \t\"#") == std::string_view::npos;
+        script += fmt::format("#SBATCH --{}={}\n", name, plain ? std::string(value) : fmt::format("\"{}\"", value));
+    };
+    const auto told = [&](std::string_view name, const std::string& value) {
+        if (!value.empty()) option(name, value);
+    };
+    const Needs needs = needs_of(gang);
+    const auto ranks = static_cast<std::int64_t>(gang.ranks.size());
+    const std::int64_t nodes = ranks == 1 ? 1 : gang.nodes;
+    option("job-name", job_name(operation));
+    option("comment", fmt::format("op={} run={} attempt={} epoch={}", operation.text(), gang.attempt.run.text(),
+                                  gang.attempt.number, gang.epoch));
+    told("partition", options.partition);
+    told("account", options.account);
+    told("qos", options.qos);
+    told("reservation", options.reservation);
+    told("constraint", options.constraint);
+    if (nodes > 0) option("nodes", std::to_string(nodes));
+    option("ntasks", std::to_string(ranks));
+    if (nodes > 0) option("ntasks-per-node", std::to_string(ranks / nodes));
+    option("cpus-per-task", std::to_string(needs.cpus));
+    if (needs.memory_mib > 0) {
+        if (nodes > 0)
+            option("mem", fmt::format("{}M", needs.memory_mib * (ranks / nodes)));
+        else
+            option("mem-per-cpu", fmt::format("{}M", ceil_of(needs.memory_mib, needs.cpus)));
+    }
+    if (needs.gpus > 0) {
+        const std::string type = gres_type(options, needs.gpu_model);
+        if (nodes > 0)
+            option("gres", fmt::format("gpu:{}{}", type, needs.gpus * (ranks / nodes)));
+        else
+            option("gpus-per-task", fmt::format("{}{}", type, needs.gpus));
+    }
+    if (gang.one_switch) option("switches", "1");
+    if (gang.longest_s > 0) option("time", std::to_string(ceil_of(gang.longest_s, 60)));
+    // Not right at the start of a run that is short.
+    const std::int64_t notice =
+        gang.longest_s > 0 ? std::min<std::int64_t>(options.notice_s, gang.longest_s / 2) : options.notice_s;
+    if (notice > 0) option("signal", fmt::format("B:USR1@{}", notice));
+    // A second start would be one that nobody asked for: another attempt is ours to make.
+    script += "#SBATCH --no-requeue\n#SBATCH --kill-on-invalid-dep=yes\n";
+    option("chdir", folder);
+    option("output", folder + "/batch.out");
+    option("open-mode", "append");
+    script += "exec";
+    for (const std::string& word : options.program) script += " " + quoted(word);
+    return script + " slurm-step gang " + quoted(folder) + "\n";
+}
+
+Outcome read_submission(const Result<ProgramResult>& ran) {
+    if (!ran) {
+        // Killed while it waited: the controller may have taken the job all the same.
+        return ran.error().kind() == ErrorKind::not_found ? rejected(Cause::platform, ran.error().message())
+                                                          : unknown(ran.error().message());
+    }
+    const std::string said = std::string(trim(ran->complaint));
+    if (ran->exit_code == 0) {
+        const std::string_view number = trim(ran->output);
+        const std::string_view digits = number.substr(0, number.find(';'));
+        if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
+            return unknown("sbatch said: " + std::string(number));
+        return confirmed(digits);
+    }
+    const std::string low = lower(said);
+    static const std::string_view file = "engines/slurm_refusals.tsv";
+    static const auto table = Tsv::read(embedded_bytes(file), file);
+    for (std::size_t i = 0; table && i < table->rows(); ++i) {
+        if (low.find(lower(table->at(i, 0))) == std::string::npos) continue;
+        if (table->at(i, 1) == "yes") return unknown(said);
+        const std::string_view remedy = table->at(i, 3);
+        return rejected(parse_cause(table->at(i, 2)).value_or(Cause::user_error),
+                        said + (remedy == "-" ? "" : "; " + std::string(remedy)));
+    }
+    // Ended by a signal, or without a word: nobody knows how far it came.
+    if (ran->exit_code > 128 || low.find("error") == std::string::npos)
+        return unknown(fmt::format("sbatch ended with {}: {}", ran->exit_code, said));
+    return rejected(Cause::user_error, said);
+}
+
+}  // namespace stoker::slurm

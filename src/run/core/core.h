@@ -249,6 +249,8 @@ public:
     const RunClock& clock() const { return *clock_; }  // as it began
     const SchedulerOptions& scheduler() const { return options_.scheduler; }
     void set_limits(const CoreLimits& limits);
+    // Which engine carries the work out, as soon as that is known; binds: it chooses the nodes.
+    void drives(std::string engine, bool binds);
     // Nothing is started before everything outside was listed once.
     bool recovering() const { return recovering_; }
 

@@ -25,6 +25,11 @@ Result<Ack> Core::on(const SetLimits& set) {
     return Ack{};
 }
 
+void Core::drives(std::string engine, bool binds) {
+    options_.engine = std::move(engine);
+    options_.scheduler.binds = binds;
+}
+
 void Core::set_limits(const CoreLimits& limits) {
     options_.max_queued = limits.max_queued;
     options_.max_ended = limits.max_ended;

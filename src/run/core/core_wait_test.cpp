@@ -31,6 +31,15 @@ protected:
     const stoker::Run& run() const { return *core_->state().find(RunId{1}); }
 };
 
+// Whoever named a program that the nodes do not have reads that, and not that a rank was nowhere.
+TEST_F(EngineWaitTest, WhatCouldNotBeginSaysWhyInTheEnginesWords) {
+    const OperationId op = accepted(job());
+    Fact end = fact(FactKind::gang_ended, op, Cause::user_error);
+    end.detail = "rank 0: no program named no-such-program in PATH";
+    ASSERT_TRUE(tell(SawFact{end}));
+    EXPECT_THAT(run().detail, HasSubstr("no program named no-such-program"));
+}
+
 // A job that is PENDING for an hour is neither killed nor paid for, and says why it waits in the engine's words.
 TEST_F(EngineWaitTest, AnHourInTheEnginesQueueCostsNothingAndEndsNothing) {
     RunSpec spec = job();

@@ -30,6 +30,8 @@ Cause exhausted(const Run& run, std::int64_t now_us) {
 std::string rank_detail(const Attempt& attempt, const RankFailure& failure) {
     if (failure.rank < 0) return {};
     const RankStatus& rank = attempt.ranks[static_cast<std::size_t>(failure.rank)];
+    // An engine that accepted it and could not start it says why.
+    if (!rank.started && !attempt.detail.empty()) return attempt.detail;
     const std::string& node = attempt.places[static_cast<std::size_t>(failure.rank)].node;
     std::string text = fmt::format("rank {} on {}", failure.rank, node.empty() ? "no node yet" : node);
     if (rank.signal) return text + fmt::format(" was ended by signal {}", *rank.signal);

@@ -107,9 +107,6 @@ public:
         const std::string runs = options_.folder + "/runs";
         std::filesystem::create_directories(runs, code);
         ::chmod(runs.c_str(), 0700);  // what runs print may be as secret as what they are given
-        TRY(driver_, options_.make_driver(options_.folder));
-        capabilities_ = driver_->capabilities();
-        options_.scheduler.binds = capabilities_.binds;
         TRY(std::string site, site_of(*journal_, options_.folder));
         CoreOptions core{.site = std::move(site),
                          .log_root = options_.folder + "/runs",
@@ -123,9 +120,15 @@ public:
                          .keep_ended_s = options_.keep_ended_s,
                          .on_bug = options_.on_bug};
         core.on_loaded = [this](const State& state, std::string& of) -> Result<std::optional<JournalLost>> {
+            if (options_.choose) {
+                TRY(options_.engine, options_.choose(state));
+            }
+            TRY(driver_, options_.make_driver(options_.folder));
+            capabilities_ = driver_->capabilities();
             return look_for_loss(*journal_, *driver_, state, options_, of);
         };
         TRY(core_, Core::open(*journal_, std::move(core), options_.wall_us()));
+        core_->drives(options_.engine, capabilities_.binds);
         if (options_.configure) {
             TRY(const CoreLimits limits, options_.configure(core_->state()));
             core_->set_limits(limits);

@@ -245,6 +245,10 @@ public:
                 for (RankStatus& rank : attempt->ranks)
                     if (!rank.ended) end_rank(rank, fact, fact.cause == Cause::none ? Cause::platform : fact.cause);
                 raise(*attempt, fact.cause, fact.detail);
+                // Nothing of it began, so no rank says why.
+                if (attempt->detail.empty() &&
+                    std::none_of(attempt->ranks.begin(), attempt->ranks.end(), [](const auto& r) { return r.started; }))
+                    attempt->detail = fact.detail;
                 break;
             case FactKind::rank_started:
             case FactKind::rank_ended: {

@@ -106,6 +106,7 @@ Result<ServerSettings> ConfigKeeper::settle(const ServerConfig& config) const {
         settings.backup.keep = config.backup->keep.value_or(plain.keep);
     }
     say("rate", config.rate, settings.rate);
+    if (config.engine) settings.engine = *config.engine;
     if (config.azure_events && !overridden("azure_events"))
         settings.azure_events = azure_events_url(*config.azure_events);
     return settings;
@@ -120,7 +121,10 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
         rows.push_back({{.key = key, .value = std::move(value), .source = source, .live = live}, std::move(exact)});
     };
     const CoreLimits& limits = settings.limits;
-    add("nodes", config.nodes || config.virtual_nodes, nodes_in_words(settings.nodes), exact_nodes(settings.nodes));
+    add("nodes", config.nodes || config.virtual_nodes,
+        settings.engine.kind.empty() || settings.engine.kind == "local" ? nodes_in_words(settings.nodes)
+                                                                        : "those of the engine",
+        exact_nodes(settings.nodes));
     const std::size_t prices = settings.prices.prices.size();
     add("prices", config.prices.has_value(),
         prices == 0
@@ -148,6 +152,10 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
         fmt::format("{}", settings.rate), false);
     add("azure_events", config.azure_events.has_value(),
         settings.azure_events.empty() ? "off" : printable(settings.azure_events, 80), settings.azure_events, false);
+    const std::string engine = in_words(settings.engine);
+    std::string exact = engine + fmt::format("\n{}", settings.engine.notice_s);
+    for (const auto& [name, model] : settings.engine.gpu_models) exact += "\n" + name + "=" + model;
+    add("engine", config.engine.has_value(), engine, std::move(exact), false);
     return rows;
 }
 

@@ -24,6 +24,7 @@ struct ServerSettings {
     double rate = 0;
     std::string azure_events;  // empty: not asked
     GateChoice health_gate = GateChoice::by_nodes;
+    EngineChoice engine;
 };
 
 // How a change reaches what runs. Each returns when it holds.

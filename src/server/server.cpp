@@ -110,21 +110,24 @@ public:
         // Member by member: g++ 12 warns about an initialiser with a map in it.
         EngineOptions engine;
         engine.folder = options_.folder;
-        TRY(const EngineKind* kind, find_engine(options_.engine));
-        engine.engine = kind->name;
-        engine.make_driver = [kind, offer, check = options_.node_check](const std::string& folder) {
-            return kind->make({.folder = folder, .offer = offer, .check = check});
+        const EngineKind* kind = nullptr;
+        engine.choose = [&](const State& state) -> Result<std::string> {
+            TRY(settings, settings_at_start(state.config));
+            if (settings.engine.kind.empty()) settings.engine.kind = options_.engine;
+            TRY(kind, find_engine(settings.engine.kind));
+            offer->set(settings.nodes);
+            return std::string(kind->name);
+        };
+        // Called while it opens, behind choose().
+        engine.make_driver = [&, check = options_.node_check](const std::string& folder) {
+            return kind->make({.folder = folder, .offer = offer, .check = check, .choice = settings.engine});
         };
         engine.accept_loss = options_.accept_loss;
         engine.on_loss = [this](const std::string& what) {
             say(log_event("journal.lost"), {{"detail", what}});
             if (!options_.log) fmt::print(stderr, "warning: {}\n", what);
         };
-        engine.configure = [&](const State& state) -> Result<CoreLimits> {
-            TRY(settings, settings_at_start(state.config));
-            offer->set(settings.nodes);
-            return settings.limits;
-        };
+        engine.configure = [&](const State&) -> Result<CoreLimits> { return settings.limits; };
         engine.on_failure = [this](const Error& error) {
             say(log_event("server.failed"), {{"error", error.message()}});
             if (options_.log) options_.log->flush(kLastWordsS);

@@ -90,6 +90,8 @@ const RecordTable<ServerForm>& server_form_table() {
                  "nothing is said. Holds after a restart.",
                  "1000", 0, kMostRate);
         t.other_names({"rate_limit", "requests_per_second"});
+        t.record("engine", &ServerForm::engine, engine_form_table(),
+                 "What carries the work out; this machine when nothing is said. Holds after a restart.");
         t.text("azure_events", &ServerForm::azure_events,
                "Scheduled events of Azure, which announce evictions: auto (on its VMs), off, or a URL. Holds after a "
                "restart.",
@@ -144,6 +146,13 @@ Result<ServerConfig> read_server_config(std::string_view text, const std::string
         if (const auto url = read_object_url(form.backup->to); !url)
             problems.push_back({"backup.to: " + url.error().message(), url.error().problems().front().remedy,
                                 form.backup->at.at("to")});
+    if (form.engine) {
+        const EngineChoice chosen = engine_choice(*form.engine, problems);
+        static_cast<EngineChoice&>(*form.engine) = chosen;
+        if (chosen.kind != "local" && (form.nodes || form.virtual_nodes))
+            problems.push_back({"nodes: this engine knows its nodes itself", "leave nodes out",
+                                form.at.at(form.virtual_nodes ? "virtual_nodes" : "nodes")});
+    }
     if (form.azure_events && *form.azure_events != "auto" && *form.azure_events != "off" &&
         !form.azure_events->starts_with("http://") && !form.azure_events->starts_with("https://"))
         problems.push_back({"azure_events: expected auto, off or a URL, found " + printable(*form.azure_events, 60), "",

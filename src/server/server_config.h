@@ -14,6 +14,7 @@
 #include "deploy/driver.h"
 #include "govern/price_book.h"
 #include "run/decide/place.h"
+#include "server/engine_config.h"
 
 namespace stoker {
 
@@ -40,6 +41,7 @@ struct ServerConfig {
     std::optional<GateChoice> health_gate;
     std::optional<double> rate;
     std::optional<std::string> azure_events;
+    std::optional<EngineForm> engine;
     std::map<std::string, SourcePos> at;
 };
 

@@ -82,5 +82,29 @@ TEST(ServerConfig, SchemaAndReferenceNameEveryKey) {
     EXPECT_THAT(page, HasSubstr("`topology`"));
 }
 
+// Who names the engine in one word gets it, and who gives this machine a partition is told before a server starts.
+TEST(ServerConfig, NamesItsEngine) {
+    const auto read = [](const std::string& text) { return read_server_config(text, "server.yaml", {}); };
+    EXPECT_EQ(read("engine: slurm\n")->engine->kind, "slurm");
+    const auto whole = read(
+        "engine:\n  kind: slurm\n  partition: gpu\n  account: research\n  notice: 2m\n"
+        "  gpu_models: [{name: a100, model: A100-SXM4-80GB}]\n");
+    ASSERT_TRUE(whole.ok()) << whole.error().text();
+    EXPECT_EQ(whole->engine->partition, "gpu");
+    EXPECT_EQ(whole->engine->notice_s, 120);
+    EXPECT_EQ(whole->engine->gpu_models.at("a100"), "A100-SXM4-80GB");
+    const auto refusal = [&](const std::string& text) {
+        const auto config = read(text);
+        EXPECT_FALSE(config.ok()) << text;
+        return config ? std::string() : config.error().text();
+    };
+    EXPECT_THAT(refusal("engine: {kind: local, partition: gpu}\n"), testing::HasSubstr("server.yaml:1:"));
+    EXPECT_THAT(refusal("engine: slurn\n"), testing::HasSubstr("slurm"));
+    EXPECT_THAT(refusal("engine: {kind: slurn}\n"), testing::HasSubstr("slurm"));
+    EXPECT_THAT(refusal("engine: {partition: gpu}\n"), testing::HasSubstr("kind"));
+    EXPECT_THAT(refusal("engine: {kind: slurm, qos: \"a\\nb\"}\n"), testing::HasSubstr("engine.qos"));
+    EXPECT_THAT(refusal("engine: slurm\nvirtual_nodes: 2\n"), testing::HasSubstr("this engine knows its nodes itself"));
+}
+
 }  // namespace
 }  // namespace stoker

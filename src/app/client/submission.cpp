@@ -224,10 +224,14 @@ Result<CommandOutput> dry_run(Session& session, Client& client, const LoadedRun&
         return CommandOutput{dump(session, json_of(document.root())), answer.starts_now ? 0 : 1};
     std::string text;
     if (answer.starts_now) {
-        text = fmt::format("{} would start now\n", printable(loaded.spec.name));
+        // Without nodes: an engine with a queue of its own chooses them, and others may be before it there.
+        const bool chosen = answer.places.empty() || !answer.places.front().node.empty();
+        text = fmt::format("{} would {}\n", printable(loaded.spec.name),
+                           chosen ? "start now" : "be given to the engine now, which starts it when its queue lets it");
         for (const api::PlaceView& place : answer.places)
-            text += fmt::format("  rank {} on {}{}\n", place.rank, place.node,
-                                place.devices.empty() ? "" : ", GPU " + join(place.devices, ","));
+            if (chosen)
+                text += fmt::format("  rank {} on {}{}\n", place.rank, place.node,
+                                    place.devices.empty() ? "" : ", GPU " + join(place.devices, ","));
     } else {
         text = fmt::format("{} would wait{}\n", printable(loaded.spec.name), answer.why ? ": " + answer.why->text : "");
         if (answer.why)

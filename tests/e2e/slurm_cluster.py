@@ -1,0 +1,123 @@
+"""A real Slurm of its own for tests: munged, slurmctld and slurmd of the installed packages in a folder, on free ports, as
+whatever user this is. One node for each name; each has 16 CPUs and 8 GPUs that are none."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+PATH = "/usr/sbin:/sbin:/usr/local/sbin:/usr/local/bin:/usr/bin:/bin"
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
+PACKAGES = "slurm-wlm slurm-wlm-basic-plugins munge"
+
+
+def why_not():
+    missing = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
+    return f"{', '.join(missing)}: not installed (apt-get install {PACKAGES})" if missing else ""
+
+
+def free_ports(count):
+    held = [socket.socket() for _ in range(count)]
+    for each in held:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+class Cluster:
+    def __init__(self, folder, nodes=2):
+        self.folder, self.nodes = folder, [f"n{i}" for i in range(1, nodes + 1)]
+        self.config = f"{folder}/slurm.conf"
+        self.environment = {"PATH": PATH, "HOME": "/", "SLURM_CONF": self.config, "SLURM_TIME_FORMAT": "%s"}
+        for part in ("ctl", "log", "run", "munge"):
+            os.makedirs(f"{folder}/{part}")
+        os.chmod(f"{folder}/munge", 0o755)
+        with open(f"{folder}/munge/key", "wb") as file:
+            file.write(os.urandom(1024))
+        os.chmod(f"{folder}/munge/key", 0o600)
+        host, user, ports = socket.gethostname().split(".")[0], pwd.getpwuid(os.getuid()).pw_name, free_ports(nodes + 1)
+        lines = [
+            "ClusterName=test", f"SlurmctldHost={host}(127.0.0.1)", f"SlurmctldPort={ports[0]}", f"SlurmUser={user}",
+            f"SlurmdUser={user}", "AuthType=auth/munge", f"AuthInfo=socket={folder}/munge/sock,cred_expire=5",
+            f"StateSaveLocation={folder}/ctl", f"SlurmdSpoolDir={folder}/spool/%n",
+            f"SlurmctldPidFile={folder}/run/slurmctld.pid", f"SlurmdPidFile={folder}/run/slurmd.%n.pid",
+            f"SlurmctldLogFile={folder}/log/slurmctld.log", f"SlurmdLogFile={folder}/log/slurmd.%n.log",
+            "MailProg=/bin/true", "MpiDefault=none", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none",
+            "SwitchType=switch/none", "MessageTimeout=3", "ReturnToService=2", "KillWait=10", "SlurmdParameters=config_overrides",
+            "SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1", "SelectType=select/cons_tres",
+            "SelectTypeParameters=CR_Core", "GresTypes=gpu", "PreemptType=preempt/partition_prio",
+            "PreemptMode=REQUEUE", "AccountingStorageType=accounting_storage/none",
+            "NodeName=DEFAULT CPUs=16 SocketsPerBoard=2 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=16000 "
+            "Gres=gpu:a100:8"]
+        for name, port in zip(self.nodes, ports[1:]):
+            os.makedirs(f"{folder}/spool/{name}")
+            lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}")
+        lines += ["PartitionName=main Nodes=ALL Default=YES PriorityTier=1 PreemptMode=CANCEL",
+                  "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF"]
+        for name, text in (("slurm.conf", "\n".join(lines) + "\n"), ("gres.conf", "Name=gpu Type=a100 File=/dev/tty[0-7]\n"),
+                           ("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")):
+            with open(f"{folder}/{name}", "w") as file:
+                file.write(text)
+        munge = f"{folder}/munge"
+        self.run("munged", "--force", f"--key-file={munge}/key", f"--socket={munge}/sock", f"--pid-file={munge}/pid",
+                 f"--log-file={munge}/log", f"--seed-file={munge}/seed")
+        self.start_controller()
+        for name in self.nodes:
+            self.run("slurmd", "-N", name, "-f", self.config)
+        self.wait("all nodes", lambda: self.say("sinfo", "-h", "-p", "main", "-t", "idle", "-o", "%D") == str(nodes))
+
+    def run(self, *words):
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(words)}: {done.stderr}")
+        return done.stdout.strip()
+
+    def say(self, *words):
+        return subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60).stdout.strip()
+
+    @staticmethod
+    def wait(what, condition, limit_s=60):
+        end = time.monotonic() + limit_s
+        while not condition():
+            if time.monotonic() > end:
+                raise RuntimeError(f"not within {limit_s} s: {what}")
+            time.sleep(0.05)
+
+    def pid(self, name):
+        try:
+            return int(open(f"{self.folder}/{name}").read())
+        except (OSError, ValueError):
+            return 0
+
+    def end(self, name, number=signal.SIGTERM):
+        pid = self.pid(name)
+        if pid:
+            os.kill(pid, number)
+            self.wait(f"the end of {name}", lambda: not os.path.exists(f"/proc/{pid}"))
+            if os.path.exists(f"{self.folder}/{name}"):
+                os.remove(f"{self.folder}/{name}")
+
+    def start_controller(self):
+        self.run("slurmctld", "-f", self.config)
+        self.wait("the controller", lambda: self.say("scontrol", "ping"))
+
+    def kill_controller(self):
+        self.end("run/slurmctld.pid", signal.SIGKILL)
+
+    def quiet(self):
+        return self.say("squeue", "-h", "-t", "pending,running,completing,configuring") == ""
+
+    def close(self):
+        self.say("scancel", "--me")
+        try:
+            self.wait("an empty queue", self.quiet, 30)
+        finally:
+            for name in self.nodes:
+                self.end(f"run/slurmd.{name}.pid")
+            self.end("run/slurmctld.pid")
+            self.end("munge/pid")

@@ -1,0 +1,167 @@
+"""The file that was planned, on a real Slurm: `stoker up --config` with a slurm engine, two nodes, and everything that people
+do with runs. Where the packages are missing it says so and passes.
+
+    python3 tests/e2e/slurm_test.py --stoker build/release/stoker [NAME...]"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import harness
+from harness import Failure, check, wait_for
+from slurm_cluster import Cluster, why_not
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TRAIN = os.path.join(SOURCE, "examples", "train-tiny", "train.py")
+PYTHON = "/usr/bin/python3"
+CLUSTER = None
+LIMIT_S = 240
+
+SERVER = """engine:
+  kind: slurm
+  partition: main
+  config: {config}
+  notice: 10s
+  gpu_models: [{{name: a100, model: A100-SXM4-80GB}}]
+"""
+
+
+def up(t):
+    t.write("server.yaml", SERVER.format(config=CLUSTER.config))
+    server = t.up("--config", os.path.join(t.work, "server.yaml"))
+    wait_for("the nodes of the cluster", lambda: len(t.json("nodes")) == 2)
+    return server
+
+
+def submit(t, *words):
+    return t.call("submit", *words).stdout.strip()
+
+
+def train_file(t, steps, checkpoint=False):
+    """Two ranks of the example, one on each node."""
+    return t.write("train.yaml", f"""version: 1
+name: ddp
+run:
+  command: {PYTHON} {TRAIN} --dim 48 --layers 2 --heads 4 --ctx 48 --batch 8 --steps {steps} {"--checkpoint-every 5" if checkpoint else ""}
+  ranks: 2
+  nodes: 2
+  checkpoint: {{every: 1h}}
+""")
+
+
+def test_a_run_goes_to_slurm_and_all_commands_know_it(t):
+    up(t)
+    nodes = {node["name"]: node for node in t.json("nodes")}
+    check(set(nodes) == {"n1", "n2"}, f"nodes: {nodes}")
+    run = submit(t, "--ranks", "2", "--gpus", "2", "--", "sh", "-c", "echo rank $RANK on $SLURMD_NODENAME gpus $CUDA_VISIBLE_DEVICES")
+    view = t.wait_state(run, "succeeded", "failed")
+    check(view["run"]["state"] == "succeeded", json.dumps(view))
+    check("rank 0 on n1 gpus 0,1" in t.call("logs", run).stdout, t.call("logs", run).stdout)
+    check("on n1" in t.call("describe", run).stdout, t.call("describe", run).stdout)
+    check(run in t.call("ps", "--all").stdout, "ps does not show it")
+    check("would be given to the engine now" in t.call("whatif", "--ranks", "2", "--gpus", "1", "--", "true").stdout,
+          "whatif does not say that the engine decides")
+    check("local" in t.call("usage").stdout, t.call("usage").stdout)
+    failed = submit(t, "--", "sh", "-c", "exit 3")
+    check(t.wait_state(failed, "failed")["run"]["cause"] == "user_error", "an exit code is the user's")
+    missing = submit(t, "--", "no-such-program-anywhere")
+    text = json.dumps(t.wait_state(missing, "failed"))
+    check("no program named no-such-program-anywhere" in text, text)
+    wait_for("an empty folder of the engine", lambda: os.listdir(os.path.join(t.folder, "slurm")) == [])
+
+
+def test_what_waits_says_why_and_is_cancelled(t):
+    up(t)
+    CLUSTER.run("scontrol", "update", "partitionname=main", "state=down")
+    try:
+        run = submit(t, "--", "sh", "-c", "echo ran > ran")
+        wait_for("its reason", lambda: "PartitionDown" in t.call("describe", run).stdout)
+        check("node_unhealthy" in t.call("describe", run).stdout, t.call("describe", run).stdout)
+        t.call("cancel", run)
+        t.wait_state(run, "cancelled")
+        wait_for("an empty queue", CLUSTER.quiet)
+    finally:
+        CLUSTER.run("scontrol", "update", "partitionname=main", "state=up")
+    check(not os.path.exists(os.path.join(t.work, "ran")), "it ran")
+    running = submit(t, "--ranks", "2", "--", "sh", "-c", "while :; do sleep 0.1; done")
+    t.wait_state(running, "running")
+    t.call("cancel", running)
+    t.wait_state(running, "cancelled")
+    wait_for("an empty queue", CLUSTER.quiet)
+
+
+def has_torch():
+    return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
+
+
+def test_two_ranks_of_pytorch_train_on_two_nodes(t):
+    if not has_torch():
+        print("   no PyTorch here: not shown")
+        return
+    up(t)
+    run = submit(t, train_file(t, 20))
+    view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+    check(view["run"]["state"] == "succeeded", t.call("logs", run, exit=None).stdout)
+    places = {rank["node"] for rank in view["attempts"][-1]["ranks"]}
+    check(places == {"n1", "n2"}, f"ranks on {places}")
+
+
+def test_a_preempted_training_goes_on_from_its_checkpoint(t):
+    if not has_torch():
+        print("   no PyTorch here: not shown")
+        return
+    up(t)
+    run = submit(t, train_file(t, 400, checkpoint=True))
+    t.wait_state(run, "running", limit_s=LIMIT_S)
+    folder = os.path.join(t.folder, "runs", run, "checkpoints")
+    steps = lambda: sorted(name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith("step-") and not name.endswith(".tmp"))
+    wait_for("two checkpoints", lambda: len(steps()) >= 2, LIMIT_S)
+    urgent = CLUSTER.run("sbatch", "--parsable", "-p", "urgent", "-N", "2", "--exclusive", "--chdir=/", "--output=/dev/null", "--wrap=sleep 2")
+    view = wait_for("the preemption", lambda: (lambda v: v if any(a.get("cause") == "preempted" for a in v["attempts"]) else None)(t.describe(run)), LIMIT_S)
+    view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+    check(view["run"]["state"] == "succeeded", t.call("logs", run, exit=None).stdout[-2000:])
+    check(len(view["attempts"]) == 2, f"{len(view['attempts'])} attempts")
+    check("step-" in json.dumps(view["attempts"][1]), f"the second did not resume: {view['attempts'][1]}")
+
+
+# The last: a controller that lost its memory gives out numbers again, and nodes that still know the old ones are drained by
+# Slurm itself.
+def test_server_and_controller_are_killed_in_flight(t):
+    server = up(t)
+    run = submit(t, "--ranks", "2", "--", "sh", "-c", f"echo here >> {t.work}/ran-$RANK; while [ ! -e {t.work}/go ]; do sleep 0.1; done")
+    t.wait_state(run, "running")
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    CLUSTER.kill_controller()
+    # Without --config: what the journal has says which engine it is.
+    t.up()
+    CLUSTER.start_controller()
+    check(t.describe(run)["run"]["state"] == "running", "it is not running any more")
+    open(os.path.join(t.work, "go"), "w").close()
+    t.wait_state(run, "succeeded", limit_s=LIMIT_S)
+    for rank in (0, 1):
+        check(open(f"{t.work}/ran-{rank}").read() == "here\n", f"rank {rank} was started more than once")
+    # A submission that the controller does not answer is not lost: it is given again.
+    CLUSTER.kill_controller()
+    late = submit(t, "--", "sh", "-c", f"echo here >> {t.work}/late")
+    CLUSTER.start_controller()
+    t.wait_state(late, "succeeded", limit_s=LIMIT_S)
+    check(open(f"{t.work}/late").read() == "here\n", "it ran more than once")
+
+
+if __name__ == "__main__":
+    if why := why_not():
+        print(f"no Slurm here: {why}\n0 passed, 0 failed")
+        sys.exit(0)
+    import tempfile
+    import shutil
+    base = tempfile.mkdtemp(prefix="stoker-slurm-")
+    os.chmod(base, 0o755)
+    CLUSTER = Cluster(base)
+    try:
+        harness.main(globals())
+    finally:
+        CLUSTER.close()
+        shutil.rmtree(base, ignore_errors=True)

@@ -67,6 +67,7 @@ RecordTable<EngineForm> engine_form_table() {
     t.shorthand("a kind", [](const Node& node, EngineForm& form, Problems&) {
         if (!node.is_scalar()) return false;
         form.kind = node.text;
+        form.at["kind"] = node.pos;
         return true;
     });
     return t;

@@ -99,7 +99,7 @@ TEST(ServerConfig, NamesItsEngine) {
         return config ? std::string() : config.error().text();
     };
     EXPECT_THAT(refusal("engine: {kind: local, partition: gpu}\n"), testing::HasSubstr("server.yaml:1:"));
-    EXPECT_THAT(refusal("engine: slurn\n"), testing::HasSubstr("slurm"));
+    EXPECT_THAT(refusal("engine: slurn\n"), testing::HasSubstr("server.yaml:1:9"));
     EXPECT_THAT(refusal("engine: {kind: slurn}\n"), testing::HasSubstr("slurm"));
     EXPECT_THAT(refusal("engine: {partition: gpu}\n"), testing::HasSubstr("kind"));
     EXPECT_THAT(refusal("engine: {kind: slurm, qos: \"a\\nb\"}\n"), testing::HasSubstr("engine.qos"));

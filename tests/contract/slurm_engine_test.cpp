@@ -263,5 +263,15 @@ TEST_F(SlurmEngine, AJobWithoutItsFolderIsOursAndCanBeEnded) {
     EXPECT_TRUE(driver->list_ours(id.site, soon())->items.empty());
 }
 
+// Who mistypes the cluster's file is told at once, and not after Slurm's own commands have looked for it for a minute.
+TEST_F(SlurmEngine, AMissingConfigurationIsSaidAtOnce) {
+    SlurmOptions options = harness.options();
+    options.config = "/nowhere/slurm.conf";
+    const auto none = make_slurm_driver(options);
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().kind(), ErrorKind::invalid);
+    EXPECT_NE(none.error().text().find("/nowhere/slurm.conf"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stoker::contract

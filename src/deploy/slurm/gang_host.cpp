@@ -1,7 +1,6 @@
 #include "deploy/slurm/gang_host.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -44,20 +43,6 @@ constexpr int kClaimed = 75;         // EX_TEMPFAIL: the operation is somebody e
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
-}
-
-Result<UniqueFd> listen_anywhere(int& port, int backlog) {
-    UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | (backlog > 0 ? SOCK_NONBLOCK : 0), 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_ANY);
-    socklen_t size = sizeof address;
-    if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
-        (backlog > 0 && ::listen(socket.get(), backlog) != 0))
-        return Error(ErrorKind::unavailable, std::string("no TCP port is free: ") + std::strerror(errno));
-    port = ntohs(address.sin_port);
-    return socket;
 }
 
 class GangHost {
@@ -237,7 +222,7 @@ private:
                 (void)replace_file(folder_ + "/notice", std::to_string(wall_clock_us()) + "\n", false).ok();
             }
             if (signal.ssi_signo == SIGTERM) {
-                mark_outside();
+                if (!stopping_) mark_outside();
                 stop(Cause::platform, "Slurm ended its job", 86400);
             }
         }
@@ -310,7 +295,7 @@ private:
             if (--told_left_ == 0) answer_signal();
         } else if (word == "ended") {
             const Node* outside = message.find("outside");
-            if (outside != nullptr && outside->boolean) mark_outside();
+            if (outside != nullptr && outside->boolean && !stopping_) mark_outside();
             if (auto kept = parse_gang_status(text_of(message, "status"), "status"); kept && !kept->ranks.empty())
                 record_end(index, std::move(kept->ranks[0]));
         }
@@ -344,6 +329,8 @@ private:
             kept.detail = kept.exit_code ? "exit code " + std::to_string(*kept.exit_code)
                                          : "ended by " + signal_name(*kept.signal) + ", which Stoker did not send";
             first_exit_ = kept.exit_code ? *kept.exit_code : 128 + *kept.signal;
+            // Slurm's TERM reaches the program as soon as us: the state of the job says whether it was that.
+            if (first_exit_ == 128 + SIGTERM) mark_outside();
             stop(Cause::user_error, which + kept.detail, kPeerGrace);
         } else {
             kept.cause = Cause::ok;

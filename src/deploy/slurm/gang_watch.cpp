@@ -167,7 +167,10 @@ void GangWatch::look_at(const OperationId& operation, const Queue* queue, bool l
 void GangWatch::take_status(Gang& gang, GangStatus status, const Queue* queue) {
     const std::string folder = folder_of(gang.order.operation);
     gang.pending = false;
-    if (status.state == GangState::ended && path_exists(folder + "/outside")) {
+    const bool outside = path_exists(folder + "/outside");
+    // Ends of ranks have the same cause as that of the gang, which is not known yet.
+    if (outside && status.state != GangState::ended) return;
+    if (outside) {
         // Slurm knows why, as soon as it says that the job is over.
         const auto jobs = queue == nullptr ? std::vector<const Job*>() : queue->of(gang.order.operation);
         if (!gang.gone) gang.gone = Clock::now();

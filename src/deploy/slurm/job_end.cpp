@@ -95,12 +95,12 @@ GangStatus call_off(const std::string& folder, const LaunchOrder& order) {
 GangStatus with_cause_of_slurm(const std::string& folder, GangStatus status, const std::string& state) {
     const Cause cause = state.empty() ? Cause::platform : cause_of_state(state);
     const bool says_more = cause != Cause::ok && cause != Cause::user_error && cause != Cause::platform;
-    if (says_more && status.cause == Cause::platform) {
-        const std::string before = status.detail;
+    const auto open = [](Cause each) { return each == Cause::platform || each == Cause::user_error; };
+    if (says_more && open(status.cause)) {
         status.cause = cause;
         status.detail = in_words(cause, state);
         for (KeptRank& rank : status.ranks) {
-            if (rank.cause != Cause::platform) continue;
+            if (!open(rank.cause)) continue;
             rank.cause = cause;
             rank.detail = status.detail;
         }

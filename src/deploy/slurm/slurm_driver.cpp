@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -16,6 +17,7 @@
 #include "base/text.h"
 #include "deploy/local/launcher.h"
 #include "deploy/local/local_answers.h"
+#include "deploy/local/rank_environment.h"
 #include "deploy/slurm/controller.h"
 #include "deploy/slurm/gang_watch.h"
 #include "deploy/slurm/job_end.h"
@@ -424,6 +426,15 @@ private:
 
 Result<std::unique_ptr<Driver>> make_slurm_driver(SlurmOptions options) {
     options.folder = absolute_path(options.folder);
+    // Told now: Slurm's commands look for a minute for a file that is not there, each time.
+    if (!options.config.empty() && ::access(options.config.c_str(), R_OK) != 0)
+        return Error(ErrorKind::invalid, "cannot read " + printable(options.config) + ": " + std::strerror(errno), {},
+                     "engine.config in server.yaml names the slurm.conf of the cluster");
+    const char* path = std::getenv("PATH");
+    if (find_program("sbatch", options.commands + ":" + (path == nullptr ? "" : path), "/").path.empty())
+        return Error(ErrorKind::unavailable, "there is no sbatch here", {},
+                     "run the server on a machine that submits to the cluster, or name the folder of Slurm's commands "
+                     "as engine.commands in server.yaml");
     if (options.program.empty()) {
         std::error_code code;
         const std::string self = std::filesystem::read_symlink("/proc/self/exe", code).string();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -108,6 +109,20 @@ void Wire::flush(double limit_s) {
 
 Clock::duration duration_of(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(seconds, 0.0, 3e7)));
+}
+
+Result<UniqueFd> listen_anywhere(int& port, int backlog) {
+    UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | (backlog > 0 ? SOCK_NONBLOCK : 0), 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    socklen_t size = sizeof address;
+    if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+        (backlog > 0 && ::listen(socket.get(), backlog) != 0))
+        return Error(ErrorKind::unavailable, std::string("no TCP port is free: ") + std::strerror(errno));
+    port = ntohs(address.sin_port);
+    return socket;
 }
 
 std::string text_of(const Node& message, std::string_view key) {

@@ -43,6 +43,9 @@ private:
     std::string in_, out_;
 };
 
+// A TCP port that nobody has, held; with a backlog it listens. unavailable: there is none.
+Result<UniqueFd> listen_anywhere(int& port, int backlog);
+
 // Beyond a year it is for ever; more would overflow the clock.
 std::chrono::steady_clock::duration duration_of(double seconds);
 

@@ -156,8 +156,9 @@ Result<CommandOutput> run_deploy(Session& session, const Args& args) {
                      "stoker deploy FILE --diff DIR");
     TRY(std::vector<const RenderTarget*> targets, named_targets(args));
     TRY(Deployment deployment, deployment_of(session, args));
+    std::string passed_over;
     if (targets.empty() && (folder || compared)) {
-        TRY(const RenderTarget* usual, usual_render_target(deployment));
+        TRY(const RenderTarget* usual, usual_render_target(deployment, &passed_over));
         targets.push_back(usual);
     }
     if (!targets.empty()) {
@@ -176,6 +177,7 @@ Result<CommandOutput> run_deploy(Session& session, const Args& args) {
     TRY_VOID(write_files(deployment, *folder));
     for (const FileToWrite& file : deployment.files)
         out += (std::filesystem::path(*folder) / file.path).string() + "\n";
+    if (!passed_over.empty()) out += "note: " + passed_over + "\n";
     for (const std::string& note : deployment.notes) out += "note: " + note + "\n";
     return CommandOutput{out};
 }

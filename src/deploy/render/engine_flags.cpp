@@ -26,7 +26,8 @@ public:
                 why("whole experts are divided over the ranks, not each expert", "plan"));
         number("--max-model-len", work_.context_tokens, reason_of(d_, "serving.context_tokens"));
         number("--max-num-seqs", work_.max_sequences);
-        number("--max-num-batched-tokens", work_.token_budget, reason_of(d_, "serving.token_budget"));
+        // Of each attention group, where the plan counts all of them; SGLang divides by itself.
+        number("--max-num-batched-tokens", work_.token_budget / shape_.data, reason_of(d_, "serving.token_budget"));
         fraction("--gpu-memory-utilization");
         set("--dtype", torch_type());
         quantised("--quantization", "fp8");
@@ -56,6 +57,7 @@ public:
         set("--dtype", torch_type());
         quantised("--quantization", "fp8");
         if (work_.kv_precision == Precision::fp8) set("--kv-cache-dtype", "fp8_e4m3");
+        if (d_.kind == WorkloadKind::embedding) set("--is-embedding", "");
         set("--enable-metrics", "");
         call_.key_variable = "";
         return std::move(call_);
@@ -92,7 +94,7 @@ public:
         if (shape_.expert > 1) number("--ep_size", shape_.expert);
         number("--max_seq_len", work_.context_tokens, reason_of(d_, "serving.context_tokens"));
         number("--max_batch_size", work_.max_sequences);
-        number("--max_num_tokens", work_.token_budget, reason_of(d_, "serving.token_budget"));
+        number("--max_num_tokens", work_.token_budget / shape_.data, reason_of(d_, "serving.token_budget"));
         if (work_.memory_fraction > 0)
             set("--kv_cache_free_gpu_memory_fraction", fmt::format("{:g}", work_.memory_fraction),
                 why("of what is free once the weights are loaded, where other engines count the whole device",
@@ -105,8 +107,8 @@ public:
         call_.health = "/health", call_.key_variable = "LLAMA_API_KEY";
         set("--alias", d_.model.name);
         // Each slot has a context of its own, so that there are only as many as the memory holds.
-        double slots = std::max(1.0, work_.max_sequences);
-        if (work_.kv_tokens > 0 && work_.context_tokens > 0)
+        double slots = work_.max_sequences;
+        if (slots > 0 && work_.kv_tokens > 0 && work_.context_tokens > 0)
             slots = std::clamp(std::floor(work_.kv_tokens / work_.context_tokens), 1.0, slots);
         number("--parallel", slots);
         number("--ctx-size", work_.context_tokens * slots,
@@ -124,6 +126,7 @@ public:
             set("--cache-type-k", "q8_0");
             set("--cache-type-v", "q8_0");
         }
+        if (d_.kind == WorkloadKind::embedding) set("--embeddings", "");
         set("--metrics", "");
         return std::move(call_);
     }

@@ -91,7 +91,7 @@ constexpr std::pair<Orchestrator, std::array<std::string_view, 2>> kUsual[] = {
     {Orchestrator::kubernetes, {"kubernetes", ""}},
 };
 
-Result<const RenderTarget*> usual_render_target(const Deployment& deployment) {
+Result<const RenderTarget*> usual_render_target(const Deployment& deployment, std::string* passed_over) {
     std::string why;
     std::vector<const RenderTarget*> order;
     const auto add = [&](std::string_view name) {
@@ -106,7 +106,10 @@ Result<const RenderTarget*> usual_render_target(const Deployment& deployment) {
         // What runs here is not meant for another cluster.
         if (each->name == "local" && deployment.nodes.cloud != "this-machine") continue;
         const std::string refusal = each->refusal(deployment);
-        if (refusal.empty()) return each;
+        if (refusal.empty()) {
+            if (passed_over != nullptr && !why.empty()) *passed_over = fmt::format("{}; {} it is", why, each->name);
+            return each;
+        }
         if (why.empty()) why = fmt::format("{}: {}", each->name, refusal);
     }
     return Error(ErrorKind::unsupported, fmt::format("no target renders this; {}", why), {},

@@ -24,7 +24,8 @@ std::span<const RenderTarget> render_targets();
 // The target's row; invalid with the list of those that there are.
 Result<const RenderTarget*> find_render_target(std::string_view name);
 // The first that can say this work; unsupported with the list.
-Result<const RenderTarget*> usual_render_target(const Deployment& deployment);
+// `passed_over`: in words, why it is not the platform's own; empty where it is.
+Result<const RenderTarget*> usual_render_target(const Deployment& deployment, std::string* passed_over = nullptr);
 
 // The Deployment with the files of the target in it. unsupported: that target has no words for this work.
 Result<Deployment> rendered(Deployment deployment, const RenderTarget& target);

@@ -275,7 +275,9 @@ std::string engine_script(std::string_view engine, const Deployment& d) {
     if (several) {
         out += "replica=${REPLICA:-0}\n";
         if (!batch) out += "port=$((${PORT:-8000} + replica))\n";
-        if (gpus > 0)
+        if (gpus == 1)
+            out += "# The replica's own device.\nexport CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-$replica}\n";
+        if (gpus > 1)
             out += fmt::format(
                 "# The replica's own devices.\n"
                 "export CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-$(seq -s, $((replica * {0})) $((replica * {0} + "

@@ -33,7 +33,7 @@ std::string variables(const Deployment& d, const PodToWrite& pod) {
 }
 
 bool infiniband(const Deployment& d) {
-    return d.nodes.fabric.kind == "infiniband" && d.nodes.count > 1 && !d.serving;
+    return d.nodes.fabric.kind == "infiniband" && d.nodes.count > 1 && (!d.serving || d.serving->nodes_per_replica > 1);
 }
 
 std::string resources(const Deployment& d, const PodToWrite& pod) {

@@ -70,7 +70,8 @@ void fit_vocabulary(ModelSpec& model, double parameters) {
 
 // Depth and width grow alike with the cube root of the parameters; among the shapes near that, the one whose
 // proportions stay closest to the model it comes from. Head width and the number of queries per KV head stay.
-std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parameters) {
+// With `round` the width is a multiple of 128, which is what kernels like and people train.
+std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parameters, bool round) {
     const double scale = std::cbrt(parameters / count_parameters(known).total);
     const int group = std::max(1, known.heads / std::max(known.kv_heads, 1));
     const double proportion = static_cast<double>(known.ffn) / known.hidden;
@@ -85,6 +86,7 @@ std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parame
     double best_strain = std::numeric_limits<double>::max();
     for (int heads = std::max(1, static_cast<int>(ideal_heads * 0.6)); heads <= ideal_heads * 1.6 + 1; ++heads) {
         if (heads > group && heads % group != 0) continue;
+        if (round && heads * base.head_dim % 128 != 0) continue;
         for (int layers = std::max(step, static_cast<int>(ideal_layers * 0.8)); layers <= ideal_layers * 1.25 + 1;
              ++layers) {
             if (layers % step != 0) continue;
@@ -112,6 +114,12 @@ std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parame
         }
     }
     return best;
+}
+
+// Tiny models and odd heads have no such shape near them.
+std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parameters) {
+    auto round = scale_transformer(known, parameters, true);
+    return round ? round : scale_transformer(known, parameters, false);
 }
 
 ModelSpec scale_by_sample(const ModelSpec& known, double parameters) {

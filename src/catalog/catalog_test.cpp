@@ -94,6 +94,8 @@ TEST(EmbeddedCatalog, ModelsAreFoundByTheNamesOfHubs) {
     };
     EXPECT_EQ(found("Qwen/Qwen2.5-7B-Instruct"), "qwen2.5-7b");
     EXPECT_EQ(found("mistralai/Mistral-Small-24B-Instruct-2501"), "mistral-small-24b");
+    EXPECT_EQ(found("qwen2.5-coder-7b"), "qwen2.5-7b");  // a published name without its owner
+    EXPECT_EQ(found("Qwen2.5-Coder-14B-Instruct"), "qwen2.5-14b");
     EXPECT_EQ(found("google/gemma-3-27b-it"), "gemma-3-27b");
     EXPECT_EQ(found("meta-llama/Llama-2-7b-chat-hf"), "llama-2-7b");
     EXPECT_EQ(found("moonshotai/Kimi-K2-Instruct-0905"), "kimi-k2");

@@ -81,6 +81,15 @@ Result<ModelMatch> Catalog::match_model(std::string_view name) const {
     if (const auto exact = find_model(name)) return ModelMatch{*exact, {}};
     std::string rest(after_owner(name));
     ModelMatch match;
+    // By its own name, or by one that it is published under, with or without the owner in front.
+    const auto known = [this](std::string_view asked) -> std::optional<int> {
+        if (const auto found = find_model(asked)) return *found;
+        for (std::size_t i = 0; i < models_.size(); ++i)
+            for (const std::string& alias : models_[i].aliases)
+                if (fold_name(after_owner(alias)) == fold_name(asked)) return static_cast<int>(i);
+        return std::nullopt;
+    };
+    if (const auto found = known(rest)) return match.index = *found, match;
     for (;;) {
         const std::size_t cut = rest.find_last_of("-_ :");
         if (cut == std::string::npos || cut == 0) break;
@@ -89,11 +98,11 @@ Result<ModelMatch> Catalog::match_model(std::string_view name) const {
         if (!packed && !says_tuning(word) && !is_date(word) && !is_minor_version(word)) break;
         if (packed) match.precision = packed;
         rest.resize(cut);
-        if (const auto found = find_model(rest)) return match.index = *found, match;
+        if (const auto found = known(rest)) return match.index = *found, match;
     }
     // Some owners put their own name in front once more: Meta-Llama-3-8B. Any other word makes another model.
     if (const std::size_t dash = rest.find('-'); dash != std::string::npos && is_owner(models_, rest.substr(0, dash)))
-        if (const auto found = find_model(rest.substr(dash + 1))) return match.index = *found, match;
+        if (const auto found = known(rest.substr(dash + 1))) return match.index = *found, match;
 
     // Who misspells a member of a family means one of the family.
     const std::string family = family_word(name);

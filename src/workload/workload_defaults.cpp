@@ -100,7 +100,10 @@ void fill_batch(WorkloadForm& w) {
     if (!batch.global_examples) {
         const BatchDefault chosen = default_batch(w);
         batch.global_examples = near_power_of_two(chosen.examples);
-        while (all >= 1 && *batch.global_examples > all) *batch.global_examples /= 2;
+        // A default made for clusters and long runs leaves a short one no steps to learn in.
+        const double fewest_steps = w.kind == WorkloadKind::training ? 100 : 1;
+        while (all >= 1 && *batch.global_examples > 1 && *batch.global_examples * fewest_steps > all)
+            *batch.global_examples /= 2;
         const std::string unit = is_image(w.model.kind) ? std::string("examples")
                                                         : fmt::format("sequences ({} tokens)",
                                                                       format_count(*batch.global_examples * sequence));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/text.h"
 #include "catalog/hf_config.h"
@@ -55,7 +56,16 @@ ModelSpec scaled(const ModelSpec& known, double parameters) {
     model.heads = model.kv_heads * group;
     if (known.attention == AttentionKind::mla)
         model.kv_heads = model.heads = std::max(1, static_cast<int>(std::lround(known.heads * scale)));
-    model.hidden = std::max(dim, static_cast<int>(std::lround(known.hidden * scale / dim)) * dim);
+    // A width that nobody gave is one that people train: a multiple of 128, and heads that make it up where they did.
+    const int step = std::lcm(dim, 128);
+    model.hidden = std::max(1, static_cast<int>(std::lround(known.hidden * scale / step))) * step;
+    if (known.heads * dim == known.hidden && known.attention != AttentionKind::mla) {
+        model.heads = model.hidden / dim;
+        const double wanted = static_cast<double>(model.heads) / group;
+        model.kv_heads = model.heads;
+        for (int kv = 1; kv <= model.heads; ++kv)
+            if (model.heads % kv == 0 && std::abs(kv - wanted) < std::abs(model.kv_heads - wanted)) model.kv_heads = kv;
+    }
     model.layers = std::max(1, static_cast<int>(std::lround(known.layers * scale)));
     model.decoder_layers = static_cast<int>(std::lround(known.decoder_layers * scale));
     model.dense_layers = std::min(known.dense_layers, model.layers);

@@ -282,6 +282,25 @@ TEST(Workload, OwnNodesAreKnownByName) {
 }
 
 // Larger models learn from larger batches, as published; a batch is never larger than the data.
+// A width that nobody gave is one that people train, whatever the size: matmuls like multiples of 128.
+TEST(Workload, AMadeUpShapeHasAWidthThatPeopleTrain) {
+    for (const std::string_view size : {"60M", "100M", "250M", "350M", "760M", "1.9B", "5B", "20B", "42B", "120B"}) {
+        const Workload w =
+            good(fmt::format("version: 1\nkind: training\nmodel: {{parameters: {}}}\ndata: {{tokens: 10B}}\n", size));
+        EXPECT_EQ(w.model.hidden % 128, 0) << size << " " << w.model.hidden;
+        EXPECT_EQ(w.model.heads % std::max(1, w.model.kv_heads), 0) << size;
+        const double wanted = *parse_count(size);
+        EXPECT_NEAR(parameters_of(w.model), wanted, 0.1 * wanted) << size;
+    }
+}
+
+// A default that is made for clusters leaves a short run steps to learn in.
+TEST(Workload, AShortRunHasSteps) {
+    const Workload w = good("version: 1\nkind: training\nmodel: gpt2\ndata: {tokens: 1M, sequence: 256}\n");
+    EXPECT_LE(*w.batch.global_examples * 100, w.total_examples());
+    EXPECT_GE(*w.batch.global_examples, 16);
+}
+
 TEST(Workload, TheDefaultBatchGrowsWithTheModel) {
     double last = 0;
     for (const char* model : {"opt-125m", "opt-1.3b", "llama-3-8b", "llama-3-70b", "llama-3.1-405b"}) {

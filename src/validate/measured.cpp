@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/text.h"
 #include "validate/hardware.h"
 #include "validate/row.h"
 #include "validate/shape.h"
@@ -16,6 +17,13 @@ using Counts = std::map<std::pair<std::string, std::string>, std::int64_t>;  // 
 std::string_view kind_of(const ModelSpec& model) {
     const bool generates = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
     return generates ? "generation" : "inference";
+}
+
+// One batch that is run to its end says what a device can do, and little of the engines that serve with it today.
+bool had_a_scheduler(std::string_view scenario) {
+    const std::string text = lower(scenario);
+    return text.find("static") == std::string::npos && !text.starts_with("low_latency") &&
+           !text.starts_with("llama-bench");
 }
 
 Status count(const std::string& text, FileName file, bool serving, Hardware& hardware, Shapes& shapes, Counts& counts) {
@@ -34,6 +42,7 @@ Status count(const std::string& text, FileName file, bool serving, Hardware& har
             const Shape shape = shapes.of(row, row.text("model"), row.text("notes"), row.whole("tp").value_or(1));
             if (!shape.refused.empty()) continue;
             kind = kind_of(shape.model);
+            if (kind == "generation" && !had_a_scheduler(row.text("scenario"))) continue;
         }
         ++counts[{std::move(device), std::move(kind)}];
     }
@@ -52,7 +61,8 @@ Result<std::string> measured_tsv(const Catalog& catalog, const std::string& trai
     std::string text =
         "# Published rows by device and kind of work, counted from data/validation by ./dev fit --measured. "
         "generation: "
-        "models that\n# make tokens one by one; inference: all others that answer.\ndevice\tkind\trows\n";
+        "models that\n# make tokens one by one, by an engine with a scheduler; inference: all others that "
+        "answer.\ndevice\tkind\trows\n";
     for (const auto& [key, rows] : counts) text += fmt::format("{}\t{}\t{}\n", key.first, key.second, rows);
     return text;
 }

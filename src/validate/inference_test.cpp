@@ -158,8 +158,7 @@ TEST_F(InferenceRowsTest, RefusalsNameWhatStandsInTheWay) {
     EXPECT_EQ(predict({{"tp", "4"}}).front().refused, "contradiction:tp*pp>gpus");
     EXPECT_EQ(predict({{"scenario", "MLPerf Offline"}}).front().refused, "unsupported:benchmark own-7b");
     EXPECT_EQ(predict({{"scenario", "by moonlight"}}).front().refused, "unsupported:scenario by moonlight");
-    EXPECT_EQ(predict({{"model", "nobody"}, {"layers", ""}, {"hidden", ""}}).front().refused,
-              "unknown_model:nobody");
+    EXPECT_EQ(predict({{"model", "nobody"}, {"layers", ""}, {"hidden", ""}}).front().refused, "unknown_model:nobody");
 }
 
 TEST(BenchmarksTest, AccuracyTargetsBelongToTheSameBenchmark) {

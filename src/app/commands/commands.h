@@ -45,7 +45,7 @@ CliCommand key_command();
 CliCommand whoami_command();
 CliCommand schema_command();
 CliCommand completion_command();
-CliCommand keeper_command();  // internal
+CliCommand keeper_command();      // internal
 CliCommand slurm_step_command();  // internal
 
 // What `stoker template list` prints, or with a name `stoker template show NAME`.

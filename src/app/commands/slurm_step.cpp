@@ -10,7 +10,8 @@ namespace {
 Result<CommandOutput> run_slurm_step(Session&, const Args& args) {
     const std::string& what = args.positional[0];
     if (what == "rank") return CommandOutput{"", slurm::run_rank_host()};
-    if (what == "gang" && args.positional.size() == 2) return CommandOutput{"", slurm::run_gang_host(args.positional[1])};
+    if (what == "gang" && args.positional.size() == 2)
+        return CommandOutput{"", slurm::run_gang_host(args.positional[1])};
     return Error(ErrorKind::invalid, "stoker slurm-step is started by jobs of the Slurm engine", {},
                  "stoker submit --help says how to start work");
 }

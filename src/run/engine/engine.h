@@ -34,7 +34,7 @@ namespace stoker {
 struct EngineOptions {
     std::string folder;  // journal, and what runs leave: FOLDER/runs/r-7/...
     std::function<Result<std::unique_ptr<Driver>>(const std::string& folder)> make_driver;
-    std::string engine;                               // its name (deploy/engines)
+    std::string engine;  // its name (deploy/engines)
     // Before make_driver is called: the name of the engine, by what the journal says. None: `engine`.
     std::function<Result<std::string>(const State&)> choose;
     bool accept_loss = false;                         // goes on with a journal that has lost records (engine_site.h)

@@ -53,6 +53,18 @@ Result<std::vector<RunId>> meant_runs(Client& client, const Args& args) {
     return runs;
 }
 
+Result<std::vector<ToldRun>> tell_runs(Client& client, const Args& args, const std::vector<RunId>& runs,
+                                       std::string_view action, const Json& body) {
+    std::vector<ToldRun> told;
+    for (const RunId id : runs) {
+        auto answer = post<api::Changed>(client, fmt::format("/api/v1/runs/{}/{}", id.text(), action), Json(body));
+        if (!answer && args.positional.empty() && answer.error().kind() == ErrorKind::conflict) continue;
+        TRY(auto changed, std::move(answer));
+        told.push_back({id, std::move(changed)});
+    }
+    return told;
+}
+
 CommandOutput no_runs_meant(const Session& session) {
     if (session.format != Format::text) return CommandOutput{dump(session, Json::array())};
     return CommandOutput{"no run that has not ended is meant\n"};

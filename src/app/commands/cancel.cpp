@@ -17,13 +17,10 @@ Result<CommandOutput> run_cancel(Session& session, const Args& args) {
     TRY(const auto client, connect(args));
     TRY(const std::vector<RunId> runs, meant_runs(*client, args));
     if (runs.empty()) return no_runs_meant(session);
+    TRY(const auto told, tell_runs(*client, args, runs, "cancel", Json()));
     Json list = Json::array();
     std::string text;
-    for (const RunId id : runs) {
-        const auto answer = post<api::Changed>(*client, fmt::format("/api/v1/runs/{}/cancel", id.text()), Json());
-        // Of many that were chosen one may end by itself meanwhile.
-        if (!answer && args.positional.empty() && answer.error().kind() == ErrorKind::conflict) continue;
-        TRY(const auto changed, answer);
+    for (const auto& [id, changed] : told) {
         list.push(codec::write(changed));
         text +=
             fmt::format("{} {}\n", id.text(), changed.repeated ? "was being cancelled already" : "is being cancelled");

@@ -11,21 +11,17 @@
 namespace stoker {
 namespace {
 
-// One request for each run; `said` as in "r-7 is held".
-Result<CommandOutput> tell_runs(Session& session, const Args& args, std::string_view action, std::string_view verb,
-                                const Json& body, std::string_view said) {
+// `said` as in "r-7 is held".
+Result<CommandOutput> steer_runs(Session& session, const Args& args, std::string_view action, std::string_view verb,
+                                 const Json& body, std::string_view said) {
     TRY_VOID(check_meant_runs(args, verb));
     TRY(const auto client, connect(args));
     TRY(const std::vector<RunId> runs, meant_runs(*client, args));
     if (runs.empty()) return no_runs_meant(session);
+    TRY(const auto told, tell_runs(*client, args, runs, action, body));
     Json list = Json::array();
     std::string text;
-    for (const RunId id : runs) {
-        const auto answer =
-            post<api::Changed>(*client, fmt::format("/api/v1/runs/{}/{}", id.text(), action), Json(body));
-        // Of many that were chosen one may end by itself meanwhile, or be in no state for it.
-        if (!answer && args.positional.empty() && answer.error().kind() == ErrorKind::conflict) continue;
-        TRY(const auto changed, answer);
+    for (const auto& [id, changed] : told) {
         list.push(codec::write(changed));
         text += fmt::format("{} {}\n", id.text(), said);
     }
@@ -34,10 +30,10 @@ Result<CommandOutput> tell_runs(Session& session, const Args& args, std::string_
 }
 
 Result<CommandOutput> run_hold(Session& session, const Args& args) {
-    return tell_runs(session, args, "hold", "wait", Json(), "is held");
+    return steer_runs(session, args, "hold", "wait", Json(), "is held");
 }
 Result<CommandOutput> run_release(Session& session, const Args& args) {
-    return tell_runs(session, args, "release", "be let go", Json(), "may start");
+    return steer_runs(session, args, "release", "be let go", Json(), "may start");
 }
 
 Result<std::int64_t> seconds_of(const Args& args, std::string_view name, std::string_view otherwise) {
@@ -51,9 +47,9 @@ Result<CommandOutput> run_evict(Session& session, const Args& args) {
     TRY(const std::int64_t notice, seconds_of(args, "notice", "30s"));
     Json body = Json::object();
     body.set("notice_s", notice);
-    return tell_runs(session, args, "evict", "give up their place", body,
-                     fmt::format("was told to write a checkpoint, and is stopped in {}",
-                                 format_seconds(Seconds(static_cast<double>(notice)))));
+    return steer_runs(session, args, "evict", "give up their place", body,
+                      fmt::format("was told to write a checkpoint, and is stopped in {}",
+                                  format_seconds(Seconds(static_cast<double>(notice)))));
 }
 
 Result<CommandOutput> run_lease(Session& session, const Args& args) {
@@ -71,17 +67,13 @@ Result<CommandOutput> run_lease(Session& session, const Args& args) {
     TRY(const auto client, connect(args));
     TRY(const std::vector<RunId> runs, meant_runs(*client, args));
     if (runs.empty()) return no_runs_meant(session);
+    TRY(const auto told, tell_runs(*client, args, runs, "lease", body));
     Json list = Json::array();
     std::string text;
-    for (const RunId id : runs) {
-        const std::string path = "/api/v1/runs/" + id.text();
-        const auto answer = post<api::Changed>(*client, path + "/lease", Json(body));
-        // Of many that were chosen some have no lease.
-        if (!answer && args.positional.empty() && answer.error().kind() == ErrorKind::conflict) continue;
-        TRY(const auto changed, answer);
+    for (const auto& [id, changed] : told) {
         list.push(codec::write(changed));
         // It may have been cut at the hard maximum.
-        TRY(const auto view, get<api::RunView>(*client, path));
+        TRY(const auto view, get<api::RunView>(*client, "/api/v1/runs/" + id.text()));
         text += fmt::format("{} stops at {}\n", id.text(), view.lease ? view.lease->stop_at : "no time");
     }
     if (text.empty() && session.format == Format::text) text = "none of them has a lease\n";

@@ -61,16 +61,7 @@ GangStatus last_words(const LaunchOrder& order, const Result<GangStatus>& known,
         status.ended_monotonic_us = monotonic_clock_us();
         status.boot_id = boot_id();
     }
-    int ended = 0;
-    for (const KeptRank& rank : status.ranks) ended = std::max(ended, rank.ended_as);
-    for (KeptRank& rank : status.ranks) {
-        if (rank.ended_as != 0 || rank.pid == 0) continue;
-        rank.ended_as = ++ended;
-        rank.ended_at_us = status.ended_at_us;
-        rank.ended_monotonic_us = status.ended_monotonic_us;
-        rank.cause = status.cause;
-        rank.detail = status.detail;
-    }
+    end_ranks_with(status);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <array>
 #include <cerrno>
@@ -379,6 +380,19 @@ bool remove_tree(const std::string& folder) {
     }
     fs::remove_all(folder, code);
     return !code;
+}
+
+void end_ranks_with(GangStatus& status) {
+    int ended = 0;
+    for (const KeptRank& rank : status.ranks) ended = std::max(ended, rank.ended_as);
+    for (KeptRank& rank : status.ranks) {
+        if (rank.ended_as != 0 || rank.pid == 0) continue;
+        rank.ended_as = ++ended;
+        rank.ended_at_us = status.ended_at_us;
+        rank.ended_monotonic_us = status.ended_monotonic_us;
+        rank.cause = status.cause;
+        rank.detail = status.detail;
+    }
 }
 
 }  // namespace stoker

@@ -99,4 +99,7 @@ Result<GangStatus> read_gang_status(const std::string& folder);
 bool remove_tree(const std::string& folder);
 Status replace_file(const std::string& path, std::string_view text, bool durable);
 
+// Ranks that were started, and of whose end nobody left word, ended when their gang did, and of the same cause.
+void end_ranks_with(GangStatus& status);
+
 }  // namespace stoker

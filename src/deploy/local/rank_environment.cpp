@@ -131,4 +131,14 @@ FoundProgram find_program(const std::string& program, const std::string& search_
                        (near ? " (did you mean " + printable(*near) + "?)" : "")};
 }
 
+std::map<std::string, std::string> own_environment() {
+    std::map<std::string, std::string> own;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        if (const std::size_t equals = text.find('='); equals != std::string_view::npos)
+            own.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+    return own;
+}
+
 }  // namespace stoker

@@ -19,6 +19,9 @@ namespace stoker {
 inline constexpr std::pair<const char*, const char*> kKeepMemory[] = {
     {"MALLOC_ARENA_MAX", "1"}, {"MALLOC_MMAP_THRESHOLD_", "1073741824"}, {"MALLOC_TRIM_THRESHOLD_", "1099511627776"}};
 
+// Of this process.
+std::map<std::string, std::string> own_environment();
+
 // `own`: the keeper's environment, of which only PATH, HOME and the like are handed on. Keys of the order win over all
 // but STOKER_*, MASTER_ADDR and MASTER_PORT.
 std::map<std::string, std::string> rank_environment(const LaunchOrder& order, std::size_t rank, int master_port,

@@ -217,16 +217,6 @@ UniqueFd hold_port(int& port) {
     return socket;
 }
 
-std::map<std::string, std::string> own_environment() {
-    std::map<std::string, std::string> own;
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-        const std::string_view text = *entry;
-        if (const std::size_t equals = text.find('='); equals != std::string_view::npos)
-            own.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-    return own;
-}
-
 // Reads one report, or the end, from each child that has something to say; false when one failed or all are late.
 bool hear(std::vector<Child>& children, Deadline deadline, StartResult& result) {
     std::vector<pollfd> waits;

@@ -109,13 +109,19 @@ private:
             }
         }
         std::string mounts = "$PWD:$PWD";
+        // What is written elsewhere would be lost with the container.
+        if (d_.checkpoint.folder.starts_with('/')) mounts += ",$STOKER_CHECKPOINT_DIR:$STOKER_CHECKPOINT_DIR";
         if (d_.environment.count("NCCL_TOPO_FILE") > 0) mounts += ",/opt/microsoft:/opt/microsoft:ro";
         return fmt::format(" \\\n    --container-image={} --container-mounts=\"{}\" --container-workdir=\"$PWD\"",
                            shell_word(image), mounts);
     }
 
     void step() {
-        if (!d_.image.empty()) out_ += "# --container-... are Pyxis' options: the site has to have the plug-in.\n";
+        if (!d_.image.empty()) {
+            if (d_.checkpoint.folder.starts_with('/'))
+                out_ += "# Mounted into the container, so it has to be there.\nmkdir -p \"$STOKER_CHECKPOINT_DIR\"\n";
+            out_ += "# --container-... are Pyxis' options: the site has to have the plug-in.\n";
+        }
         std::string srun = "srun";
         if (d_.training) {
             // Within the notice, or the time limit would come first.

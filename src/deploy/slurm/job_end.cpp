@@ -37,16 +37,7 @@ void write_last(const std::string& folder, GangStatus& status) {
     status.ended_at_us = wall_clock_us();
     status.ended_monotonic_us = monotonic_clock_us();
     status.boot_id = boot_id();
-    int ended = 0;
-    for (const KeptRank& rank : status.ranks) ended = std::max(ended, rank.ended_as);
-    for (KeptRank& rank : status.ranks) {
-        if (rank.ended_as != 0 || rank.pid == 0) continue;
-        rank.ended_as = ++ended;
-        rank.ended_at_us = status.ended_at_us;
-        rank.ended_monotonic_us = status.ended_monotonic_us;
-        rank.cause = status.cause;
-        rank.detail = status.detail;
-    }
+    end_ranks_with(status);
     // When it cannot be written, the next driver finds the same again.
     (void)replace_file(folder + "/status.json", to_json(status).dump(), true).ok();
 }

@@ -40,16 +40,6 @@ constexpr double kConnectLimit = 30;
 constexpr double kLeftoverGrace = 2;
 constexpr auto kKillPause = std::chrono::milliseconds(50);
 
-std::map<std::string, std::string> environment_of_step() {
-    std::map<std::string, std::string> own;
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-        const std::string_view text = *entry;
-        if (const std::size_t equals = text.find('='); equals != std::string_view::npos)
-            own.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-    return own;
-}
-
 int number_in(const std::map<std::string, std::string>& environment, const char* key, int otherwise) {
     const auto found = environment.find(key);
     if (found == environment.end()) return otherwise;
@@ -374,7 +364,7 @@ private:
 }  // namespace
 
 int run_rank_host() {
-    auto step = environment_of_step();
+    auto step = own_environment();
     // The host runs where srun was run: Slurm knows an address of that node which its others reach.
     std::string host = step[kHostVariable];
     if (const std::string& known = step["SLURM_LAUNCH_NODE_IPADDR"]; !known.empty())

@@ -99,7 +99,7 @@ void list_organisations(Service& service, const ExchangePtr& exchange) {
 void make_organisation(Service& service, const ExchangePtr& exchange) {
     const auto body = read_body_as<OrganisationBody>(*exchange);
     if (!body) return exchange->fail(body.error());
-    tell<OrganisationView>(service, exchange, MakeOrganisation{body->name, body->project.value_or("default")}, 201,
+    tell<OrganisationView>(service, exchange, MakeOrganisation{body->name, body->project}, 201,
                            [](const EngineView& view, const std::string& made) -> Result<OrganisationView> {
                                const OrganisationId id = *OrganisationId::parse(made);
                                return OrganisationView{id, view.state.tenants.organisations.at(id).name};
@@ -122,7 +122,11 @@ void list_projects(Service& service, const ExchangePtr& exchange) {
 void make_project(Service& service, const ExchangePtr& exchange) {
     const auto body = read_body_as<ProjectBody>(*exchange);
     if (!body) return exchange->fail(body.error());
-    tell<ProjectView>(service, exchange, MakeProject{body->organisation, body->name}, 201,
+    const auto organisation = OrganisationId::parse(body->organisation);
+    if (!organisation)
+        return exchange->fail(Error(
+            ErrorKind::invalid, fmt::format("organisation is {}, expected o-2", printable(body->organisation, 60))));
+    tell<ProjectView>(service, exchange, MakeProject{*organisation, body->name}, 201,
                       [](const EngineView& view, const std::string& made) -> Result<ProjectView> {
                           return view_of_project(view.state.tenants, *ProjectId::parse(made));
                       });
@@ -144,9 +148,14 @@ void list_keys(Service& service, const ExchangePtr& exchange) {
 void make_key(Service& service, const ExchangePtr& exchange) {
     const auto body = read_body_as<KeyBody>(*exchange);
     if (!body) return exchange->fail(body.error());
-    if (body->expires_s && (*body->expires_s < 1 || *body->expires_s > kLongestKeyS))
-        return exchange->fail(Error(ErrorKind::invalid, fmt::format("expires_s is {}, expected 1 to {} (ten years)",
-                                                                    *body->expires_s, kLongestKeyS)));
+    if (body->expires_s < 0 || body->expires_s > kLongestKeyS)
+        return exchange->fail(Error(ErrorKind::invalid, fmt::format("expires_s is {}, expected 0 to {} (ten years)",
+                                                                    body->expires_s, kLongestKeyS)));
+    const auto project =
+        body->project.empty() ? std::optional(exchange->actor.tenant.project) : ProjectId::parse(body->project);
+    if (!project)
+        return exchange->fail(
+            Error(ErrorKind::invalid, fmt::format("project is {}, expected p-2", printable(body->project, 60))));
     const std::string secret = std::string(kKeyPrefix) + random_hex(kSecretBytes);
     // The moment of the server, by which it expires.
     std::int64_t now_us = 0;
@@ -157,9 +166,9 @@ void make_key(Service& service, const ExchangePtr& exchange) {
                            .service = body->service,
                            .role = body->role,
                            .level = body->level,
-                           .project = body->project.value_or(exchange->actor.tenant.project),
+                           .project = *project,
                            .sha256 = hex(sha256(secret)),
-                           .expires_us = body->expires_s ? now_us + *body->expires_s * kSecondUs : 0},
+                           .expires_us = body->expires_s > 0 ? now_us + body->expires_s * kSecondUs : 0},
                    201, [secret](const EngineView& view, const std::string& made) -> Result<KeyGiven> {
                        return KeyGiven{view_of_key(view, view.state.tenants.keys.at(*KeyId::parse(made))), secret};
                    });

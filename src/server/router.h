@@ -10,6 +10,7 @@
 #include "base/codec.h"
 #include "base/document.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "govern/roles.h"
 #include "server/service.h"
 
@@ -94,6 +95,11 @@ Result<T> read_body_as(const Exchange& exchange, bool required = true) {
     TRY(const Document document, read_body(exchange, required));
     Problems problems;
     T value{};
+    // What is left out has its default; null is no value of anything.
+    for (const Member& member : document.root().members)
+        if (member.value->kind == NodeKind::null)
+            problems.push_back({.message = printable(member.key, 60) + " is null: leave it out, or give it a value",
+                                .pos = member.value->pos});
     codec::read(document.root(), "body", value, problems);
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     return value;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,19 +52,19 @@ struct Caller {
 
 struct OrganisationBody {
     std::string name;
-    std::optional<std::string> project;
+    std::string project = "default";
 };
 struct ProjectBody {
     std::string name;
-    OrganisationId organisation = kDefaultOrganisation;
+    std::string organisation = kDefaultOrganisation.text();
 };
 struct KeyBody {
     std::string name;
     bool service = false;
     Role role = Role::viewer;
     Level level = Level::project;
-    std::optional<ProjectId> project;
-    std::optional<std::int64_t> expires_s;
+    std::string project;         // empty: the caller's own
+    std::int64_t expires_s = 0;  // 0: it does not
 };
 
 template <class V>

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import check, main, wait_for
+from harness import Skipped, check, main, wait_for
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TRAIN = SOURCE / "examples" / "train-tiny" / "train.py"
@@ -168,7 +168,7 @@ def weights(text):
 
 def test_sbatch_takes_every_script(t):
     if why := missing():
-        return print(f"   {why}")
+        raise Skipped(why)
     slurm = Slurm(NODES)
     try:
         for name, text in SCRIPTS.items():
@@ -186,7 +186,7 @@ def test_sbatch_takes_every_script(t):
 
 def test_a_rendered_job_trains_stops_and_resumes(t):
     if why := missing() or no_torch():
-        return print(f"   {why}")
+        raise Skipped(why)
     path = wrapped_torchrun(t)
     text = PLAN.format(gpus=4, python=PYTHON, train=TRAIN, steps=150)
     slurm = Slurm(2)
@@ -217,7 +217,7 @@ def test_a_rendered_job_trains_stops_and_resumes(t):
 
 def test_a_rendered_torchrun_script_trains(t):
     if why := no_torch():
-        return print(f"   {why}")
+        raise Skipped(why)
     folder = render(t, PLAN.format(gpus=2, python=PYTHON, train=TRAIN, steps=20), "torchrun", "here")
     done = subprocess.run([str(folder / "tiny.sh")], cwd=folder, env=dict(os.environ, PATH=wrapped_torchrun(t)), capture_output=True, text=True,
                           timeout=LIMIT_S)

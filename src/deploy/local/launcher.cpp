@@ -218,9 +218,17 @@ Outcome launch_gang(const std::string& folder, LaunchOrder order, const std::vec
     reap(*child, Clock::now() + std::chrono::milliseconds(100));
     if (!heard) return unknown("the keeper has not said yet whether the ranks run");
     if (word == "started\n") return confirmed(order.image_digest.empty() ? "" : "image " + order.image_digest);
+    const Deadline by = std::min(deadline, Clock::now() + kCleanUpLimit);
     auto status = read_gang_status(folder);
-    if (!status || status->state != GangState::ended)
-        status = bury(folder, order, std::min(deadline, Clock::now() + kCleanUpLimit));
+    while (!status || (status->state != GangState::ended && !status->started)) {
+        status = bury(folder, order, by);
+        if (status || status.error().kind() != ErrorKind::conflict) break;
+        // The keeper may have left because whoever looks after ended gangs held the folder just then.
+        const int wait = milliseconds_until(by, 5);
+        if (wait == 0) break;
+        ::poll(nullptr, 0, wait);
+        status = read_gang_status(folder);
+    }
     if (!status) return unknown(status.error().message());
     if (status->started) return confirmed();
     return rejected(status->cause, status->detail + words_of_keeper(folder));

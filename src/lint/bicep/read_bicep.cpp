@@ -368,8 +368,8 @@ private:
                     if (const Node* value = statement.find("value")) values[statement.labels[0]].push_back(value);
         }
         for (const auto& [name, all] : values) {
-            const bool agree = std::all_of(all.begin(), all.end(), [&](const Node* value) {
-                return value->known && (value == all[0] || (value->is_scalar() && value->text == all[0]->text));
+            const bool agree = std::all_of(all.begin(), all.end(), [&first = *all[0]](const Node* value) {
+                return value->known && (value == &first || (value->is_scalar() && value->text == first.text));
             });
             if (agree) symbols_.insert_or_assign(name, Symbol{all[0], false});
         }

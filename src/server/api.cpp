@@ -149,9 +149,10 @@ private:
     // Who holds the key acts as whom it was made for.
     bool key_is_right(const ExchangePtr& exchange, std::string_view secret) {
         if (!secret.starts_with(kKeyPrefix)) return false;
+        const std::string sum = hex(sha256(secret));  // before the readers' lock is taken
         bool right = false;
         const Status asked = service_->engine().read([&](const EngineView& view) {
-            const KeyEntry* key = valid_key(view.state.tenants, hex(sha256(secret)), view.now_us);
+            const KeyEntry* key = valid_key(view.state.tenants, sum, view.now_us);
             if (key == nullptr) return;
             right = true;
             exchange->actor = actor_of(*key, view.state.tenants);

@@ -1,6 +1,5 @@
 #include "app/client/submission.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -8,6 +7,7 @@
 
 #include "app/client/typed.h"
 #include "base/api_time.h"
+#include "base/enum_words.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "govern/price_book.h"
@@ -188,14 +188,12 @@ Status set_start(Client& client, const Args& args, RunSpec& spec) {
         const std::size_t colon = word.rfind(':');
         AfterRun after;
         const std::string end = colon == std::string::npos ? "ok" : word.substr(colon + 1);
-        const auto names = enum_names(AfterEnd{});
-        const auto found =
-            std::find_if(names.begin(), names.end(), [&](const auto& each) { return each.second == end; });
-        if (found == names.end())
+        const auto named = enum_named<AfterEnd>(end);
+        if (!named)
             return Error(ErrorKind::invalid,
                          fmt::format("--after {}: '{}' is no end", printable(word, 60), printable(end, 20)), {},
                          "write r-5, r-5:any or r-5:failed; without a word it has to end well");
-        after.end = found->first;
+        after.end = *named;
         TRY(const RunId id, find_run(client, word.substr(0, colon)));
         after.run = id.text();
         if (!spec.after) spec.after.emplace();

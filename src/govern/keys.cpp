@@ -32,7 +32,9 @@ const KeyEntry* valid_key(const Tenants& tenants, std::string_view sha256, std::
     if (id == tenants.key_of_sha256.end()) return nullptr;
     const KeyEntry& key = tenants.keys.at(id->second);
     const bool over = key.revoked || (key.expires_us > 0 && now_us >= key.expires_us);
-    return over ? nullptr : &key;
+    // Whoever may not come in any more does not come in by a key either.
+    const UserEntry* user = tenants.find_user(key.name);
+    return over || (user != nullptr && user->disabled) ? nullptr : &key;
 }
 
 Status may_give(const Actor& actor, Role role, Level level, const Tenant& tenant) {

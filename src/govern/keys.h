@@ -21,7 +21,7 @@ bool is_principal_name(std::string_view name);
 
 // The caller that whoever holds this key is. `tenants` is where its project stands.
 Actor actor_of(const KeyEntry& key, const Tenants& tenants);
-// nullptr: no such key, or it was revoked or has expired. `sha256` in hex.
+// nullptr: no such key, or it was revoked or has expired, or the user of its name is disabled. `sha256` in hex.
 const KeyEntry* valid_key(const Tenants& tenants, std::string_view sha256, std::int64_t now_us);
 // Whoever may make keys at all gives none that reaches beyond itself. denied.
 Status may_give(const Actor& actor, Role role, Level level, const Tenant& tenant);

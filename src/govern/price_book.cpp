@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/digest.h"
 #include "base/document.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -160,6 +161,15 @@ std::vector<PriceBook::Rate> PriceBook::rates(PricedResource resource, std::stri
             rates.push_back({price.valid_from_us, best->microusd_per_hour, true});
     }
     return rates;
+}
+
+std::string digest(const PriceBook& book) {
+    if (book.empty()) return {};
+    std::string text = book.currency + "\n" + book.source + "\n";
+    for (const BookPrice& price : book.prices)
+        text += fmt::format("{}\t{}\t{}\t{}\t{}\n", to_string(price.resource), price.model, price.node,
+                            price.microusd_per_hour, price.valid_from_us);
+    return sha256_hex(text).substr(0, 16);
 }
 
 }  // namespace stoker

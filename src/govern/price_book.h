@@ -7,10 +7,12 @@
 //       - {resource: node, node: big-1, usd_per_hour: 9.80, valid_from: 2026-01-01}
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +22,9 @@ namespace stoker {
 
 enum class PricedResource : std::uint8_t { node, cpu, gpu };
 std::string_view to_string(PricedResource resource);
+constexpr std::array<std::pair<PricedResource, std::string_view>, 3> enum_names(PricedResource) {
+    return {{{PricedResource::node, "node"}, {PricedResource::cpu, "cpu"}, {PricedResource::gpu, "gpu"}}};
+}
 
 struct BookPrice {
     PricedResource resource = PricedResource::cpu;
@@ -44,6 +49,9 @@ struct PriceBook {
     };
     std::vector<Rate> rates(PricedResource resource, std::string_view node, std::string_view model) const;
 };
+
+// The same prices give the same name; empty: there are none.
+std::string digest(const PriceBook& book);
 
 std::shared_ptr<const RecordInfo> price_book_record();  // for schemas and reference pages
 

@@ -1,0 +1,118 @@
+#include "govern/admission_rules.h"
+
+#include <gmock/gmock.h>
+
+#include "base/document.h"
+
+namespace stoker {
+namespace {
+
+using testing::HasSubstr;
+
+AdmissionRule rule(const std::string& yaml) {
+    Problems problems;
+    const auto document = Document::parse_yaml(yaml, "rules.yaml");
+    EXPECT_TRUE(document.ok());
+    AdmissionRule read = admission_rule_table().read(document->root(), problems);
+    EXPECT_TRUE(problems.empty()) << problems.front().message;
+    return read;
+}
+std::string refusal(const std::string& yaml, const AdmissionSubject& subject) {
+    const auto refusals = judge({rule(yaml)}, subject);
+    return refusals.empty() ? "" : refusals.front().message;
+}
+AdmissionSubject notebook() {
+    return {.organisation = "hospital",
+            .project = "imaging",
+            .user = "anna",
+            .kind = "notebook",
+            .run_class = "spot",
+            .image = "docker.io/library/python:3.12",
+            .engine = "local",
+            .ranks = 2,
+            .nodes = 1,
+            .gpus = 16,
+            .longest_s = 0};
+}
+
+TEST(AdmissionRules, EachDemandSaysWhatItFound) {
+    const std::map<std::string, std::string> labels{{"team", "vision"}};
+    AdmissionSubject run = notebook();
+    run.labels = &labels;
+    EXPECT_EQ(refusal("{name: few, most_gpus: 8}", run),
+              "per_rank.gpus: 16 GPUs in all, at most 8 are allowed (rule few)");
+    EXPECT_EQ(refusal("{name: few, most_gpus: 16, most_ranks: 2, most_nodes: 1}", run), "");
+    EXPECT_THAT(refusal("{name: ours, images: registry.example.org/*}", run),
+                HasSubstr("image: it is docker.io/library/python:3.12, expected registry.example.org/*"));
+    EXPECT_THAT(refusal("{name: digest, by_digest: true}", run), HasSubstr("expected an image by its digest"));
+    EXPECT_THAT(refusal("{name: short, longest: 24h}", run), HasSubstr("it may last for ever"));
+    EXPECT_THAT(refusal("{name: spot, classes: spot, checkpoints: true}", run),
+                HasSubstr("checkpoint: it writes none"));
+    EXPECT_THAT(refusal("{name: owner, labels: [cost-centre]}", run), HasSubstr("there is no cost-centre"));
+    EXPECT_EQ(refusal("{name: team, labels: [team=speech|vision]}", run), "");
+    EXPECT_THAT(refusal("{name: team, labels: [team=speech]}", run), HasSubstr("team is vision, expected speech"));
+    EXPECT_THAT(refusal("{name: where, engines: [slurm]}", run), HasSubstr("engine: it is local"));
+    EXPECT_THAT(refusal("{name: what, gpu_models: [H100]}", run), HasSubstr("it is any GPU, expected H100"));
+    EXPECT_THAT(refusal("{name: size, machines: Standard_ND96*}", run), HasSubstr("it is of no plan"));
+    run.image = "r/x@sha256:" + std::string(64, 'a');
+    run.longest_s = 86'400;
+    run.gpus = 0;
+    EXPECT_EQ(refusal("{name: fine, by_digest: true, longest: 24h, gpu_models: [H100]}", run), "");
+    run.image.pop_back();
+    EXPECT_NE(refusal("{name: cut, by_digest: true}", run), "");
+}
+
+// A rule for one team must not keep back the others.
+TEST(AdmissionRules, ARuleIsAboutWhomItNames) {
+    const AdmissionSubject run = notebook();
+    for (const char* about : {"organisations: hospital", "projects: imaging", "projects: hospital/imag*",
+                              "users: [ben, an*]", "kinds: [batch, notebook]"})
+        EXPECT_NE(refusal(std::string("{name: x, most_gpus: 1, ") + about + "}", run), "") << about;
+    for (const char* about :
+         {"organisations: bank", "projects: bank/imaging", "users: ann", "kinds: train", "classes: guaranteed"})
+        EXPECT_EQ(refusal(std::string("{name: x, most_gpus: 1, ") + about + "}", run), "") << about;
+}
+
+// The name of another hospital in a rule tells that it is a customer.
+TEST(AdmissionRules, WhoIsToldOfARule) {
+    const AdmissionRule of_bank = rule("{name: x, most_gpus: 1, organisations: bank}"),
+                        of_vault = rule("{name: x, most_gpus: 1, projects: [bank/vault]}"),
+                        of_all = rule("{name: x, most_gpus: 1}");
+    EXPECT_FALSE(may_be_about(of_bank, "hospital", "imaging"));
+    EXPECT_TRUE(may_be_about(of_bank, "bank", ""));
+    EXPECT_FALSE(may_be_about(of_vault, "hospital", ""));
+    EXPECT_FALSE(may_be_about(of_vault, "bank", "till"));
+    EXPECT_TRUE(may_be_about(of_vault, "bank", "vault") && may_be_about(of_vault, "bank", ""));
+    EXPECT_TRUE(may_be_about(of_all, "hospital", "imaging"));
+}
+
+TEST(AdmissionRules, TheOperatorsRemedyGoesBeforeOurs) {
+    const auto refusals = judge({rule("{name: x, most_gpus: 1, remedy: ask the platform team}")}, notebook());
+    ASSERT_EQ(refusals.size(), 1u);
+    EXPECT_EQ(refusals[0].remedy, "ask the platform team");
+    EXPECT_EQ(refusals[0].pos.file, "rules.yaml");
+}
+
+TEST(AdmissionRules, RulesThatCannotBeMeantAreRefused) {
+    Problems problems;
+    check_admission_rules({rule("{name: a, most_gpus: 1}"), rule("{name: a, kinds: training, by_digest: true}"),
+                           rule("{name: b, kinds: train}"), rule("{name: c, labels: ['=x']}")},
+                          problems);
+    ASSERT_EQ(problems.size(), 4u);
+    EXPECT_THAT(problems[0].message, HasSubstr("a rule a already"));
+    EXPECT_THAT(problems[1].message, HasSubstr("no training in kinds"));
+    EXPECT_THAT(problems[2].message, HasSubstr("b asks nothing"));
+    EXPECT_THAT(problems[3].message, HasSubstr("a label has no key"));
+}
+
+TEST(AdmissionRules, Patterns) {
+    EXPECT_TRUE(matches_pattern("*", ""));
+    EXPECT_TRUE(matches_pattern("a*b*c", "aXbYbc"));
+    EXPECT_FALSE(matches_pattern("a*b", "abc"));
+    EXPECT_TRUE(matches_pattern("Standard_ND96*", "standard_nd96isr_h100_v5"));
+    EXPECT_FALSE(matches_pattern("", "x"));
+    EXPECT_FALSE(matches_pattern(std::string(200, '*') + "b", std::string(2000, 'a')));
+}
+
+}  // namespace
+}  // namespace stoker

@@ -13,6 +13,27 @@ struct Window {
     bool holds(double at_s) const { return at_s >= from_s && at_s < to_s; }
 };
 
+// What rules look at over time: of steps while they are steady, of what is told once and for all from the start.
+constexpr std::string_view kSteadyCourses[] = {"step_s", "compute_s", "shortest_s", "longest_s", "rss"},
+                           kWholeCourses[] = {"not_finite"};
+
+template <std::size_t N>
+bool among(const std::string_view (&names)[N], std::string_view name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+Course course_within(const RankSeries& series, const Window& window) {
+    Course course;
+    for (const SeriesPoint& point : series.points)
+        if (window.holds(static_cast<double>(point.at_s)))
+            course.push_back({.at_s = static_cast<double>(point.at_s),
+                              .min = point.min,
+                              .mean = point.mean,
+                              .max = point.max,
+                              .count = static_cast<double>(point.count)});
+    return course;
+}
+
 MeasureSpread spread_within(const RankSeries& series, const Window& window, bool smallest) {
     std::vector<std::pair<double, double>> values;
     for (const SeriesPoint& point : series.points)
@@ -82,8 +103,18 @@ const std::vector<std::string>& evidence_measures() {
         "threads",      "major_faults", "swap",          "memory_used", "memory_limit", "limit_hits", "peak_rss",
         "disk_read",    "disk_write",   "disk_free",     "read_calls",  "call_read",    "blocked",    "stopped",
         "net_loopback", "net_sent",     "net_named",     "tokens",      "samples",      "param_bits", "autocast_bits",
-        "recomputed",   "compiled",     "torch_threads", "workers",     "tokens_per_s"};
+        "recomputed",   "compiled",     "torch_threads", "workers",     "tokens_per_s", "rss",        "step",
+        "not_finite",   "gc_s",         "cpu_s",         "shortest_s",  "longest_s"};
     return names;
+}
+
+void name_nodes(RunEvidence& evidence, const std::vector<std::string>& node_of_rank) {
+    const bool several = std::any_of(node_of_rank.begin(), node_of_rank.end(),
+                                     [&](const std::string& node) { return node != node_of_rank.front(); });
+    if (!several) return;
+    for (RankEvidence& each : evidence.ranks)
+        if (each.rank >= 0 && static_cast<std::size_t>(each.rank) < node_of_rank.size())
+            each.node = node_of_rank[static_cast<std::size_t>(each.rank)];
 }
 
 RunEvidence collect_evidence(const std::vector<RankSeries>& series, Planned planned, const RunTimes& times) {
@@ -112,9 +143,15 @@ RunEvidence collect_evidence(const std::vector<RankSeries>& series, Planned plan
         if (spread.count == 0) continue;
         rank.measures[each.metric] = spread;
         if (each.metric == "allreduce_s") rank.measures["allreduce_min_s"] = spread_within(each, window, true);
+        if (each.metric == "step")
+            for (const SeriesPoint& point : each.points)
+                evidence.last_step = std::max(evidence.last_step.value_or(0), static_cast<double>(point.max));
+        if (among(kSteadyCourses, each.metric)) rank.courses[each.metric] = course_within(each, window);
+        if (among(kWholeCourses, each.metric)) rank.courses[each.metric] = course_within(each, all);
     }
     std::sort(evidence.ranks.begin(), evidence.ranks.end(),
               [](const RankEvidence& a, const RankEvidence& b) { return a.rank < b.rank; });
+    if (times.done) evidence.done_after_s = times.to_s - times.from_s;
     if (times.expects_steps && last_step_s > 0 && times.to_s > last_step_s) {
         evidence.silent_s = times.to_s - last_step_s;
         // The second after the last step still holds some of its work.

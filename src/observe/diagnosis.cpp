@@ -21,6 +21,13 @@ DiagnosisVerdict judge_batch_smaller(const RunEvidence& evidence);
 DiagnosisVerdict judge_recompute_on(const RunEvidence& evidence);
 DiagnosisVerdict judge_eager_not_compiled(const RunEvidence& evidence);
 DiagnosisVerdict judge_warm_up(const RunEvidence& evidence);
+DiagnosisVerdict judge_loss_not_finite(const RunEvidence& evidence);
+DiagnosisVerdict judge_memory_leak(const RunEvidence& evidence);
+DiagnosisVerdict judge_garbage_collection(const RunEvidence& evidence);
+DiagnosisVerdict judge_waits_for_disk(const RunEvidence& evidence);
+DiagnosisVerdict judge_pauses(const RunEvidence& evidence);
+DiagnosisVerdict judge_slower_with_time(const RunEvidence& evidence);
+DiagnosisVerdict judge_ended_early(const RunEvidence& evidence);
 
 namespace {
 
@@ -61,6 +68,25 @@ const std::vector<DiagnosisRule>& diagnosis_rules() {
         {.name = "batch-smaller", .layer = model, .judge = judge_batch_smaller},
         {.name = "recompute-on", .layer = model, .judge = judge_recompute_on},
         {.name = "eager-not-compiled", .layer = model, .judge = judge_eager_not_compiled},
+        {.name = "loss-not-finite", .layer = model, .judge = judge_loss_not_finite},
+        {.name = "memory-leak", .layer = model, .judge = judge_memory_leak},
+        {.name = "waits-for-disk",
+         .layer = device,
+         .judge = judge_waits_for_disk,
+         .instead = {judge_disk_slow, judge_checkpoint_stalls, judge_starved_input, judge_memory_pressure}},
+        {.name = "garbage-collection", .layer = model, .judge = judge_garbage_collection},
+        {.name = "ended-early", .layer = model, .judge = judge_ended_early},
+        // These two say how steps are uneven, and not why: what says why is enough.
+        {.name = "pauses",
+         .layer = model,
+         .judge = judge_pauses,
+         .instead = {judge_garbage_collection, judge_waits_for_disk, judge_noisy_neighbour, judge_cpu_limit,
+                     judge_memory_pressure}},
+        {.name = "slower-with-time",
+         .layer = model,
+         .judge = judge_slower_with_time,
+         .follows_from = {judge_memory_leak},
+         .instead = {judge_noisy_neighbour, judge_cpu_limit, judge_memory_pressure}},
         {.name = "warm-up", .layer = model, .judge = judge_warm_up, .cost = CostLies::before_steady}};
     return rules;
 }
@@ -87,6 +113,16 @@ Diagnoses diagnose(const RunEvidence& evidence) {
         } else {
             all.not_known.emplace_back(rule.name, std::move(verdict.reason));
         }
+    }
+    for (const DiagnosisRule& rule : diagnosis_rules()) {
+        const auto mere =
+            std::find_if(all.found.begin(), all.found.end(), [&](const Diagnosis& each) { return each.rule == &rule; });
+        const auto why = std::find_if(all.found.begin(), all.found.end(), [&](const Diagnosis& each) {
+            return std::find(rule.instead.begin(), rule.instead.end(), each.rule->judge) != rule.instead.end();
+        });
+        if (mere == all.found.end() || why == all.found.end()) continue;
+        all.ruled_out.emplace_back(rule.name, "explained by " + std::string(why->name()));
+        all.found.erase(mere);
     }
     std::stable_sort(all.found.begin(), all.found.end(), [](const Diagnosis& a, const Diagnosis& b) {
         if (a.stops != b.stops) return a.stops;

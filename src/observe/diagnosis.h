@@ -51,6 +51,8 @@ struct DiagnosisRule {
     bool late_rank = false;
     // Where one of these was found as well, this one is its symptom, and told after it whatever the two cost.
     std::vector<JudgeDiagnosis> follows_from = {};
+    // Where one of these was found, this one says nothing that it does not: it is not told.
+    std::vector<JudgeDiagnosis> instead = {};
 };
 // In the order in which they are told where they cost the same.
 const std::vector<DiagnosisRule>& diagnosis_rules();

@@ -1,12 +1,16 @@
 // Who asks why a run is slow is told the reason that is there, and none where nothing is wrong or nothing is known.
+// Longer than 500 lines because all rules are asked about one healthy run.
 #include "observe/diagnosis.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
+#include "observe/collect.h"
 #include "observe/diagnoses/rule_text.h"
 
 namespace stoker {
@@ -14,6 +18,16 @@ namespace {
 
 MeasureSpread at(double value) {
     return {.mean = value, .median = value, .low = value, .high = value, .count = 100};
+}
+
+// Twenty seconds of five measurements each, that waver by a percent.
+Course course_of(const std::function<double(int second)>& value) {
+    Course course;
+    for (int i = 0; i < 20; ++i) {
+        const double here = value(i) * (i % 2 == 0 ? 1 : 1.01);
+        course.push_back({.at_s = 10.0 + i, .min = here, .mean = here, .max = here, .count = 5});
+    }
+    return course;
 }
 
 // Two ranks with nothing wrong: a step of 200 ms, 2 ms of them waiting, 20 in collectives.
@@ -46,9 +60,18 @@ RunEvidence healthy() {
                                    {"autocast_bits", at(0)},
                                    {"recomputed", at(0)},
                                    {"compiled", at(0)},
+                                   {"cpu_s", at(0.17)},
+                                   {"gc_s", at(0.001)},
                                    {"torch_threads", at(1)}},
                                   {},
+                                  {{"step_s", course_of([](int) { return 0.2; })},
+                                   {"compute_s", course_of([](int) { return 0.178; })},
+                                   {"shortest_s", course_of([](int) { return 0.174; })},
+                                   {"longest_s", course_of([](int) { return 0.186; })},
+                                   {"rss", course_of([](int) { return 1e9; })}},
                                   100});
+    evidence.last_step = 100;
+    evidence.done_after_s = 20;
     evidence.machine_cpus = 4;
     evidence.silent_s = 1;
     evidence.steady = SteadyState{.from_s = 10, .to_s = 30, .steps = 100, .all_step_s = 0.201};
@@ -59,6 +82,9 @@ RunEvidence healthy() {
                         .collectives_s = 0.01,
                         .processors = 1,
                         .tokens = 1024,
+                        .samples = 8,
+                        .steps = 100,
+                        .run_low_s = 17,
                         .precision_bits = 32,
                         .recompute = false,
                         .compiled = false,
@@ -99,10 +125,10 @@ TEST(DiagnosisRules, SayWhatEachMeansToOthers) {
         }
     }
     EXPECT_EQ(layers[HealthLayer::network], 3);
-    EXPECT_EQ(layers[HealthLayer::device], 6);
-    EXPECT_EQ(layers[HealthLayer::model], 7);
+    EXPECT_EQ(layers[HealthLayer::device], 7);
+    EXPECT_EQ(layers[HealthLayer::model], 13);
     EXPECT_EQ(follow, (std::vector<std::string>{"starved-input < memory-pressure", "straggler < cpu-limit",
-                                                "straggler < memory-pressure"}));
+                                                "straggler < memory-pressure", "slower-with-time < memory-leak"}));
     EXPECT_EQ(beside, (std::vector<std::string>{"disk-slow", "checkpoint-stalls"}));
     EXPECT_EQ(before, (std::vector<std::string>{"warm-up"}));
     EXPECT_EQ(late, (std::vector<std::string>{"straggler"}));
@@ -238,6 +264,15 @@ TEST(Diagnoses, TheSlowRankIsNamed) {
     EXPECT_EQ(first_name(evidence), "straggler");
     EXPECT_EQ(diagnose(evidence).found.front().rank, 1);
     EXPECT_NE(diagnose(evidence).found.front().evidence.at(0).find("142 ms"), std::string::npos);
+    // On several nodes that of the rank is named, and only what goes on there speaks for or against it.
+    name_nodes(evidence, {"node-a", "node-b"});
+    evidence.ranks[0].measures["foreign_cpu"] = at(7);
+    evidence.ranks[1].measures["foreign_cpu"] = at(0);
+    for (RankEvidence& rank : evidence.ranks) rank.measures["machine_cpus"] = at(8);
+    const Diagnosis told = diagnose(evidence).found.front();
+    EXPECT_NE(told.what.find("rank 1 on node-b works"), std::string::npos) << told.what;
+    EXPECT_NE(told.fix.find("stoker nodes check node-b"), std::string::npos) << told.fix;
+    for (const std::string& line : told.evidence) EXPECT_EQ(line.find("other programs"), std::string::npos) << line;
     evidence.ranks.resize(1);
     EXPECT_EQ(first_name(evidence), "");
 }
@@ -310,6 +345,11 @@ TEST(Diagnoses, WhatThePlanDidNotHaveIsTold) {
     };
     EXPECT_EQ(with("tokens", 512), "batch-smaller");
     EXPECT_EQ(with("tokens", 1010), "");
+    // Images have no tokens.
+    RunEvidence images = healthy();
+    images.planned.tokens.reset();
+    for (RankEvidence& rank : images.ranks) rank.measures["samples"] = at(6);
+    EXPECT_EQ(first_name(images), "batch-smaller");
     EXPECT_EQ(with("autocast_bits", 16), "other-precision");
     EXPECT_EQ(with("recomputed", 4), "recompute-on");
     RunEvidence eager = healthy();
@@ -330,8 +370,125 @@ TEST(Diagnoses, AHangIsTheFirstThingTold) {
     EXPECT_FALSE(diagnose(hung).found.front().rank);
     hung.ranks[1].afterwards["stopped"] = at(1);
     EXPECT_EQ(diagnose(hung).found.front().rank, 1);
-    hung.ranks[1].afterwards["cpu"] = at(1);  // it computes: an evaluation, say
+    // One computes: an evaluation, say, or a loop that never ends. How long pauses were until then tells them apart.
+    hung.ranks[1].afterwards = {{"cpu", at(1)}};
+    hung.silent_s = 20;
     EXPECT_EQ(first_name(hung), "starved-input");
+    hung.silent_s = 34;
+    EXPECT_EQ(first_name(hung), "hung-collective");
+    EXPECT_EQ(diagnose(hung).found.front().rank, 1);
+    hung.ranks[0].courses["step_s"][7].max = 12;
+    EXPECT_EQ(first_name(hung), "starved-input");
+    hung.ranks[0].courses.clear();
+    // All compute, as ranks that spin in a collective do.
+    hung.ranks[0].afterwards = {{"cpu", at(1)}};
+    EXPECT_EQ(first_name(hung), "starved-input");
+    hung.silent_s = 70;
+    EXPECT_EQ(first_name(hung), "hung-collective");
+    hung.ranks[0].afterwards["disk_write"] = at(2e8);  // a checkpoint
+    EXPECT_EQ(first_name(hung), "starved-input");
+}
+
+TEST(Diagnoses, ALossThatIsNoNumberComesFirst) {
+    RunEvidence lost = healthy();
+    for (RankEvidence& rank : lost.ranks) rank.measures["wait_s"] = at(0.1);
+    lost.ranks[1].courses["not_finite"] = {{.at_s = 15, .min = 31, .mean = 60, .max = 100, .count = 70}};
+    ASSERT_EQ(first_name(lost), "loss-not-finite");
+    const Diagnosis told = diagnose(lost).found.front();
+    EXPECT_TRUE(told.stops);
+    EXPECT_NE(told.what.find("since step 31"), std::string::npos) << told.what;
+    // One that came back is told, and not first.
+    lost.ranks[1].courses["not_finite"] = {{.at_s = 15, .min = 31, .mean = 31.5, .max = 32, .count = 2}};
+    ASSERT_EQ(diagnose(lost).found.size(), 2u);
+    EXPECT_EQ(first_name(lost), "starved-input");
+    EXPECT_NE(diagnose(lost).found.back().what.find("between steps 31 and 32"), std::string::npos);
+}
+
+TEST(Diagnoses, StepsThatTakeLongerAndLongerAreTold) {
+    for (const auto& [shape, sudden] :
+         {std::pair(std::function<double(int)>([](int i) { return i < 10 ? 0.178 : 0.25; }), true),
+          std::pair(std::function<double(int)>([](int i) { return 0.178 * (1 + 0.02 * i); }), false)}) {
+        RunEvidence slower = healthy();
+        for (RankEvidence& rank : slower.ranks) rank.courses["shortest_s"] = course_of(shape);
+        ASSERT_EQ(first_name(slower), "slower-with-time") << sudden;
+        EXPECT_NEAR(diagnose(slower).found.front().cost_s, 0.036, 0.012) << sudden;
+        EXPECT_EQ(diagnose(slower).found.front().what.find("longer and longer") == std::string::npos, sudden);
+        // Somebody else began to work: that is the reason, and enough.
+        for (RankEvidence& rank : slower.ranks) {
+            rank.measures["run_wait"] = at(0.45);
+            rank.measures["cpu"] = at(0.5);
+            rank.measures["foreign_cpu"] = at(2);
+        }
+        EXPECT_EQ(first_name(slower), "noisy-neighbour");
+        EXPECT_EQ(diagnose(slower).found.size(), 1u);
+    }
+    // Up and down is no rise, and neither is a beginning that was slow.
+    for (const std::function<double(int)>& shape :
+         {std::function<double(int)>([](int i) { return i % 4 < 2 ? 0.178 : 0.25; }),
+          std::function<double(int)>([](int i) { return i < 10 ? 0.25 : 0.178; })}) {
+        RunEvidence other = healthy();
+        for (RankEvidence& rank : other.ranks) rank.courses["shortest_s"] = course_of(shape);
+        EXPECT_EQ(first_name(other), "");
+    }
+}
+
+TEST(Diagnoses, MemoryThatDoesNotComeToRestIsTold) {
+    const auto with = [](const std::function<double(int)>& bytes) {
+        RunEvidence evidence = healthy();
+        evidence.ranks[1].courses["rss"] = course_of([&](int i) { return bytes(i) / (i % 2 == 0 ? 1 : 1.01); });
+        evidence.ranks[1].measures["memory_limit"] = at(4e9);
+        return evidence;
+    };
+    const RunEvidence leak = with([](int i) { return 5e8 + 5e7 * i; });
+    ASSERT_EQ(first_name(leak), "memory-leak");
+    const Diagnosis told = diagnose(leak).found.front();
+    EXPECT_EQ(told.rank, 1);
+    EXPECT_NE(told.what.find("10 MB a step"), std::string::npos) << told.what;
+    EXPECT_NE(told.evidence.back().find("the limit of 4.0 GB"), std::string::npos) << told.evidence.back();
+    EXPECT_EQ(first_name(with([](int i) { return 5e8 + 1e9 * (1 - std::exp(-0.3 * i)); })), "");  // a cache fills
+    EXPECT_EQ(first_name(with([](int i) { return i % 2 == 0 ? 5e8 : 9e8; })), "");
+}
+
+TEST(Diagnoses, PausesBetweenStepsAreToldWithTheirReasonWhereItIsKnown) {
+    RunEvidence pauses = healthy();
+    for (RankEvidence& rank : pauses.ranks) {
+        Course &steps = rank.courses["compute_s"], &longest = rank.courses["longest_s"];
+        for (std::size_t i = 0; i < steps.size(); i += 4) longest[i].mean = 0.9, steps[i].mean = 0.178 + 0.72 / 5;
+    }
+    ASSERT_EQ(first_name(pauses), "pauses");
+    EXPECT_NEAR(diagnose(pauses).found.front().cost_s, 0.036, 0.006);
+    EXPECT_NE(diagnose(pauses).found.front().what.find("takes up to 900 ms, the others 174 ms"), std::string::npos)
+        << diagnose(pauses).found.front().what;
+    for (RankEvidence& rank : pauses.ranks) rank.measures["gc_s"] = at(0.03);
+    EXPECT_EQ(first_name(pauses), "garbage-collection");
+    EXPECT_EQ(diagnose(pauses).found.size(), 1u);
+    // One long step in twenty seconds is nothing to look for.
+    RunEvidence once = healthy();
+    once.ranks[0].courses["longest_s"][5].mean = 2;
+    once.ranks[0].courses["compute_s"][5].mean = 0.6;
+    EXPECT_EQ(first_name(once), "");
+}
+
+TEST(Diagnoses, ALogThatIsSyncedAtEachStepIsWaitingForTheDisk) {
+    RunEvidence synced = healthy();
+    for (RankEvidence& rank : synced.ranks) {
+        rank.measures["blocked"] = at(0.4);
+        rank.measures["cpu_s"] = at(0.1);
+    }
+    ASSERT_EQ(first_name(synced), "waits-for-disk");
+    EXPECT_NEAR(diagnose(synced).found.front().cost_s, 0.0774, 1e-3);
+    for (RankEvidence& rank : synced.ranks) rank.measures["cpu_s"] = at(0.178);  // its processor was never idle
+    EXPECT_EQ(first_name(synced), "");
+}
+
+TEST(Diagnoses, ARunThatEndsTooEarlyIsTold) {
+    RunEvidence early = healthy();
+    early.last_step = 40;
+    EXPECT_EQ(first_name(early), "");  // it took as long as was planned: it counts otherwise
+    early.done_after_s = 8;
+    EXPECT_EQ(first_name(early), "ended-early");
+    early.done_after_s.reset();  // it goes on, or was cancelled
+    EXPECT_EQ(first_name(early), "");
 }
 
 TEST(Diagnoses, DisksThatAreFullOrSlow) {

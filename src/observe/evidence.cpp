@@ -50,6 +50,12 @@ std::optional<double> RankEvidence::after(std::string_view name) const {
     return found == afterwards.end() ? std::nullopt : std::optional(found->second.mean);
 }
 
+const Course& RankEvidence::course(std::string_view name) const {
+    static const Course none;
+    const auto found = courses.find(name);
+    return found == courses.end() ? none : found->second;
+}
+
 std::optional<double> RunEvidence::step_s() const {
     std::vector<double> steps;
     for (const RankEvidence& rank : ranks)
@@ -57,11 +63,25 @@ std::optional<double> RunEvidence::step_s() const {
     return steps.empty() ? std::nullopt : std::optional(spread_of(steps).median);
 }
 
+std::string rank_text(const RankEvidence& rank) {
+    return "rank " + std::to_string(rank.rank) + (rank.node.empty() ? "" : " on " + rank.node);
+}
+
+std::string RunEvidence::node_of(int rank) const {
+    for (const RankEvidence& each : ranks)
+        if (each.rank == rank) return each.node;
+    return {};
+}
+
 std::optional<double> RunEvidence::mean(std::string_view name) const {
+    return mean_on("", name);
+}
+
+std::optional<double> RunEvidence::mean_on(std::string_view node, std::string_view name) const {
     double sum = 0;
     int count = 0;
     for (const RankEvidence& rank : ranks)
-        if (const auto value = rank.mean(name)) {
+        if (const auto value = rank.mean(name); value && (node.empty() || rank.node == node)) {
             sum += *value;
             ++count;
         }

@@ -79,4 +79,27 @@ void judge_by_pool(std::vector<HealthReport>& reports) {
         }
 }
 
+std::vector<HealthReport> judge_nodes_of(const RunEvidence& evidence) {
+    std::map<std::string, double> compute_s;  // of the slowest rank of the node: the others wait for it
+    for (const RankEvidence& rank : evidence.ranks)
+        if (const MeasureSpread* compute = rank.find("compute_s"); compute != nullptr && !rank.node.empty()) {
+            double& slowest = compute_s[rank.node];
+            slowest = std::max(slowest, compute->median);
+        }
+    std::vector<HealthReport> reports;
+    for (const auto& [node, seconds] : compute_s)
+        reports.push_back({{{.layer = HealthLayer::device,
+                             .name = "step-compute",
+                             .node = node,
+                             .peer = {},
+                             .measured = seconds,
+                             .expected = std::nullopt,
+                             .unit = "s",
+                             .source = {},
+                             .detail = fmt::format("fewer than {} nodes are no pool", kLeastPool),
+                             .fix = {}}}});
+    judge_by_pool(reports);
+    return reports;
+}
+
 }  // namespace stoker

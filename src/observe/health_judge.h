@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/health.h"
+#include "observe/evidence.h"
 
 namespace stoker {
 
@@ -32,5 +33,9 @@ struct PoolLine {
 std::optional<PoolLine> pool_line(std::vector<double> values, bool lower_is_better);
 // Judges what was measured and skipped for want of an expectation against the same check of the other nodes.
 void judge_by_pool(std::vector<HealthReport>& reports);
+
+// How long the ranks on each node work in a step, by themselves, held against the other nodes of their gang: one check
+// for each node, skipped where there are too few of them to be a pool. Empty: on one node, or without steps.
+std::vector<HealthReport> judge_nodes_of(const RunEvidence& evidence);
 
 }  // namespace stoker

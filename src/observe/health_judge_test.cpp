@@ -84,5 +84,28 @@ TEST(HealthJudge, APoolFindsItsOutlier) {
     EXPECT_NE(reports[3].checks[0].source.find("8 nodes"), std::string::npos);
 }
 
+// Of the nodes of one gang the one that works longer than nodes do is told, as long as they are enough to say so.
+TEST(HealthJudge, ANodeIsHeldAgainstThoseOfItsGang) {
+    RunEvidence evidence;
+    for (int i = 0; i < 18; ++i) {
+        RankEvidence rank{.rank = i, .node = "n" + std::to_string(i / 2)};
+        const double seconds = i == 7 ? 0.2 : 0.1 + 0.001 * (i % 3);
+        rank.measures["compute_s"] = {.mean = seconds, .median = seconds, .low = seconds, .high = seconds, .count = 50};
+        evidence.ranks.push_back(rank);
+    }
+    const auto reports = judge_nodes_of(evidence);
+    ASSERT_EQ(reports.size(), 9u);
+    for (const HealthReport& report : reports) {
+        const HealthCheck& check = report.checks.at(0);
+        EXPECT_EQ(check.verdict, check.node == "n3" ? HealthVerdict::fail : HealthVerdict::pass) << check.node;
+        EXPECT_EQ(check.source, "median of 9 nodes plus 4 MAD");
+    }
+    evidence.ranks.resize(14);
+    for (const HealthReport& report : judge_nodes_of(evidence))
+        EXPECT_EQ(report.verdict(), HealthVerdict::skipped) << "seven are no pool";
+    for (RankEvidence& rank : evidence.ranks) rank.node.clear();
+    EXPECT_TRUE(judge_nodes_of(evidence).empty()) << "all on one machine";
+}
+
 }  // namespace
 }  // namespace stoker

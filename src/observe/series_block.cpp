@@ -293,7 +293,18 @@ void get_scattered(BitReader& in, std::vector<std::int64_t>& codes, std::int64_t
     }
 }
 
-std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t points, bool with_range) {
+// Numbers of steps: what is asked of them is which, and not how much they scatter.
+bool is_number_of_step(std::string_view metric) {
+    return metric == "step" || metric == "not_finite";
+}
+// The finest unit, of one or more, in which all of them can be written.
+int whole_exponent(double most) {
+    int exponent = 0;
+    while (exponent < kMostExponent && std::ldexp(most, -exponent) >= static_cast<double>(kMostCode)) ++exponent;
+    return exponent;
+}
+
+std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t points, bool with_range, bool whole) {
     std::vector<std::int64_t> counts, means, highs, lows;
     std::vector<float> values;
     double most = 0;  // of all that is written
@@ -308,7 +319,7 @@ std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t point
         means.push_back(series_code(cell.mean));
         for (const float value : {cell.min, cell.mean, cell.max}) most = std::max<double>(most, std::abs(value));
     }
-    const std::optional<int> exponent = linear_exponent(values, means, most);
+    const std::optional<int> exponent = whole ? whole_exponent(most) : linear_exponent(values, means, most);
     const auto code_of = [&](float value) -> std::int64_t {
         if (!exponent) return series_code(value);
         return std::llround(std::clamp(std::ldexp(static_cast<double>(value), -*exponent),
@@ -446,7 +457,8 @@ std::string encode_columns(const SeriesBlock& block) {
         std::sort(columns.begin(), columns.end());
         std::vector<std::pair<std::uint64_t, std::uint64_t>> rank_cells;
         for (const auto& [rank, column] : columns) {
-            std::string encoded = encode_cells(column->cells, block.points, block.seconds > 1);
+            std::string encoded =
+                encode_cells(column->cells, block.points, block.seconds > 1, is_number_of_step(column->metric));
             const auto [found, fresh] = index.emplace(encoded, cells.size());
             if (fresh) cells.push_back(std::move(encoded));
             rank_cells.emplace_back(rank, found->second);

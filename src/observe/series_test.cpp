@@ -110,6 +110,26 @@ TEST(SeriesBlock, NoiseIsRoundedToItsScatterAndSpikesAreNot) {
 
 // What is next to nothing stays next to nothing: a machine that idles at one or two hundredths of a processor is not
 // read back as one where others use both.
+// Which step it was is asked, and the way from one second to the next is no scatter.
+TEST(SeriesBlock, NumbersOfStepsComeBackWhole) {
+    SeriesBlock block{.start_s = 0, .seconds = 1, .points = 60, .columns = {}};
+    SeriesColumn small{.rank = 0, .metric = "step", .cells = {}}, large = small;
+    large.metric = "not_finite";
+    for (int i = 0; i < 60; ++i) {
+        const auto step = static_cast<float>(17 * i + i % 3), far = static_cast<float>(3'000'000 + 40 * i);
+        small.cells.push_back({step, step, step, 1});
+        large.cells.push_back({far, far, far, 1});
+    }
+    block.columns = {small, large};
+    const auto read = decode_block(encode_block(block));
+    ASSERT_TRUE(read);
+    for (const SeriesColumn& column : read->columns)
+        for (std::size_t i = 0; i < 60; ++i) {
+            const float was = (column.metric == "step" ? small : large).cells[i].mean;
+            EXPECT_NEAR(column.cells[i].mean, was, was < 131'072 ? 0 : 1e-5F * was) << column.metric << " " << i;
+        }
+}
+
 TEST(SeriesBlock, WhatScattersAroundZeroStaysThere) {
     std::mt19937 random(11);
     std::uniform_int_distribution<int> ticks(0, 2);

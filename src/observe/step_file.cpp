@@ -29,15 +29,30 @@ bool is_name(std::string_view name) {
     });
 }
 
-// A finite number at the front of `text`; its length, or 0.
+// A number at the front of `text`, "nan" and "inf" among them; its length, or 0.
 std::size_t number_at(std::string_view text, double& value) {
     const std::size_t sign = !text.empty() && text[0] == '+' ? 1 : 0;
     const auto [end, code] = std::from_chars(text.data() + sign, text.data() + text.size(), value);
-    if (code != std::errc() || !std::isfinite(value)) return 0;
-    return static_cast<std::size_t>(end - text.data());
+    if (code != std::errc()) return 0;
+    const auto length = static_cast<std::size_t>(end - text.data());
+    // "nano" and "info" are words.
+    if (!std::isfinite(value) && length < text.size() && std::isalnum(static_cast<unsigned char>(text[length])) != 0)
+        return 0;
+    return length;
+}
+
+// What training minimises. That of an evaluation may have no value before the first one.
+bool is_loss(std::string_view name) {
+    const std::string text = lower(name);
+    const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
+    return has("loss") && !has("val") && !has("test");
 }
 
 void put(StepLine& line, const std::string& name, double value) {
+    if (!std::isfinite(value)) {
+        line.lost = line.lost || is_loss(name);
+        return;
+    }
     if (name == "step")
         line.step = value;
     else if (name == "time")
@@ -46,6 +61,32 @@ void put(StepLine& line, const std::string& name, double value) {
         line.rank = static_cast<int>(value);
     else
         line.values.emplace_back(name, value);
+}
+
+// Python's json writes NaN and Infinity, which are no JSON: as strings they are read like those that others write.
+std::string with_quoted_nonfinite(std::string_view line) {
+    std::string out;
+    bool quoted = false;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const std::string_view rest = line.substr(i);
+        if (quoted && line[i] == '\\' && i + 1 < line.size()) {
+            out += line.substr(i++, 2);
+            continue;
+        }
+        if (line[i] == '"') quoted = !quoted;
+        const std::string_view word = quoted                          ? std::string_view()
+                                      : rest.starts_with("NaN")       ? "NaN"
+                                      : rest.starts_with("Infinity")  ? "Infinity"
+                                      : rest.starts_with("-Infinity") ? "-Infinity"
+                                                                      : std::string_view();
+        if (word.empty()) {
+            out += line[i];
+            continue;
+        }
+        out.append("\"").append(word).append("\"");
+        i += word.size() - 1;
+    }
+    return out;
 }
 
 bool has_value(const StepLine& line, std::string_view name) {
@@ -134,15 +175,22 @@ void TailReader::skip_to_end() {
 
 std::optional<StepLine> parse_step_line(std::string_view line, const TailLimits& limits) {
     if (line.size() > limits.max_line) return std::nullopt;
+    const std::string text = with_quoted_nonfinite(line);
     const auto document = Document::parse_json(
-        line, "steps",
-        {.max_bytes = limits.max_line, .max_nodes = limits.max_values * 8, .max_depth = 4, .max_aliases = 0});
+        text, "steps",
+        {.max_bytes = text.size(), .max_nodes = limits.max_values * 8, .max_depth = 4, .max_aliases = 0});
     if (!document || !document->root().is_mapping()) return std::nullopt;
     StepLine out;
     for (const Member& member : document->root().members) {
         const Node& value = *member.value;
-        if (value.kind != NodeKind::number || !std::isfinite(value.number) || !is_name(member.key)) continue;
-        if (out.values.size() < limits.max_values) put(out, member.key, value.number);
+        double number = value.number;
+        if (!is_name(member.key)) continue;
+        if (value.kind == NodeKind::string) {
+            if (number_at(value.text, number) != value.text.size() || std::isfinite(number)) continue;
+        } else if (value.kind != NodeKind::number) {
+            continue;
+        }
+        if (out.values.size() < limits.max_values) put(out, member.key, number);
     }
     return out;
 }
@@ -198,7 +246,8 @@ std::optional<StepLine> StepPattern::match_at(std::string_view line, std::size_t
             case Part::Kind::number: {
                 double value = 0;
                 const std::size_t length = number_at(line.substr(at), value);
-                if (length == 0) return std::nullopt;
+                // A loss may be nan; a step or a time is a number.
+                if (length == 0 || (!std::isfinite(value) && !is_loss(part.text))) return std::nullopt;
                 put(out, part.text, value);
                 at += length;
                 break;
@@ -232,12 +281,8 @@ std::optional<StepLine> StepPattern::match(std::string_view line) const {
 StepReader::StepReader(StepSource source, TailLimits limits)
     : source_(std::move(source)), limits_(limits), tail_(source_.path, limits) {}
 
-std::vector<StepLine> StepReader::poll_heartbeat(double now_s) {
-    struct stat status {};
-    const UniqueFd fd = open_plain(source_.path, status);
-    if (!fd) return {};
-    const std::string text(trim(read_at(fd.get(), kMostHeartbeat, 0)));
-    if (text.empty() || text == last_heartbeat_) return {};
+std::optional<StepLine> StepReader::heartbeat(const std::string& text) {
+    if (text.empty() || text == last_heartbeat_) return std::nullopt;
     last_heartbeat_ = text;
     StepLine line;
     double step = 0;
@@ -245,24 +290,37 @@ std::vector<StepLine> StepReader::poll_heartbeat(double now_s) {
         auto read = parse_step_line(text, limits_);
         if (!read || !read->step) {
             ++bad_lines_;
-            return {};
+            return std::nullopt;
         }
         line = std::move(*read);
-    } else if (number_at(text, step) == text.size()) {
+    } else if (number_at(text, step) == text.size() && std::isfinite(step)) {
         line.step = step;
     } else {
         ++bad_lines_;
-        return {};
+        return std::nullopt;
     }
+    return line;
+}
+
+std::vector<StepLine> StepReader::poll_heartbeat(double now_s) {
+    struct stat status {};
+    const UniqueFd fd = open_plain(source_.path, status);
+    if (!fd) return {};
+    auto line = heartbeat(std::string(trim(read_at(fd.get(), kMostHeartbeat, 0))));
+    if (!line) return {};
     // When the file was written is nearer to the truth than when we looked.
     const double written =
         static_cast<double>(status.st_mtim.tv_sec) + static_cast<double>(status.st_mtim.tv_nsec) / 1e9;
-    if (!line.time_s && std::abs(written - now_s) < 3600) line.time_s = written;
-    return {std::move(line)};
+    if (!line->time_s && std::abs(written - now_s) < 3600) line->time_s = written;
+    return {std::move(*line)};
 }
 
-void StepReader::add_step_time(std::vector<StepLine>& lines, double now_s) {
+void StepReader::complete(std::vector<StepLine>& lines, double now_s) {
+    // The first of a look: that is when it began, however many follow.
+    const auto lost = std::find_if(lines.begin(), lines.end(), [](const StepLine& line) { return line.lost; });
+    if (lost != lines.end()) lost->values.emplace_back("not_finite", lost->step.value_or(0));
     // Lines that came together, without times, share the time since the ones before.
+    std::vector<StepLine*> share;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         StepLine& line = lines[i];
         if (!line.step) continue;
@@ -270,10 +328,12 @@ void StepReader::add_step_time(std::vector<StepLine>& lines, double now_s) {
         const double last = last_step_ ? *last_step_ : *line.step;
         const bool together = !line.time_s && i + 1 < lines.size() && lines[i + 1].step && !lines[i + 1].time_s;
         if (*line.step < last) last_step_ = last_s_ = std::nullopt;  // a new attempt counts from a checkpoint again
+        if (!has_value(line, "step_s")) share.push_back(&line);
         if (together && last_step_) continue;
         const double steps = *line.step - last;
-        if (last_step_ && last_s_ && steps > 0 && at > *last_s_ && !has_value(line, "step_s"))
-            line.values.emplace_back("step_s", (at - *last_s_) / steps);
+        if (last_step_ && last_s_ && steps > 0 && at > *last_s_)
+            for (StepLine* each : share) each->values.emplace_back("step_s", (at - *last_s_) / steps);
+        share.clear();
         if (!last_step_ || steps > 0) {
             last_step_ = line.step;
             last_s_ = at;
@@ -281,24 +341,27 @@ void StepReader::add_step_time(std::vector<StepLine>& lines, double now_s) {
     }
 }
 
-std::vector<StepLine> StepReader::poll(double now_s) {
+std::optional<StepLine> StepReader::read(const std::string& text) {
+    if (source_.kind == StepSource::Kind::heartbeat) return heartbeat(std::string(trim(text)));
+    if (trim(text).empty()) return std::nullopt;
+    if (source_.kind == StepSource::Kind::output) return source_.pattern ? source_.pattern->match(text) : std::nullopt;
+    auto line = parse_step_line(text, limits_);
+    if (!line) ++bad_lines_;
+    return line;
+}
+
+std::vector<StepLine> StepReader::take(const std::vector<std::string>& texts, double now_s) {
     std::vector<StepLine> lines;
-    if (source_.kind == StepSource::Kind::heartbeat) {
-        lines = poll_heartbeat(now_s);
-    } else {
-        for (const std::string& text : tail_.next()) {
-            if (trim(text).empty()) continue;
-            std::optional<StepLine> line;
-            if (source_.kind == StepSource::Kind::lines) {
-                line = parse_step_line(text, limits_);
-                if (!line) ++bad_lines_;
-            } else if (source_.pattern) {
-                line = source_.pattern->match(text);
-            }
-            if (line) lines.push_back(std::move(*line));
-        }
-    }
-    add_step_time(lines, now_s);
+    for (const std::string& text : texts)
+        if (auto line = read(text)) lines.push_back(std::move(*line));
+    complete(lines, now_s);
+    return lines;
+}
+
+std::vector<StepLine> StepReader::poll(double now_s) {
+    if (source_.kind != StepSource::Kind::heartbeat) return take(tail_.next(), now_s);
+    std::vector<StepLine> lines = poll_heartbeat(now_s);
+    complete(lines, now_s);
     return lines;
 }
 

@@ -18,7 +18,8 @@ struct StepLine {
     std::optional<double> step;
     std::optional<double> time_s;                        // since 1970, when the line says ("time")
     std::optional<int> rank;                             // when the line says
-    std::vector<std::pair<std::string, double>> values;  // without those three
+    std::vector<std::pair<std::string, double>> values;  // without those three, and finite
+    bool lost = false;                                   // its loss is not finite
 };
 
 struct TailLimits {
@@ -54,6 +55,7 @@ private:
 };
 
 // {"step": 12, "step_s": 0.2, "wait_s": 0.01, "rank": 0, "time": 1700000000.5, "loss": 2.3}; nothing: not such a line.
+// NaN and Infinity, as Python writes them, and "nan" are a number that is not finite.
 std::optional<StepLine> parse_step_line(std::string_view line, const TailLimits& limits = {});
 
 // "step {step}/{} loss {loss} {step_s} s/step": {name} is a number of that name, {} any text without blanks, a blank
@@ -79,19 +81,24 @@ struct StepSource {
     std::optional<StepPattern> pattern;  // of output
 };
 
-// Lines of any source, with the step time worked out from when they came where they do not say it.
+// Lines of any source, with the step time worked out from when they came where they do not say it, and "not_finite",
+// the number of the step, where the loss was not.
 class StepReader {
 public:
     StepReader(StepSource source, TailLimits limits = {});
     // now_s: wall clock. The value step_s is in every line that has a step, except the first.
     std::vector<StepLine> poll(double now_s);
+    // The same of lines that somebody else has read: of a heartbeat, what the file holds each time.
+    std::vector<StepLine> take(const std::vector<std::string>& lines, double now_s);
     void skip_to_end() { tail_.skip_to_end(); }
     std::int64_t bad_lines() const { return bad_lines_; }
     const TailReader& tail() const { return tail_; }
 
 private:
     std::vector<StepLine> poll_heartbeat(double now_s);
-    void add_step_time(std::vector<StepLine>& lines, double now_s);
+    std::optional<StepLine> heartbeat(const std::string& text);
+    std::optional<StepLine> read(const std::string& text);
+    void complete(std::vector<StepLine>& lines, double now_s);
 
     StepSource source_;
     TailLimits limits_;

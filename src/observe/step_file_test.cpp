@@ -95,8 +95,9 @@ TEST_F(StepFileTest, APatternFindsTheNumbersInTheOutput) {
     EXPECT_EQ(line->step, 120);
     EXPECT_EQ(value(*line, "loss"), 2.31);
     EXPECT_EQ(value(*line, "step_s"), 0.231);
-    for (const char* other : {"", "step", "step x/3 loss 1 1 s/step", "step 1/2 loss nan 1 s/step",
-                              "step 1/2 loss 1e999 1 s/step", "substep 1/2 loss 1 1 s/step", "step 1/2 loss 1"})
+    for (const char* other :
+         {"", "step", "step x/3 loss 1 1 s/step", "step 1/2 loss nano 1 s/step", "step nan/2 loss 1 1 s/step",
+          "step 1/2 loss 1e999 1 s/step", "substep 1/2 loss 1 1 s/step", "step 1/2 loss 1"})
         EXPECT_FALSE(pattern->match(other)) << other;
     const auto hugging = StepPattern::parse("{'loss': {loss},");
     EXPECT_FALSE(hugging.ok());
@@ -108,6 +109,34 @@ TEST_F(StepFileTest, APatternFindsTheNumbersInTheOutput) {
     EXPECT_FALSE(StepPattern::parse(std::string(2000, 'x')).ok());
 }
 
+// A loss that becomes NaN is the commonest disaster of a training: its steps go on being seen, and it is told since
+// when.
+TEST_F(StepFileTest, ALossThatIsNoNumberHidesNoStep) {
+    const auto pattern = StepPattern::parse("it {step} | loss {loss} |");
+    StepReader output({.kind = StepSource::Kind::output, .path = path, .pattern = *pattern});
+    append("it 1 | loss 2.5 |\nit 2 | loss nan |\nit 3 | loss -inf |\n");
+    const auto seen = output.poll(100);
+    ASSERT_EQ(seen.size(), 3u);
+    EXPECT_EQ(value(seen[0], "not_finite"), -1);
+    EXPECT_EQ(value(seen[1], "not_finite"), 2);
+    EXPECT_EQ(value(seen[2], "not_finite"), -1);  // once a look: since when is what is asked
+    EXPECT_EQ(value(seen[2], "loss"), -1);
+    for (const char* line :
+         {R"({"step": 4, "loss": NaN, "note": "NaN \" NaN", "step_s": 0.5})",
+          R"({"step": 4, "train_loss": -Infinity, "step_s": 0.5})", R"({"step": 4, "loss": "nan", "step_s": 0.5})"}) {
+        const auto read = parse_step_line(line);
+        ASSERT_TRUE(read) << line;
+        EXPECT_TRUE(read->lost) << line;
+        EXPECT_EQ(read->step, 4);
+        EXPECT_EQ(value(*read, "step_s"), 0.5) << line;
+    }
+    // Before the first evaluation there is none, and that is no disaster.
+    for (const char* line :
+         {R"({"step": 4, "val_loss": NaN})", R"({"step": 4, "accuracy": NaN})", R"({"step": 4, "loss": "info"})"})
+        EXPECT_FALSE(parse_step_line(line)->lost) << line;
+    EXPECT_FALSE(parse_step_line(R"({"step": 4, "loss": NaNNaN})"));
+}
+
 TEST_F(StepFileTest, StepTimesAreWorkedOutWhereTheyAreNotSaid) {
     const auto pattern = StepPattern::parse("step {step}");
     StepReader reader({.kind = StepSource::Kind::output, .path = path, .pattern = *pattern});
@@ -116,7 +145,8 @@ TEST_F(StepFileTest, StepTimesAreWorkedOutWhereTheyAreNotSaid) {
     append("step 2\nstep 3\nstep 5\n");
     const auto lines = reader.poll(102);
     ASSERT_EQ(lines.size(), 3u);
-    EXPECT_EQ(value(lines[2], "step_s"), 0.5);
+    // Each is a step, so that as many count as there were.
+    for (const StepLine& line : lines) EXPECT_EQ(value(line, "step_s"), 0.5);
     // A new attempt counts from its checkpoint: no step took the time in between.
     append("step 4\n");
     EXPECT_EQ(value(reader.poll(500)[0], "step_s"), -1);

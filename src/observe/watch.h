@@ -1,9 +1,7 @@
-// The observer: a thread that looks at the live ranks of this machine every second and writes what it sees as series.
-// It weighs less than 1 % of a processor for 64 ranks, and nothing that hangs in the kernel hangs the server: all it
-// shares with others is behind a mutex that is never held while a file is read.
+// The observer: a thread that asks every second what was measured of the ranks that live, wherever they run, and writes
+// it as series. It weighs less than 1 % of a processor for 64 ranks of this machine, and nothing that hangs where they
+// run hangs the server: all it shares with others is behind a mutex that is never held while somebody is asked.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
@@ -13,48 +11,40 @@
 #include <string>
 #include <vector>
 
+#include "base/measure.h"
 #include "io/worker.h"
-#include "observe/process_sample.h"
+#include "observe/gang_meter.h"
 #include "observe/series.h"
-#include "observe/step_file.h"
 
 namespace stoker {
 
-// A rank that lives. Equal ones (run, attempt, rank, pid) go on being looked at with what is known of them.
-struct WatchedRank {
+// The ranks of an attempt that live. The same attempt goes on from where it was.
+struct WatchedGang {
     std::string run;
-    int attempt = 0, rank = 0;
-    pid_t pid = 0;
-    std::uint64_t start_ticks = 0;  // 0: whatever process has the pid when it is first seen
-    // Where its steps are. A line may name another rank of the run.
-    std::vector<StepSource> sources;
-    std::vector<std::string> folders;  // where it writes: the least room among them is kept
-    std::string interface;             // that its environment names for collectives; empty: none
-    bool operator==(const WatchedRank& other) const {
-        return run == other.run && attempt == other.attempt && rank == other.rank && pid == other.pid;
-    }
+    int attempt = 0;
+    std::vector<LiveRank> live;
+    // What is new; `live` is empty for the last question, when all have ended. An error is asked again, but for
+    // `unsupported`.
+    std::function<Result<Measures>(const std::vector<LiveRank>& live, const MeasureQuery& query)> read;
 };
-
-// JSON lines of a rank: `metrics_file` for rank 0, "metrics.rank-3.jsonl" beside "metrics.jsonl" for rank 3.
-std::string rank_metrics_file(const std::string& metrics_file, int rank);
 
 // The newest of a rank, for tables.
 struct RankNow {
-    WatchedRank rank;
-    double at_s = 0;  // wall clock of the last look
+    std::string run;
+    int attempt = 0;
+    LiveRank rank;
+    double at_s = 0;  // wall clock of what was told last, by the clock of where it runs
     std::optional<double> step;
     std::map<std::string, double> values;  // by the names of the series
 };
 
 struct ObserverOptions {
-    ProcRoots roots;
     double period_s = 1;
-    SampleOptions sample;
     std::shared_ptr<SeriesStore> series;  // none: nothing is kept
     double tidy_every_s = 60;
     std::function<double()> wall_s;     // empty: this machine's
     std::function<void()> before_look;  // on the observer's thread; may call watch()
-    std::size_t max_ranks = 1024;       // more are not looked at
+    std::size_t max_ranks = 1024;       // gangs that would be over are not looked at
 };
 
 struct ObserverStats {
@@ -62,19 +52,10 @@ struct ObserverStats {
     double last_tick_s = 0, cpu_s = 0;     // processor time of the thread
     double worst_late_s = 0;               // how much later than planned a look began
     std::size_t ranks = 0, not_watched = 0;
-    double busy_for_s = 0;  // how long the look that is under way takes already: many seconds mean that it hangs
+    std::uint64_t gaps = 0;  // answers that could not go on where the last one ended
+    double busy_for_s = 0;   // how long the look that is under way takes already: many seconds mean that it hangs
+    std::string error;       // of the last gang that could not be asked; empty: of the last look none
 };
-
-// The names of the series that the observer writes, with unit and meaning; programs add their own from their lines.
-struct MeasureInfo {
-    std::string_view name, unit, meaning;
-};
-const std::vector<MeasureInfo>& measures();
-// What two samples say, by those names; `threads_before` is the sample of the last look at threads, `interface` what
-// the environment names for collectives.
-std::vector<std::pair<std::string_view, double>> measures_of(const ProcessSample& before, const ProcessSample& now,
-                                                             const ProcessSample* threads_before,
-                                                             std::string_view interface = {});
 
 class Observer {
 public:
@@ -85,7 +66,7 @@ public:
     Observer& operator=(const Observer&) = delete;
 
     // All that live now. A run without ranks any more is ended: its series are written out. Never waits for a look.
-    void watch(std::vector<WatchedRank> ranks);
+    void watch(std::vector<WatchedGang> gangs);
     std::vector<RankNow> latest(const std::string& run = "") const;
     ObserverStats stats() const;
 

@@ -57,33 +57,39 @@ struct WatchTest : testing::Test {
         children.push_back(child);
         return child;
     }
-    WatchedRank rank(int number, pid_t pid) const {
+    // Looked at as an engine on this machine does.
+    WatchedGang gang(std::vector<LiveRank> live) const {
+        struct Meter {
+            std::optional<GangMeter> meter;
+            std::uint64_t looks = 0;
+        };
+        const auto meter = std::make_shared<Meter>();
+        const MeasureSpec spec{
+            .lines = folder + "/metrics.jsonl", .heartbeat = {}, .step_pattern = {}, .folders = {}, .interface = {}};
         return {.run = "r-1",
                 .attempt = 1,
-                .rank = number,
-                .pid = pid,
-                .start_ticks = start_ticks(pid).value_or(0),
-                .sources = {
-                    {.kind = StepSource::Kind::lines, .path = rank_metrics_file(folder + "/metrics.jsonl", number)}}};
+                .live = std::move(live),
+                .read = [meter, spec](const std::vector<LiveRank>& now, const MeasureQuery& query) -> Result<Measures> {
+                    const ProcRoots roots;
+                    const MeterOptions options{.roots = roots, .sample = {}, .from_s = query.from_s};
+                    if (!meter->meter) meter->meter.emplace(spec, "", options);
+                    return Measures{.lines = meter->meter->look(ProcessTable::scan(roots), monotonic_clock_us(), now,
+                                                                static_cast<double>(wall_clock_us()) / 1e6),
+                                    .next = std::to_string(++meter->looks)};
+                }};
     }
+    static LiveRank rank(int number, pid_t pid) { return {.rank = number, .pid = pid, .node = "here"}; }
     void line(const std::string& text, int number = 0) const {
         std::ofstream(rank_metrics_file(folder + "/metrics.jsonl", number), std::ios::app) << text << "\n";
     }
 };
-
-TEST(RankMetricsFile, StandsBesideTheFirst) {
-    EXPECT_EQ(rank_metrics_file("/a/metrics.jsonl", 0), "/a/metrics.jsonl");
-    EXPECT_EQ(rank_metrics_file("/a/metrics.jsonl", 12), "/a/metrics.rank-12.jsonl");
-    EXPECT_EQ(rank_metrics_file("/a.b/metrics", 1), "/a.b/metrics.rank-1");
-    EXPECT_EQ(rank_metrics_file("/a/.hidden", 1), "/a/.hidden.rank-1");
-}
 
 TEST_F(WatchTest, TellsWhatRanksUseAndHowFastTheyAre) {
     auto observer = Observer::start({.period_s = 0.05, .series = series});
     const pid_t a = busy_child(), b = busy_child();
     line(R"({"step": 7, "step_s": 0.5, "wait_s": 0.25, "loss": 2})");
     line(R"({"step": 6, "step_s": 0.75})", 1);
-    observer->watch({rank(0, a), rank(1, b)});
+    observer->watch({gang({rank(0, a), rank(1, b)})});
     EXPECT_TRUE(eventually([&] {
         const auto now = observer->latest("r-1");
         return now.size() == 2 && now[0].step == 7 && now[1].step == 6 && now[1].values.contains("step_s") &&
@@ -119,7 +125,7 @@ TEST_F(WatchTest, LinesCountOnceAcrossRestarts) {
         line("{\"step\": " + std::to_string(i) + ", \"step_s\": 1, \"time\": " + std::to_string(now - 100 + i) + "}");
     for (int turn = 0; turn < 2; ++turn) {
         auto observer = Observer::start({.period_s = 0.05, .series = series});
-        observer->watch({rank(0, a)});
+        observer->watch({gang({rank(0, a)})});
         EXPECT_TRUE(eventually([&] { return observer->stats().ticks >= 3; }));
         observer.reset();
     }
@@ -134,6 +140,54 @@ TEST_F(WatchTest, LinesCountOnceAcrossRestarts) {
     EXPECT_EQ(count, 5u);
 }
 
+// A rank whose node answers late, in pieces or not at all: what it tells is kept under its own times, what it wrote
+// last is asked for when it has ended, and one gang that cannot be asked keeps no other from being seen.
+TEST_F(WatchTest, TakesWhatEnginesElsewhereTell) {
+    const double now = std::floor(static_cast<double>(wall_clock_us()) / 1e6);
+    std::atomic<int> asked = 0, mute_asked = 0, last_asked = 0;
+    auto observer = Observer::start({.period_s = 0.02, .series = series});
+    const auto tell = [&](const std::vector<LiveRank>& live, const MeasureQuery& query) -> Result<Measures> {
+        if (live.empty()) ++last_asked;
+        const int turn = asked++;
+        EXPECT_EQ(query.cursor, turn == 0 ? "" : "c" + std::to_string(turn));
+        return Measures{
+            .lines =
+                {{.rank = 5, .node = "n2", .at_s = now - 50 + turn % 40, .step = turn, .values = {{"step_s", 0.25}}}},
+            .next = "c" + std::to_string(turn + 1),
+            .more = turn % 2 == 0,
+            .gap = turn == 3};
+    };
+    const auto mute = [&](const std::vector<LiveRank>&, const MeasureQuery&) -> Result<Measures> {
+        ++mute_asked;
+        return Error(ErrorKind::unsupported, "it cannot tell");
+    };
+    const auto lost = [](const std::vector<LiveRank>&, const MeasureQuery&) -> Result<Measures> {
+        return Error(ErrorKind::unavailable, "its node does not answer");
+    };
+    const std::vector<LiveRank> live{{.rank = 5, .pid = 1, .node = "n2"}};
+    observer->watch({{.run = "r-2", .attempt = 1, .live = live, .read = lost},
+                     {.run = "r-3", .attempt = 1, .live = live, .read = mute},
+                     {.run = "r-4", .attempt = 2, .live = live, .read = tell}});
+    EXPECT_TRUE(eventually([&] { return asked > 8; }));
+    const auto told = observer->latest("r-4");
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].rank.node, "n2");
+    EXPECT_GT(told[0].step.value_or(0), 2);
+    EXPECT_EQ(mute_asked, 1);
+    EXPECT_EQ(observer->stats().gaps, 1u);
+    EXPECT_NE(observer->stats().error.find("r-2: its node does not answer"), std::string::npos);
+    observer->watch({});
+    EXPECT_TRUE(eventually([&] { return last_asked > 0 && observer->latest().empty(); }));
+    const auto kept = series->query({.run = "r-4",
+                                     .metrics = {"step_s"},
+                                     .rank = 5,
+                                     .from_s = static_cast<std::int64_t>(now) - 60,
+                                     .to_s = static_cast<std::int64_t>(now) + 10});
+    ASSERT_EQ(kept->size(), 1u);
+    EXPECT_GE((*kept)[0].points.size(), 8u);
+    EXPECT_EQ((*kept)[0].points[0].at_s, static_cast<std::int64_t>(now) - 50);
+}
+
 // A read that never answers, played by the injected clock that the look asks first: the look hangs, callers do not.
 TEST_F(WatchTest, ALookThatHangsHoldsNobodyUp) {
     const auto released = std::make_shared<std::atomic<bool>>(false);
@@ -141,31 +195,13 @@ TEST_F(WatchTest, ALookThatHangsHoldsNobodyUp) {
                                          while (!*released) std::this_thread::sleep_for(5ms);
                                          return 1.0;
                                      }});
-    observer->watch({rank(0, busy_child())});
+    observer->watch({gang({rank(0, busy_child())})});
     EXPECT_TRUE(eventually([&] { return observer->stats().busy_for_s > 0.1; }));
     EXPECT_TRUE(observer->latest().empty());
     const auto begin = std::chrono::steady_clock::now();
     observer.reset();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
     *released = true;
-}
-
-TEST(Measures, EveryNameIsDescribedOnce) {
-    std::vector<std::string_view> names;
-    for (const MeasureInfo& each : measures()) names.push_back(each.name);
-    std::sort(names.begin(), names.end());
-    EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
-    ProcessSample a, b;
-    b.at_us = 1'000'000;
-    b.run_wait_s = a.run_wait_s = 1;
-    b.voluntary_switches = a.voluntary_switches = b.involuntary_switches = a.involuntary_switches = 1;
-    b.swap_bytes = b.memory_used_bytes = b.memory_limit_bytes = 1;
-    b.read_bytes = a.read_bytes = b.write_bytes = a.write_bytes = b.read_calls = a.read_calls = 1;
-    b.call_read_bytes = a.call_read_bytes = b.memory_limit_hits = a.memory_limit_hits = 1;
-    b.throttled_s = a.throttled_s = b.cpu_limit = 1;
-    b.network = a.network = NetBytes{};
-    for (const auto& [name, value] : measures_of(a, b, &a))
-        EXPECT_TRUE(std::binary_search(names.begin(), names.end(), name)) << name;
 }
 
 }  // namespace

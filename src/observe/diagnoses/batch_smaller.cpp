@@ -9,20 +9,26 @@ namespace stoker {
 
 DiagnosisVerdict judge_batch_smaller(const RunEvidence& evidence) {
     const auto step = evidence.step_s();
-    const auto tokens = evidence.mean("tokens");
-    const auto planned = evidence.planned.tokens;
+    auto tokens = evidence.mean("tokens");
+    auto planned = evidence.planned.tokens;
+    const char* unit = "tokens";
+    if (!tokens || !planned) {
+        tokens = evidence.mean("samples");
+        planned = evidence.planned.samples;
+        unit = "samples";
+    }
     if (!step || !tokens || !planned || !(*planned > 0))
         return diagnosis_silent(
-            "tokens of a step in the metrics file (stoker_torch: attach(..., tokens=)), and a plan");
+            "tokens or samples of a step in the metrics file (stoker_torch: attach(..., tokens=)), and a plan");
     const double share = *tokens / *planned;
     if (std::abs(share - 1) < diagnosis_threshold("plan.batch_share"))
-        return diagnosis_ruled_out(fmt::format("{} tokens a step of a rank, as planned", format_thousands(*tokens)));
+        return diagnosis_ruled_out(fmt::format("{} {} a step of a rank, as planned", format_thousands(*tokens), unit));
     const double expected = evidence.planned.step_s.value_or(*step) * share;
     Diagnosis found{
-        .what = fmt::format("a step of a rank has {} tokens where {} were planned", format_thousands(*tokens),
+        .what = fmt::format("a step of a rank has {} {} where {} were planned", format_thousands(*tokens), unit,
                             format_thousands(*planned)),
         .evidence = {fmt::format("a step of the planned size would take about {}", milliseconds_text(*step / share))},
-        // What the planned tokens take longer than planned.
+        // What the planned tokens or samples take longer than planned.
         .cost_s = std::max(0.0, share < 1 ? *step / share - expected / share : *step - expected / share),
         .fix = fmt::format("set the batch of a rank to {:.3g} times what it is, or plan with "
                            "batch.global_examples as it runs",

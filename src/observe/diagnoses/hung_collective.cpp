@@ -1,4 +1,5 @@
-// No step ends any more, and no rank computes: they wait for each other, or for one that does not come.
+// No step ends any more. Where no rank computes they wait for each other, or for one that does not come; where some do,
+// one spins in a loop, or all of them in a collective, as those of GPUs do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,15 +14,19 @@ DiagnosisVerdict judge_hung_collective(const RunEvidence& evidence) {
     const double step = evidence.step_s().value_or(0), silent = *evidence.silent_s;
     const double most = std::max(diagnosis_threshold("hang.least_s"), diagnosis_threshold("hang.steps") * step);
     if (silent < most) return diagnosis_ruled_out(fmt::format("the last step ended {:.0f} s ago", silent));
-    double busiest = 0, moved = 0;
-    int known = 0;
+    double busiest = 0, idlest = 0, moved = 0, longest = 0;
+    int known = 0, computing = 0, who_computes = 0;
     std::optional<int> stopped, behind;
     double fewest = 0, steps_most = 0;
     for (const RankEvidence& rank : evidence.ranks) {
         const auto cpu = rank.after("cpu");
         if (!cpu) continue;
-        ++known;
+        idlest = known++ == 0 ? *cpu : std::min(idlest, *cpu);
+        if (*cpu > busiest) who_computes = rank.rank;
         busiest = std::max(busiest, *cpu);
+        computing += *cpu > diagnosis_threshold("hang.cpu") ? 1 : 0;
+        for (const char* measure : {"step_s", "longest_s"})
+            for (const CoursePoint& point : rank.course(measure)) longest = std::max(longest, point.max);
         moved = std::max(moved, rank.after("disk_write").value_or(0) + rank.after("disk_read").value_or(0));
         if (rank.after("stopped").value_or(0) > 0) stopped = rank.rank;
         if (rank.steps > 0 && (!behind || rank.steps < fewest)) {
@@ -32,23 +37,41 @@ DiagnosisVerdict judge_hung_collective(const RunEvidence& evidence) {
     }
     if (known == 0) return diagnosis_silent("cpu of the ranks since the last step");
     constexpr double kWriting = 1e6;  // bytes/s: a long checkpoint, or a read of data
-    if (busiest > diagnosis_threshold("hang.cpu") || moved > kWriting)
-        return diagnosis_ruled_out(
-            fmt::format("no step for {:.0f} s, but the busiest rank uses {:.2f} processors and {}", silent, busiest,
-                        rate_text(moved)));
+    const bool spins = computing > 0, one_waits = idlest <= diagnosis_threshold("hang.cpu");
+    // An evaluation or an export computes without steps as well: how long none has until now is the measure.
+    const double patience =
+        std::max({diagnosis_threshold(one_waits ? "hang.one_computes_s" : "hang.all_compute_s"),
+                  diagnosis_threshold("hang.pauses") * longest, diagnosis_threshold("hang.steps") * step});
+    if (moved > kWriting || (spins && silent < patience))
+        return diagnosis_ruled_out(fmt::format(
+            "no step for {:.0f} s, but the busiest rank uses {:.2f} processors and {}{}", silent, busiest,
+            rate_text(moved), moved > kWriting ? "" : fmt::format(": a hang where that lasts {:.0f} s", patience)));
     if (steps_most <= fewest) behind.reset();
-    Diagnosis found{.what = fmt::format("no step has ended for {:.0f} s, and no rank computes", silent),
-                    .evidence = {fmt::format("the busiest of {} ranks uses {:.2f} processors", known, busiest)},
+    const std::optional<int> suspect = stopped ? stopped : spins && one_waits && computing == 1 ? who_computes : behind;
+    Diagnosis found{.what = spins
+                                ? fmt::format("no step has ended for {:.0f} s, while {} of {} rank{} compute{}", silent,
+                                              computing, known, known == 1 ? "" : "s", computing == 1 ? "s" : "")
+                                : fmt::format("no step has ended for {:.0f} s, and no rank computes", silent),
+                    .evidence = {fmt::format("the busiest of {} rank{} uses {:.2f} processors", known,
+                                             known == 1 ? "" : "s", busiest)},
                     .cost_s = silent,
                     .fix = "",
-                    .rank = stopped ? stopped : behind,
+                    .rank = suspect,
                     .stops = true};
+    if (spins) {
+        if (one_waits && known > 1)
+            found.evidence.push_back(fmt::format("the idlest uses {:.2f}: it waits for one that computes", idlest));
+        found.evidence.push_back(
+            fmt::format("no pause between steps was longer than {} until then; an evaluation "
+                        "that long would look the same",
+                        format_seconds(Seconds(longest))));
+    }
     if (stopped)
         found.evidence.push_back(fmt::format("rank {} is stopped (state T)", *stopped));
     else if (behind)
         found.evidence.push_back(
             fmt::format("rank {} has ended {:.0f} steps, another {:.0f}", *behind, fewest, steps_most));
-    else
+    else if (!suspect)
         found.evidence.push_back("which rank does not come is not known from outside");
     found.fix = fmt::format(
         "py-spy dump --pid PID of rank {} shows where it stands (stoker describe has the pids); a "

@@ -17,10 +17,13 @@ std::string percent_text(double share) {
     return fmt::format("{:.{}f} %", share * 100, share < 0.1 ? 1 : 0);
 }
 
+std::string size_text(double bytes) {
+    if (bytes >= 1e9) return fmt::format("{:.1f} GB", bytes / 1e9);
+    return bytes >= 1e7 ? fmt::format("{:.0f} MB", bytes / 1e6) : fmt::format("{:.1f} MB", bytes / 1e6);
+}
+
 std::string rate_text(double bytes_per_s) {
-    if (bytes_per_s >= 1e9) return fmt::format("{:.1f} GB/s", bytes_per_s / 1e9);
-    return bytes_per_s >= 1e7 ? fmt::format("{:.0f} MB/s", bytes_per_s / 1e6)
-                              : fmt::format("{:.1f} MB/s", bytes_per_s / 1e6);
+    return size_text(bytes_per_s) + "/s";
 }
 
 std::optional<double> queue_share(const RankEvidence& rank) {
@@ -84,12 +87,14 @@ std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
     return OwnCrowd{.ready = ready, .processors = *evidence.machine_cpus};
 }
 
-std::optional<ForeignUse> foreign_use(const RunEvidence& evidence) {
-    const auto foreign = evidence.mean("foreign_cpu");
-    if (!foreign || !evidence.machine_cpus || !(*evidence.machine_cpus > 0)) return std::nullopt;
+std::optional<ForeignUse> foreign_use(const RunEvidence& evidence, const RankEvidence* rank) {
+    const std::string node = rank == nullptr ? "" : rank->node;
+    const auto foreign = evidence.mean_on(node, "foreign_cpu"), cpus = evidence.mean_on(node, "machine_cpus");
+    const double processors = cpus.value_or(evidence.machine_cpus.value_or(0));
+    if (!foreign || !(processors > 0)) return std::nullopt;
     ForeignUse use{.processors = *foreign,
-                   .share = *foreign / *evidence.machine_cpus,
-                   .stolen = evidence.mean("steal").value_or(0) / *evidence.machine_cpus};
+                   .share = *foreign / processors,
+                   .stolen = evidence.mean_on(node, "steal").value_or(0) / processors};
     use.much = use.share >= diagnosis_threshold("neighbour.cpu_share") ||
                use.stolen >= diagnosis_threshold("neighbour.steal_share");
     return use;

@@ -21,6 +21,7 @@ inline DiagnosisVerdict diagnosis_found(Diagnosis found) {
 }
 std::string milliseconds_text(double seconds);  // "18 ms", "0.4 ms", "2,310 ms"
 std::string percent_text(double share);         // "7 %"
+std::string size_text(double bytes);            // "3.1 GB", "12 MB", "0.4 MB"
 std::string rate_text(double bytes_per_s);      // "3.1 GB/s", "12 MB/s"
 
 // How long ready threads of a rank wait for a processor, for each second that they run. Nothing: not known, it hardly
@@ -45,6 +46,7 @@ struct ForeignUse {
     double processors = 0, share = 0, stolen = 0;
     bool much = false;
 };
-std::optional<ForeignUse> foreign_use(const RunEvidence& evidence);
+// On the node of that rank, where the gang is on several; none: over all of them.
+std::optional<ForeignUse> foreign_use(const RunEvidence& evidence, const RankEvidence* rank = nullptr);
 
 }  // namespace stoker

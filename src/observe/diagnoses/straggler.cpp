@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "observe/diagnoses/rule_text.h"
+#include "observe/health_judge.h"
 
 namespace stoker {
 
@@ -23,19 +24,28 @@ DiagnosisVerdict judge_straggler(const RunEvidence& evidence) {
     if (cost < diagnosis_threshold("straggler.share") * *step)
         return diagnosis_ruled_out(
             fmt::format("the slowest rank works {} longer than the others", milliseconds_text(cost)));
-    Diagnosis found{.what = fmt::format("rank {} works {} a step, the others {}", rank->rank,
-                                        milliseconds_text(slowest), milliseconds_text(others)),
+    const std::string who = rank_text(*rank);
+    Diagnosis found{.what = fmt::format("{} works {} a step, the others {}", who, milliseconds_text(slowest),
+                                        milliseconds_text(others)),
                     .evidence = {},
                     .cost_s = cost,
-                    .fix = fmt::format("look at what rank {} runs beside: other programs on its processors, its clock, "
+                    .fix = fmt::format("look at what {} runs beside: other programs on its processors, its clock, "
                                        "its share of the batch",
-                                       rank->rank),
+                                       who),
                     .rank = rank->rank};
+    if (!rank->node.empty()) found.fix += fmt::format("; `stoker nodes check {}` measures the node", rank->node);
+    for (const HealthReport& report : judge_nodes_of(evidence))
+        for (const HealthCheck& check : report.checks)
+            if (check.node == rank->node && check.expected)
+                found.evidence.push_back(fmt::format("the ranks on {} work {} a step, {} {} ({})", check.node,
+                                                     milliseconds_text(*check.measured),
+                                                     check.verdict == HealthVerdict::fail ? "beyond" : "within",
+                                                     milliseconds_text(*check.expected), check.source));
     for (const RankEvidence& each : evidence.ranks) {
         const auto collective = each.mean("allreduce_s");
         if (each.rank != rank->rank && collective) {
             found.evidence.push_back(
-                fmt::format("rank {} waits {} a step in collectives", each.rank, milliseconds_text(*collective)));
+                fmt::format("{} waits {} a step in collectives", rank_text(each), milliseconds_text(*collective)));
             break;
         }
     }
@@ -43,9 +53,9 @@ DiagnosisVerdict judge_straggler(const RunEvidence& evidence) {
     if (queue && *queue >= diagnosis_threshold("cpu.queue_share")) {
         found.evidence.push_back(
             fmt::format("its threads wait {} of the time they run for a processor", percent_text(*queue)));
-        if (const auto foreign = foreign_use(evidence); foreign && foreign->much)
+        if (const auto foreign = foreign_use(evidence, rank); foreign && foreign->much)
             found.evidence.push_back(fmt::format("other programs use {:.2f} processors", foreign->processors));
-        found.fix = fmt::format("free the processors of rank {} from other programs, or move it", rank->rank);
+        found.fix = fmt::format("free the processors of {} from other programs, or move it", who);
     }
     const auto cpu = rank->mean("cpu");
     if (cpu) found.evidence.push_back(fmt::format("{:.2f} processors in use by it", *cpu));

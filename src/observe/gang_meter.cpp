@@ -1,0 +1,256 @@
+#include "observe/gang_meter.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace stoker {
+namespace {
+
+// A step that says to have been at another time than about now says nothing about when it was.
+constexpr double kMostAwayS = 86'400;
+constexpr int kTurns = 4;  // of reading one file; the rest comes with the next look
+
+std::optional<double> least_room(const std::vector<std::string>& folders) {
+    std::optional<double> least;
+    for (const std::string& folder : folders) {
+        struct statvfs status {};
+        if (::statvfs(folder.c_str(), &status) != 0) continue;
+        const double room = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+        least = std::min(least.value_or(room), room);
+    }
+    return least;
+}
+
+}  // namespace
+
+const std::vector<MeasureInfo>& measures() {
+    static const std::vector<MeasureInfo> all = {
+        {"step_s", "s", "time of a step"},
+        {"compute_s", "s", "of it, forward, backward and update"},
+        {"wait_s", "s", "of it, waiting for input"},
+        {"allreduce_s", "s", "of it, in collectives"},
+        {"checkpoint_s", "s", "writing a checkpoint after the step"},
+        {"tokens_per_s", "1/s", "tokens"},
+        {"samples_per_s", "1/s", "samples"},
+        {"cpu", "cores", "processor time per second"},
+        {"cpu_system", "cores", "of it, in the kernel"},
+        {"run_wait", "s/s", "threads ready to run without a processor"},
+        {"switches", "1/s", "times that a thread gave its processor up, or waited"},
+        {"preempted", "1/s", "times that a thread lost its processor"},
+        {"minor_faults", "1/s", "page faults without a disk"},
+        {"major_faults", "1/s", "page faults that read from a disk"},
+        {"step", "", "number of the step that was told last"},
+        {"shortest_s", "s", "the shortest step of a second, without what it waited for"},
+        {"longest_s", "s", "the longest"},
+        {"not_finite", "", "number of a step whose loss was nan or inf"},
+        {"rss", "bytes", "resident memory; pages that processes share count in each"},
+        {"peak_rss", "bytes", "the largest so far"},
+        {"swap", "bytes", "swapped out"},
+        {"memory_used", "bytes", "of the control group with the tightest limit, page cache included"},
+        {"memory_limit", "bytes", "that limit"},
+        {"limit_hits", "1/s", "times that the limit was reached"},
+        {"disk_read", "bytes/s", "read from disks"},
+        {"disk_write", "bytes/s", "written to disks"},
+        {"read_calls", "1/s", "reads of files, pipes and sockets"},
+        {"call_read", "bytes/s", "read by them, from the page cache too"},
+        {"throttled", "s/s", "stopped by the processor limit of a control group"},
+        {"cpu_limit", "cores", "that limit"},
+        {"net_received", "bytes/s", "by the network namespace, which may be the machine's"},
+        {"net_sent", "bytes/s", "the same, sent"},
+        {"net_loopback", "bytes/s", "the same, within the machine"},
+        {"net_named", "bytes/s", "sent over the devices that the environment names for collectives"},
+        {"processes", "", "of the rank"},
+        {"threads", "", "of the rank"},
+        {"blocked", "", "threads that wait for a device (state D)"},
+        {"stopped", "", "processes that a signal stopped (state T); left out when there are none"},
+        {"cpus_allowed", "", "processors that the affinity allows"},
+        {"first_cpu", "", "the first of them"},
+        {"foreign_cpu", "cores", "used on the machine by what is no rank of the run"},
+        {"steal", "cores", "taken from the machine by its hypervisor"},
+        {"machine_cpus", "", "processors of the machine"},
+        {"disk_free", "bytes", "least room where the run writes"},
+    };
+    return all;
+}
+
+std::string rank_metrics_file(const std::string& metrics_file, int rank) {
+    if (rank == 0) return metrics_file;
+    const std::size_t slash = metrics_file.rfind('/'), dot = metrics_file.rfind('.');
+    const std::string part = ".rank-" + std::to_string(rank);
+    if (dot == std::string::npos || (slash != std::string::npos && dot < slash + 2) || dot == 0)
+        return metrics_file + part;
+    return metrics_file.substr(0, dot) + part + metrics_file.substr(dot);
+}
+
+std::vector<std::pair<std::string_view, double>> measures_of(const ProcessSample& before, const ProcessSample& now,
+                                                             const ProcessSample* threads_before,
+                                                             std::string_view interface) {
+    std::vector<std::pair<std::string_view, double>> out;
+    const auto put = [&](std::string_view name, const auto& value) {
+        if (value) out.emplace_back(name, static_cast<double>(*value));
+    };
+    out.emplace_back("rss", static_cast<double>(now.rss_bytes));
+    out.emplace_back("peak_rss", static_cast<double>(now.peak_bytes));
+    out.emplace_back("processes", now.processes);
+    out.emplace_back("threads", now.threads);
+    out.emplace_back("blocked", now.blocked);
+    if (now.stopped > 0) out.emplace_back("stopped", now.stopped);
+    put("cpus_allowed", now.cpus_allowed);
+    put("first_cpu", now.first_cpu);
+    put("swap", now.swap_bytes);
+    put("memory_used", now.memory_used_bytes);
+    put("memory_limit", now.memory_limit_bytes);
+    put("cpu_limit", now.cpu_limit);
+    if (const auto rates = rates_between(before, now)) {
+        out.emplace_back("cpu", rates->user + rates->system);
+        out.emplace_back("cpu_system", rates->system);
+        out.emplace_back("minor_faults", rates->minor_faults);
+        out.emplace_back("major_faults", rates->major_faults);
+        put("disk_read", rates->read_bytes);
+        put("disk_write", rates->write_bytes);
+        put("read_calls", rates->read_calls);
+        put("call_read", rates->call_read_bytes);
+        put("throttled", rates->throttled);
+        put("net_received", rates->received);
+        put("net_sent", rates->sent);
+        put("net_loopback", rates->loopback);
+        if (!interface.empty() && rates->sent) {
+            double named = names_interface(interface, "lo") ? rates->loopback.value_or(0) : 0;
+            for (const auto& [device, sent] : rates->sent_by)
+                if (names_interface(interface, device)) named += sent;
+            out.emplace_back("net_named", named);
+        }
+        if (before.memory_limit_hits && now.memory_limit_hits)
+            out.emplace_back("limit_hits", static_cast<double>(std::max<std::int64_t>(
+                                               0, *now.memory_limit_hits - *before.memory_limit_hits)) /
+                                               rates->seconds);
+    }
+    if (threads_before != nullptr)
+        if (const auto rates = rates_between(*threads_before, now)) {
+            put("run_wait", rates->run_wait);
+            put("switches", rates->voluntary_switches);
+            put("preempted", rates->involuntary_switches);
+        }
+    return out;
+}
+
+std::vector<StepReader> GangMeter::readers_of(int rank) const {
+    std::vector<StepReader> readers;
+    if (!spec_.lines.empty())
+        readers.emplace_back(
+            StepSource{.kind = StepSource::Kind::lines, .path = rank_metrics_file(spec_.lines, rank), .pattern = {}});
+    if (!spec_.heartbeat.empty())
+        readers.emplace_back(
+            StepSource{.kind = StepSource::Kind::heartbeat,
+                       .path = spec_.heartbeat + (rank > 0 ? ".rank-" + std::to_string(rank) : std::string()),
+                       .pattern = {}});
+    if (auto pattern = StepPattern::parse(spec_.step_pattern); pattern && !spec_.step_pattern.empty())
+        readers.emplace_back(StepSource{.kind = StepSource::Kind::output,
+                                        .path = log_folder_ + "/rank-" + std::to_string(rank) + ".out",
+                                        .pattern = std::move(*pattern)});
+    return readers;
+}
+
+void GangMeter::begin(int rank) {
+    auto& readers = begun_[rank] = readers_of(rank);
+    for (StepReader& reader : readers) reader.skip_to_end();
+}
+
+void GangMeter::read_steps(Rank& rank, double now_s, std::vector<MeasureLine>& lines) const {
+    const double from_s = rank.first ? options_.from_s : 0;
+    for (StepReader& reader : rank.readers) {
+        for (int turn = 0; turn < kTurns && lines.size() < options_.most_lines; ++turn) {
+            for (StepLine& line : reader.poll(now_s)) {
+                double at = now_s;
+                if (line.time_s && std::abs(*line.time_s - now_s) < kMostAwayS)
+                    at = std::min(*line.time_s, now_s);
+                else if (from_s > 0)
+                    continue;
+                if (at < from_s) continue;
+                lines.push_back({.rank = line.rank.value_or(rank.who.rank),
+                                 .node = line.rank.value_or(rank.who.rank) == rank.who.rank ? rank.who.node : "",
+                                 .at_s = at,
+                                 .step = line.step,
+                                 .values = std::move(line.values)});
+            }
+            if (!reader.tail().more()) break;
+        }
+    }
+    rank.first = false;
+}
+
+std::int64_t GangMeter::ticks_of_ours(const ProcessTable& table) const {
+    std::int64_t ticks = 0;
+    for (const ProcStat& each : table.tree(options_.ours, 0)) ticks += each.user_ticks + each.system_ticks;
+    return ticks;
+}
+
+// Who else uses the machine, and where the gang writes: told with one rank, since it is the same for all that are here.
+void GangMeter::tell_machine(const ProcessTable& table, std::int64_t at_us, double used, MeasureLine* line) {
+    const std::optional<MachineStat> before = std::exchange(machine_, table.machine());
+    const double seconds = static_cast<double>(at_us - std::exchange(machine_us_, at_us)) / 1e6;
+    const std::int64_t our_ticks = options_.ours == 0 ? 0 : ticks_of_ours(table);
+    const std::int64_t our_new_ticks = std::max<std::int64_t>(0, our_ticks - std::exchange(our_ticks_, our_ticks));
+    if (line == nullptr || !before || !machine_ || seconds <= 0 || machine_->busy_ticks < before->busy_ticks) return;
+    const auto cores = [&](std::int64_t ticks) {
+        return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)) / seconds;
+    };
+    const double busy = cores(machine_->busy_ticks - before->busy_ticks);
+    if (options_.ours != 0) used = cores(our_new_ticks);
+    line->values.emplace_back("foreign_cpu", std::max(0.0, busy - used));
+    line->values.emplace_back("steal", cores(std::max<std::int64_t>(0, machine_->steal_ticks - before->steal_ticks)));
+    line->values.emplace_back("machine_cpus", machine_->cpus);
+    if (const auto room = least_room(spec_.folders)) line->values.emplace_back("disk_free", *room);
+}
+
+std::vector<MeasureLine> GangMeter::look(const ProcessTable& table, std::int64_t at_us,
+                                         const std::vector<LiveRank>& live, double now_s) {
+    std::vector<MeasureLine> lines;
+    std::set<int> there;
+    for (const LiveRank& each : live) {
+        there.insert(each.rank);
+        const auto found = ranks_.find(each.rank);
+        if (found != ranks_.end() && found->second.who.pid == each.pid) continue;
+        if (found != ranks_.end()) ranks_.erase(found);
+        const auto begun = begun_.extract(each.rank);
+        ranks_.emplace(each.rank,
+                       Rank{.who = each,
+                            .sampler = RankSampler(options_.roots, static_cast<pid_t>(each.pid), 0, options_.sample),
+                            .readers = begun.empty() ? readers_of(each.rank) : begun.mapped(),
+                            .last = {},
+                            .last_threads = {},
+                            .first = begun.empty()});
+    }
+    double used = 0;
+    std::optional<std::size_t> told;  // the line that the machine is told with
+    for (auto& [number, rank] : ranks_) {
+        read_steps(rank, now_s, lines);
+        if (!there.contains(number) || rank.gone || (rank.last && rank.last->at_us == at_us)) continue;
+        const auto sample = rank.sampler.sample(table, at_us);
+        if (!sample) {
+            rank.gone = rank.last.has_value();
+            continue;
+        }
+        if (rank.last) {
+            MeasureLine line{.rank = number, .node = rank.who.node, .at_s = now_s, .step = std::nullopt, .values = {}};
+            const ProcessSample* threads = sample->run_wait_s && rank.last_threads ? &*rank.last_threads : nullptr;
+            for (const auto& [name, value] : measures_of(*rank.last, *sample, threads, spec_.interface)) {
+                if (name == "cpu") used += value;
+                line.values.emplace_back(name, value);
+            }
+            if (!told) told = lines.size();
+            lines.push_back(std::move(line));
+        }
+        if (sample->run_wait_s) rank.last_threads = sample;
+        rank.last = sample;
+    }
+    if (options_.tells_machine) tell_machine(table, at_us, used, told ? &lines[*told] : nullptr);
+    std::erase_if(ranks_, [&](const auto& each) { return !there.contains(each.first); });
+    return lines;
+}
+
+}  // namespace stoker

@@ -1,0 +1,632 @@
+#!/usr/bin/env python3
+"""A day with a real GPU, in minutes: checks what was written without one, and measures. Standard library only; PyTorch where it is.
+
+    tools/gpu_day.py run --stoker build/gpu-day/stoker --part 1|2|3 --out FOLDER     on the machine with the board
+    tools/gpu_day.py report FOLDER...                                                 here: docs/measurements/gpu.md, profile, rows
+
+Part 1: the ABI, a recording of all calls, three readers side by side, scrapes. Part 2: copies, memory, arithmetic, phases of work with
+their verdicts. Part 3: what reading costs the work, energy, owners, a training with the hook. Each part stays below ten minutes, and each
+step below its own limit; one that fails is told and the next goes on. Never changes clocks, power, MIG or persistence, never resets."""
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import traceback
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+
+
+class NotHere(Exception):
+    """What a step needs is not on this machine."""
+
+
+# --- the driver's own interface -----------------------------------------------------------------------------------------
+
+PTX = """.version 7.0
+.target sm_80
+.address_size 64
+
+.visible .entry spin(.param .u64 cycles)
+{
+    .reg .pred %p<2>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [cycles];
+    mov.u64 %rd2, %clock64;
+again:
+    mov.u64 %rd3, %clock64;
+    sub.s64 %rd4, %rd3, %rd2;
+    setp.lt.s64 %p1, %rd4, %rd1;
+    @%p1 bra again;
+    ret;
+}
+
+.visible .entry copy4(.param .u64 to, .param .u64 from, .param .u64 count)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<12>;
+    ld.param.u64 %rd1, [to];
+    ld.param.u64 %rd2, [from];
+    ld.param.u64 %rd3, [count];
+    cvta.to.global.u64 %rd1, %rd1;
+    cvta.to.global.u64 %rd2, %rd2;
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mov.u32 %r4, %nctaid.x;
+    mul.wide.u32 %rd4, %r1, %r2;
+    cvt.u64.u32 %rd5, %r3;
+    add.s64 %rd4, %rd4, %rd5;
+    mul.wide.u32 %rd6, %r4, %r2;
+again:
+    setp.ge.u64 %p1, %rd4, %rd3;
+    @%p1 bra done;
+    shl.b64 %rd7, %rd4, 4;
+    add.s64 %rd8, %rd2, %rd7;
+    add.s64 %rd9, %rd1, %rd7;
+    ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd8];
+    st.global.v4.u32 [%rd9], {%r5, %r6, %r7, %r8};
+    add.s64 %rd4, %rd4, %rd6;
+    bra again;
+done:
+    ret;
+}
+
+.visible .entry fma32(.param .u64 to, .param .u32 rounds)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<3>;
+    .reg .f32 %f<12>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [to];
+    ld.param.u32 %r1, [rounds];
+    mov.u32 %r2, %tid.x;
+    cvt.rn.f32.u32 %f9, %r2;
+    mov.f32 %f10, 0f3F7FFF58;
+    mov.f32 %f1, %f9; mov.f32 %f2, %f9; mov.f32 %f3, %f9; mov.f32 %f4, %f9;
+    mov.f32 %f5, %f9; mov.f32 %f6, %f9; mov.f32 %f7, %f9; mov.f32 %f8, %f9;
+again:
+    fma.rn.f32 %f1, %f1, %f10, %f9; fma.rn.f32 %f2, %f2, %f10, %f9;
+    fma.rn.f32 %f3, %f3, %f10, %f9; fma.rn.f32 %f4, %f4, %f10, %f9;
+    fma.rn.f32 %f5, %f5, %f10, %f9; fma.rn.f32 %f6, %f6, %f10, %f9;
+    fma.rn.f32 %f7, %f7, %f10, %f9; fma.rn.f32 %f8, %f8, %f10, %f9;
+    sub.u32 %r1, %r1, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra again;
+    add.f32 %f1, %f1, %f2; add.f32 %f1, %f1, %f3; add.f32 %f1, %f1, %f4;
+    add.f32 %f1, %f1, %f5; add.f32 %f1, %f1, %f6; add.f32 %f1, %f1, %f7; add.f32 %f1, %f1, %f8;
+    setp.neu.f32 %p2, %f1, 0f7F800000;
+    @%p2 bra done;
+    cvta.to.global.u64 %rd1, %rd1;
+    st.global.f32 [%rd1], %f1;
+done:
+    ret;
+}
+
+.visible .entry mma16(.param .u64 to, .param .u32 rounds)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<10>;
+    .reg .f32 %f<17>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [to];
+    ld.param.u32 %r1, [rounds];
+    mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r4, 0; mov.u32 %r5, 0; mov.u32 %r6, 0; mov.u32 %r7, 0;
+    mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000; mov.f32 %f3, 0f00000000; mov.f32 %f4, 0f00000000;
+    mov.f32 %f5, 0f00000000; mov.f32 %f6, 0f00000000; mov.f32 %f7, 0f00000000; mov.f32 %f8, 0f00000000;
+    mov.f32 %f9, 0f00000000; mov.f32 %f10, 0f00000000; mov.f32 %f11, 0f00000000; mov.f32 %f12, 0f00000000;
+    mov.f32 %f13, 0f00000000; mov.f32 %f14, 0f00000000; mov.f32 %f15, 0f00000000; mov.f32 %f16, 0f00000000;
+again:
+    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1, %f2, %f3, %f4}, {%r2, %r3, %r4, %r5}, {%r6, %r7}, {%f1, %f2, %f3, %f4};
+    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f5, %f6, %f7, %f8}, {%r2, %r3, %r4, %r5}, {%r6, %r7}, {%f5, %f6, %f7, %f8};
+    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f9, %f10, %f11, %f12}, {%r2, %r3, %r4, %r5}, {%r6, %r7}, {%f9, %f10, %f11, %f12};
+    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f13, %f14, %f15, %f16}, {%r2, %r3, %r4, %r5}, {%r6, %r7}, {%f13, %f14, %f15, %f16};
+    sub.u32 %r1, %r1, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra again;
+    add.f32 %f1, %f1, %f5; add.f32 %f1, %f1, %f9; add.f32 %f1, %f1, %f13;
+    setp.eq.f32 %p2, %f1, 0f00000000;
+    @%p2 bra done;
+    cvta.to.global.u64 %rd1, %rd1;
+    st.global.f32 [%rd1], %f1;
+done:
+    ret;
+}
+"""
+
+
+class Cuda:
+    """libcuda.so.1 through ctypes: device 0, its primary context, the kernels above."""
+
+    def __init__(self):
+        try:
+            self.lib = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise NotHere(f"libcuda.so.1: {error}")
+        self.check("cuInit", 0)
+        device, self.context, self.module = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
+        self.check("cuDeviceGet", ctypes.byref(device), 0)
+        self.check("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), device)
+        self.check("cuCtxSetCurrent", self.context)
+        self.check("cuModuleLoadData", ctypes.byref(self.module), ctypes.c_char_p(PTX.encode()))
+        count = ctypes.c_int()
+        self.check("cuDeviceGetAttribute", ctypes.byref(count), 16, device)  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        self.processors = count.value
+        self.begin, self.finish = self.event(), self.event()
+
+    def check(self, name, *arguments):
+        code = getattr(self.lib, name)(*arguments)
+        if code != 0:
+            text = ctypes.c_char_p()
+            self.lib.cuGetErrorString(code, ctypes.byref(text))
+            raise RuntimeError(f"{name} returned {code}: {(text.value or b'').decode()}")
+
+    def event(self):
+        event = ctypes.c_void_p()
+        self.check("cuEventCreate", ctypes.byref(event), 0)
+        return event
+
+    def memory(self, size):
+        at = ctypes.c_uint64()
+        self.check("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(size))
+        return at
+
+    def free(self, at):
+        self.check("cuMemFree_v2", at)
+
+    def pinned(self, size):
+        at = ctypes.c_void_p()
+        self.check("cuMemAllocHost_v2", ctypes.byref(at), ctypes.c_size_t(size))
+        return at
+
+    def launch(self, name, blocks, threads, *arguments):
+        function = ctypes.c_void_p()
+        self.check("cuModuleGetFunction", ctypes.byref(function), self.module, ctypes.c_char_p(name.encode()))
+        pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.cast(ctypes.byref(a), ctypes.c_void_p) for a in arguments])
+        self.check("cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, 0, None, pointers, None)
+
+    def synchronize(self):
+        self.check("cuCtxSynchronize")
+
+    def seconds(self, work):
+        self.check("cuEventRecord", self.begin, None)
+        work()
+        self.check("cuEventRecord", self.finish, None)
+        self.check("cuEventSynchronize", self.finish)
+        ms = ctypes.c_float()
+        self.check("cuEventElapsedTime", ctypes.byref(ms), self.begin, self.finish)
+        return ms.value / 1e3
+
+    def rates(self, work, amount, times=7):
+        work()
+        self.synchronize()
+        found = sorted(amount / self.seconds(work) for _ in range(times))
+        return {"median": statistics.median(found), "low": found[0], "high": found[-1], "times": times}
+
+
+# --- what is asked of stoker --------------------------------------------------------------------------------------------
+
+def call(*words, limit_s=120, check=True):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=limit_s)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}: exit {done.returncode}: {done.stderr or done.stdout}"[:2000])
+    return done.stdout
+
+
+class Agent:
+    def __init__(self, stoker, out, period=1):
+        self.port_file = os.path.join(out, ".port")
+        if os.path.exists(self.port_file):
+            os.remove(self.port_file)
+        self.process = subprocess.Popen([stoker, "agent", "--listen", "127.0.0.1:0", "--port-file", self.port_file, "--period", str(period), "-q"])
+        end = time.monotonic() + 20
+        while not os.path.exists(self.port_file):
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError("the agent does not listen")
+            time.sleep(0.02)
+        self.url = f"http://127.0.0.1:{open(self.port_file).read().strip()}"
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return answer.read().decode()
+
+    def gpus(self):
+        return json.loads(self.get("/gpus"))["gpus"]
+
+    def values(self):
+        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in self.get("/metrics").splitlines() if not line.startswith("#")}
+
+    def wait(self):
+        end = time.monotonic() + 30
+        while not any(g["state"] == "ok" and "power_instant" in g["values"] or "power_average" in g["values"] for g in self.gpus()):
+            if time.monotonic() > end:
+                raise RuntimeError("no GPU is read")
+            time.sleep(0.1)
+
+    def pids(self):
+        found = [self.process.pid]
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1]) == self.process.pid:
+                    found.append(int(pid))
+            except OSError:
+                pass
+        return found
+
+    def cpu_s(self):
+        return sum(sum(map(int, open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()[11:13])) for p in self.pids()) / os.sysconf("SC_CLK_TCK")
+
+    def rss_kib(self):
+        """Proportional: what parent and child share counts once."""
+        total = 0
+        for pid in self.pids():
+            try:
+                total += int(re.search(r"^Pss:\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read(), re.M).group(1))
+            except (OSError, AttributeError):
+                total += int(re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{pid}/status").read()).group(1))
+        return total
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(20)
+        os.remove(self.port_file)
+
+
+# --- the steps ----------------------------------------------------------------------------------------------------------
+
+def step_abi(a):
+    """1: every symbol there or with an older name, no structure refused."""
+    library = next((line.split()[-1] for line in call("ldconfig", "-p").splitlines() if "libnvidia-ml.so.1" in line), None)
+    symbols = []
+    if library and shutil.which("nm"):
+        symbols = sorted(set(re.findall(r" T (nvml\w+)", call("nm", "-D", library, check=False))))
+    return {"text": call(a.stoker, "gpu", "abi-check"), "library": library, "symbols": len(symbols)}
+
+
+def step_record(a):
+    """2: each call, what it returned and how long it took; the profile for the double."""
+    recording, profile = os.path.join(a.out, "recording.json"), os.path.join(a.out, "recorded.profile")
+    text = call(a.stoker, "gpu", "record", "--repeat", "20", "--file", recording, "--profile", profile, limit_s=150)
+    return {"text": text}
+
+
+def step_three_readers(a):
+    """3: nvidia-smi, nvidia-ml-py and stoker of the same board in the same second."""
+    asked = {"clocks.sm": ("clock_sm", 1e-6, 0.1), "clocks.mem": ("clock_memory", 1e-6, 0), "temperature.gpu": ("temperature_gpu", 1, 2),
+             "power.draw": ("power_average", 1, None), "memory.total": ("memory_size", 1 / 1048576, 0), "memory.used": ("memory_used", 1 / 1048576, 64),
+             "utilization.gpu": ("utilization", 100, 5), "pcie.link.gen.current": ("pcie_generation", 1, 0), "pcie.link.width.current": ("pcie_width", 1, 0)}
+    if not shutil.which("nvidia-smi"):
+        raise NotHere("nvidia-smi")
+    rows = []
+    with Agent(a.stoker, a.out) as agent:
+        agent.wait()
+        time.sleep(2.5)
+        theirs = call("nvidia-smi", "--query-gpu=uuid," + ",".join(asked), "--format=csv,noheader,nounits").splitlines()
+        ours = {g["uuid"]: g["values"] for g in agent.gpus()}
+    for line in theirs:
+        cells = [c.strip() for c in line.split(",")]
+        values = ours.get(cells[0])
+        if values is None:
+            rows.append([cells[0], "uuid", "there", "unknown here", False])
+            continue
+        for (field, (key, scale, slack)), cell in zip(asked.items(), cells[1:]):
+            try:
+                told = float(cell)
+            except ValueError:
+                rows.append([cells[0], field, cell, values.get(key), key not in values])
+                continue
+            mine = values[key] * scale if key in values else None
+            near = mine is not None and abs(mine - told) <= (0.05 * told + 1 if slack is None else slack if slack >= 1 or slack == 0 else slack * told + 1)
+            rows.append([cells[0], field, told, mine, near])
+    program = ("import json,pynvml as p\np.nvmlInit()\nh=p.nvmlDeviceGetHandleByIndex(0)\nm=p.nvmlDeviceGetMemoryInfo(h,version=p.nvmlMemory_v2)\n"
+               "print(json.dumps(dict(uuid=p.nvmlDeviceGetUUID(h),total=m.total,reserved=m.reserved,temperature=p.nvmlDeviceGetTemperature(h,0),limit=p.nvmlDeviceGetEnforcedPowerLimit(h))))")
+    python = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    return {"rows": rows, "equal": sum(r[4] for r in rows), "of": len(rows), "pynvml": json.loads(python.stdout) if python.returncode == 0 else python.stderr[-300:]}
+
+
+def step_scrapes(a):
+    """4: what a scrape costs, memory and processors at one reading a second."""
+    with Agent(a.stoker, a.out) as agent:
+        agent.wait()
+        time.sleep(3)
+        took, before_cpu, began = [], agent.cpu_s(), time.monotonic()
+        for _ in range(1000):
+            at = time.perf_counter()
+            agent.get("/metrics")
+            took.append(time.perf_counter() - at)
+        scraped_cpu = agent.cpu_s() - before_cpu
+        idle_cpu, idle_began = agent.cpu_s(), time.monotonic()
+        time.sleep(30)
+        idle = (agent.cpu_s() - idle_cpu) / (time.monotonic() - idle_began)
+        took.sort()
+        collect = [g for g in agent.values().items() if g[0].startswith("stoker_agent_collect_seconds")]
+        with open(os.path.join(a.out, "page.txt"), "w") as file:
+            file.write(agent.get("/metrics"))
+        checked = subprocess.run([a.stoker, "metrics", "check", os.path.join(a.out, "page.txt")], capture_output=True, text=True)
+        return {"scrape_ms_p50": took[500] * 1e3, "scrape_ms_p99": took[990] * 1e3, "cpu_s_per_scrape": scraped_cpu / 1000, "cpu_share_at_1_hz": idle,
+                "pss_kib": agent.rss_kib(), "collect_s": dict(collect), "page_check": checked.stdout.strip(), "gpus": len(agent.gpus())}
+
+
+def step_rates(a):
+    """Copies, memory and arithmetic through libcuda alone; PyTorch's matrix product where it is."""
+    cuda, size = Cuda(), 1 << 30
+    one, two, host = cuda.memory(size), cuda.memory(size), cuda.pinned(size)
+    found = {"processors": cuda.processors}
+    found["h2d_bytes_per_s"] = cuda.rates(lambda: cuda.check("cuMemcpyHtoD_v2", one, host, ctypes.c_size_t(size)), size)
+    found["d2h_bytes_per_s"] = cuda.rates(lambda: cuda.check("cuMemcpyDtoH_v2", host, one, ctypes.c_size_t(size)), size)
+    found["d2d_bytes_per_s"] = cuda.rates(lambda: cuda.check("cuMemcpyDtoDAsync_v2", two, one, ctypes.c_size_t(size), None), 2 * size)
+    blocks = cuda.processors * 8
+    found["copy_kernel_bytes_per_s"] = cuda.rates(lambda: cuda.launch("copy4", blocks, 512, two, one, ctypes.c_uint64(size // 16)), 2 * size)
+    rounds = 20000
+    found["fma32_flops"] = cuda.rates(lambda: cuda.launch("fma32", blocks, 256, one, ctypes.c_uint32(rounds)), blocks * 256 * rounds * 8 * 2)
+    # One mma of a warp: 16 x 8 x 16 products. Hopper's own wgmma is faster; this is what programs of before get.
+    found["mma_sync_bf16_flops"] = cuda.rates(lambda: cuda.launch("mma16", blocks, 256, one, ctypes.c_uint32(rounds)), blocks * 8 * rounds * 4 * 2 * 16 * 8 * 16)
+    cuda.free(one), cuda.free(two)
+    cuda.check("cuMemFreeHost", host)
+    try:
+        import torch
+        for n in (4096, 8192):
+            for name, kind in (("bf16", torch.bfloat16), ("fp16", torch.float16), ("fp32", torch.float32)):
+                x, y = (torch.randn(n, n, device="cuda", dtype=kind) for _ in range(2))
+                for _ in range(3):
+                    x @ y
+                torch.cuda.synchronize()
+                rates = []
+                for _ in range(7):
+                    began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                    began.record()
+                    x @ y
+                    ended.record()
+                    ended.synchronize()
+                    rates.append(2 * n ** 3 / (began.elapsed_time(ended) / 1e3))
+                found[f"matmul_{n}_{name}_flops"] = {"median": statistics.median(rates), "low": min(rates), "high": max(rates), "times": 7}
+    except ImportError:
+        found["torch"] = "not here"
+    return found
+
+
+PHASES = ("idle", "loaded_idle", "copy_in", "device_copy", "matmul", "spin_one", "spin_all", "bursty")
+
+
+def step_phases(a):
+    """5: twenty seconds of each kind of work, and what the agent told of them. Spin: utilisation 1 with tensor cores below 0.01; a copy:
+    memory high and tensor cores 0; a product: tensor cores over 0.5."""
+    cuda, size, told = Cuda(), 1 << 30, {}
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    with Agent(a.stoker, a.out) as agent:
+        agent.wait()
+        for phase in PHASES:
+            if phase == "matmul" and not torch:
+                told[phase] = "PyTorch is not here"
+                continue
+            one, two, host = (cuda.memory(size), cuda.memory(size), cuda.pinned(size)) if phase not in ("idle",) else (None, None, None)
+            x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) if phase == "matmul" else None
+            samples, end, asked = [], time.monotonic() + a.phase_s, 0
+            began = time.monotonic()
+            while time.monotonic() < end:
+                since = time.monotonic() - began
+                if phase == "copy_in":
+                    cuda.check("cuMemcpyHtoD_v2", one, host, ctypes.c_size_t(size))
+                elif phase == "device_copy":
+                    for _ in range(50):
+                        cuda.launch("copy4", cuda.processors * 8, 512, two, one, ctypes.c_uint64(size // 16))
+                    cuda.synchronize()
+                elif phase == "matmul" or (phase == "bursty" and since % 5 < 1 and torch):
+                    x = x if x is not None else torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+                    for _ in range(50):
+                        x @ x
+                    torch.cuda.synchronize()
+                elif phase in ("spin_one", "spin_all"):
+                    cuda.launch("spin", 1 if phase == "spin_one" else cuda.processors, 32, ctypes.c_uint64(200_000_000))
+                    cuda.synchronize()
+                else:
+                    time.sleep(0.1)
+                if since > 4 and time.monotonic() - asked >= 1:  # what was there before has gone out of the driver's window
+                    asked = time.monotonic()
+                    samples.append(agent.gpus()[0]["values"])
+            keys = ("utilization", "sm_active", "tensor_active", "dram_active", "power_instant", "clock_sm", "pcie_received_rate", "memory_copy_busy")
+            told[phase] = {k: statistics.fmean([s[k] for s in samples if k in s]) for k in keys if any(k in s for s in samples)} | {"samples": len(samples)}
+            for at in (one, two):
+                if at is not None:
+                    cuda.free(at)
+            if host is not None:
+                cuda.check("cuMemFreeHost", host)
+            del x
+    def got(phase, key):
+        return told[phase].get(key) if isinstance(told.get(phase), dict) else None
+    verdicts = {}
+    if got("spin_all", "tensor_active") is not None:
+        verdicts["spin: busy without tensor cores"] = got("spin_all", "utilization") > 0.9 and got("spin_all", "tensor_active") < 0.01
+        verdicts["device copy: memory, no tensor cores"] = got("device_copy", "dram_active") > 0.5 and got("device_copy", "tensor_active") < 0.01
+        verdicts["idle: nothing"] = got("idle", "sm_active") < 0.01
+        if got("matmul", "tensor_active") is not None:
+            verdicts["product: tensor cores"] = got("matmul", "tensor_active") > 0.5
+    return {"phases": told, "verdicts": verdicts}
+
+
+def step_overhead(a):
+    """6: what reading costs the work: products a second without an agent, at one and at ten readings a second, in turn."""
+    try:
+        import torch
+    except ImportError:
+        raise NotHere("PyTorch")
+    x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+
+    def rate(seconds):
+        done, began = 0, time.monotonic()
+        while time.monotonic() - began < seconds:
+            for _ in range(20):
+                x @ x
+            torch.cuda.synchronize()
+            done += 20
+        return done / (time.monotonic() - began)
+    rate(5)
+    found = {"none": [], "1": [], "10": []}
+    for _ in range(5):
+        for kind in found:
+            if kind == "none":
+                found[kind].append(rate(6))
+            else:
+                with Agent(a.stoker, a.out, period=1 / float(kind)) as agent:
+                    agent.wait()
+                    found[kind].append(rate(6))
+    def slower(kind):
+        pairs = [1 - other / alone for alone, other in zip(found["none"], found[kind])]
+        half = 2.776 * statistics.stdev(pairs) / len(pairs) ** 0.5  # Student's t, 4 degrees
+        return {"mean": statistics.fmean(pairs), "low": statistics.fmean(pairs) - half, "high": statistics.fmean(pairs) + half}
+    return {"products_per_s": found, "slower_at_1_hz": slower("1"), "slower_at_10_hz": slower("10")}
+
+
+def step_energy_and_owners(a):
+    """7: the integral of power beside the energy counter, and two processes beside their owners."""
+    worker = ("import torch,time\nx=torch.randn(4096,4096,device='cuda',dtype=torch.bfloat16)\nend=time.time()+45\n"
+              "while time.time()<end:\n  x@x\n  torch.cuda.synchronize()\n")
+    workers = [subprocess.Popen([sys.executable, "-c", worker], env=dict(os.environ, STOKER_RUN=f"r-{i}", STOKER_ATTEMPT="1", RANK=str(i))) for i in (1, 2)]
+    try:
+        with Agent(a.stoker, a.out) as agent:
+            agent.wait()
+            time.sleep(12)
+            joules, began, first = 0.0, time.monotonic(), agent.gpus()[0]["values"]["energy"]
+            last, owners = began, {}
+            while time.monotonic() - began < 25:
+                time.sleep(0.2)
+                gpu = agent.gpus()[0]
+                now = time.monotonic()
+                joules += gpu["values"].get("power_instant", gpu["values"].get("power_average", 0)) * (now - last)
+                last = now
+                for process in gpu["processes"]:
+                    owners[str(process["pid"])] = process.get("run", "unknown")
+            counted = agent.gpus()[0]["values"]["energy"] - first
+        mine = {str(w.pid): f"r-{i}" for i, w in zip((1, 2), workers)}
+        wrong = {pid: (run, mine.get(pid)) for pid, run in owners.items() if run not in ("", "unknown") and mine.get(pid) != run}
+        return {"integral_j": joules, "counter_j": counted, "difference": joules / counted - 1 if counted else None, "owners": owners, "started": mine, "wrong": wrong}
+    finally:
+        for w in workers:
+            w.kill()
+            w.wait()
+
+
+def step_training(a):
+    """The demo's model with the hook, as a run on this machine."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise NotHere("PyTorch")
+    state = os.path.join(a.out, ".state")
+    environment = dict(os.environ, STOKER_FOLDER=state, NO_COLOR="1")
+    done = subprocess.run([a.stoker, "run", "--", sys.executable, os.path.join(HERE, "gpu_day_train.py")], cwd=a.out, env=environment,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
+    told = subprocess.run([a.stoker, "explain", "r-1"], cwd=a.out, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    shutil.rmtree(state, ignore_errors=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"exit {done.returncode}: {(done.stdout + done.stderr)[-1500:]}")
+    return {"text": done.stdout[-2500:] + "\n" + told.stdout[-2500:]}
+
+
+PARTS = {1: (step_abi, step_record, step_three_readers, step_scrapes), 2: (step_rates, step_phases), 3: (step_overhead, step_energy_and_owners, step_training)}
+
+
+def run(a):
+    a.stoker, a.out = os.path.abspath(a.stoker), os.path.abspath(a.out)
+    os.makedirs(a.out, exist_ok=True)
+    facts = {"uname": " ".join(os.uname()), "python": sys.version.split()[0], "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+             "stoker": call(a.stoker, "--version").strip(), "double": bool(os.environ.get("STOKER_NVML_PROFILE"))}
+    result = {"part": a.part, "machine": facts, "steps": {}}
+    path = os.path.join(a.out, f"part-{a.part}.json")
+    for step in PARTS[a.part]:
+        began, name = time.monotonic(), step.__name__[5:]
+        try:
+            found = {"found": step(a)}
+        except NotHere as why:
+            found = {"skipped": str(why)}
+        except Exception as error:  # told, and the next step goes on
+            found = {"failed": f"{type(error).__name__}: {error}", "where": traceback.format_exc()[-1500:]}
+        found["took_s"] = round(time.monotonic() - began, 1)
+        result["steps"][name] = found
+        with open(path, "w") as file:  # after each: what was measured stays if the next is ended
+            json.dump(result, file, indent=1)
+        print(f"{name}: {'failed: ' + found['failed'] if 'failed' in found else 'skipped: ' + found['skipped'] if 'skipped' in found else 'done'} ({found['took_s']} s)", flush=True)
+    return 1 if any("failed" in s for s in result["steps"].values()) else 0
+
+
+def report(a):
+    """Writes the page and the fixtures; refuses what was measured on the double."""
+    parts = []
+    for folder in a.folders:
+        for name in sorted(os.listdir(folder)):
+            if re.fullmatch(r"part-\d\.json", name):
+                parts.append((folder, json.load(open(os.path.join(folder, name)))))
+    if not parts:
+        sys.exit("error: no part-N.json in these folders")
+    if any(part["machine"]["double"] for _, part in parts) and not a.rehearsal:
+        sys.exit("error: measured on the double, which is no board; --rehearsal writes the page beside, to look at")
+    lines = ["# GPUs, measured on a real board", "", "Made by `tools/gpu_day.py report`; the steps are described there.", ""]
+    if a.rehearsal:
+        lines[2:2] = ["**A rehearsal on the double: no figure here is of a GPU.**", ""]
+    for folder, part in parts:
+        lines += [f"## Part {part['part']}", "", f"{part['machine']['when']}, {part['machine']['stoker']}, {part['machine']['uname']}", ""]
+        for name, step in part["steps"].items():
+            lines += [f"### {name.replace('_', ' ')} ({step['took_s']} s)", ""]
+            if "found" not in step:
+                lines += [step.get("failed") and f"Failed: {step['failed']}" or f"Not done: {step['skipped']} is not there.", ""]
+                continue
+            found = dict(step["found"])
+            text = found.pop("text", None)
+            if name == "three_readers":
+                lines += [f"{found['equal']} of {found['of']} figures agree with nvidia-smi.", "", "| figure | nvidia-smi | stoker | |", "| --- | --- | --- | --- |"]
+                lines += [f"| {r[1]} | {r[2]} | {r[3] if r[3] is None else round(r[3], 1) if isinstance(r[3], float) else r[3]} | {'' if r[4] else 'differs'} |" for r in found["rows"]]
+            else:
+                lines += ["```", text.rstrip() if text else json.dumps(found, indent=1), "```"]
+            lines.append("")
+    with open(a.page, "w") as file:
+        file.write("\n".join(lines))
+    print(a.page)
+    for folder, part in parts:
+        profile = os.path.join(folder, "recorded.profile")
+        if part["part"] == 1 and os.path.exists(profile) and not a.rehearsal:
+            name = re.search(r"^name (.*)$", open(profile).read(), re.M).group(1)
+            to = os.path.join(ROOT, "tests", "nvml_double", "profiles", "recorded-" + re.sub(r"\W+", "-", name.lower()).strip("-") + ".profile")
+            shutil.copy(profile, to)
+            print(to)
+        rates = part["steps"].get("rates", {}).get("found")
+        if rates:
+            print("for data/calibration, medians of 7:")
+            for key, value in rates.items():
+                if isinstance(value, dict):
+                    print(f"  {key}\t{value['median']:.6g}\t({value['low']:.6g} to {value['high']:.6g})")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    one = verbs.add_parser("run")
+    one.add_argument("--stoker", default=os.path.join(ROOT, "build", "gpu-day", "stoker"))
+    one.add_argument("--part", type=int, choices=PARTS, required=True)
+    one.add_argument("--out", required=True)
+    one.add_argument("--phase-s", dest="phase_s", type=float, default=20)
+    two = verbs.add_parser("report")
+    two.add_argument("folders", nargs="+")
+    two.add_argument("--page", default=os.path.join(ROOT, "docs", "measurements", "gpu.md"))
+    two.add_argument("--rehearsal", action="store_true")
+    a = parser.parse_args()
+    sys.exit(run(a) if a.verb == "run" else report(a))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+#include "serve/endpoints/reality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stoker {
+namespace {
+
+// How far a figure has to be from what it should be before it is told as a cause.
+constexpr double kMuchLonger = 1.2;    // prompts and answers than planned
+constexpr double kMuchMoreLoad = 1.1;  // requests a second than planned
+constexpr double kQueueShare = 0.15;   // of the time to the first token spent in the queue
+constexpr double kLeastQueueS = 0.02;
+constexpr double kUnlike = 1.5;      // times the median of the others
+constexpr double kKvFull = 0.95;     // of the cache
+constexpr double kBatchShare = 0.6;  // of the sequences that the plan counts on, while others wait
+constexpr double kWaits = 0.5;       // requests waiting inside an engine, on average
+constexpr double kNetworkShare = 0.15, kLeastNetworkS = 0.002;
+constexpr double kBusy = 0.9, kOthersCores = 0.25;
+
+std::string time_text(double s) {
+    return s >= 1       ? fmt::format("{:.2f} s", s)
+           : s >= 0.001 ? fmt::format("{:.3g} ms", s * 1e3)
+                        : fmt::format("{:.3g} us", s * 1e6);
+}
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+using Causes = std::vector<ServingCause>;
+
+void cold_starts(const ServingEvidence& e, Causes& causes) {
+    if (e.cold == 0) return;
+    causes.push_back({.name = "cold-starts",
+                      .what = fmt::format("{} of {} requests came while no replica was ready and waited for one",
+                                          e.cold, e.requests),
+                      .evidence = {fmt::format("they waited {} on average", time_text(e.cold_wait_mean_s)),
+                                   fmt::format("without them 95 of 100 have their first token within {}",
+                                               time_text(e.warm_ttft_p95_s))},
+                      .fix = "keep one: stoker endpoints scale NAME --least 1",
+                      .cost_s = e.cold_wait_mean_s * static_cast<double>(e.cold) /
+                                static_cast<double>(std::max<std::int64_t>(1, e.requests))});
+}
+
+void queueing(const ServingEvidence& e, Causes& causes) {
+    if (e.queue_p95_s < kLeastQueueS || e.queue_p95_s < kQueueShare * e.warm_ttft_p95_s) return;
+    ServingCause cause{.name = "queueing",
+                       .what = fmt::format("requests wait for a replica: {} of {}, 95 of 100 within {}", e.queued,
+                                           e.requests, time_text(e.queue_p95_s)),
+                       .evidence = {fmt::format("{:.3g} requests a second came, {:.3g} replicas were ready, {:.3g} "
+                                                "requests at them at once",
+                                                e.requests_per_s, e.ready_mean, e.in_flight_mean)},
+                       .fix = "more of them: stoker endpoints scale NAME --most N",
+                       .cost_s = e.queue_mean_s};
+    if (e.promise.requests_per_s > 0 && e.requests_per_s > kMuchMoreLoad * e.promise.requests_per_s)
+        cause.evidence.push_back(fmt::format("it was planned for {:.3g} requests a second", e.promise.requests_per_s));
+    if (e.promise.replicas > 0 && e.ready_mean < 0.9 * e.promise.replicas)
+        cause.evidence.push_back(
+            fmt::format("it was planned with {} replica{}", e.promise.replicas, e.promise.replicas == 1 ? "" : "s"));
+    causes.push_back(std::move(cause));
+}
+
+void more_load(const ServingEvidence& e, Causes& causes) {
+    if (e.promise.requests_per_s <= 0 || e.requests_per_s <= kMuchMoreLoad * e.promise.requests_per_s) return;
+    if (e.promise.most_requests_per_s > 0 && e.requests_per_s < e.promise.most_requests_per_s * 0.9) return;
+    causes.push_back(
+        {.name = "more-load",
+         .what = fmt::format("{:.3g} requests a second come, planned were {:.3g}", e.requests_per_s,
+                             e.promise.requests_per_s),
+         .evidence = {fmt::format("its replicas sustain {:.3g} within the limits", e.promise.most_requests_per_s)},
+         .fix = "plan for it: traffic.requests_per_second in the file, then stoker deploy again",
+         .cost_s = std::max(0.0, e.ttft_p95_s - e.promise.ttft_p95_s.mid) / 2});
+}
+
+void longer(const ServingEvidence& e, Causes& causes) {
+    const double planned = e.promise.prompt_tokens;
+    if (planned > 0 && e.prompt_mean * (1 - e.cached_share) > kMuchLonger * planned)
+        causes.push_back(
+            {.name = "long-prompts",
+             .what = fmt::format("prompts have {:.0f} tokens on average, planned were {:.0f}", e.prompt_mean, planned),
+             .evidence = {fmt::format("95 of 100 have at most {:.0f}", e.prompt_p95),
+                          fmt::format("{:.0f} % of them were in a cache", 100 * e.cached_share)},
+             .fix = "plan for them: traffic.prompt_tokens in the file, then stoker deploy again",
+             .cost_s = e.promise.ttft_p95_s.mid * (e.prompt_mean * (1 - e.cached_share) / planned - 1)});
+    if (e.promise.output_tokens > 0 && e.output_mean > kMuchLonger * e.promise.output_tokens &&
+        e.in_flight_mean > e.promise.clients * 1.1 && e.promise.clients > 0)
+        causes.push_back({.name = "long-answers",
+                          .what = fmt::format("answers have {:.0f} tokens on average, planned were {:.0f}",
+                                              e.output_mean, e.promise.output_tokens),
+                          .evidence = {fmt::format("{:.3g} requests are at the replicas at once", e.in_flight_mean)},
+                          .fix = "plan for them: traffic.output_tokens in the file, then stoker deploy again",
+                          .cost_s = e.tpot_p50_s});
+}
+
+void inside_engine(const ServingEvidence& e, Causes& causes) {
+    if (e.kv_share_most >= kKvFull || e.preemptions > 0)
+        causes.push_back(
+            {.name = "kv-full",
+             .what = e.preemptions > 0
+                         ? fmt::format("the KV cache is full: {:.0f} sequences were thrown out and computed again",
+                                       e.preemptions)
+                         : fmt::format("the KV cache is full: {:.0f} %", 100 * e.kv_share_most),
+             .evidence = {fmt::format("cache in use: {:.0f} % at most", 100 * std::max(0.0, e.kv_share_most)),
+                          fmt::format("prompts of {:.0f} and answers of {:.0f} tokens; planned were {:.0f} and {:.0f}",
+                                      e.prompt_mean, e.output_mean, e.promise.prompt_tokens, e.promise.output_tokens)},
+             .fix = "fewer at once on a replica, or more replicas: stoker endpoints scale NAME --most N",
+             .cost_s = std::max(e.tpot_p95_s - e.tpot_p50_s, 0.0) * std::max(1.0, e.output_mean)});
+    // It computes fewer at once than the plan counts on, though more wait inside it.
+    const double planned = e.promise.max_sequences;
+    if (e.engine_waiting_mean > kWaits && planned > 0 && e.engine_running_mean >= 0 &&
+        e.engine_running_mean < kBatchShare * planned && e.kv_share_most < kKvFull)
+        causes.push_back({.name = "batch-small",
+                          .what = fmt::format("a replica computes {:.3g} sequences at once while {:.3g} wait inside it",
+                                              e.engine_running_mean, e.engine_waiting_mean),
+                          .evidence = {fmt::format("the plan counts on up to {:.0f}", planned)},
+                          .fix = "let its server take more at once (--parallel of llama.cpp, --max-num-seqs of vLLM)",
+                          .cost_s = e.engine_running_mean > 0
+                                        ? e.engine_waiting_mean / e.engine_running_mean * e.tpot_p50_s * e.output_mean
+                                        : e.ttft_p50_s});
+}
+
+void unlike(const ServingEvidence& e, Causes& causes) {
+    for (const ReplicaEvidence& each : e.replicas) {
+        std::vector<double> ttft, tpot;
+        double failed = 0, asked = 0;
+        for (const ReplicaEvidence& other : e.replicas) {
+            if (&other == &each || other.requests < kLeastRequests) continue;
+            ttft.push_back(other.ttft_p50_s);
+            tpot.push_back(other.tpot_p50_s);
+            failed += static_cast<double>(other.failed);
+            asked += static_cast<double>(other.requests);
+        }
+        if (asked == 0 || each.requests < kLeastRequests) continue;
+        const double own_failed = static_cast<double>(each.failed) / static_cast<double>(each.requests);
+        const double ttft_of_others = median(ttft), tpot_of_others = median(tpot);
+        const bool slow_decode = tpot_of_others > 0 && each.tpot_p50_s > kUnlike * tpot_of_others;
+        const bool slow_first = ttft_of_others > 0 && each.ttft_p50_s > kUnlike * ttft_of_others &&
+                                each.ttft_p50_s - ttft_of_others > kLeastNetworkS;
+        const bool fails = own_failed > 0.05 && own_failed > 3 * failed / asked;
+        if (!slow_decode && !slow_first && !fails) continue;
+        causes.push_back(
+            {.name = "replica-unlike",
+             .what = fmt::format("replica {} is unlike the others", each.name),
+             .evidence = {fmt::format("first token {} after it was sent there, {} at the others",
+                                      time_text(each.ttft_p50_s), time_text(ttft_of_others)),
+                          fmt::format("{} a token, {} at the others", time_text(each.tpot_p50_s),
+                                      time_text(tpot_of_others)),
+                          fmt::format("{} of {} failed, {:.0f} of {:.0f} at the others", each.failed, each.requests,
+                                      failed, asked)},
+             .fix = "look at its run: stoker describe RUN, stoker logs RUN; cancelled, another one takes its place",
+             .cost_s = std::max(0.0, each.ttft_p50_s - ttft_of_others) +
+                       std::max(0.0, each.tpot_p50_s - tpot_of_others) * e.output_mean});
+    }
+}
+
+void outside(const ServingEvidence& e, Causes& causes) {
+    if (e.connect_p50_s > kLeastNetworkS && e.connect_p50_s > kNetworkShare * e.ttft_p50_s && e.ttft_p50_s > 0)
+        causes.push_back({.name = "network",
+                          .what = fmt::format("a connection to a replica takes {}", time_text(e.connect_p50_s)),
+                          .evidence = {fmt::format("that is {:.0f} % of the time to the first token",
+                                                   100 * e.connect_p50_s / e.ttft_p50_s)},
+                          .fix = "put the gateway beside its replicas",
+                          .cost_s = e.connect_p50_s});
+    if (e.host_busy < kBusy || e.replicas_busy_cores < 0 || e.host_cores <= 0) return;
+    const double others = e.host_busy * e.host_cores - e.replicas_busy_cores;
+    if (others > kOthersCores * e.host_cores)
+        causes.push_back(
+            {.name = "cpu-taken",
+             .what = fmt::format("the processors of this machine are {:.0f} % busy, {:.2g} of {:.0f} cores with other "
+                                 "work than its replicas",
+                                 100 * e.host_busy, others, e.host_cores),
+             .evidence = {fmt::format("replicas use {:.2g} cores", e.replicas_busy_cores)},
+             .fix = "see what else runs there (stoker top), or give the replicas cores of their own",
+             .cost_s = std::max(0.0, e.ttft_p50_s * others / e.host_cores)});
+    else if (e.promise.gpus > 0)
+        causes.push_back({.name = "cpu-bound",
+                          .what = fmt::format("the replicas keep {:.2g} of {:.0f} cores busy, and their GPUs wait",
+                                              e.replicas_busy_cores, e.host_cores),
+                          .evidence = {fmt::format("processors {:.0f} % busy", 100 * e.host_busy)},
+                          .fix = "more cores a GPU, or fewer replicas a machine",
+                          .cost_s = std::max(0.0, e.ttft_p50_s - e.promise.ttft_p95_s.mid)});
+}
+
+bool slower(const ServingEvidence& e) {
+    const auto figures = held_against_plan(e);
+    return std::any_of(figures.begin(), figures.end(), [](const HeldFigure& figure) { return figure.worse; });
+}
+
+}  // namespace
+
+std::vector<HeldFigure> held_against_plan(const ServingEvidence& e) {
+    std::vector<HeldFigure> out;
+    const auto add = [&](std::string name, std::string unit, PromisedRange promised, double measured,
+                         bool less_is_good) {
+        if (promised.mid <= 0 || measured <= 0) return;
+        promised.low = std::min(promised.low, promised.mid);
+        promised.high = std::max(promised.high, promised.mid);
+        const bool above = measured > promised.high, below = promised.low > 0 && measured < promised.low;
+        out.push_back({.name = std::move(name),
+                       .unit = std::move(unit),
+                       .promised = promised,
+                       .measured = measured,
+                       .worse = less_is_good ? above : below,
+                       .better = less_is_good ? below : above});
+    };
+    if (e.timed >= kLeastRequests) add("ttft p95", "s", e.promise.ttft_p95_s, e.ttft_p95_s, true);
+    if (e.timed >= kLeastRequests) add("tpot p95", "s", e.promise.tpot_p95_s, e.tpot_p95_s, true);
+    const PromisedRange& tokens = e.promise.tokens_per_s;
+    // Tokens a second follow from what is asked: less of it is no fault of the endpoint.
+    const bool as_asked = e.promise.requests_per_s <= 0 || e.requests_per_s >= 0.9 * e.promise.requests_per_s;
+    if (as_asked && e.requests >= kLeastRequests) add("output tokens", "/s", tokens, e.tokens_per_s, false);
+    if (e.promise.usd_per_hour > 0 && e.promise.replicas > 0 && e.tokens_per_s > 0 && tokens.mid > 0) {
+        const auto usd = [](double hourly, double per_s) { return per_s > 0 ? hourly / 3600 / per_s * 1e6 : 0; };
+        const double hourly = e.promise.usd_per_hour * e.ready_mean / e.promise.replicas;
+        add("USD per M tokens", "",
+            {usd(e.promise.usd_per_hour, tokens.high), usd(e.promise.usd_per_hour, tokens.mid),
+             usd(e.promise.usd_per_hour, tokens.low)},
+            usd(hourly, e.tokens_per_s), true);
+    }
+    return out;
+}
+
+std::vector<ServingCause> serving_causes(const ServingEvidence& e) {
+    Causes causes;
+    if (e.requests < kLeastRequests) return causes;
+    // One replica unlike the others is told even while the plan is still met: the others carry it.
+    unlike(e, causes);
+    if (e.failed * 20 > e.requests || slower(e)) {
+        cold_starts(e, causes);
+        queueing(e, causes);
+        more_load(e, causes);
+        longer(e, causes);
+        inside_engine(e, causes);
+        outside(e, causes);
+    }
+    std::stable_sort(causes.begin(), causes.end(),
+                     [](const ServingCause& a, const ServingCause& b) { return a.cost_s > b.cost_s; });
+    return causes;
+}
+
+}  // namespace stoker

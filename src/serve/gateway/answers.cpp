@@ -1,0 +1,100 @@
+#include "serve/gateway/answers.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "io/http/http_wire.h"
+
+namespace stoker::gateway {
+
+std::string error_body(const Refusal& refusal) {
+    Json error = Json::object();
+    error.set("message", refusal.message).set("type", refusal.type);
+    error.set("param", refusal.param.empty() ? Json() : Json(refusal.param)).set("code", refusal.code);
+    return Json::object().set("error", std::move(error)).dump(0);
+}
+
+std::string error_event(const Refusal& refusal, bool responses, std::uint64_t sequence) {
+    if (!responses) return "data: " + error_body(refusal) + "\n\n";
+    const Json event = Json::object()
+                           .set("type", "error")
+                           .set("code", refusal.code)
+                           .set("message", refusal.message)
+                           .set("param", refusal.param.empty() ? Json() : Json(refusal.param))
+                           .set("sequence_number", sequence);
+    return "event: error\ndata: " + event.dump(0) + "\n\n";
+}
+
+void append_head(std::string& out, int status, std::string_view content_type) {
+    fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\n", status, http_status_text(status));
+    if (!content_type.empty()) append_header(out, "content-type", content_type);
+}
+
+void append_header(std::string& out, std::string_view name, std::string_view value) {
+    out.append(name).append(": ").append(value).append("\r\n");
+}
+
+void append_number_header(std::string& out, std::string_view name, std::int64_t value) {
+    append_header(out, name, fmt::format_int(value).c_str());
+}
+
+void append_limit_headers(std::string& out, const AdmitDecision& decision) {
+    const auto put = [&](const RateLimit& limit, const RateDecision& rate, std::string_view what) {
+        if (limit.none()) return;
+        const auto name = [&](std::string_view part) {
+            return std::string("x-ratelimit-").append(part).append("-").append(what);
+        };
+        append_number_header(out, name("limit"), limit.limit);
+        append_number_header(out, name("remaining"), rate.remaining);
+        append_header(out, name("reset"), reset_text(rate.reset_ns));
+    };
+    put(decision.request_limit, decision.requests, "requests");
+    put(decision.token_limit, decision.tokens, "tokens");
+}
+
+void append_chunk(std::string& out, std::string_view bytes) {
+    fmt::format_to(std::back_inserter(out), "{:x}\r\n", bytes.size());
+    out.append(bytes).append("\r\n");
+}
+
+Refusal refusal_of(const AdmitDecision& decision) {
+    Refusal refusal{.status = 429, .type = "rate_limit_error", .retry_after_s = decision.retry_after_s};
+    switch (decision.refusal) {
+        case LimitRefusal::requests:
+            refusal.code = "rate_limit_exceeded";
+            refusal.message = fmt::format("this key may make {} requests a minute; the next one in {} s",
+                                          decision.request_limit.limit, refusal.retry_after_s);
+            break;
+        case LimitRefusal::tokens:
+            refusal.code = "tokens_exceeded";
+            refusal.message = fmt::format("this key may use {} tokens a minute; there is room for this request in {} s",
+                                          decision.token_limit.limit, refusal.retry_after_s);
+            break;
+        case LimitRefusal::too_many_tokens:
+            refusal.status = 400;
+            refusal.type = "invalid_request_error";
+            refusal.code = "tokens_exceed_limit";
+            refusal.message = fmt::format(
+                "prompt and output together may be {} tokens at once for this key: this request never fits; ask for a "
+                "smaller max_tokens",
+                decision.token_limit.most_at_once());
+            break;
+        case LimitRefusal::concurrent:
+            refusal.code = "concurrency_exceeded";
+            refusal.message = "this key has as many requests under way as it may";
+            break;
+        case LimitRefusal::budget:
+            refusal.type = "insufficient_quota";
+            refusal.code = "budget_exceeded";
+            refusal.message = "the budget of this key does not cover this request";
+            break;
+        case LimitRefusal::none: break;
+    }
+    return refusal;
+}
+
+Refusal upstream_error(std::string message, int status) {
+    return {.status = status, .type = "upstream_error", .code = "upstream_error", .message = std::move(message)};
+}
+
+}  // namespace stoker::gateway

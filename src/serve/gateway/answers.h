@@ -1,0 +1,34 @@
+// What a gateway says in its own words: the errors of the OpenAI API, heads, and chunks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "govern/limits/limit_book.h"
+
+namespace stoker::gateway {
+
+struct Refusal {
+    int status = 500;
+    std::string type, code, message;
+    std::string param{};             // empty: null
+    std::int64_t retry_after_s = 0;  // 0: none
+};
+
+std::string error_body(const Refusal& refusal);
+// As an event of a stream; of the responses API it has a form of its own.
+std::string error_event(const Refusal& refusal, bool responses, std::uint64_t sequence);
+
+// "HTTP/1.1 200 OK\r\n" and the type; without the blank line.
+void append_head(std::string& out, int status, std::string_view content_type);
+void append_header(std::string& out, std::string_view name, std::string_view value);
+void append_number_header(std::string& out, std::string_view name, std::int64_t value);
+// x-ratelimit-*, from the decision that admitted or refused.
+void append_limit_headers(std::string& out, const AdmitDecision& decision);
+void append_chunk(std::string& out, std::string_view bytes);
+
+Refusal refusal_of(const AdmitDecision& decision);
+Refusal upstream_error(std::string message, int status = 502);
+
+}  // namespace stoker::gateway

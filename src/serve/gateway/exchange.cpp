@@ -1,0 +1,440 @@
+#include "serve/gateway/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/enum_words.h"
+#include "base/text.h"
+#include "io/process.h"
+#include "serve/gateway/choose.h"
+#include "serve/gateway/loop.h"
+#include "serve/gateway/session.h"
+#include "serve/gateway/upstream.h"
+
+namespace stoker::gateway {
+namespace {
+
+constexpr double kLongestPauseS = 3600;
+constexpr double kFirstBeatS = 1, kBeatEveryS = 5;  // of a stream that is held
+
+constexpr std::array<std::string_view, 14> kNotForwarded = {"host",
+                                                            "content-length",
+                                                            "transfer-encoding",
+                                                            "connection",
+                                                            "keep-alive",
+                                                            "te",
+                                                            "trailer",
+                                                            "upgrade",
+                                                            "proxy-authorization",
+                                                            "proxy-connection",
+                                                            "expect",
+                                                            "authorization",
+                                                            "accept-encoding",
+                                                            "cookie"};
+
+RequestKey new_request(std::uint64_t gateway, SplitMix& random) {
+    RequestKey key{};
+    const auto ms = static_cast<std::uint64_t>(wall_clock_us() / 1000);
+    const std::uint64_t drawn = random.next();
+    for (std::size_t i = 0; i < 6; ++i) key[i] = static_cast<std::uint8_t>(ms >> (40 - 8 * i));
+    for (std::size_t i = 0; i < 2; ++i) key[6 + i] = static_cast<std::uint8_t>(gateway >> (8 - 8 * i));
+    for (std::size_t i = 0; i < 8; ++i) key[8 + i] = static_cast<std::uint8_t>(drawn >> (8 * i));
+    return key;
+}
+
+}  // namespace
+
+Exchange::Exchange(Loop& loop, Session& session, std::shared_ptr<const Setup> setup, const KeySetup& key,
+                   const wire::Endpoint& endpoint)
+    : loop_(loop),
+      session_(session),
+      setup_(std::move(setup)),
+      key_(key),
+      endpoint_(endpoint),
+      began_us_(monotonic_clock_us()) {
+    reserve_.request = new_request(loop.shared().options.name, loop.random());
+    ++loop_.shared().counters.under_way;
+}
+
+Exchange::~Exchange() {
+    CHECK(settled_ || reserve_lsn_ == 0);
+    --loop_.shared().counters.under_way;
+}
+
+bool Exchange::begin(const HttpRequest& request) {
+    const auto refuse = [&](Refusal why) {
+        std::string headers;
+        if (admitted_.request_limit.limit > 0 || admitted_.token_limit.limit > 0)
+            append_limit_headers(headers, admitted_);
+        session_.refuse(why, headers, request_id());
+        return false;
+    };
+    wire::BodyResult body = wire::scan_body(request.body);
+    if (!body.scan)
+        return refuse({.status = 400,
+                       .type = "invalid_request_error",
+                       .code = body.fault.code,
+                       .message = fmt::format("{}, at byte {} of the body", body.fault.what, body.fault.at)});
+    wire::BodyScan& scan = *body.scan;
+    const auto known = setup_->models.find(scan.model);
+    const bool visible =
+        known != setup_->models.end() &&
+        (known->second.projects.empty() || std::find(known->second.projects.begin(), known->second.projects.end(),
+                                                     key_.project) != known->second.projects.end());
+    if (scan.model.empty())
+        return refuse({.status = 400,
+                       .type = "invalid_request_error",
+                       .code = "missing_model",
+                       .message = "the body names no model",
+                       .param = "model"});
+    if (!visible)
+        return refuse({.status = 404,
+                       .type = "not_found_error",
+                       .code = "model_not_found",
+                       .message = fmt::format("there is no model '{}'", printable(scan.model, 100)),
+                       .param = "model"});
+    model_ = &known->second;
+    if (!key_.models.empty() && std::find(key_.models.begin(), key_.models.end(), scan.model) == key_.models.end())
+        return refuse({.status = 403,
+                       .type = "permission_error",
+                       .code = "model_not_allowed",
+                       .message = fmt::format("this key may not use '{}'", printable(scan.model, 100)),
+                       .param = "model"});
+    if (scan.stream && !endpoint_.streams)
+        return refuse({.status = 400,
+                       .type = "invalid_request_error",
+                       .code = "stream_not_supported",
+                       .message = "this endpoint has no streams",
+                       .param = "stream"});
+    if (!admit(scan)) {
+        ++loop_.shared().counters.refused;
+        return refuse(refusal_of(admitted_));
+    }
+    reserve_.flags = static_cast<std::uint16_t>((scan.stream ? kReserveStream : 0) |
+                                                (scan.include_usage ? kReserveClientAskedUsage : 0));
+    if (Ledger* ledger = loop_.shared().ledger.get()) {
+        reserve_lsn_ = ledger->reserve(reserve_);
+        if (reserve_lsn_ == 0) {
+            loop_.shared().limits.settle(key_.id, key_.limits, reserved_tokens_, 0, reserved_picousd_, 0);
+            return refuse({.status = 503,
+                           .type = "overloaded",
+                           .code = "ledger_unavailable",
+                           .message = "no request can be accounted for now",
+                           .retry_after_s = 5});
+        }
+        loop_.wait_for_commit(this);
+    } else {
+        ready_ = true;
+    }
+    wants_stream_ = scan.stream;
+    make_request(request, scan);
+    if (model_->board) {
+        expected_output_ = model_->board->expected_output(reserve_.out_reserve);
+        model_->board->arrived(static_cast<double>(began_us_) / kUs, reserve_.in_estimate, expected_output_);
+    }
+    attempt();
+    return true;
+}
+
+bool Exchange::admit(const wire::BodyScan& scan) {
+    const bool generates = endpoint_.meter == wire::Meter::chat || endpoint_.meter == wire::Meter::completion ||
+                           endpoint_.meter == wire::Meter::responses;
+    const std::uint32_t in = endpoint_.meter == wire::Meter::request ? 0
+                             : setup_->strict_tokens ? wire::most_prompt_tokens(scan.prompt_bytes, scan.items)
+                                                     : wire::likely_prompt_tokens(scan.prompt_bytes, scan.items);
+    open_ended_ = generates && !scan.max_tokens;
+    const std::int64_t each = !generates ? 0 : scan.max_tokens.value_or(model_->default_output_tokens);
+    const std::int64_t out = std::min<std::int64_t>(each * scan.choices, UINT32_MAX);
+    reserved_tokens_ = in + out;
+    reserved_picousd_ = model_->price.of(in, 0, static_cast<std::uint64_t>(out));
+    reserve_.tenant = reserve_.project = name_id(key_.project);
+    reserve_.key = key_.id;
+    reserve_.model = model_->id;
+    reserve_.price_version = model_->price_version;
+    reserve_.endpoint = static_cast<std::uint8_t>(&endpoint_ - wire::kEndpoints.data());
+    reserve_.in_estimate = in;
+    reserve_.out_reserve = static_cast<std::uint32_t>(out);
+    reserve_.reserve_picousd = reserved_picousd_;
+    reserve_.started_unix_us = wall_clock_us();
+    reserve_.in_picousd = model_->price.in_picousd;
+    reserve_.out_picousd = model_->price.out_picousd;
+    admitted_ = loop_.shared().limits.admit(key_.id, key_.limits, reserved_tokens_, reserved_picousd_,
+                                            monotonic_clock_us() * 1000);
+    return admitted_.admitted();
+}
+
+void Exchange::make_request(const HttpRequest& request, const wire::BodyScan& scan) {
+    asked_usage_ = scan.stream && endpoint_.takes_usage_option && !scan.include_usage;
+    for (const auto& header : request.headers.items) {
+        const std::string_view name = header.first;
+        const bool ours = std::any_of(kNotForwarded.begin(), kNotForwarded.end(),
+                                      [&](std::string_view each) { return equals_ignore_case(each, name); });
+        if (!ours && !starts_with_ignore_case(name, "x-stoker-")) append_header(forwarded_, name, header.second);
+    }
+    named_ = model_->upstream_name;
+    request_ = wire::with_edits(request.body, wire::edits_for(scan, named_, asked_usage_));
+    if (model_->board) {
+        original_ = request.body;
+        scan_ = scan;
+    }
+    forwarded_ += "accept-encoding: identity\r\n";
+    if (!model_->authorization.empty()) append_header(forwarded_, "authorization", model_->authorization);
+}
+
+void Exchange::name_model(const std::string& upstream_name) {
+    if (!model_->board || upstream_name == named_) return;
+    named_ = upstream_name;
+    request_ = wire::with_edits(original_, wire::edits_for(scan_, named_, asked_usage_));
+    body_at_ = 0;
+}
+
+void Exchange::attempt(bool fresh) {
+    const Choices choices = choices_of(loop_, *model_);
+    const double output = model_->board ? expected_output_ : static_cast<double>(reserve_.out_reserve);
+    const RouteDecision decision = choose(
+        choices, {.prompt_tokens = static_cast<double>(reserve_.in_estimate), .output_tokens = output, .tried = tried_},
+        loop_.random());
+    if (!decision) return nobody_takes_it(decision.reason, choices.pause_s);
+    const UpstreamSetup chosen = upstream_of(choices, *model_, decision.replica);
+    Replica& replica = loop_.replica(chosen.id);
+    if (choices.views[static_cast<std::size_t>(decision.replica)].trial)
+        replica.breaker = with_trial_sent(replica.breaker);
+    ++attempts_;
+    attempt_us_ = last_us_ = monotonic_clock_us();
+    // Before it connects, and back in leave_replica alone.
+    replica_ = chosen.id;
+    route_prompt_ = decision.prompt_tokens;
+    route_output_ = decision.output_tokens;
+    ++replica.outstanding;
+    replica.waiting_prompt_tokens += route_prompt_;
+    replica.outstanding_decode_tokens += route_output_;
+    if (choices.board) {
+        const BoardReplica& known = choices.board->replicas[static_cast<std::size_t>(decision.replica)];
+        take_load(known, static_cast<double>(attempt_us_) / kUs);
+        name_model(known.model);
+    }
+
+    std::string head = fmt::format("POST {} HTTP/1.1\r\nhost: {}\r\n", endpoint_.path, chosen.authority);
+    head += forwarded_;
+    append_number_header(head, "content-length", static_cast<std::int64_t>(request_.size() - body_at_));
+    head += "\r\n";
+    request_.replace(0, body_at_, head);
+    body_at_ = head.size();
+    parser_.emplace(
+        false, HttpLimits{.max_head_bytes = 32 * 1024, .max_headers = 100, .max_body_bytes = setup_->max_answer_bytes});
+    parser_->on_head = [this] { on_head(); };
+    answer_begun_ = false;
+    upstream_ = UpstreamConnection::obtain(loop_, replica, chosen, fresh);
+    if (upstream_ == nullptr) return upstream_failed(ReplicaOutcome::unreachable);
+    upstream_->begin(this, request_);
+}
+
+void Exchange::leave_replica(ReplicaOutcome outcome, double retry_after_s) {
+    if (replica_ == 0) return;
+    prefilled();
+    Replica& replica = loop_.replica(replica_);
+    --replica.outstanding;
+    replica.waiting_prompt_tokens -= route_prompt_;
+    replica.outstanding_decode_tokens -= route_output_;
+    if (replica.outstanding == 0) replica.waiting_prompt_tokens = replica.outstanding_decode_tokens = 0;
+    replica.breaker = after_outcome(replica.breaker, outcome, static_cast<double>(monotonic_clock_us()) / kUs,
+                                    loop_.random(), retry_after_s);
+    if (load_) {
+        --load_->outstanding;
+        load_->outstanding_decode_tokens -= std::llround(route_output_);
+        load_.reset();
+    }
+    attempts_text_ +=
+        fmt::format("{}{:08x}={}", attempts_text_.empty() ? "" : ",", replica_ & 0xffffffffu, enum_word(outcome));
+    replica_ = 0;
+}
+
+void Exchange::take_load(const BoardReplica& replica, double now_s) {
+    load_ = replica.load;
+    ++load_->outstanding;
+    ++load_->taken;
+    load_->waiting_prompt_tokens += std::llround(route_prompt_);
+    load_->outstanding_decode_tokens += std::llround(route_output_);
+    sample_.replica = replica.id;
+    sample_.replica_name = replica.name;
+    sample_.revision = replica.revision;
+    sample_.queue_s = now_s - static_cast<double>(began_us_) / kUs;
+}
+
+// Its first token is there: what the replica has to read before others has become less. Once.
+void Exchange::prefilled() {
+    if (!load_ || route_prompt_ == 0) return;
+    load_->waiting_prompt_tokens -= std::llround(route_prompt_);
+    loop_.replica(replica_).waiting_prompt_tokens -= route_prompt_;
+    route_prompt_ = 0;
+}
+
+void Exchange::drop_upstream() {
+    if (upstream_ != nullptr) std::exchange(upstream_, nullptr)->drop();
+}
+
+// False: it is refused now.
+bool Exchange::hold(RouteReason reason) {
+    if (ended_ || over_) return false;
+    bool starting = false;
+    double patience_s = model_->queue_s;
+    if (model_->board) {
+        const auto view = model_->board->view();
+        if (!view->open) return false;
+        patience_s = view->hold_s;
+        starting = reason == RouteReason::no_replica || reason == RouteReason::starting;
+    } else if (reason != RouteReason::full) {
+        return false;
+    }
+    if (patience_s <= 0) return false;
+    const std::int64_t now_us = monotonic_clock_us();
+    if (held_until_us_ == 0) held_until_us_ = now_us + static_cast<std::int64_t>(patience_s * kUs);
+    if (held_us_ == 0) held_us_ = now_us;
+    if (now_us >= held_until_us_) return false;
+    sample_.cold = sample_.cold || starting;
+    held_id_ = loop_.random().next();
+    const QueueAnswer answer =
+        loop_.holding().enter(this, setup_, *model_,
+                              {.id = held_id_,
+                               .tenant = name_id(key_.project),
+                               .cost_tokens = std::max(1.0, static_cast<double>(reserve_.in_estimate)),
+                               .deadline_s = static_cast<double>(held_until_us_) / kUs,
+                               .held_bytes = request_.size() + original_.size()},
+                              static_cast<double>(now_us) / kUs);
+    if (!answer.accepted()) {
+        fail(LedgerOutcome::rejected, refusal_of(answer, starting));
+        return true;
+    }
+    held_now_ = true;
+    return true;
+}
+
+void Exchange::no_longer_held() {
+    if (std::exchange(held_now_, false)) loop_.holding().leave(model_->id, held_id_);
+}
+
+void Exchange::its_turn() {
+    held_now_ = false;
+    attempt();
+}
+
+void Exchange::waited_too_long() {
+    held_now_ = false;
+    const bool warming = sample_.cold && attempts_ == 0;
+    const double waited_s = static_cast<double>(monotonic_clock_us() - held_us_) / kUs;
+    fail(LedgerOutcome::rejected,
+         {.status = 503,
+          .type = "overloaded",
+          .code = warming ? "warming_up" : "overloaded",
+          .message =
+              fmt::format("{} after {:.0f} s of waiting",
+                          warming ? "no replica of this model was ready" : "no replica took this request", waited_s),
+          .retry_after_s = 5});
+}
+
+void Exchange::nobody_takes_it(RouteReason reason, double pause_s) {
+    if (hold(reason)) return;
+    if (model_->board && !model_->board->view()->open)
+        return fail(LedgerOutcome::rejected, {.status = 503,
+                                              .type = "overloaded",
+                                              .code = "stopped",
+                                              .message = "this model is stopped",
+                                              .retry_after_s = 60});
+    if (attempts_ > 0)
+        return fail(LedgerOutcome::upstream_error,
+                    upstream_error("the upstreams of this model failed: " + attempts_text_));
+    const bool full = reason == RouteReason::full;
+    fail(LedgerOutcome::rejected,
+         {.status = 503,
+          .type = "overloaded",
+          .code = full ? "overloaded" : "no_replica",
+          .message = full ? "every replica of this model has as much to do as it takes"
+                          : "no replica of this model answers now",
+          .retry_after_s = full                       ? 1
+                           : pause_s < kLongestPauseS ? static_cast<std::int64_t>(std::ceil(pause_s))
+                                                      : 5});
+}
+
+void Exchange::upstream_failed(ReplicaOutcome outcome) {
+    const bool stale =
+        upstream_ != nullptr && upstream_->reused() && !answer_begun_ && outcome == ReplicaOutcome::broke;
+    const std::uint64_t failed = replica_;
+    drop_upstream();
+    leave_replica(stale ? ReplicaOutcome::our_deadline : outcome);
+    if (ended_ || over_) return;
+    // It had closed the connection that it kept for us: nobody's fault, and it saw nothing of the request.
+    if (stale) {
+        --attempts_;
+        return attempt(true);
+    }
+    if (!answer_begun_ && attempts_ < setup_->max_attempts) {
+        tried_.push_back(failed);
+        ++loop_.shared().counters.retries;
+        return attempt();
+    }
+    const bool silent = outcome == ReplicaOutcome::silent;
+    Refusal why = upstream_error(
+        silent ? "the upstream was silent for too long" : "the upstream failed: " + attempts_text_, silent ? 504 : 502);
+    if (silent) why.code = "upstream_timeout";
+    fail(silent ? LedgerOutcome::upstream_timeout : LedgerOutcome::upstream_error, why);
+}
+
+void Exchange::upstream_closed() {
+    if (parser_ && answer_begun_) {
+        parser_->finish();
+        if (parser_->state() == HttpResponseParser::State::complete) return on_complete();
+    }
+    upstream_failed(ReplicaOutcome::broke);
+}
+
+void Exchange::upstream_sent(std::string_view bytes) {
+    answer_begun_ = true;
+    last_us_ = monotonic_clock_us();
+    parser_->feed(bytes);
+    if (over_ || upstream_ == nullptr) return;
+    if (parser_->state() == HttpResponseParser::State::broken) return upstream_failed(ReplicaOutcome::broke);
+    if (parser_->state() == HttpResponseParser::State::complete) return on_complete();
+    if (streaming_) push();
+}
+
+void Exchange::sweep(std::int64_t now_us) {
+    if (over_ || ended_) return;
+    // A stream that waits says so, since something in between would take its silence for an end.
+    if (held_now_ && wants_stream_ && ready_ &&
+        static_cast<double>(now_us - std::max(held_us_, beat_us_)) >
+            (beat_us_ == 0 ? kFirstBeatS : kBeatEveryS) * kUs) {
+        beat_us_ = now_us;
+        open_stream();
+        emit(": waiting for a replica\n\n");
+        session_.flush();
+        return;
+    }
+    if (upstream_ == nullptr) return;
+    const Timeouts& timeouts = setup_->timeouts;
+    const auto passed = [&](std::int64_t since, double seconds) {
+        return static_cast<double>(now_us - since) > seconds * kUs;
+    };
+    if (upstream_->connecting()) {
+        if (passed(attempt_us_, timeouts.connect_s)) upstream_failed(ReplicaOutcome::unreachable);
+    } else if (session_.backlog() > 0) {
+        last_us_ = now_us;  // the client is slow, not the upstream
+    } else if (passed(last_us_, answer_begun_ ? timeouts.silence_s : timeouts.first_byte_s)) {
+        upstream_failed(ReplicaOutcome::silent);
+    }
+}
+
+void Exchange::setup_changed(const Setup& setup, std::int64_t now_us) {
+    const auto id = setup.tenants.key_of_sha256.find(key_.entry.sha256);
+    const KeyEntry* now = id == setup.tenants.key_of_sha256.end() ? nullptr : &setup.tenants.keys.at(id->second);
+    const bool over = now == nullptr || now->revoked || (now->expires_us > 0 && now_us >= now->expires_us);
+    if (over)
+        cut(LedgerOutcome::key_revoked, {.status = 401,
+                                         .type = "authentication_error",
+                                         .code = "key_revoked",
+                                         .message = "the key of this request is no longer valid"});
+}
+
+}  // namespace stoker::gateway

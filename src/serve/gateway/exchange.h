@@ -1,0 +1,140 @@
+// One request, from its admission to its one settlement: reserved, sent upstream at once, shown to the client when the
+// reservation is durable, counted, and ended when the settlement is. Whatever ends it, it is settled exactly once and
+// gives back what it holds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "govern/ledger/ledger_record.h"
+#include "govern/limits/limit_book.h"
+#include "io/http/http_parser.h"
+#include "serve/fleet/board.h"
+#include "serve/fleet/breaker.h"
+#include "serve/fleet/route.h"
+#include "serve/gateway/answers.h"
+#include "serve/gateway/setup.h"
+#include "serve/wire/body_scan.h"
+#include "serve/wire/sse.h"
+#include "serve/wire/usage.h"
+
+namespace stoker::gateway {
+
+class Loop;
+class Session;
+class UpstreamConnection;
+
+class Exchange {
+public:
+    Exchange(Loop& loop, Session& session, std::shared_ptr<const Setup> setup, const KeySetup& key,
+             const wire::Endpoint& endpoint);
+    ~Exchange();
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    // False: it was refused, with an answer, and is over.
+    bool begin(const HttpRequest& request);
+
+    // From the upstream.
+    void upstream_sent(std::string_view bytes);
+    void upstream_closed();
+    void upstream_failed(ReplicaOutcome outcome);
+    // From the session and the loop.
+    void client_left();
+    void client_drained();  // there is room again
+    void committed();       // the ledger is durable further than before, or has failed
+    void sweep(std::int64_t now_us);
+    void its_turn();         // it was held, and a replica is there
+    void waited_too_long();  // it was held, and its time is up
+    void setup_changed(const Setup& setup, std::int64_t now_us);
+    void cut(LedgerOutcome outcome, const Refusal& why);  // by us: with an event where something was shown
+    std::optional<MarkEntry> mark();                      // if it moved since the last one
+    bool streaming() const { return streaming_ || stream_open_; }
+    bool head_shown() const { return head_shown_; }
+    bool over() const { return over_; }
+    std::string request_id() const { return request_text(reserve_.request); }
+
+private:
+    bool admit(const wire::BodyScan& scan);
+    void make_request(const HttpRequest& request, const wire::BodyScan& scan);
+    void attempt(bool fresh = false);
+    void leave_replica(ReplicaOutcome outcome, double retry_after_s = 0);
+    void on_head();
+    bool on_piece(std::string_view piece);
+    bool on_event(std::string_view event);
+    bool on_data(std::string_view event, std::string_view data);
+    void on_complete();
+    void end_stream(std::string_view last_event);
+    void show(std::string_view bytes);
+    void emit(std::string_view event);
+    void push();
+    bool extend();
+    std::uint32_t counted_out() const;
+    bool settle(LedgerOutcome outcome, int status, bool partial);
+    void finish(std::string final_bytes);
+    void complete();
+    void fail(LedgerOutcome outcome, const Refusal& why);
+    std::string head_of_answer(int status, std::string_view type) const;
+    void nobody_takes_it(RouteReason reason, double pause_s);
+    bool hold(RouteReason reason);
+    void no_longer_held();
+    void take_load(const BoardReplica& replica, double now_s);
+    void prefilled();
+    void name_model(const std::string& upstream_name);
+    void open_stream();
+    void tell_board(LedgerOutcome outcome, const wire::Usage& used);
+    void drop_upstream();
+    void ledger_failed();
+
+    Loop& loop_;
+    Session& session_;
+    const std::shared_ptr<const Setup> setup_;
+    const KeySetup& key_;
+    const wire::Endpoint& endpoint_;
+    const ModelSetup* model_ = nullptr;
+    AdmitDecision admitted_;
+    ReserveRecord reserve_;
+    std::uint64_t reserve_lsn_ = 0, settle_lsn_ = 0;
+    std::int64_t reserved_tokens_ = 0;
+    std::uint64_t reserved_picousd_ = 0;
+    bool open_ended_ = false;  // the client set no limit: the reservation grows
+    bool asked_usage_ = false, wants_stream_ = false;
+
+    std::string request_;      // to the upstream, until it answers
+    std::size_t body_at_ = 0;  // in it
+    std::string forwarded_;    // headers of the client that go on
+    // Where replicas of a model may call it differently: the body as it came, and the name that stands in request_ now.
+    std::string original_, named_;
+    wire::BodyScan scan_;
+    UpstreamConnection* upstream_ = nullptr;
+    std::uint64_t replica_ = 0;  // that it holds; 0: none
+    double route_prompt_ = 0, route_output_ = 0;
+    std::shared_ptr<ReplicaLoad> load_;  // of a replica of an endpoint
+    RequestSample sample_;
+    double expected_output_ = 0;
+    std::vector<std::uint64_t> tried_;
+    std::string attempts_text_;
+    int attempts_ = 0;
+    bool held_now_ = false;
+    std::uint64_t held_id_ = 0;
+    std::int64_t held_us_ = 0, held_until_us_ = 0, beat_us_ = 0;
+    std::optional<HttpResponseParser> parser_;
+    bool answer_begun_ = false;
+
+    bool streaming_ = false, stream_open_ = false, head_shown_ = false, ended_ = false, over_ = false, settled_ = false,
+         ready_ = false, keep_ = true;
+    wire::SseSplitter events_;
+    std::string held_;   // until the reservation is durable
+    std::string final_;  // until the settlement is
+    std::string body_;   // of an answer that is no stream
+    std::optional<wire::Usage> usage_;
+    std::uint64_t text_bytes_ = 0, sequence_ = 0;
+    std::uint32_t marked_out_ = 0;
+    std::int64_t began_us_, attempt_us_ = 0, first_us_ = 0, last_us_ = 0;
+};
+
+}  // namespace stoker::gateway

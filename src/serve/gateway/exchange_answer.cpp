@@ -1,0 +1,438 @@
+// The second half of an exchange: what the upstream answers, on its way to the client, counted and settled.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/enum_words.h"
+#include "base/text.h"
+#include "io/process.h"
+#include "serve/gateway/exchange.h"
+#include "serve/gateway/loop.h"
+#include "serve/gateway/session.h"
+#include "serve/gateway/upstream.h"
+
+namespace stoker::gateway {
+namespace {
+
+constexpr std::uint32_t kMarkEvery = 256, kExtendBy = 512;  // tokens
+
+std::int64_t retry_after_of(const HttpResponse& response) {
+    const auto value = response.headers.find("retry-after");
+    const auto seconds = value ? wire::json_integer(trim(*value)) : std::nullopt;
+    return std::clamp<std::int64_t>(seconds.value_or(1), 1, 600);
+}
+
+}  // namespace
+
+void Exchange::on_head() {
+    const HttpResponse& head = parser_->response();
+    if (head.status / 100 != 2 || !wants_stream_ || !starts_with_ignore_case(head.content_type, "text/event-stream"))
+        return;
+    streaming_ = true;
+    // It is not tried again. An upstream may answer before it has read all.
+    if (upstream_->sent()) request_ = {};
+    forwarded_ = original_ = {};
+    open_stream();
+    loop_.streams(this, true);
+    parser_->on_piece = [this](std::string_view piece) { return on_piece(piece); };
+}
+
+// Once: while it is held, or when the upstream's answer begins.
+void Exchange::open_stream() {
+    if (std::exchange(stream_open_, true)) return;
+    std::string out = head_of_answer(200, "text/event-stream");
+    append_header(out, "cache-control", "no-cache");
+    if (!session_.http_1_0()) append_header(out, "transfer-encoding", "chunked");
+    out += "\r\n";
+    show(out);
+}
+
+bool Exchange::on_piece(std::string_view piece) {
+    if (ended_) return true;
+    return events_.feed(piece, [this](std::string_view event) { return on_event(event); });
+}
+
+bool Exchange::on_event(std::string_view event) {
+    if (ended_) return true;
+    ++sequence_;
+    const wire::SseEvent read = wire::read_sse_event(event);
+    if (read.lines == 0 && read.name.empty()) {
+        if (event.find(':') == std::string_view::npos) return trim(event).empty();  // no stream of events
+        emit(event);
+        return true;
+    }
+    if (trim(read.data) == "[DONE]") {
+        end_stream(event);
+        return true;
+    }
+    if (read.lines == 1) return on_data(event, read.data);
+    emit(event);
+    return true;
+}
+
+bool Exchange::on_data(std::string_view event, std::string_view data) {
+    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, data);
+    if (!scan.sound) return false;
+    if (scan.failed) {
+        ++loop_.shared().counters.failed;
+        fail(LedgerOutcome::upstream_error,
+             upstream_error(scan.error_message.empty() ? "the upstream failed" : scan.error_message));
+        return true;
+    }
+    text_bytes_ += scan.text_bytes;
+    if (scan.text_bytes > 0 && first_us_ == 0) {
+        first_us_ = monotonic_clock_us();
+        prefilled();
+    }
+    if (scan.usage) usage_ = scan.usage;
+    const bool terminal =
+        endpoint_.meter == wire::Meter::responses &&
+        (scan.type == "response.completed" || scan.type == "response.incomplete" || scan.type == "response.failed");
+    if (terminal) {
+        end_stream(event);
+        return true;
+    }
+    const std::uint32_t counted = counted_out();
+    if (counted > reserve_.out_reserve && open_ended_ && !extend()) {
+        cut(LedgerOutcome::budget_cut, {.status = 429,
+                                        .type = "insufficient_quota",
+                                        .code = "budget_exceeded",
+                                        .message = "the limit or the budget of this key ends this answer"});
+        return true;
+    }
+    if (asked_usage_ && scan.usage && scan.choices && scan.choices_empty) return true;
+    if (asked_usage_ && scan.usage_end > 0)
+        emit(wire::without_usage(event, data, scan));
+    else
+        emit(event);
+    if (counted >= marked_out_ + kMarkEvery)
+        if (const auto moved = mark(); moved && loop_.shared().ledger) loop_.shared().ledger->mark({*moved});
+    return true;
+}
+
+std::uint32_t Exchange::counted_out() const {
+    return loop_.bytes_per_token(model_->id).tokens(text_bytes_);
+}
+
+bool Exchange::extend() {
+    const std::uint64_t more = std::uint64_t{kExtendBy} * model_->price.out_picousd;
+    if (!loop_.shared().limits.extend(key_.id, key_.limits, kExtendBy, more, monotonic_clock_us() * 1000)) return false;
+    reserve_.out_reserve += kExtendBy;
+    reserved_tokens_ += kExtendBy;
+    reserved_picousd_ += more;
+    return true;
+}
+
+std::optional<MarkEntry> Exchange::mark() {
+    if (!streaming_ || settled_ || !ready_ || reserve_lsn_ == 0) return std::nullopt;
+    const std::uint32_t counted = counted_out();
+    if (counted == marked_out_) return std::nullopt;
+    marked_out_ = counted;
+    return MarkEntry{reserve_lsn_, usage_ && usage_->in > 0 ? usage_->in : reserve_.in_estimate, counted};
+}
+
+void Exchange::on_complete() {
+    if (ended_) {  // the end of a stream was seen before the end of its body
+        if (upstream_ != nullptr) {
+            if (parser_->keep_alive() && !parser_->stopped())
+                std::exchange(upstream_, nullptr)->release();
+            else
+                drop_upstream();
+        }
+        return;
+    }
+    if (streaming_) return upstream_failed(ReplicaOutcome::broke);  // no [DONE], or no stream of events at all
+    HttpResponse& response = parser_->response();
+    const int status = response.status;
+    const bool again = status == 429 || status == 503 || status == 502 || status == 504;
+    const bool busy = status == 429 || (status == 503 && response.headers.find("retry-after"));
+    const std::uint64_t used = replica_;
+    if (parser_->keep_alive())
+        std::exchange(upstream_, nullptr)->release();
+    else
+        drop_upstream();
+    leave_replica(status / 100 == 2 ? ReplicaOutcome::ok
+                  : busy            ? ReplicaOutcome::busy
+                  : again           ? ReplicaOutcome::bad_gateway
+                                    : ReplicaOutcome::request_error,
+                  static_cast<double>(retry_after_of(response)));
+    if (again && attempts_ < setup_->max_attempts && model_->upstreams.size() > tried_.size() + 1) {
+        tried_.push_back(used);
+        ++loop_.shared().counters.retries;
+        return attempt();
+    }
+    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, response.body);
+    if (again || status >= 500 || status == 401 || status == 403 || status / 100 == 3) {
+        Refusal why = upstream_error(
+            scan.error_message.empty() ? fmt::format("the upstream answered {}", status) : scan.error_message,
+            status == 429 || status == 503 ? status : 502);
+        if (why.status != 502) {
+            why.type = why.code = status == 429 ? "rate_limit_error" : "overloaded";
+            if (status == 429) why.code = "rate_limit_exceeded";
+            why.retry_after_s = retry_after_of(response);
+        }
+        return fail(LedgerOutcome::upstream_error, why);
+    }
+    if (stream_open_)  // it was held: its head is out
+        return fail(LedgerOutcome::upstream_error,
+                    upstream_error(status / 100 == 2            ? "the upstream answered without a stream"
+                                   : scan.error_message.empty() ? fmt::format("the upstream answered {}", status)
+                                                                : scan.error_message));
+    if (!scan.sound)
+        return fail(LedgerOutcome::upstream_error,
+                    upstream_error(fmt::format("the upstream answered {} without JSON", status)));
+    usage_ = scan.usage;
+    text_bytes_ = scan.text_bytes;
+    ended_ = true;
+    const bool good = status / 100 == 2;
+    const bool kept = settle(good ? LedgerOutcome::ok : LedgerOutcome::rejected, status, false);
+    if (!kept) return ledger_failed();
+    std::string out = head_of_answer(status, "application/json");
+    append_number_header(out, "content-length", static_cast<std::int64_t>(response.body.size()));
+    out += "\r\n";
+    out += response.body;
+    finish(std::move(out));
+}
+
+void Exchange::end_stream(std::string_view last_event) {
+    ended_ = true;
+    if (upstream_ != nullptr) leave_replica(ReplicaOutcome::ok);
+    if (!settle(LedgerOutcome::ok, 200, false)) return ledger_failed();
+    std::string out;
+    if (session_.http_1_0()) {
+        out = last_event;
+    } else {
+        append_chunk(out, last_event);
+        out += "0\r\n\r\n";
+    }
+    finish(std::move(out));
+}
+
+std::string Exchange::head_of_answer(int status, std::string_view type) const {
+    std::string out;
+    out.reserve(512);
+    append_head(out, status, type);
+    append_header(out, "x-request-id", request_id());
+    append_limit_headers(out, admitted_);
+    if (attempts_ > 1) append_header(out, "x-stoker-attempts", attempts_text_);
+    append_header(out, "connection", session_.keeps_open() ? "keep-alive" : "close");
+    return out;
+}
+
+// To the client; held until the reservation is durable.
+void Exchange::show(std::string_view bytes) {
+    if (!ready_) {
+        held_ += bytes;
+        return;
+    }
+    head_shown_ = true;
+    session_.queue(bytes);
+}
+
+void Exchange::emit(std::string_view event) {
+    if (session_.http_1_0()) return show(event);
+    std::string chunk;
+    append_chunk(chunk, event);
+    show(chunk);
+}
+
+void Exchange::push() {
+    if (ready_) session_.flush();
+    if (over_ || upstream_ == nullptr) return;
+    if (session_.backlog() + held_.size() > setup_->stream_buffer_bytes) upstream_->pause(true);
+}
+
+void Exchange::client_drained() {
+    if (upstream_ != nullptr) upstream_->pause(false);
+}
+
+bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
+    if (settled_) return true;
+    settled_ = true;
+    loop_.no_longer_waits(this);
+    if (streaming_) loop_.streams(this, false);
+    Shared& shared = loop_.shared();
+    SettleRecord record{.request = reserve_.request, .reserve_lsn = reserve_lsn_};
+    const std::uint32_t counted = counted_out();
+    no_longer_held();
+    const bool delivered = outcome == LedgerOutcome::ok || (head_shown_ && counted > 0);
+    if (delivered) {
+        wire::Usage used = usage_.value_or(wire::Usage{.in = reserve_.in_estimate, .out = counted});
+        record.settled_by = static_cast<std::uint8_t>(usage_ ? SettledBy::upstream_usage : SettledBy::counted);
+        constexpr std::uint32_t kEnough = 16, kFactor = 4;
+        const bool drifts = usage_ && counted >= kEnough && (used.out == 0 || used.out / kFactor > counted);
+        if (drifts) {
+            record.flags |= kSettleDrift;
+            used.out = std::max(used.out, counted);
+            ++shared.counters.drift;
+        }
+        if (partial) used.out = std::max(used.out, counted);
+        record.in = used.in;
+        record.cached_in = used.cached_in;
+        record.out = used.out;
+        record.reasoning = used.reasoning;
+        record.charge_picousd = model_->price.of(used.in, used.cached_in, used.out);
+        if (!usage_) ++shared.counters.counted;
+        if (usage_ && !partial && !drifts) loop_.bytes_per_token(model_->id).learn(text_bytes_, usage_->out);
+    }
+    record.counted_out = counted;
+    if (model_->board) tell_board(outcome, {.in = record.in, .cached_in = record.cached_in, .out = record.out});
+    const std::int64_t now = monotonic_clock_us();
+    record.ttft_ms = first_us_ == 0 ? 0 : static_cast<std::uint32_t>((first_us_ - began_us_) / 1000);
+    record.duration_ms = static_cast<std::uint32_t>(std::min<std::int64_t>((now - began_us_) / 1000, UINT32_MAX));
+    record.status = static_cast<std::uint16_t>(status);
+    record.outcome = static_cast<std::uint8_t>(outcome);
+    record.attempts = static_cast<std::uint8_t>(std::min(attempts_, 255));
+    if (partial) record.flags |= kSettlePartial;
+    record.replica = replica_;
+    record.finished_unix_us = wall_clock_us();
+    shared.limits.settle(key_.id, key_.limits, reserved_tokens_, static_cast<std::int64_t>(record.in) + record.out,
+                         reserved_picousd_, record.charge_picousd);
+    shared.counters.tokens_in += record.in;
+    shared.counters.tokens_out += record.out;
+    shared.counters.picousd += record.charge_picousd;
+    if (!shared.ledger) return true;
+    settle_lsn_ = shared.ledger->settle(record);
+    if (settle_lsn_ == 0) ++shared.counters.unaccounted;
+    return settle_lsn_ != 0;
+}
+
+void Exchange::tell_board(LedgerOutcome outcome, const wire::Usage& used) {
+    if (sample_.replica == 0) return;  // it came to none
+    const bool failed = outcome == LedgerOutcome::upstream_error || outcome == LedgerOutcome::upstream_timeout;
+    if (!failed && outcome != LedgerOutcome::ok) return;  // cut short: says nothing of the replica
+    const auto seconds = [](std::int64_t from, std::int64_t to) { return static_cast<double>(to - from) / kUs; };
+    sample_.at_s = static_cast<double>(monotonic_clock_us()) / kUs;
+    sample_.failed = failed;
+    if (!failed) {
+        sample_.prompt_tokens = used.in;
+        sample_.cached_tokens = used.cached_in;
+        sample_.output_tokens = used.out;
+        if (first_us_ > 0) {
+            sample_.ttft_s = seconds(began_us_, first_us_);
+            sample_.upstream_ttft_s = seconds(attempt_us_, first_us_);
+            if (used.out > 1) sample_.tpot_s = seconds(first_us_, last_us_) / (used.out - 1);
+        }
+    }
+    model_->board->ended(sample_);
+}
+
+void Exchange::finish(std::string final_bytes) {
+    final_ = std::move(final_bytes);
+    Ledger* ledger = loop_.shared().ledger.get();
+    if (ledger == nullptr || ledger->durable() >= settle_lsn_) return complete();
+    if (ready_) session_.flush();
+    if (!over_) loop_.wait_for_commit(this);  // else the client has left meanwhile
+}
+
+void Exchange::complete() {
+    if (over_) return;
+    over_ = true;
+    loop_.no_longer_waits(this);
+    // A stream whose body has not ended yet is not waited for.
+    drop_upstream();
+    leave_replica(ReplicaOutcome::our_deadline);
+    session_.queue(held_);
+    session_.queue(final_);
+    session_.exchange_done(keep_ && session_.keeps_open());
+}
+
+void Exchange::committed() {
+    if (over_) return;
+    const Ledger& ledger = *loop_.shared().ledger;
+    if (ledger.failed()) return ledger_failed();
+    const std::uint64_t durable = ledger.durable();
+    if (!ready_ && durable >= reserve_lsn_) {
+        ready_ = true;
+        if (!held_.empty()) {
+            head_shown_ = true;
+            session_.queue(held_);
+            held_ = {};
+            session_.flush();
+        }
+        if (over_) return;
+        if (!settled_) loop_.no_longer_waits(this);
+    }
+    if (settled_ && durable >= settle_lsn_) complete();
+}
+
+void Exchange::ledger_failed() {
+    if (over_) return;
+    ended_ = true;
+    keep_ = false;
+    drop_upstream();
+    leave_replica(ReplicaOutcome::our_deadline);
+    settle(LedgerOutcome::rejected, 503, head_shown_);
+    held_.clear();
+    final_.clear();
+    const Refusal why{.status = 503,
+                      .type = "overloaded",
+                      .code = "ledger_unavailable",
+                      .message = "the account of this request could not be written",
+                      .retry_after_s = 5};
+    if (head_shown_) {
+        append_chunk(final_, error_event(why, endpoint_.meter == wire::Meter::responses, sequence_));
+        final_ += "0\r\n\r\n";
+    } else {
+        const std::string body = error_body(why);
+        final_ = head_of_answer(503, "application/json");
+        append_number_header(final_, "retry-after", why.retry_after_s);
+        append_number_header(final_, "content-length", static_cast<std::int64_t>(body.size()));
+        final_ += "\r\n" + body;
+    }
+    complete();
+}
+
+void Exchange::fail(LedgerOutcome outcome, const Refusal& why) {
+    if (ended_ || over_) return;
+    ended_ = true;
+    ++loop_.shared().counters.failed;
+    drop_upstream();
+    leave_replica(ReplicaOutcome::our_deadline);
+    const bool shown = head_shown_;
+    const bool kept = settle(outcome, why.status, shown);
+    if (!kept) return ledger_failed();
+    std::string out;
+    if (shown) {
+        keep_ = false;
+        const std::string event = error_event(why, endpoint_.meter == wire::Meter::responses, sequence_);
+        if (session_.http_1_0()) {
+            out = event;
+        } else {
+            append_chunk(out, event);
+            out += "0\r\n\r\n";
+        }
+    } else {
+        held_.clear();
+        const std::string body = error_body(why);
+        out = head_of_answer(why.status, "application/json");
+        if (attempts_ == 1) append_header(out, "x-stoker-attempts", attempts_text_);
+        if (why.retry_after_s > 0) append_number_header(out, "retry-after", why.retry_after_s);
+        append_number_header(out, "content-length", static_cast<std::int64_t>(body.size()));
+        out += "\r\n" + body;
+    }
+    finish(std::move(out));
+}
+
+void Exchange::cut(LedgerOutcome outcome, const Refusal& why) {
+    if (ended_ || over_) return;
+    drop_upstream();
+    leave_replica(ReplicaOutcome::our_deadline);
+    fail(outcome, why);
+}
+
+void Exchange::client_left() {
+    if (over_) return;
+    over_ = true;
+    const bool was_ended = ended_;
+    ended_ = true;
+    drop_upstream();
+    leave_replica(ReplicaOutcome::client_left);
+    if (!was_ended) {
+        ++loop_.shared().counters.cancels;
+        settle(LedgerOutcome::client_cancel, 499, true);
+    }
+    loop_.no_longer_waits(this);
+}
+
+}  // namespace stoker::gateway

@@ -1,0 +1,226 @@
+#include "serve/gateway/loop.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "io/worker.h"
+#include "serve/gateway/exchange.h"
+#include "serve/gateway/session.h"
+#include "serve/gateway/upstream.h"
+
+namespace stoker::gateway {
+namespace {
+
+constexpr int kTurnMs = 100, kHoldingTurnMs = 10;
+constexpr std::int64_t kMarkEveryUs = 1'000'000, kSweepEveryUs = 100'000;
+
+Error not_listening(const GatewayOptions& options, std::uint16_t port) {
+    return Error(errno == EACCES ? ErrorKind::denied : ErrorKind::unavailable,
+                 fmt::format("cannot listen on {}:{}: {}", options.address, port, std::strerror(errno)), {},
+                 "name another address or port as listen: ADDRESS:PORT");
+}
+
+}  // namespace
+
+void Shared::begin_period(std::int64_t now_us) {
+    const std::int64_t from_us = budget_period_start_us(options.budget_period, now_us);
+    std::int64_t before_us = period_from_us;
+    // A clock that was set back begins no period again.
+    while (from_us > before_us)
+        if (period_from_us.compare_exchange_weak(before_us, from_us)) return limits.begin_period();
+}
+
+Result<std::unique_ptr<Loop>> Loop::make(Shared& shared, std::uint64_t seed, std::uint16_t port) {
+    auto loop = std::unique_ptr<Loop>(new Loop(shared, seed));
+    TRY(loop->poller_, Poller::make());
+    const GatewayOptions& options = shared.options;
+    sockaddr_storage address{};
+    socklen_t size = 0;
+    auto* four = reinterpret_cast<sockaddr_in*>(&address);
+    auto* six = reinterpret_cast<sockaddr_in6*>(&address);
+    if (::inet_pton(AF_INET, options.address.c_str(), &four->sin_addr) == 1) {
+        four->sin_family = AF_INET;
+        four->sin_port = htons(port);
+        size = sizeof *four;
+    } else if (::inet_pton(AF_INET6, options.address.c_str(), &six->sin6_addr) == 1) {
+        six->sin6_family = AF_INET6;
+        six->sin6_port = htons(port);
+        size = sizeof *six;
+    } else {
+        return Error(ErrorKind::invalid, fmt::format("'{}' is no address to listen on", options.address));
+    }
+    loop->listener_.reset(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int on = 1, fd = loop->listener_.get();
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (options.threads > 1) ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd, 4096) != 0)
+        return not_listening(options, port);
+    ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+    loop->port_ = ntohs(address.ss_family == AF_INET ? four->sin_port : six->sin6_port);
+    if (!loop->poller_->add(fd, loop.get(), EPOLLIN)) return not_listening(options, port);
+    return loop;
+}
+
+Loop::Loop(Shared& shared, std::uint64_t seed) : shared_(shared), random_(seed), scratch_(64 * 1024) {}
+
+Loop::~Loop() {
+    stop();
+}
+
+void Loop::start() {
+    thread_ = masked_thread("gateway", [this] { run(); });
+}
+
+void Loop::stop() {
+    stopping_ = true;
+    poller_->wake();
+    if (thread_.joinable()) thread_.join();
+    while (!sessions_.empty()) sessions_.begin()->second->close();
+    while (!connections_.empty()) connections_.begin()->second->drop();
+    poller_->turn(0);
+}
+
+void Loop::run() {
+    seen_version_ = shared_.version;
+    while (!stopping_) {
+        poller_->turn(holding_.empty() ? kTurnMs : kHoldingTurnMs);
+        holding_.turn(static_cast<double>(monotonic_clock_us()) / kUs);
+        if (shared_.ledger && (!waiting_.empty() || shared_.ledger->failed())) on_commit();
+        sweep();
+    }
+}
+
+void Loop::on_ready(std::uint32_t) {
+    while (true) {
+        UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (!socket) return;
+        if (sessions_.size() >= shared_.options.max_connections) continue;  // closed: there is no room for it
+        const int on = 1;
+        ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        ++shared_.counters.connections;
+        auto session = std::make_unique<Session>(*this, std::move(socket));
+        Session* key = session.get();
+        sessions_.emplace(key, std::move(session));
+        open_ = sessions_.size();
+    }
+}
+
+void Loop::on_commit() {
+    std::vector<Exchange*> told(waiting_.begin(), waiting_.end());
+    // What cannot be accounted for does not go on.
+    if (shared_.ledger->failed()) told.insert(told.end(), streams_.begin(), streams_.end());
+    for (Exchange* each : told)
+        if (waiting_.contains(each) || streams_.contains(each)) each->committed();
+}
+
+void Loop::sweep() {
+    const std::int64_t now_us = monotonic_clock_us();
+    if (now_us - marked_us_ >= kMarkEveryUs) mark();
+    if (now_us - swept_us_ < kSweepEveryUs) return;
+    swept_us_ = now_us;
+    const std::uint64_t version = shared_.version;
+    const bool changed = std::exchange(seen_version_, version) != version;
+    std::vector<Session*> all;
+    all.reserve(sessions_.size());
+    for (const auto& [session, owned] : sessions_) all.push_back(session);
+    const auto setup = shared_.setup();
+    const std::int64_t wall_us = wall_clock_us();
+    for (Session* session : all) {
+        if (!sessions_.contains(session)) continue;
+        if (changed && session->exchange() != nullptr) session->exchange()->setup_changed(*setup, wall_us);
+        if (sessions_.contains(session)) session->sweep(now_us);
+    }
+}
+
+void Loop::mark() {
+    marked_us_ = monotonic_clock_us();
+    forget_replicas();
+    shared_.begin_period(wall_clock_us());
+    if (!shared_.ledger) return;
+    std::vector<MarkEntry> marks;
+    for (Exchange* each : streams_)
+        if (const auto moved = each->mark()) marks.push_back(*moved);
+    if (!marks.empty()) shared_.ledger->mark(marks);
+}
+
+// Replicas of endpoints come and go, each with an id of its own.
+void Loop::forget_replicas() {
+    constexpr std::size_t kFew = 256;
+    if (replicas_.size() <= kFew) return;
+    std::unordered_set<std::uint64_t> known;
+    const auto setup = shared_.setup();
+    for (const auto& [name, model] : setup->models) {
+        for (const UpstreamSetup& upstream : model.upstreams) known.insert(upstream.id);
+        if (!model.board) continue;
+        const auto view = model.board->view();
+        for (const BoardReplica& replica : view->replicas) known.insert(replica.id);
+    }
+    std::erase_if(replicas_, [&](const auto& each) {
+        return each.second.outstanding == 0 && each.second.connections == 0 && !known.contains(each.first);
+    });
+}
+
+Replica& Loop::replica(std::uint64_t id) {
+    Replica& replica = replicas_[id];
+    replica.id = id;
+    return replica;
+}
+
+void Loop::streams(Exchange* exchange, bool does) {
+    if (does ? streams_.insert(exchange).second : streams_.erase(exchange) > 0)
+        shared_.counters.streams += does ? 1 : -1;
+}
+
+void Loop::session_ended(Session* session) {
+    const auto found = sessions_.find(session);
+    if (found == sessions_.end()) return;
+    poller_->bury(std::shared_ptr<void>(std::move(found->second)));
+    sessions_.erase(found);
+    open_ = sessions_.size();
+}
+
+void Loop::keep(std::unique_ptr<UpstreamConnection> connection) {
+    UpstreamConnection* key = connection.get();
+    connections_.emplace(key, std::move(connection));
+}
+
+void Loop::connection_ended(UpstreamConnection* connection) {
+    const auto found = connections_.find(connection);
+    if (found == connections_.end()) return;
+    poller_->bury(std::shared_ptr<void>(std::move(found->second)));
+    connections_.erase(found);
+}
+
+void Loop::drain() {
+    poller_->post([this] {
+        if (listener_) {
+            poller_->remove(listener_.get());
+            listener_.reset();
+        }
+        std::vector<Session*> all;
+        for (const auto& [session, owned] : sessions_) all.push_back(session);
+        for (Session* session : all)
+            if (sessions_.contains(session)) session->drain();
+    });
+}
+
+void Loop::cut() {
+    poller_->post([this] {
+        std::vector<Session*> all;
+        for (const auto& [session, owned] : sessions_) all.push_back(session);
+        for (Session* session : all)
+            if (sessions_.contains(session) && session->exchange() != nullptr)
+                session->exchange()->cut(LedgerOutcome::drained, {.status = 503,
+                                                                  .type = "overloaded",
+                                                                  .code = "draining",
+                                                                  .message = "this gateway ends",
+                                                                  .retry_after_s = 1});
+    });
+}
+
+}  // namespace stoker::gateway

@@ -1,0 +1,127 @@
+// One event loop of a gateway: its listener, its sessions, its connections to upstreams. All on one thread; what loops
+// share is Shared.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/random.h"
+#include "govern/ledger/ledger.h"
+#include "govern/limits/limit_book.h"
+#include "serve/fleet/breaker.h"
+#include "serve/fleet/route.h"
+#include "serve/gateway/holding.h"
+#include "serve/gateway/poller.h"
+#include "serve/gateway/setup.h"
+#include "serve/wire/usage.h"
+
+struct ssl_ctx_st;
+
+namespace stoker::gateway {
+
+class Session;
+class Exchange;
+class UpstreamConnection;
+
+struct Counters {
+    std::atomic<std::uint64_t> connections{0}, requests{0}, refused{0}, failed{0}, retries{0}, cancels{0},
+        slow_consumers{0}, tokens_in{0}, tokens_out{0}, picousd{0}, drift{0}, counted{0}, unaccounted{0};
+    std::atomic<std::int64_t> open_sessions{0}, streams{0}, under_way{0}, held{0};
+};
+
+// Of all loops.
+struct Shared {
+    GatewayOptions options;
+    std::unique_ptr<Ledger> ledger;  // null: no account is kept
+    LimitBook limits;
+    Counters counters;
+    std::shared_ptr<ssl_ctx_st> tls;
+    std::atomic<bool> draining{false};
+    std::atomic<std::uint64_t> version{1};  // of the setup
+    std::atomic<std::uint32_t> requests_made{0};
+    std::atomic<std::int64_t> period_from_us{0};  // of budgets
+
+    std::shared_ptr<const Setup> setup() const { return std::atomic_load(&setup_); }
+    void begin_period(std::int64_t now_us);  // when one has: budgets are whole again
+    void set_setup(std::shared_ptr<const Setup> setup) {
+        std::atomic_store(&setup_, std::move(setup));
+        ++version;
+    }
+
+private:
+    std::shared_ptr<const Setup> setup_;
+};
+
+// What this loop knows of one upstream.
+struct Replica {
+    std::uint64_t id = 0;
+    BreakerState breaker;
+    std::uint32_t outstanding = 0, connections = 0;
+    double waiting_prompt_tokens = 0, outstanding_decode_tokens = 0;
+    std::vector<UpstreamConnection*> idle;  // the last one was used last
+};
+
+class Loop final : public Watcher {
+public:
+    static Result<std::unique_ptr<Loop>> make(Shared& shared, std::uint64_t seed, std::uint16_t port);
+    ~Loop() override;
+
+    std::uint16_t port() const { return port_; }
+    void start();
+    void stop();  // when drained, or at once after cut()
+    void drain();
+    void cut();  // what is under way ends with an event that says so
+    std::size_t open_sessions() const { return open_; }
+
+    void on_ready(std::uint32_t events) override;  // of the listener
+
+    // For sessions, exchanges and connections.
+    Shared& shared() { return shared_; }
+    Poller& poller() { return *poller_; }
+    Replica& replica(std::uint64_t id);
+    wire::BytesPerToken& bytes_per_token(std::uint64_t model) { return bytes_per_token_[model]; }
+    char* scratch() { return scratch_.data(); }
+    std::size_t scratch_size() const { return scratch_.size(); }
+    SplitMix& random() { return random_; }
+    Holding& holding() { return holding_; }
+    void wait_for_commit(Exchange* exchange) { waiting_.insert(exchange); }
+    void no_longer_waits(Exchange* exchange) { waiting_.erase(exchange); }
+    void streams(Exchange* exchange, bool does);
+    void session_ended(Session* session);
+    void keep(std::unique_ptr<UpstreamConnection> connection);
+    void connection_ended(UpstreamConnection* connection);
+
+private:
+    Loop(Shared& shared, std::uint64_t seed);
+    void run();
+    void on_commit();
+    void sweep();
+    void mark();
+    void forget_replicas();
+
+    Shared& shared_;
+    SplitMix random_;
+    std::vector<char> scratch_;
+    std::unique_ptr<Poller> poller_;
+    UniqueFd listener_;
+    std::uint16_t port_ = 0;
+    std::thread thread_;
+    std::atomic<bool> stopping_{false};
+    std::atomic<std::size_t> open_{0};
+    std::int64_t swept_us_ = 0, marked_us_ = 0;
+    std::uint64_t seen_version_ = 0;
+    std::unordered_map<Session*, std::unique_ptr<Session>> sessions_;
+    std::unordered_map<UpstreamConnection*, std::unique_ptr<UpstreamConnection>> connections_;
+    std::unordered_map<std::uint64_t, Replica> replicas_;
+    std::unordered_map<std::uint64_t, wire::BytesPerToken> bytes_per_token_;
+    std::unordered_set<Exchange*> waiting_, streams_;
+    Holding holding_{*this};
+};
+
+}  // namespace stoker::gateway

@@ -1,0 +1,44 @@
+#include "serve/gateway/metrics_text.h"
+
+#include <fmt/format.h>
+
+#include "serve/gateway/loop.h"
+
+namespace stoker::gateway {
+
+std::string metrics_text(const Shared& shared) {
+    std::string out;
+    const auto put = [&](const char* name, const char* type, const char* help, auto value) {
+        out += fmt::format("# HELP stoker_gateway_{} {}\n# TYPE stoker_gateway_{} {}\nstoker_gateway_{} {}\n", name,
+                           help, name, type, name, value);
+    };
+    const Counters& c = shared.counters;
+    put("connections_total", "counter", "Connections of clients.", c.connections.load());
+    put("requests_total", "counter", "Requests that were read whole.", c.requests.load());
+    put("refused_total", "counter", "Requests that key or limits refused.", c.refused.load());
+    put("failed_total", "counter", "Requests that failed here or upstream.", c.failed.load());
+    put("retries_total", "counter", "Requests that went to another replica.", c.retries.load());
+    put("cancels_total", "counter", "Requests whose client left.", c.cancels.load());
+    put("slow_consumer_closes_total", "counter", "Clients that did not read.", c.slow_consumers.load());
+    put("settled_tokens_in_total", "counter", "Prompt tokens charged.", c.tokens_in.load());
+    put("settled_tokens_out_total", "counter", "Generated tokens charged.", c.tokens_out.load());
+    put("charged_usd_total", "counter", "Charged, in dollars.", static_cast<double>(c.picousd.load()) / 1e12);
+    put("token_drift_total", "counter", "Answers whose usage is far from what was counted.", c.drift.load());
+    put("counted_total", "counter", "Answers without usage, charged by count.", c.counted.load());
+    put("unaccounted_total", "counter", "Requests whose end could not be written to the ledger.", c.unaccounted.load());
+    put("open_connections", "gauge", "Connections of clients now.", c.open_sessions.load());
+    put("held_streams", "gauge", "Streams now.", c.streams.load());
+    put("requests_under_way", "gauge", "Requests now.", c.under_way.load());
+    put("held_requests", "gauge", "Requests that wait for a replica now.", c.held.load());
+    if (shared.ledger) {
+        const Ledger::Stats stats = shared.ledger->stats();
+        put("ledger_records_total", "counter", "Records of the ledger, of this process.", stats.records);
+        put("ledger_commits_total", "counter", "Commits of the ledger.", stats.commits);
+        put("ledger_commit_seconds_total", "counter", "Spent in commits.", static_cast<double>(stats.commit_us) / 1e6);
+        put("ledger_open_reservations", "gauge", "Requests reserved and not settled.", stats.open);
+        put("ledger_failed", "gauge", "1: no request can be accounted for.", shared.ledger->failed() ? 1 : 0);
+    }
+    return out;
+}
+
+}  // namespace stoker::gateway

@@ -1,0 +1,78 @@
+#include "serve/gateway/poller.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace stoker::gateway {
+
+Result<std::unique_ptr<Poller>> Poller::make() {
+    auto poller = std::unique_ptr<Poller>(new Poller());
+    poller->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    poller->event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!poller->epoll_ || !poller->event_ || !poller->add(poller->event_.get(), nullptr, EPOLLIN))
+        return Error(ErrorKind::exhausted, std::string("cannot make an event loop: ") + std::strerror(errno));
+    return poller;
+}
+
+bool Poller::add(int fd, Watcher* watcher, std::uint32_t events) {
+    epoll_event event{.events = events, .data = {.ptr = watcher}};
+    return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void Poller::change(int fd, Watcher* watcher, std::uint32_t events) {
+    epoll_event event{.events = events, .data = {.ptr = watcher}};
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void Poller::remove(int fd) {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void Poller::bury(std::shared_ptr<void> thing) {
+    buried_.push_back(std::move(thing));
+}
+
+void Poller::wake() {
+    const std::uint64_t one = 1;
+    // Full means that it is awake already.
+    [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+}
+
+void Poller::post(std::function<void()> work) {
+    {
+        const std::lock_guard guard(mutex_);
+        posted_.push_back(std::move(work));
+    }
+    wake();
+}
+
+void Poller::turn(int timeout_ms) {
+    std::array<epoll_event, 256> ready;
+    const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), timeout_ms);
+    for (int i = 0; i < count; ++i) {
+        auto* watcher = static_cast<Watcher*>(ready[static_cast<std::size_t>(i)].data.ptr);
+        if (watcher != nullptr) {
+            watcher->on_ready(ready[static_cast<std::size_t>(i)].events);
+            continue;
+        }
+        std::uint64_t times = 0;
+        [[maybe_unused]] const ssize_t got = ::read(event_.get(), &times, sizeof times);
+        std::vector<std::function<void()>> work;
+        {
+            const std::lock_guard guard(mutex_);
+            work.swap(posted_);
+        }
+        for (const auto& each : work) each();
+    }
+    // What goes may bury more.
+    while (!buried_.empty()) {
+        std::vector<std::shared_ptr<void>> gone;
+        gone.swap(buried_);
+    }
+}
+
+}  // namespace stoker::gateway

@@ -1,0 +1,67 @@
+#include "serve/wire/body_scan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/json_scan.h"
+
+namespace stoker::wire {
+namespace {
+
+std::string edited(std::string_view body, std::string_view model = "up") {
+    const BodyResult result = scan_body(body);
+    EXPECT_TRUE(result.scan) << body << ": " << result.fault.what;
+    return result.scan ? with_edits(body, edits_for(*result.scan, model, true)) : "";
+}
+
+// Else a member that an engine knows and we do not is lost on the way, or a number changes its digits.
+TEST(BodyScan, EditsChangeWhatTheyAreForAndNoOtherByte) {
+    EXPECT_EQ(edited(R"({"model":"m","x":1.50, "y":[1e2]})"),
+              R"({"stream_options":{"include_usage":true},"model":"up","x":1.50, "y":[1e2]})");
+    EXPECT_EQ(edited(R"({"stream_options":null,"model":"m"})"),
+              R"({"stream_options":{"include_usage":true},"model":"up"})");
+    EXPECT_EQ(edited(R"({"model":"m","stream_options":{}})"),
+              R"({"model":"up","stream_options":{"include_usage":true}})");
+    EXPECT_EQ(edited(R"({"model":"m","stream_options":{"a":1}})"),
+              R"({"model":"up","stream_options":{"include_usage":true,"a":1}})");
+    EXPECT_EQ(edited(R"({"model":"m","stream_options":{"include_usage":false,"a":1}})"),
+              R"({"model":"up","stream_options":{"include_usage":true,"a":1}})");
+    EXPECT_EQ(edited("{}"), R"({"stream_options":{"include_usage":true}})");
+}
+
+TEST(BodyScan, SaysWhatIsAskedFor) {
+    const auto scan = scan_body(R"( {"model":"a\/b","stream":true,"max_tokens":9,"max_completion_tokens":5,"n":3,
+        "messages":[{"role":"user","content":"hi"},{"role":"user"}]} )")
+                          .scan;
+    ASSERT_TRUE(scan);
+    EXPECT_EQ(scan->model, "a/b");
+    EXPECT_TRUE(scan->stream);
+    EXPECT_EQ(scan->max_tokens, 5);
+    EXPECT_EQ(scan->choices, 3);
+    EXPECT_EQ(scan->items, 2u);
+}
+
+// Else two readers take different values from one body, and one of them pays.
+TEST(BodyScan, RefusesWhatCouldBeReadInTwoWays) {
+    for (const auto& [body, code] : std::vector<std::pair<std::string, std::string>>{
+             {R"({"model":"a","model":"b"})", "duplicate_key"},
+             {R"({"stream_options":{"include_usage":true,"include_usage":false}})", "duplicate_key"},
+             {R"({"stream_options":{"include_us\u0061ge":true}})", "invalid_type"},
+             {R"({"n":1.5})", "invalid_type"},
+             {R"({"n":99999999999999999999})", "invalid_type"},
+             {R"({"stream":"true"})", "invalid_type"},
+             {R"({"model":"a\u0000"})", "invalid_type"},
+             {"{\"a\":\"\xc0\x80\"}", "invalid_utf8"},
+             {R"({"a":"\udc00"})", "invalid_utf8"},
+             {R"({"a":01})", "invalid_json"},
+             {R"({"a":1}})", "invalid_json"},
+             {"\xef\xbb\xbf{}", "invalid_json"},
+             {std::string(1'000'000, '['), "invalid_json"},
+             {"{\"a\":" + std::string(1'000'000, '['), "too_deep"}}) {
+        const BodyResult result = scan_body(body);
+        EXPECT_FALSE(result.scan) << body.substr(0, 60);
+        EXPECT_EQ(result.fault.code, code) << body.substr(0, 60);
+    }
+}
+
+}  // namespace
+}  // namespace stoker::wire

@@ -1,0 +1,212 @@
+#include "serve/wire/usage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "serve/wire/json_cursor.h"
+
+namespace stoker::wire {
+namespace {
+
+constexpr int kDepth = 128;
+constexpr std::size_t kLongestMessage = 2000;
+
+std::uint32_t bounded(std::uint64_t value) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
+}
+
+class Scan {
+public:
+    Scan(Meter meter, std::string_view json) : json_(json), cursor_(json, kDepth), meter_(meter) {}
+
+    AnswerScan read() {
+        bool sound = cursor_.peek() == '{';
+        sound = sound && cursor_.object([&](std::string_view name, std::size_t at) { return top(name, at); }) &&
+                cursor_.at_end();
+        if (!sound) return {};
+        scan_.sound = true;
+        if (scan_.usage_end != 0) cut_usage();
+        return std::move(scan_);
+    }
+
+private:
+    bool skip() {
+        JsonSpan span;
+        return cursor_.skip_value(span);
+    }
+    bool top(std::string_view name, std::size_t at) {
+        if (name == "usage") {
+            scan_.usage_begin = at;
+            if (!usage()) return false;
+            scan_.usage_end = cursor_.at();
+            return true;
+        }
+        if (name == "choices" && cursor_.peek() == '[') {
+            scan_.choices = scan_.choices_empty = true;
+            return cursor_.array([&] {
+                scan_.choices_empty = false;
+                return cursor_.peek() == '{' ? choice() : skip();
+            });
+        }
+        if (name == "error" && cursor_.peek() == '{') {
+            scan_.failed = true;
+            return cursor_.object([&](std::string_view inner, std::size_t) {
+                return inner == "message" && cursor_.peek() == '"' ? text_of(scan_.error_message) : skip();
+            });
+        }
+        if (name == "type" && cursor_.peek() == '"') return text_of(scan_.type);
+        if (meter_ != Meter::responses) return skip();
+        if (name == "delta" && cursor_.peek() == '"') return generated();
+        if (name == "response" && cursor_.peek() == '{')
+            return cursor_.object([&](std::string_view inner, std::size_t) {
+                if (inner == "usage") return usage();
+                return inner == "output" ? output() : skip();
+            });
+        return name == "output" ? output() : skip();
+    }
+    // The texts of the responses API: output[*].content[*].text.
+    bool output() {
+        if (cursor_.peek() != '[') return skip();
+        return cursor_.array([&] {
+            if (cursor_.peek() != '{') return skip();
+            return cursor_.object([&](std::string_view name, std::size_t) {
+                if (name != "content" || cursor_.peek() != '[') return skip();
+                return cursor_.array([&] {
+                    if (cursor_.peek() != '{') return skip();
+                    return cursor_.object([&](std::string_view inner, std::size_t) {
+                        return inner == "text" && cursor_.peek() == '"' ? generated() : skip();
+                    });
+                });
+            });
+        });
+    }
+    bool choice() {
+        return cursor_.object([&](std::string_view name, std::size_t) {
+            if (name == "finish_reason") {
+                scan_.finished = scan_.finished || cursor_.peek() == '"';
+                return skip();
+            }
+            if (name == "text" && cursor_.peek() == '"') return generated();
+            if ((name == "delta" || name == "message") && cursor_.peek() == '{')
+                return cursor_.object([&](std::string_view inner, std::size_t) {
+                    const char next = cursor_.peek();
+                    const bool text = inner == "content" || inner == "reasoning_content" || inner == "reasoning" ||
+                                      inner == "refusal";
+                    if (text && next == '"') return generated();
+                    if (inner != "tool_calls" || next != '[') return skip();
+                    JsonSpan span;
+                    if (!cursor_.skip_value(span)) return false;
+                    scan_.text_bytes += span.size();
+                    return true;
+                });
+            return skip();
+        });
+    }
+    bool generated() {
+        JsonSpan span;
+        if (!cursor_.string(span)) return false;
+        const std::string_view text = span.of(json_).substr(1, span.size() - 2);
+        scan_.text_bytes += text.size();
+        if (text.find('\\') == std::string_view::npos) return true;
+        for (std::size_t i = 0; i + 1 < text.size(); ++i)
+            if (text[i] == '\\') {
+                scan_.text_bytes -= text[i + 1] == 'u' ? 3 : 1;
+                ++i;
+            }
+        return true;
+    }
+    bool text_of(std::string& out) {
+        JsonSpan span;
+        if (!cursor_.string(span)) return false;
+        if (span.size() <= kLongestMessage) out = json_unescaped(span.of(json_)).value_or("");
+        return true;
+    }
+    bool number(std::uint32_t& out) {
+        JsonSpan span;
+        if (!cursor_.skip_value(span)) return false;
+        if (const auto value = json_integer(span.of(json_)); value && *value > 0)
+            out = bounded(static_cast<std::uint64_t>(*value));
+        return true;
+    }
+    bool usage() {
+        if (cursor_.peek() != '{') {
+            scan_.usage_null = true;
+            return skip();
+        }
+        Usage found;
+        std::uint32_t total = 0;
+        const bool sound = cursor_.object([&](std::string_view name, std::size_t) {
+            if (name == "prompt_tokens" || name == "input_tokens") return number(found.in);
+            if (name == "completion_tokens" || name == "output_tokens") return number(found.out);
+            if (name == "total_tokens") return number(total);
+            const bool in = name == "prompt_tokens_details" || name == "input_tokens_details";
+            const bool out = name == "completion_tokens_details" || name == "output_tokens_details";
+            if ((!in && !out) || cursor_.peek() != '{') return skip();
+            return cursor_.object([&](std::string_view inner, std::size_t) {
+                if (in && inner == "cached_tokens") return number(found.cached_in);
+                return out && inner == "reasoning_tokens" ? number(found.reasoning) : skip();
+            });
+        });
+        if (found.in == 0 && total > found.out) found.in = total - found.out;
+        found.cached_in = std::min(found.cached_in, found.in);
+        scan_.usage = found;
+        return sound;
+    }
+    void cut_usage() {
+        std::size_t& begin = scan_.usage_begin;
+        std::size_t& end = scan_.usage_end;
+        std::size_t before = begin;
+        while (before > 0 && std::string_view(" \n\r\t").find(json_[before - 1]) != std::string_view::npos) --before;
+        if (before > 0 && json_[before - 1] == ',') {
+            begin = before - 1;
+            return;
+        }
+        std::size_t behind = end;
+        while (behind < json_.size() && std::string_view(" \n\r\t").find(json_[behind]) != std::string_view::npos)
+            ++behind;
+        if (behind < json_.size() && json_[behind] == ',') end = behind + 1;
+    }
+
+    std::string_view json_;
+    JsonCursor cursor_;
+    Meter meter_;
+    AnswerScan scan_;
+};
+
+std::uint32_t prompt_tokens(std::uint64_t bytes, std::uint64_t items, double ratio) {
+    return bounded(static_cast<std::uint64_t>(std::ceil(static_cast<double>(bytes) / ratio)) + items * kItemTokens +
+                   kTemplateTokens);
+}
+
+}  // namespace
+
+AnswerScan scan_answer(Meter meter, std::string_view json) {
+    return Scan(meter, json).read();
+}
+
+std::string without_usage(std::string_view event, std::string_view data, const AnswerScan& scan) {
+    const auto at = static_cast<std::size_t>(data.data() - event.data());
+    std::string out(event.substr(0, at + scan.usage_begin));
+    return out.append(event.substr(at + scan.usage_end));
+}
+
+std::uint32_t BytesPerToken::tokens(std::uint64_t bytes) const {
+    return bounded(static_cast<std::uint64_t>(std::ceil(static_cast<double>(bytes) / ratio_)));
+}
+
+void BytesPerToken::learn(std::uint64_t bytes, std::uint32_t tokens) {
+    if (tokens < 8 || bytes == 0) return;  // too short to tell
+    constexpr double kWeight = 0.05;
+    const double seen = std::clamp(static_cast<double>(bytes) / tokens, 1.0, 16.0);
+    ratio_ += kWeight * (seen - ratio_);
+}
+
+std::uint32_t most_prompt_tokens(std::uint64_t bytes, std::uint64_t items) {
+    return prompt_tokens(bytes, items, 1.0);
+}
+std::uint32_t likely_prompt_tokens(std::uint64_t bytes, std::uint64_t items) {
+    return prompt_tokens(bytes, items, 2.5);
+}
+
+}  // namespace stoker::wire

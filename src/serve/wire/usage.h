@@ -1,0 +1,56 @@
+// What an upstream says that it used, in an answer or in an event of a stream; and what a client that did not ask for
+// it is shown of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "serve/wire/meters.h"
+
+namespace stoker::wire {
+
+struct Usage {
+    std::uint32_t in = 0, cached_in = 0, out = 0, reasoning = 0;
+    friend bool operator==(const Usage&, const Usage&) = default;
+};
+
+// One JSON of an upstream, whole answer or data of an event.
+struct AnswerScan {
+    bool sound = false;  // it is one JSON object
+    std::optional<Usage> usage;
+    bool usage_null = false;
+    bool choices = false, choices_empty = false;  // there is a list of that name
+    bool finished = false;                        // a choice says why it ended
+    bool failed = false;                          // it is an error
+    std::uint64_t text_bytes = 0;                 // of what was generated, unescaped but for \u (which counts as three)
+    std::string type;                             // of events of the responses API: "response.completed"
+    std::string error_message;
+    // What to leave out so that no usage is seen, from the comma before or to the comma behind; empty: it is not there.
+    std::size_t usage_begin = 0, usage_end = 0;
+};
+AnswerScan scan_answer(Meter meter, std::string_view json);
+
+// Of the event, the data without the member `usage`.
+std::string without_usage(std::string_view event, std::string_view data, const AnswerScan& scan);
+
+// How many tokens a text of so many bytes is, by the bytes that one takes: learnt from what upstreams said.
+class BytesPerToken {
+public:
+    std::uint32_t tokens(std::uint64_t bytes) const;
+    void learn(std::uint64_t bytes, std::uint32_t tokens);
+    double ratio() const { return ratio_; }
+
+private:
+    double ratio_ = 4.0;  // English in the vocabularies of 2024 to 2026; from 1 to 16
+};
+
+// An upper bound of a prompt's tokens: in byte-level vocabularies a token covers at least one byte.
+inline constexpr std::uint32_t kTemplateTokens = 16, kItemTokens = 8;
+std::uint32_t most_prompt_tokens(std::uint64_t bytes, std::uint64_t items);
+// What it is by the starting ratio of text: 2.5 bytes a token, lower than what is usual, since too little would be a
+// limit that does not hold.
+std::uint32_t likely_prompt_tokens(std::uint64_t bytes, std::uint64_t items);
+
+}  // namespace stoker::wire

@@ -1,0 +1,64 @@
+#include "serve/wire/usage.h"
+
+#include <gtest/gtest.h>
+
+#include "serve/wire/sse.h"
+
+namespace stoker::wire {
+namespace {
+
+std::vector<std::string> events_of(std::string_view text, std::size_t step) {
+    SseSplitter splitter(1000);
+    std::vector<std::string> events;
+    for (std::size_t at = 0; at < text.size(); at += step)
+        EXPECT_TRUE(splitter.feed(text.substr(at, step), [&](std::string_view event) {
+            events.emplace_back(event);
+            return true;
+        }));
+    return events;
+}
+
+// Else an event that TCP has cut in two is counted wrongly or shown with what should have been left out.
+TEST(Sse, EventsAreTheSameHoweverTheirBytesArrive) {
+    const std::string text = "data: {\"a\":1}\n\n: note\n\nevent: x\r\ndata:2\r\n\r\ndata: a\ndata: b\n\n";
+    const auto whole = events_of(text, text.size());
+    ASSERT_EQ(whole.size(), 4u);
+    for (std::size_t step = 1; step < text.size(); ++step) EXPECT_EQ(events_of(text, step), whole) << step;
+    EXPECT_EQ(read_sse_event(whole[0]).data, "{\"a\":1}");
+    EXPECT_EQ(read_sse_event(whole[1]).lines, 0);
+    EXPECT_EQ(read_sse_event(whole[2]).name, "x");
+    EXPECT_EQ(read_sse_event(whole[2]).data, "2");
+    EXPECT_EQ(read_sse_event(whole[3]).lines, 2);
+    SseSplitter splitter(10);
+    EXPECT_FALSE(splitter.feed("data: too long for that", [](std::string_view) { return true; }));
+}
+
+TEST(Usage, IsFoundWhereEachEndpointHasIt) {
+    const auto chat = scan_answer(Meter::chat, R"({"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":4,
+        "prompt_tokens_details":{"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":2}}})");
+    EXPECT_EQ(chat.usage, (Usage{.in = 10, .cached_in = 6, .out = 4, .reasoning = 2}));
+    EXPECT_TRUE(chat.choices && chat.choices_empty);
+    const auto done = scan_answer(
+        Meter::responses, R"({"type":"response.completed","response":{"usage":{"input_tokens":3,"output_tokens":9}}})");
+    EXPECT_EQ(done.usage, (Usage{.in = 3, .out = 9}));
+    EXPECT_EQ(done.type, "response.completed");
+    EXPECT_EQ(scan_answer(Meter::ranking, R"({"usage":{"total_tokens":8}})").usage, (Usage{.in = 8}));
+    EXPECT_FALSE(scan_answer(Meter::chat, "<html>").sound);
+    EXPECT_EQ(scan_answer(Meter::chat, R"({"choices":[{"delta":{"content":"a\n\u00e9"}}]})").text_bytes, 5u);
+}
+
+// Else a client that indexes choices[0] meets a chunk that it never asked for.
+TEST(Usage, IsCutOutWithItsCommaWhereverItStands) {
+    for (const auto& [data, left] :
+         std::vector<std::pair<std::string, std::string>>{{R"({"a":1,"usage":null})", R"({"a":1})"},
+                                                          {R"({"usage":null,"a":1})", R"({"a":1})"},
+                                                          {R"({"a":1, "usage" : {"x":1} ,"b":2})", R"({"a":1 ,"b":2})"},
+                                                          {R"({"usage":null})", R"({})"}}) {
+        const std::string event = "data: " + data + "\n\n";
+        const SseEvent read = read_sse_event(event);
+        EXPECT_EQ(without_usage(event, read.data, scan_answer(Meter::chat, read.data)), "data: " + left + "\n\n");
+    }
+}
+
+}  // namespace
+}  // namespace stoker::wire

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -91,7 +92,11 @@ protected:
     GangSpec gang(const std::string& script, std::size_t ranks = 1, std::uint64_t epoch = 1) {
         GangSpec spec{
             .attempt = {{1}, 1}, .epoch = epoch, .folder = harness.scratch(), .log_folder = harness.scratch()};
-        const auto nodes = driver->discover(Harness::soon());
+        auto nodes = driver->discover(Harness::soon());
+        // A gang is on one of several engines. A cluster whose nodes are all cordoned shows none.
+        std::erase_if(*nodes, [first = nodes->empty() ? "" : nodes->front().engine](const NodeInfo& node) {
+            return node.engine != first;
+        });
         for (std::size_t i = 0; i < ranks; ++i)
             spec.ranks.push_back(
                 {.node = binds() ? "" : nodes->at(i % nodes->size()).name, .arguments = {"sh", "-c", script}});
@@ -498,6 +503,77 @@ TYPED_TEST_P(DriverContract, Line10_AQuestionIsAnsweredOrUnsupported) {
     EXPECT_TRUE(cannot(pinned) || *pinned == spec.folder) << "a bundle stays as it is";
 }
 
+// 10. What ranks tell of their steps and use comes once after a cursor, from where they run, with rank and node; also
+// what a rank wrote last before it ended.
+TYPED_TEST_P(DriverContract, Line10_MeasuresComeOnceFromWhereTheRanksRun) {
+    const OperationId id = this->harness.next();
+    const std::string scratch = this->harness.scratch();
+    GangSpec spec = this->gang(
+        "file=metrics.jsonl; [ $RANK = 0 ] || file=metrics.rank-$RANK.jsonl\n"
+        "echo '{\"step\": 1, \"step_s\": 0.5}' >> $file; while [ ! -e go ]; do sleep 0.02; done\n"
+        "echo '{\"step\": 2, \"step_s\": 0.25}' >> $file",
+        2);
+    spec.measure.lines = scratch + "/metrics.jsonl";
+    this->expect_launched(id, spec);
+    Facts facts;
+    MeasuredGang gang{.launched = id, .log_folder = spec.log_folder, .measure = spec.measure, .live = {}};
+    for (int rank = 0; rank < 2; ++rank) {
+        const Fact* start = facts.wait(*this->driver, id, FactKind::rank_started, TypeParam::soon(), rank);
+        ASSERT_NE(start, nullptr);
+        gang.live.push_back({.rank = rank, .pid = start->pid, .node = start->node});
+    }
+    const Questions& engine = *this->driver;
+    std::string cursor;
+    std::map<int, std::vector<double>> steps;
+    std::map<int, double> memory;
+    std::map<int, std::string> nodes;
+    bool cannot = false;
+    const auto read = [&] {
+        for (bool more = true; more && !cannot;) {
+            const auto answer = engine.read_measures(gang, {.cursor = cursor, .most = 1}, TypeParam::soon());
+            cannot = !answer && answer.error().kind() == ErrorKind::unsupported;
+            ASSERT_TRUE(answer.ok() || cannot);
+            if (cannot) return;
+            EXPECT_LE(answer->lines.size(), 1u);
+            for (const MeasureLine& line : answer->lines) {
+                if (line.step) steps[line.rank].push_back(*line.step);
+                nodes[line.rank] = line.node;
+                for (const auto& [name, value] : line.values)
+                    if (name == "rss") memory[line.rank] = value;
+            }
+            cursor = answer->next;
+            more = answer->more;
+        }
+    };
+    EXPECT_TRUE(eventually(
+        [&] {
+            read();
+            return cannot || (steps.size() == 2 && (memory.size() == 2));
+        },
+        TypeParam::soon()));
+    std::ofstream(scratch + "/go") << "\n";
+    ASSERT_NE(facts.wait(*this->driver, id, FactKind::gang_ended, TypeParam::soon()), nullptr);
+    if (cannot) {
+        this->expect_over(id);
+        GTEST_SKIP() << "this engine cannot tell what its ranks use";
+    }
+    gang.live.clear();
+    EXPECT_TRUE(eventually(
+        [&] {
+            read();
+            return steps[0].size() == 2 && steps[1].size() == 2;
+        },
+        TypeParam::soon()));
+    this->expect_over(id);
+    for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(steps[rank], (std::vector<double>{1, 2})) << "rank " << rank;
+        EXPECT_GT(memory[rank], 0);
+        EXPECT_EQ(nodes[rank], facts.find(id, FactKind::rank_started, rank)->node);
+    }
+    EXPECT_EQ(engine.read_measures(gang, {.cursor = "no cursor"}, TypeParam::soon()).error().kind(),
+              ErrorKind::invalid);
+}
+
 // A rank that takes more than its memory is killed and said to be out of memory.
 TYPED_TEST_P(DriverContract, MemoryLimitIsSaid) {
     if (!this->driver->capabilities().limits_memory) GTEST_SKIP() << "this engine limits no memory";
@@ -523,6 +599,6 @@ REGISTER_TYPED_TEST_SUITE_P(DriverContract, Line1_EveryCallEndsByItsDeadline, Li
                             Line8_APartOfAGangIsToldAsAPart, Line2_ForgettingIsNoReasonToRunItTwice,
                             Line3_WhatTheEngineLostIsNotListed, Line5_AnEndOutlivesTheEnginesMemory,
                             Line9_ANumberThatComesBackIsAnothers, Line10_AQuestionIsAnsweredOrUnsupported,
-                            MemoryLimitIsSaid);
+                            Line10_MeasuresComeOnceFromWhereTheRanksRun, MemoryLimitIsSaid);
 
 }  // namespace stoker::contract

@@ -7,8 +7,10 @@
 #include <cstring>
 
 #include "contract/driver_contract.h"
+#include "contract/kube_harness.h"
 #include "contract/local_harness.h"
 #include "contract/queue_harness.h"
+#include "contract/several_harness.h"
 #include "contract/slurm_harness.h"
 #include "deploy/local/keeper.h"
 #include "deploy/slurm/gang_host.h"
@@ -28,9 +30,14 @@ INSTANTIATE_TYPED_TEST_SUITE_P(PidNamespace, DriverContract, ::testing::Types<Na
 INSTANTIATE_TYPED_TEST_SUITE_P(ProcessGroup, DriverContract, ::testing::Types<GroupEngine>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Queue, DriverContract, ::testing::Types<QueueHarness>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Slurm, DriverContract, ::testing::Types<SlurmHarness>);
+INSTANTIATE_TYPED_TEST_SUITE_P(LocalBesideQueue, DriverContract, ::testing::Types<LocalBesideQueue>);
+INSTANTIATE_TYPED_TEST_SUITE_P(QueueBesideLocal, DriverContract, ::testing::Types<QueueBesideLocal>);
+INSTANTIATE_TYPED_TEST_SUITE_P(SlurmBesideLocal, DriverContract, ::testing::Types<SlurmBesideLocal>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Kubernetes, DriverContract, ::testing::Types<KubeHarness>);
+INSTANTIATE_TYPED_TEST_SUITE_P(KubernetesBesideLocal, DriverContract, ::testing::Types<KubernetesBesideLocal>);
 
 // Without root everything works too: the same suite, and the deaths of keeper and server, as the
-// user nobody.
+// user nobody. What needs no more than a server's own rights (queue, Slurm, Kubernetes) has run above.
 TEST(WithoutRoot, KeepsTheContract) {
     if (::geteuid() != 0) GTEST_SKIP() << "this is not root anyway";
     const pid_t child = ::fork();
@@ -38,12 +45,13 @@ TEST(WithoutRoot, KeepsTheContract) {
         ::unsetenv("GTEST_OUTPUT");
         if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
         ::execl("/proc/self/exe", "contract_test",
-                "--gtest_filter=*DriverContract*:*KilledKeeper*:*NextServer*:*Leftovers*:*TwentyGangs*:LocalImage.*",
+                "--gtest_filter=*DriverContract*:*KilledKeeper*:*NextServer*:*Leftovers*:*TwentyGangs*:LocalImage.*"
+                "-Queue/*:Slurm/*:*Beside*:Kubernetes/*",
                 "--gtest_brief=1", nullptr);
         ::_exit(1);
     }
-    const auto status = reap(child, in(120));
-    ASSERT_TRUE(status.has_value());
+    const auto status = reap(child, in(480));
+    ASSERT_TRUE(status.has_value()) << "the suite as nobody is still running after 8 minutes";
     EXPECT_EQ(*status, 0);
 }
 
@@ -54,7 +62,11 @@ std::string impossible() {
     if (!pid_namespaces_work()) filter += ":PidNamespace/*";
     if (const std::string why = SlurmCluster::why_not(); !why.empty()) {
         std::printf("no Slurm here: %s\n", why.c_str());
-        filter += ":Slurm/*:SlurmEngine.*";
+        filter += ":Slurm/*:SlurmBesideLocal/*:SlurmEngine.*";
+    }
+    if (const std::string why = KubeCluster::why_not(); !why.empty()) {
+        std::printf("no Kubernetes here: %s\n", why.c_str());
+        filter += ":Kubernetes/*:KubernetesBesideLocal/*:KubernetesEngine.*";
     }
     return filter;
 }
@@ -75,5 +87,6 @@ int main(int argc, char** argv) {
     }
     const int result = RUN_ALL_TESTS();
     stoker::contract::SlurmHarness::end_cluster();
+    stoker::contract::KubeHarness::end_cluster();
     return result;
 }

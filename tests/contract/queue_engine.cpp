@@ -180,6 +180,11 @@ public:
         return outcome;
     }
 
+    Result<Measures> read_measures(const MeasuredGang& gang, const MeasureQuery& query,
+                                   Deadline deadline) const override {
+        return nodes().read_measures(gang, query, deadline);
+    }
+
     Result<OursListing> list_ours(const std::string& site, Deadline deadline) override {
         TRY(OursListing listing, nodes().list_ours(site, deadline));
         for (const QueueController::Job& job : controller_->queue()) {

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "deploy/local/box.h"
 #include "deploy/local/launcher.h"
 #include "io/machine/cgroup.h"
@@ -71,6 +73,16 @@ UniqueFd find_keeper(const std::string& folder) {
     const auto keeper = read_keeper_id(folder);
     if (!keeper || keeper->boot_id != boot_id()) return {};
     return open_process(keeper->pid, keeper->start_ticks);
+}
+
+std::string keeper_trouble(const std::string& folder) {
+    const auto keeper = read_keeper_id(folder);
+    if (!keeper || !find_keeper(folder)) return {};
+    const char state = process_state(keeper->pid);
+    if (state == 'T' || state == 't')
+        return fmt::format("its keeper, process {}, is stopped: kill -CONT {} lets it go on", keeper->pid, keeper->pid);
+    if (state == 'D') return fmt::format("its keeper, process {}, waits for a disk or device", keeper->pid);
+    return {};
 }
 
 Result<GangStatus> bury(const std::string& folder, const LaunchOrder& order, Deadline deadline) {

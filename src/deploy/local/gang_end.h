@@ -13,6 +13,8 @@ namespace stoker {
 
 // The keeper of this folder, when it lives: pid, start and boot agree.
 UniqueFd find_keeper(const std::string& folder);
+// Why it does not answer, and what to do, where that can be seen; else empty.
+std::string keeper_trouble(const std::string& folder);
 
 // For a gang without a keeper: ends what is left of it, writes the last status and returns that. The status of a gang
 // that has ended in order is returned as it is. conflict: somebody holds the folder, so the keeper lives after all;

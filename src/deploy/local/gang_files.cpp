@@ -98,6 +98,19 @@ public:
         }
         return values;
     }
+    // As later_text().
+    MeasureSpec measure(std::string_view key) {
+        const Node* found = node_.find(key);
+        if (found == nullptr) return {};
+        Fields fields(*found);
+        MeasureSpec spec{.lines = fields.text("lines"),
+                         .heartbeat = fields.text("heartbeat"),
+                         .step_pattern = fields.text("step_pattern"),
+                         .folders = fields.texts("folders"),
+                         .interface = fields.text("interface")};
+        require(fields.sound());
+        return spec;
+    }
     const Node* of_kind(std::string_view key, NodeKind kind) {
         const Node* found = sound_ ? node_.find(key) : nullptr;
         sound_ = sound_ && found && found->kind == kind;
@@ -126,6 +139,15 @@ Json map_of(const std::map<std::string, std::string>& values) {
     Json object = Json::object();
     for (const auto& [key, value] : values) object.set(key, value);
     return object;
+}
+
+Json json_of(const MeasureSpec& spec) {
+    return Json::object()
+        .set("lines", spec.lines)
+        .set("heartbeat", spec.heartbeat)
+        .set("step_pattern", spec.step_pattern)
+        .set("folders", list_of(spec.folders))
+        .set("interface", spec.interface);
 }
 
 // Numbers up to 2^63: epochs and ticks count from 0.
@@ -219,6 +241,7 @@ Json to_json(const LaunchOrder& order) {
         .set("cgroup_unified_devices", order.cgroups.unified_devices)
         .set("cgroup_v1", map_of(order.cgroups.v1))
         .set("max_processes", order.max_processes)
+        .set("measure", json_of(order.gang.measure))
         .set("status_retry_s", order.status_retry_s)
         .set("ranks", std::move(ranks));
 }
@@ -279,6 +302,7 @@ Result<LaunchOrder> parse_launch_order(std::string_view text, const std::string&
     order.gang.log_folder = fields.text("log_folder");
     order.gang.max_log_bytes = fields.integer<std::int64_t>("max_log_bytes");
     order.gang.image = fields.text("image");
+    order.gang.measure = fields.measure("measure");
     const Node* ranks = fields.of_kind("ranks", NodeKind::sequence);
     bool sound = operation && attempt && ranks && !ranks->items.empty();
     for (std::size_t i = 0; sound && i < ranks->items.size(); ++i)

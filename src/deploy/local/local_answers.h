@@ -46,4 +46,9 @@ public:
     }
 };
 
+// Not carried out, and somebody can see to it: told now, and tried again.
+inline Outcome in_trouble(std::string detail) {
+    return {.certainty = Certainty::unknown, .cause = Cause::platform, .detail = std::move(detail)};
+}
+
 }  // namespace stoker

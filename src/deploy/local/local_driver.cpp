@@ -26,6 +26,7 @@
 #include "deploy/local/launcher.h"
 #include "deploy/local/local_answers.h"
 #include "deploy/local/node_check.h"
+#include "deploy/local/rank_measures.h"
 #include "io/process.h"
 
 namespace stoker {
@@ -188,11 +189,16 @@ public:
             }
             // A keeper that has just begun does not listen yet; one that ends does not any more.
             const int wait = milliseconds_until(answer_by, 10);
-            if (!answer && wait == 0) return unknown("suspect: " + answer.error().message());
+            if (!answer && wait == 0) {
+                const std::string trouble = keeper_trouble(folder_of(launched));
+                return trouble.empty() ? unknown("suspect: " + answer.error().message()) : in_trouble(trouble);
+            }
             if (answer && milliseconds_until(deadline) == 0) break;
             ::poll(nullptr, 0, wait);
         }
         const auto status = read_gang_status(folder_of(launched));
+        if (const std::string trouble = keeper_trouble(folder_of(launched)); !trouble.empty())
+            return in_trouble(trouble);
         return unknown("told to end, and still there" + (status ? ": " + status->detail : std::string()));
     }
 
@@ -273,6 +279,10 @@ public:
             if (!facts.empty() || interrupted_.exchange(false) || Clock::now() >= deadline) return facts;
             for (const OperationId& operation : wait_for_changes(std::min(deadline, look_at_all))) refresh(operation);
         }
+    }
+
+    Result<Measures> read_measures(const MeasuredGang& gang, const MeasureQuery& query, Deadline) const override {
+        return measures_.read(gang, query);
     }
 
     void interrupt() override {
@@ -460,15 +470,14 @@ private:
     const TreeKind tree_;
     ImageStore images_;
     NodeChecks checks_;
+    mutable RankMeasures measures_;
     const UniqueFd wake_, changes_;
-
     std::mutex mutex_;  // guards what follows
     std::map<OperationId, std::shared_ptr<Gang>> gangs_;
     std::set<OperationId> launching_;
     std::map<std::uint64_t, Fact> facts_;  // by cursor
     const std::uint64_t first_cursor_;
-    std::uint64_t next_cursor_;
-    std::uint64_t highest_epoch_ = 0, notices_seen_ = 0;
+    std::uint64_t next_cursor_, highest_epoch_ = 0, notices_seen_ = 0;
     std::deque<std::uint64_t> notice_cursors_;
     std::mutex nodes_mutex_;  // guards what follows: what the offer means, made when it changes
     std::shared_ptr<const std::vector<NodeInfo>> offered_, nodes_;
@@ -481,8 +490,7 @@ Result<std::unique_ptr<Driver>> make_local_driver(LocalOptions options) {
     if (options.folder.empty()) return Error(ErrorKind::invalid, "the local engine needs a folder");
     options.folder = absolute_path(options.folder);
     if (!options.offer) options.offer = std::make_shared<NodeOffer>(std::move(options.nodes));
-    CgroupHost cgroups;
-    if (!options.tree || options.tree == TreeKind::cgroup) cgroups = discover_cgroups();
+    CgroupHost cgroups = options.tree && *options.tree != TreeKind::cgroup ? CgroupHost() : discover_cgroups();
     TRY(const TreeKind tree, choose_tree(options.tree, cgroups));
     auto driver = std::make_unique<LocalDriver>(std::move(options), std::move(cgroups), tree);
     TRY_VOID(driver->adopt());

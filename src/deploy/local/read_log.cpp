@@ -127,10 +127,15 @@ Result<LogPiece> read_log(const std::string& path, std::string_view cursor, std:
     }
     if (cursor.empty()) place = {.old = old.inode != 0, .old_inode = old.inode, .offset = 0, .mark = ""};
     if (place.old_inode != old.inode) {
-        // Rotated since. What was being read in FILE is in FILE.1 now; what was in FILE.1 is gone.
-        const std::int64_t found = place.old ? -1 : find_mark(old, place.offset, place.mark);
-        piece.gap = found < 0 && old.inode != 0;
-        place = {.old = old.inode != 0, .old_inode = old.inode, .offset = std::max<std::int64_t>(0, found), .mark = ""};
+        // Rotated since. What was being read in FILE is in FILE.1 now, or in what was left of it in FILE; what was in
+        // FILE.1 is gone.
+        const std::int64_t moved = place.old ? -1 : find_mark(old, place.offset, place.mark);
+        const std::int64_t left = place.old || moved >= 0 ? -1 : find_mark(current, place.offset, place.mark);
+        piece.gap = moved < 0 && left < 0 && old.inode != 0;
+        place = {.old = old.inode != 0 && left < 0,
+                 .old_inode = old.inode,
+                 .offset = std::max<std::int64_t>({0, moved, left}),
+                 .mark = ""};
     }
     if (place.old) {
         piece.text = read_at(old, place.offset, most);

@@ -1,4 +1,4 @@
-// Reads the log of a rank while it is written and rotated: FILE is emptied and its newer half moves to FILE.1
+// Reads the log of a rank while it is written and rotated: FILE is cut at its front and that moves to FILE.1
 // (deploy/local/log_file.h). A cursor names the file, the offset, and the last bytes before it, by which the place is
 // found again in FILE.1 after a rotation.
 #pragma once

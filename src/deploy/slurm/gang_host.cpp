@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "deploy/local/measure_file.h"
 #include "deploy/slurm/launch_folder.h"
 #include "deploy/slurm/wire.h"
 #include "io/process.h"
@@ -38,7 +39,8 @@ constexpr double kStartLimit = 300;  // until all ranks are ready: nodes that bo
 constexpr double kPeerGrace = 1.5;   // a gang that lost a rank is gone within 2 s, the KILL included
 constexpr double kStepLimit = 15;    // for srun to leave after the last rank has told its end
 constexpr int kLookMs = 100;         // for orders
-constexpr int kClaimed = 75;         // EX_TEMPFAIL: the operation is somebody else's
+constexpr std::int64_t kMeasureBytes = 256 << 10;  // of a rank, some minutes: whoever asks does so every second
+constexpr int kClaimed = 75;                       // EX_TEMPFAIL: the operation is somebody else's
 
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
@@ -290,6 +292,8 @@ private:
                 if (!stopping_) status_.state = GangState::running;
                 save();
             }
+        } else if (word == "measured") {
+            measures_.add(text_of(message, "lines"));
         } else if (word == "told") {
             told_ += number_of(message, "count");
             if (--told_left_ == 0) answer_signal();
@@ -452,6 +456,7 @@ private:
 
     std::string folder_;
     LaunchOrder order_;
+    MeasureFile measures_{order_.gang.log_folder, kMeasureBytes* static_cast<std::int64_t>(order_.gang.ranks.size())};
     GangStatus status_;
     std::vector<Rank> ranks_;
     std::vector<std::unique_ptr<Wire>> strangers_;  // have not said hello

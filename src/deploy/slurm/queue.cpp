@@ -152,6 +152,25 @@ std::vector<SlurmNode> read_nodes(std::string_view text, const std::map<std::str
     return nodes;
 }
 
+HealthReport report_of_node(const SlurmNode& node, HealthLevel level) {
+    HealthReport report;
+    HealthCheck& state = report.checks.emplace_back();
+    state.name = "engine-node";
+    state.node = node.info.name;
+    state.verdict = node.usable ? HealthVerdict::pass : HealthVerdict::fail;
+    state.detail = "Slurm says " + printable(node.state, 60);
+    if (!node.reason.empty()) state.detail += ": " + printable(node.reason, 200);
+    if (!node.usable)
+        state.fix = fmt::format("scontrol update nodename={} state=resume, when it is well again", node.info.name);
+    if (level == HealthLevel::full) {
+        HealthCheck& measured = report.checks.emplace_back();
+        measured.name = "memory-bandwidth";
+        measured.node = node.info.name;
+        measured.detail = fmt::format("not measured from here: srun -w {} stoker doctor", node.info.name);
+    }
+    return report;
+}
+
 std::vector<std::string> expand_hosts(std::string_view list) {
     std::vector<std::string> hosts;
     while (!list.empty()) {

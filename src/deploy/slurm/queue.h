@@ -57,6 +57,9 @@ struct SlurmNode {
     std::vector<std::string> partitions;
     bool usable = false;  // takes work, now or when it has been powered on
 };
+// What Slurm knows of its health. It measures nothing itself, so that only what is wrong is sure; what it compares with
+// its configuration at each registration of the node (processors, memory, GPUs) is passed.
+HealthReport report_of_node(const SlurmNode& node, HealthLevel level);
 // Lines of `scontrol show node -o`; gpu_models: gres type -> name in the catalogue.
 std::vector<SlurmNode> read_nodes(std::string_view text, const std::map<std::string, std::string>& gpu_models);
 // "gpu:a100:8(S:0-1),shard:32" -> 8 GPUs of type a100.

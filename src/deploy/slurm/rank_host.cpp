@@ -26,6 +26,7 @@
 #include "deploy/local/log_file.h"
 #include "deploy/local/rank_environment.h"
 #include "deploy/local/rank_start.h"
+#include "deploy/slurm/rank_look.h"
 #include "deploy/slurm/wire.h"
 
 extern char** environ;
@@ -38,6 +39,9 @@ using Clock = std::chrono::steady_clock;
 constexpr double kConnectLimit = 30;
 // For what a rank left behind when it ended.
 constexpr double kLeftoverGrace = 2;
+// For what it wrote last: the end is told after that, and waits no longer for it.
+constexpr double kLastLook = 1;
+constexpr auto kLookEvery = std::chrono::seconds(1);
 constexpr auto kKillPause = std::chrono::milliseconds(50);
 
 int number_in(const std::map<std::string, std::string>& environment, const char* key, int otherwise) {
@@ -80,6 +84,7 @@ public:
                       .set("node", step_["SLURMD_NODENAME"]));
         while (!over_) turn();
         if (!started_) return 0;
+        look_for_the_last_time();
         kept_.node = step_["SLURMD_NODENAME"];
         GangStatus status;
         status.boot_id = boot_id();
@@ -108,6 +113,14 @@ private:
         if (stopping_ && now >= kill_at_) kill_tree(now);
         if (log_ && now >= look_at_log_) look_at_log_ = now + duration_of(log_->check());
         auto until = now + std::chrono::seconds(60);
+        if (look_ && started_) {
+            tell_what_was_seen();
+            if (now >= look_at_) {
+                look_->begin();
+                look_at_ = now + kLookEvery;
+            }
+            until = std::min(until, look_at_);
+        }
         if (log_) until = std::min(until, look_at_log_);
         if (stopping_) until = std::min(until, kill_at_);
         std::array<pollfd, 2> waits{{{.fd = signals_.get(), .events = POLLIN, .revents = 0},
@@ -121,6 +134,24 @@ private:
         // The host has gone before anything ran: nothing will. Later the program goes on, and Slurm ends it with its
         // job.
         if (!there && !started_) over_ = true;
+    }
+
+    // Not while older messages wait: orders and ends go first.
+    void tell_what_was_seen() {
+        if (!wire_.open() || wire_.wants_to_write()) return;
+        if (std::string seen = look_->take(); !seen.empty())
+            wire_.say(Json::object().set("say", "measured").set("lines", std::move(seen)));
+    }
+    void look_for_the_last_time() {
+        if (!look_) return;
+        const auto by = Clock::now() + duration_of(kLastLook);
+        const auto wait = [&] {
+            while (look_->under_way() && Clock::now() < by) ::poll(nullptr, 0, 2);
+        };
+        wait();
+        look_->begin();
+        wait();
+        tell_what_was_seen();
     }
 
     void take_signals() {
@@ -231,6 +262,7 @@ private:
         if (!pipe) return refuse(Cause::platform, pipe.error().message());
         std::vector<std::string> entries;
         for (const auto& [key, value] : environment_) entries.push_back(key + "=" + value);
+        look_.emplace(order_->gang, LiveRank{.rank = rank_, .node = step_["SLURMD_NODENAME"]}, parent_, local_ == 0);
         const pid_t parent = ::getpid();
         const pid_t child = ::fork();
         if (child < 0) return refuse(Cause::platform, std::string("cannot fork: ") + std::strerror(errno));
@@ -249,6 +281,7 @@ private:
         child_ = child;
         started_ = true;
         log_.emplace(log_path(order_->gang.log_folder, static_cast<std::size_t>(rank_)), order_->gang.max_log_bytes);
+        look_->started(child);
         wire_.say(Json::object().set("say", "started").set("pid", kept_.pid).set("at_us", kept_.started_at_us));
         // In the same group as its parent's when the step was told to end meanwhile.
         if (outside_) stop(86400);
@@ -355,10 +388,12 @@ private:
     int rank_ = 0, local_ = 0, node_rank_ = 0;
     KeptRank kept_;
     std::optional<BoundedLog> log_;
+    std::optional<RankLook> look_;
+    const pid_t parent_ = ::getppid();
     UniqueFd signals_;
     pid_t child_ = 0;
     bool started_ = false, over_ = false, left_ = false, leftovers_told_ = false, stopping_ = false, outside_ = false;
-    Clock::time_point kill_at_{}, look_at_log_{};
+    Clock::time_point kill_at_{}, look_at_log_{}, look_at_{};
 };
 
 }  // namespace

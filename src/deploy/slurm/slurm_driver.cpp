@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -17,6 +18,7 @@
 #include "base/text.h"
 #include "deploy/local/launcher.h"
 #include "deploy/local/local_answers.h"
+#include "deploy/local/measure_file.h"
 #include "deploy/local/rank_environment.h"
 #include "deploy/slurm/controller.h"
 #include "deploy/slurm/gang_watch.h"
@@ -88,6 +90,13 @@ public:
             nodes.push_back(std::move(node.info));
         }
         return nodes;
+    }
+
+    HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
+        const auto ran = controller_.call({"scontrol", "show", "node", "-o", name}, deadline);
+        if (!ran || ran->exit_code != 0) return {};
+        const auto nodes = read_nodes(ran->output, options_.gpu_models);
+        return nodes.empty() ? HealthReport() : report_of_node(nodes.front(), level);
     }
 
     Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
@@ -169,6 +178,8 @@ public:
             if (!remove_gang_folder(folder)) return unknown("cannot remove " + folder + ": " + std::strerror(errno));
         }
         gangs_.forget(launched);
+        const std::lock_guard guard(released_mutex_);
+        released_.insert(launched);
         return confirmed();
     }
 
@@ -184,6 +195,11 @@ public:
     }
     Result<std::string> pin(const std::string& image, const std::string& folder, Deadline deadline) const override {
         return Questions::pin(image, folder, deadline);
+    }
+
+    // Each rank is looked at by its host, on its node.
+    Result<Measures> read_measures(const MeasuredGang& gang, const MeasureQuery& query, Deadline) const override {
+        return read_measure_files(gang.log_folder, query);
     }
 
     Status remove_checkpoint(const std::string& folder, Deadline) override {
@@ -205,12 +221,20 @@ public:
             if (auto listed = gangs_.listed(operation, !queue.ok())) listing.items.push_back(*listed);
         }
         if (code) return Error(ErrorKind::unavailable, "cannot list " + options_.folder + ": " + code.message());
-        // Jobs whose folder is gone: of a server whose disk was put back.
-        if (queue)
+        // Jobs whose folder is gone: of a server whose disk was put back; not those that we released and that Slurm has
+        // not yet seen end.
+        if (queue) {
+            const std::lock_guard guard(released_mutex_);
+            std::set<OperationId> ending;
+            for (const Job& job : (*queue)->jobs)
+                if (job.phase != JobPhase::over && released_.contains(job.operation)) ending.insert(job.operation);
+            here.insert(ending.begin(), ending.end());
+            released_ = std::move(ending);
             for (const Job& job : (*queue)->jobs)
                 if (job.phase != JobPhase::over && (site.empty() || job.operation.site == site) &&
                     here.insert(job.operation).second)
                     listing.items.push_back({.operation = job.operation, .waits = job.phase == JobPhase::pending});
+        }
         std::sort(listing.items.begin(), listing.items.end(),
                   [](const Ours& a, const Ours& b) { return a.operation < b.operation; });
         return listing;
@@ -416,6 +440,8 @@ private:
     Capabilities capabilities_;
     bool accounts_ = false;
     GangWatch gangs_;
+    std::mutex released_mutex_;
+    std::set<OperationId> released_;  // whose jobs Slurm has not yet seen end
     std::atomic<std::int64_t> last_order_ = 0;
     Clock::time_point last_poll_{};  // of the one thread that observes
     std::atomic<bool> poll_now_ = false, interrupted_ = false;

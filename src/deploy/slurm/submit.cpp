@@ -121,6 +121,7 @@ std::string job_script(const OperationId& operation, const GangSpec& gang, const
         else
             option("gpus-per-task", fmt::format("{}{}", type, needs.gpus));
     }
+    if (!gang.avoid.empty()) option("exclude", join(gang.avoid, ","));
     if (gang.one_switch) option("switches", "1");
     if (gang.longest_s > 0) option("time", std::to_string(ceil_of(gang.longest_s, 60)));
     // Not right at the start of a run that is short.

@@ -32,6 +32,7 @@ TEST(SlurmSubmit, AsksForWhatTheGangNeeds) {
     }
     gang.one_switch = true;
     gang.longest_s = 3601;
+    gang.avoid = {"n7", "n9"};
     const std::string script = job_script(kOperation, gang,
                                           {.partition = "gpu",
                                            .account = "research",
@@ -39,12 +40,13 @@ TEST(SlurmSubmit, AsksForWhatTheGangNeeds) {
                                            .gpu_models = {{"a100", "A100-SXM4-80GB"}},
                                            .notice_s = 90},
                                           "/shared/slurm/" + kOperation.text());
-    for (const char* line : {"#!/bin/sh\n", "#SBATCH --job-name=stoker-k3x7q-", "#SBATCH --partition=gpu\n",
-                             "#SBATCH --account=research\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks=4\n",
-                             "#SBATCH --ntasks-per-node=2\n", "#SBATCH --cpus-per-task=4\n", "#SBATCH --mem=6144M\n",
-                             "#SBATCH --gres=gpu:a100:8\n", "#SBATCH --switches=1\n", "#SBATCH --time=61\n",
-                             "#SBATCH --signal=B:USR1@90\n", "#SBATCH --no-requeue\n", "run=r-7 attempt=2 epoch=3",
-                             "exec '/shared/it'\\''s/stoker' slurm-step gang '/shared/slurm/k3x7q-"})
+    for (const char* line :
+         {"#!/bin/sh\n", "#SBATCH --job-name=stoker-k3x7q-", "#SBATCH --partition=gpu\n",
+          "#SBATCH --account=research\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks=4\n",
+          "#SBATCH --ntasks-per-node=2\n", "#SBATCH --cpus-per-task=4\n", "#SBATCH --mem=6144M\n",
+          "#SBATCH --gres=gpu:a100:8\n", "#SBATCH --switches=1\n", "#SBATCH --exclude=n7,n9\n", "#SBATCH --time=61\n",
+          "#SBATCH --signal=B:USR1@90\n", "#SBATCH --no-requeue\n", "run=r-7 attempt=2 epoch=3",
+          "exec '/shared/it'\\''s/stoker' slurm-step gang '/shared/slurm/k3x7q-"})
         EXPECT_THAT(script, HasSubstr(line));
     EXPECT_THAT(script, Not(HasSubstr("--qos")));
 }
@@ -58,6 +60,7 @@ TEST(SlurmSubmit, LeavesTheNodesToSlurm) {
     EXPECT_THAT(script, HasSubstr("#SBATCH --gpus-per-task=1\n"));
     EXPECT_THAT(script, HasSubstr("#SBATCH --mem-per-cpu=768M\n"));
     EXPECT_THAT(script, Not(HasSubstr("--nodes=")));
+    EXPECT_THAT(script, Not(HasSubstr("--exclude")));
     EXPECT_THAT(job_script(kOperation, gang_of(1), {.program = {"stoker"}}, "/f"), HasSubstr("#SBATCH --nodes=1\n"));
 }
 

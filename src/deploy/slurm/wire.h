@@ -1,7 +1,7 @@
 // How the ranks of a gang and its host on the first node talk: one line of JSON at a time, over a TCP connection that
 // each rank opens. No file system is between them, so nothing waits for one to show what another node wrote.
 //
-//   rank -> host   hello (key, rank, node, local and node rank), ready or refused, started, told, ended
+//   rank -> host   hello (key, rank, node, local and node rank), ready or refused, started, measured, told, ended
 //   host -> rank   order, go, signal, stop
 #pragma once
 

@@ -1,0 +1,139 @@
+// What is known of each gang of a Kubernetes engine, from its Job and pods, what has been told of it, and what is to be
+// done about it next. Thread-safe; asks nobody, and holds nothing that another one would not find by listing.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "deploy/driver.h"
+#include "deploy/kubernetes/manifest.h"
+#include "deploy/kubernetes/objects.h"
+#include "deploy/kubernetes/pod_measures.h"
+#include "deploy/local/gang_end.h"
+
+namespace stoker::kubernetes {
+
+enum class ChoreKind : std::uint8_t {
+    admit,        // a gang: its pods may be made
+    back_out,     // it held a part of its nodes for too long
+    begin,        // all of its pods are there
+    go,           // `pods` have not been told to begin
+    explain,      // why it waits
+    look,         // its Job is over: which pods it had
+    remove_pods,  // somebody deleted its Job
+    finish_logs,  // its pods are over
+    keep_end,     // its Job does not say yet how it ended, and until then nobody is told
+};
+struct Chore {
+    ChoreKind kind = ChoreKind::explain;
+    OperationId operation;
+    std::vector<PodView> pods;
+    JobView job;
+    std::string end;  // of keep_end
+};
+// A container whose log is to be copied.
+struct LogSource {
+    OperationId operation;
+    std::string pod, container, log_folder;
+    int index = 0;  // of its pod
+    std::int64_t most_bytes = 0;
+    MeasuredContainer from;  // what its lines are measures of
+};
+
+class JobWatch {
+public:
+    explicit JobWatch(double gang_wait_s);
+
+    // Which installation this is: others may have Jobs beside ours, which are theirs to see to. Until it is said, all
+    // are.
+    void mine(const std::string& site);
+    bool knows_its_site() const;
+
+    void see(const JobView& job);
+    void see(const PodView& pod, bool gone = false);
+    void lost_job(const OperationId& operation);  // it is not there any more
+    // After a listing: whatever it had not is gone.
+    void only_jobs(const std::set<OperationId>& there);
+    void only_pods(const std::set<std::string>& uids);
+    void only_pods_of(const OperationId& operation, const std::set<std::string>& uids);
+    void forget(const OperationId& operation);
+
+    std::optional<Outcome> refuse_epoch(std::uint64_t epoch);
+    std::optional<JobView> job_of(const OperationId& operation) const;
+    std::vector<PodView> pods_of(const OperationId& operation) const;  // that are there
+    bool is_over(const OperationId& operation) const;
+    bool is_looked_at(const OperationId& operation) const;  // by a container beside its ranks
+    int pods_wanted(const OperationId& operation) const;
+    bool another_is_admitted(const OperationId& operation) const;  // and holds a part of its nodes
+    bool has_begun(const OperationId& operation) const;
+    std::vector<Ours> known(const std::string& site) const;  // whose Jobs are there
+
+    std::vector<Chore> chores();
+    std::vector<LogSource> logs_to_copy() const;
+    // The words of a wait; told when they are others than before.
+    void tell_wait(const OperationId& operation, Cause cause, const std::string& detail);
+    void backed_out(const OperationId& operation);
+    void logs_are_done(const OperationId& operation);
+    void end_is_kept(const OperationId& operation, const std::string& end);
+
+    // After the cursor, at most `most`; waits until there is one, until wake(), or until then.
+    std::vector<Fact> facts_after(std::uint64_t cursor, std::size_t most, std::chrono::steady_clock::time_point until);
+    void wake();
+    // Until something was seen after `seen`, or then; the number of what was seen last.
+    std::uint64_t wait_for_change(std::uint64_t seen, std::chrono::steady_clock::time_point until);
+
+private:
+    using Time = std::chrono::steady_clock::time_point;
+    struct KnownPod {
+        PodView view;
+        bool gone = false;
+        bool warned = false, taken_back = false;  // a notice was told; and is over
+    };
+    struct Gang {
+        JobView job;
+        bool there = false;  // its Job
+        LaunchOrder order;
+        PodShape shape;
+        GangStatus status;
+        Told told;
+        bool looked = false;                   // its pods were listed after its Job made no more
+        bool over = false, logs_done = false;  // over: its end was told
+        std::optional<Time> admitted, ending;
+        Time retry_at{}, explain_at{};
+        std::map<std::string, KnownPod> pods;  // by uid
+        std::vector<bool> ended_with_gang;     // by rank: after another one had
+        Cause wait_cause = Cause::none;
+        std::string wait_detail;
+    };
+    std::vector<const KnownPod*> current(const Gang& gang) const;  // by index; null: none
+    void judge(Gang& gang);
+    void judge_ranks(Gang& gang);
+    bool nothing_runs(const Gang& gang) const;
+    void end(Gang& gang);
+    void tell_end(Gang& gang);
+    void warn(Gang& gang);
+    bool all_run(const Gang& gang) const;
+    void add_chores(Gang& gang, Time now, const Gang* admitted, std::vector<Chore>& chores);
+    void tell(Fact fact);
+    void changed();
+    bool is_mine(const OperationId& operation) const { return site_.empty() || operation.site == site_; }
+
+    const double gang_wait_s_;
+    mutable std::mutex mutex_;  // guards what follows
+    std::condition_variable news_;
+    std::string site_;
+    std::map<OperationId, Gang> gangs_;
+    std::map<std::uint64_t, Fact> facts_;
+    std::uint64_t highest_epoch_ = 0, seen_ = 0;
+    const std::uint64_t first_cursor_;
+    std::uint64_t next_cursor_;
+    bool woken_ = false;
+};
+
+}  // namespace stoker::kubernetes

@@ -1,0 +1,33 @@
+#include "deploy/kubernetes/log_copy.h"
+
+#include <gmock/gmock.h>
+
+namespace stoker::kubernetes {
+namespace {
+
+// After a break the server repeats the second that it broke in: nobody reads a line twice, and none is missing.
+TEST(KubeLogLines, ALineIsTakenOnceAcrossAnswers) {
+    LogLines lines("", 0);
+    EXPECT_EQ(lines.take("2026-11-21T10:00:13.7Z a\n2026-11-21T10:00:13.736746455Z b\n2026-11-21T10:00:13.7367464"),
+              "a\nb\n");
+    lines.begin_again();
+    EXPECT_EQ(
+        lines.take("2026-11-21T10:00:13.7Z a\n2026-11-21T10:00:13.736746455Z b\n2026-11-21T10:00:13.736746455Z c\n"),
+        "c\n");
+    lines.begin_again();
+    EXPECT_EQ(lines.take("2026-11-21T10:00:13.736746455Z b\n2026-11-21T10:00:13.736746455Z c\n2026-11-21T10:00:14Z \n"),
+              "\n");
+    EXPECT_EQ(lines.take("2026-11-21T10:00:15Z no end"), "");
+    EXPECT_EQ(lines.take_rest(), "no end");
+}
+
+// The next server goes on where this one stopped.
+TEST(KubeLogLines, WhereItStoppedIsKept) {
+    LogLines first("", 0);
+    EXPECT_EQ(first.take("2026-11-21T10:00:13Z a\n2026-11-21T10:00:13Z b\n"), "a\nb\n");
+    LogLines next(first.last_time(), first.at_last_time());
+    EXPECT_EQ(next.take("2026-11-21T10:00:13Z a\n2026-11-21T10:00:13Z b\n2026-11-21T10:00:13Z c\n"), "c\n");
+}
+
+}  // namespace
+}  // namespace stoker::kubernetes

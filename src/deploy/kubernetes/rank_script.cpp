@@ -1,0 +1,103 @@
+#include "deploy/kubernetes/rank_script.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "deploy/kubernetes/look_script.h"
+
+namespace stoker::kubernetes {
+namespace {
+
+// Sets the words and variables of one rank among unlike ones.
+std::string words_by_rank(const GangSpec& gang) {
+    if (ranks_are_alike(gang)) return "";
+    std::string script = "case $RANK in\n";
+    for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
+        script += fmt::format("{}) set --", i);
+        for (const std::string& word : gang.ranks[i].arguments) script += " " + shell_quoted(word);
+        for (const auto& [key, value] : gang.ranks[i].environment)
+            script += fmt::format("; export {}={}", key, shell_quoted(value));
+        script += ";;\n";
+    }
+    return script + "esac\n";
+}
+
+}  // namespace
+
+std::string shell_quoted(const std::string& text) {
+    std::string result = "'";
+    for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
+bool ranks_are_alike(const GangSpec& gang) {
+    return std::all_of(gang.ranks.begin(), gang.ranks.end(), [&](const RankSpec& rank) {
+        return rank.arguments == gang.ranks[0].arguments && rank.environment == gang.ranks[0].environment;
+    });
+}
+
+std::string check_script(const GangSpec& gang, int per_pod) {
+    std::string script = "refuse() { printf '%s' \"" + std::string(kRefused) +
+                         "rank $RANK: $1\" >/dev/termination-log; exit 1; }\n"
+                         "look() {\n"
+                         "case $1 in\n"
+                         "*/*) [ ! -d \"$1\" ] || refuse \"$1 is a folder, not a program\"\n"
+                         "  [ -e \"$1\" ] || refuse \"there is no program $1\"\n"
+                         "  [ -x \"$1\" ] || refuse \"$1 is not executable (chmod +x makes it so)\";;\n"
+                         "*) command -v \"$1\" >/dev/null 2>&1 ||\n"
+                         "  refuse \"no program named $(printf '%.200s' \"$1\") in PATH of the image\";;\n"
+                         "esac\n}\n";
+    if (ranks_are_alike(gang)) return script + "RANK=$JOB_COMPLETION_INDEX\nlook \"$1\"\n";
+    script +=
+        fmt::format("local=0\nwhile [ $local -lt {0} ]; do\nRANK=$((JOB_COMPLETION_INDEX * {0} + local))\n", per_pod);
+    return script + words_by_rank(gang) + "look \"$1\"\nlocal=$((local + 1))\ndone\n";
+}
+
+std::string rank_script(const GangSpec& gang, int per_pod, bool waits) {
+    std::string script = fmt::format(
+        "export RANK=$((JOB_COMPLETION_INDEX * {} + LOCAL_RANK))\n"
+        "export NODE_RANK=$JOB_COMPLETION_INDEX GROUP_RANK=$JOB_COMPLETION_INDEX OMPI_COMM_WORLD_RANK=$RANK\n",
+        per_pod);
+    script += words_by_rank(gang);
+    // Orders: "go" and "NUMBER:SIGNAL", each level-triggered. A file of the downward API has no line end.
+    script += fmt::format("orders() {{ go= told=; read -r go told 2>/dev/null <{}/orders || :; }}\n", kOrdersFolder);
+    if (waits)
+        script +=
+            "# The other pods are waited for: all ranks begin, or none.\n"
+            "trap 'exit 143' TERM\n"
+            "orders; while [ \"$go\" != go ]; do sleep 0.2; orders; done\n";
+    const bool looks = is_looked_at(gang.measure);
+    if (looks) script += look_functions(gang.measure) + "read_beat\n";
+    script +=
+        "# All processes of the container; never those of a machine whose processes it would share.\n"
+        "trap 'if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM $child; fi' TERM\n"
+        "\"$@\" &\n"
+        "child=$!\n"
+        "# Signals go to each process that handles them; others would die of them.\n"
+        "deliver() { for each in /proc/[0-9]*; do\n"
+        "  id=${each#/proc/}; caught=; [ \"$id\" != 1 ] && [ \"$id\" != \"$me\" ] || continue\n"
+        "  while read -r key value; do [ \"$key\" != SigCgt: ] || caught=$value; done 2>/dev/null <$each/status\n"
+        "  caught=${caught#????????}\n"
+        "  [ $((0x${caught:-0} >> ($1 - 1) & 1)) = 0 ] || kill -$1 $id 2>/dev/null\n"
+        "done; }\n"
+        "( trap '' TERM; over=; trap 'over=1' HUP; read -r me rest </proc/self/stat; orders; last=$told\n";
+    if (looks) script += "look_here\n";
+    script +=
+        "while :; do\n"
+        "  ends=$over\n";
+    if (looks) script += "  look\n";
+    script +=
+        "  [ -z \"$ends\" ] || exit\n"
+        "  [ -n \"$over\" ] || { sleep 1 & wait $!; }\n"
+        "  orders; [ -z \"$told\" ] || [ \"$told\" = \"$last\" ] || { last=$told; deliver \"${told#*:}\"; }\n"
+        "done ) &\n"
+        "beside=$!\n"
+        "while :; do wait $child; code=$?; kill -0 $child 2>/dev/null || break; done\n";
+    // What it wrote last is seen before the container goes.
+    if (looks) script += "kill -HUP $beside 2>/dev/null; wait $beside\n";
+    script += "exit $code\n";
+    return script;
+}
+
+}  // namespace stoker::kubernetes

@@ -1,0 +1,23 @@
+// What begins a rank in its container, in words that every /bin/sh knows: images need nothing of ours in them.
+#pragma once
+
+#include <string>
+
+#include "deploy/driver.h"
+
+namespace stoker::kubernetes {
+
+inline constexpr const char* kOrdersFolder =
+    "/etc/stoker";  // downward API: the file `orders` is the annotation kOrders
+inline constexpr std::string_view kRefused = "stoker: refused: ";
+
+// True: every rank is given the same words and variables, which then stand in the Job itself.
+bool ranks_are_alike(const GangSpec& gang);
+// Looks whether the programs of a pod's ranks are there; says what is not, and fails. `words` of alike ranks are its
+// arguments.
+std::string check_script(const GangSpec& gang, int per_pod);
+// Waits for "go" when the gang has other pods, starts the program, hands on signals, and ends as it ends.
+std::string rank_script(const GangSpec& gang, int per_pod, bool waits);
+std::string shell_quoted(const std::string& text);
+
+}  // namespace stoker::kubernetes

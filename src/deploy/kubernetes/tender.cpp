@@ -1,0 +1,160 @@
+#include "deploy/kubernetes/tender.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "deploy/kubernetes/reasons.h"
+#include "io/process.h"
+
+namespace stoker::kubernetes {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kChoreLimit = 5, kStateLimit = 8;
+constexpr auto kTurn = std::chrono::milliseconds(300);
+constexpr auto kSiteLimit = std::chrono::seconds(2), kStateAge = std::chrono::seconds(4);
+constexpr std::size_t kMostEnd = 200'000;  // all annotations of an object together: 256 KiB
+
+Json suspend_patch(bool suspend) {
+    return Json::object().set("spec", Json::object().set("suspend", suspend));
+}
+
+}  // namespace
+
+Json annotation_patch(const std::string& key, const std::string& value) {
+    return Json::object().set("metadata", Json::object().set("annotations", Json::object().set(key, value)));
+}
+
+Tender::Tender(std::shared_ptr<ApiClient> api, Paths paths, JobWatch& gangs, LogCopies& logs)
+    : api_(std::move(api)), paths_(std::move(paths)), gangs_(gangs), logs_(logs) {}
+
+Tender::~Tender() {
+    stopping_ = true;
+    gangs_.wake();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Tender::start() {
+    thread_ = masked_thread("kube-tender", [this] { work(); });
+}
+
+Status Tender::patch_job(const OperationId& operation, const Json& patch, Deadline deadline) {
+    TRY(const Document answer,
+        api_->ask(
+            {.method = "PATCH", .target = paths_.job(operation), .body = patch.dump(0), .content_type = kMergePatch},
+            deadline));
+    if (const auto job = read_job(answer.root())) gangs_.see(*job);
+    return done();
+}
+
+Status Tender::patch_pod(const std::string& name, const Json& patch, Deadline deadline) {
+    TRY(const Document answer,
+        api_->ask({.method = "PATCH", .target = paths_.pod(name), .body = patch.dump(0), .content_type = kMergePatch},
+                  deadline));
+    if (const auto pod = read_pod(answer.root())) gangs_.see(*pod);
+    return done();
+}
+
+void Tender::work() {
+    std::uint64_t seen = 0;
+    // A server says right after its start which Jobs are its own.
+    for (const auto until = Clock::now() + kSiteLimit; !stopping_ && !gangs_.knows_its_site() && Clock::now() < until;)
+        seen = gangs_.wait_for_change(seen, Clock::now() + kTurn);
+    while (!stopping_) {
+        for (const Chore& chore : gangs_.chores()) {
+            if (stopping_) return;
+            carry_out(chore);
+        }
+        logs_.follow(gangs_.logs_to_copy());
+        seen = gangs_.wait_for_change(seen, Clock::now() + kTurn);
+    }
+}
+
+// Whatever fails is asked for again with the next turn.
+void Tender::carry_out(const Chore& chore) {
+    const Deadline deadline = after(kChoreLimit);
+    switch (chore.kind) {
+        case ChoreKind::admit: (void)patch_job(chore.operation, suspend_patch(false), deadline).ok(); break;
+        case ChoreKind::back_out:
+            backed_out_.insert(chore.operation);
+            gangs_.backed_out(chore.operation);
+            (void)patch_job(chore.operation, suspend_patch(true), deadline).ok();
+            break;
+        case ChoreKind::begin:
+            backed_out_.erase(chore.operation);
+            if (!patch_job(chore.operation, annotation_patch(kBegun, "yes"), deadline)) break;
+            [[fallthrough]];
+        case ChoreKind::go:
+            for (const PodView& pod : chore.pods)
+                if (!stopping_) (void)patch_pod(pod.name, annotation_patch(kOrders, "go"), deadline).ok();
+            break;
+        case ChoreKind::explain: explain(chore); break;
+        case ChoreKind::look: look(chore.operation, deadline); break;
+        case ChoreKind::remove_pods:
+            for (const PodView& pod : chore.pods)
+                (void)api_->call({.method = "DELETE", .target = paths_.pod(pod.name)}, deadline).ok();
+            break;
+        case ChoreKind::finish_logs: {
+            auto sources = gangs_.logs_to_copy();
+            logs_.follow(sources);
+            std::erase_if(sources, [&](const LogSource& each) { return each.operation != chore.operation; });
+            if (logs_.is_done(chore.operation, sources)) gangs_.logs_are_done(chore.operation);
+            break;
+        }
+        case ChoreKind::keep_end: {
+            // Of a gang so large that it does not fit the next server reads the pods, or the Job's own words.
+            const std::string& end = chore.end;
+            if (end.size() > kMostEnd || patch_job(chore.operation, annotation_patch(kEnd, end), deadline))
+                gangs_.end_is_kept(chore.operation, end.size() > kMostEnd ? "" : end);
+            break;
+        }
+    }
+}
+
+void Tender::look(const OperationId& operation, Deadline deadline) {
+    std::set<std::string> there;
+    const auto listed =
+        api_->list(paths_.pods(), "labelSelector=" + in_query(std::string(kOperation) + "=" + operation.text()),
+                   deadline, [&](const Node& item) {
+                       const auto pod = read_pod(item);
+                       if (!pod) return;
+                       there.insert(pod->uid);
+                       gangs_.see(*pod);
+                   });
+    if (listed) gangs_.only_pods_of(operation, there);
+}
+
+const KubeState& Tender::state_of_cluster() {
+    if (Clock::now() < state_at_ + kStateAge) return state_;
+    const Deadline deadline = after(kStateLimit);
+    KubeState fresh;
+    // What may not be seen is left out: the pod's own words remain.
+    const auto add = [&](const std::string& target) {
+        const auto answer = api_->call({.target = target}, deadline);
+        if (!answer || answer->status / 100 != 2) return false;
+        return read_kube_objects(answer->body, target, fresh).ok();
+    };
+    if (!add("/api/v1/pods")) add(paths_.pods());
+    add("/api/v1/nodes");
+    add(paths_.core + "/events?fieldSelector=type%3DWarning");
+    add(paths_.core + "/resourcequotas");
+    std::erase_if(fresh.pods, [](const KubePod& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; });
+    state_ = std::move(fresh);
+    state_at_ = Clock::now();
+    return state_;
+}
+
+void Tender::explain(const Chore& chore) {
+    const bool suspended = chore.job.suspended;
+    const KubeState none;
+    const int wanted = gangs_.pods_wanted(chore.operation);
+    const WaitReason why =
+        why_it_waits(chore.job, chore.pods, wanted, suspended ? none : state_of_cluster(),
+                     gangs_.another_is_admitted(chore.operation), backed_out_.count(chore.operation) > 0);
+    gangs_.tell_wait(chore.operation, why.cause, why.text());
+}
+
+}  // namespace stoker::kubernetes

@@ -38,6 +38,7 @@ public:
         out_.framework = candidate_.framework;
         out_.model = workload_.model, out_.model_known = workload_.model_known;
         out_.precision = workload_.precision;
+        out_.sensitive = workload_.sensitive;
         nodes();
         ranks();
         TRY_VOID(work());

@@ -119,6 +119,7 @@ struct Deployment {
     ModelSpec model;
     bool model_known = false;
     Precision precision = Precision::bf16;
+    bool sensitive = false;  // of people, or under seal: its machines have no public address
 
     NodeSet nodes;
     RankSet ranks;

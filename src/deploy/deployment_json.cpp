@@ -154,6 +154,7 @@ Json to_json(const Deployment& d) {
     out.text("kind", to_string(d.kind)).text("orchestrator", to_string(d.orchestrator)).text("framework", d.framework);
     if (d.model_known) out.text("model", d.model.name);
     out.text("precision", to_string(d.precision));
+    if (d.sensitive) out.set("sensitive", true);
     out.part("nodes", nodes_json(d.nodes)).part("ranks", ranks_json(d.ranks));
     if (d.training) out.part("training", training_json(*d.training));
     if (d.serving) out.part("serving", serving_json(*d.serving));

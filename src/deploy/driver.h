@@ -82,6 +82,7 @@ struct NodeInfo {
     std::string topology;
     std::string doctor;  // HOST:PORT where `stoker doctor serve` listens on it; empty: nowhere
     std::optional<std::int64_t> link_bytes_per_s;  // that its network should have; none: nobody said
+    std::string engine;                            // of several, which has it; empty: there is one
 };
 
 // How an engine that cannot measure its nodes itself is helped to: ends by the deadline. It may outlive the driver, and
@@ -114,6 +115,9 @@ struct GangSpec {
     int nodes = 0;
     bool one_switch = false;
     std::int64_t longest_s = 0;
+    std::vector<std::string> avoid;  // nodes that may not be chosen: drained here, or not healthy enough for it
+    MeasureSpec measure;             // what its ranks are looked at for (Questions::read_measures)
+    std::string engine;              // of several, which one it goes to; empty: the one of its nodes, or the first
 };
 
 enum class FactKind : std::uint8_t {
@@ -150,15 +154,29 @@ struct Ours {
     std::uint64_t epoch = 0;
     bool ended = false;
     bool waits = false;  // accepted, and not every rank has started
+    std::string engine;  // of several, which one has it
 };
 struct OursListing {
     std::vector<Ours> items;
     bool complete = true;  // false: something could not be read, so absence proves nothing
+    // Of several engines, those that did not tell all: of theirs absence proves nothing either way.
+    std::vector<std::string> silent;
+};
+
+// One of several engines that are driven as one (deploy/engines/several.h).
+struct EngineState {
+    std::string name, kind;
+    Capabilities can;
+    std::string fault;  // why it does not answer; empty: it did when it was asked last
 };
 
 class Driver : public Questions {
 public:
     virtual Capabilities capabilities() const = 0;
+    // In the order of the configuration, the first first; none: this is one engine.
+    virtual std::vector<EngineState> engines() const { return {}; }
+    // Which of several an earlier server sent a launch to, as its journal has it: told before any call about it.
+    virtual void belongs(const OperationId& launched, const std::string& engine) { (void)launched, (void)engine; }
     virtual Result<std::vector<NodeInfo>> discover(Deadline deadline) = 0;
 
     // Brings a pinned image (image_name.h) here, before anything is held for the run that wants it. Asked again and

@@ -32,6 +32,7 @@ PublishedSpec published_of(const Candidate& candidate, const Workload& workload,
     const CaseShape shape = case_shape(workload, candidate.layout);
     published.hidden = shape.hidden, published.layers = shape.layers;
     published.sequence = shape.sequence, published.tokens = shape.tokens;
+    published.kind = std::string(to_string(workload.model.kind));
     published.compute_s = parts.compute_s, published.other_s = parts.other_s, published.exchange_s = parts.exchange_s;
     return published;
 }
@@ -47,6 +48,7 @@ void add_training(const Candidate& candidate, const Workload& workload, const Ca
     }
     const double batch = candidate.layout.global_batch();
     spec.tokens_per_step = batch * workload.sequence();
+    spec.samples_per_step = batch;
     if (const auto setup = make_training_setup(workload, catalog, make_device(catalog, candidate.node_type)))
         spec.flops_per_step = model_flops(*setup, batch);
     spec.steps = p.steps;

@@ -24,6 +24,7 @@ struct PublishedSpec {
     // Of memory_bytes what a step allocates and frees, and the case among others. Left out where not known, as in older
     // specs.
     std::optional<double> transient_bytes, hidden, layers, sequence, tokens;
+    std::optional<std::string> kind;  // of the network
     friend bool operator==(const PublishedSpec&, const PublishedSpec&) = default;
 };
 // An 80 % interval.
@@ -59,6 +60,7 @@ struct PredictionSpec {
     // How it is meant to compute. Left out of the canonical text where it is not known, as in older specs.
     std::optional<int> precision_bits;
     std::optional<bool> recompute, compiled;
+    std::optional<double> samples_per_step;  // of the whole gang: sequences, images
     std::optional<PublishedSpec> published;
     std::optional<PredictedServing> serving;
     std::optional<PredictedRange> cost_usd;  // of a cloud's price list, with its interval
@@ -76,6 +78,7 @@ void fields(V& visit, PublishedSpec& spec) {
     visit("compute_s", spec.compute_s);
     visit("exchange_s", spec.exchange_s);
     visit("hidden", spec.hidden);
+    visit("kind", spec.kind);
     visit("layers", spec.layers);
     visit("memory_bytes", spec.memory_bytes);
     visit("other_s", spec.other_s);
@@ -120,6 +123,7 @@ void fields(V& visit, PredictionSpec& spec) {
     visit("run_high_s", spec.run_high_s);
     visit("run_low_s", spec.run_low_s);
     visit("run_s", spec.run_s);
+    visit("samples_per_step", spec.samples_per_step);
     visit("serving", spec.serving);
     visit("step_high_s", spec.step_high_s);
     visit("step_low_s", spec.step_low_s);

@@ -38,6 +38,10 @@ Result<FilePart> Questions::read_file(const std::string&, const std::string&, st
     return cannot_tell("what is in the files of the work");
 }
 
+Result<Measures> Questions::read_measures(const MeasuredGang&, const MeasureQuery&, Deadline) const {
+    return cannot_tell("what its ranks use and how far they are");
+}
+
 Result<Checkpoints> Questions::list_checkpoints(const std::string&, Deadline) const {
     return cannot_tell("which checkpoints there are");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/measure.h"
 #include "base/result.h"
 
 namespace stoker {
@@ -32,6 +33,7 @@ struct PrerequisitesPlace {
     std::string image;                               // empty: none
     std::map<std::string, std::string> environment;  // of the spec; PATH, when it is absent, is the engine's own
     std::string root = "/";                          // of proc; for tests
+    std::string engine;                              // of several: which one; empty: any will do
 };
 
 // The log of a rank, also after the operation was released.
@@ -82,6 +84,14 @@ struct Checkpoints {
     bool done = false;              // the program left its marker: there is nothing more to do
 };
 
+// A gang whose ranks are measured.
+struct MeasuredGang {
+    OperationId launched;
+    std::string log_folder;      // GangSpec::log_folder
+    MeasureSpec measure;         // GangSpec::measure
+    std::vector<LiveRank> live;  // none: all have ended, and what they said last is wanted
+};
+
 class Questions {
 public:
     virtual ~Questions() = default;
@@ -108,6 +118,12 @@ public:
     // path out of the folder would reach.
     virtual Result<FilePart> read_file(const std::string& folder, const std::string& path, std::int64_t from,
                                        std::size_t most, Deadline deadline) const;
+    // What was measured of its ranks after the cursor, where they run: bounded, and kept for a while only, so that
+    // whoever asks every second misses nothing. invalid: no cursor of this engine. An engine that looks only when it is
+    // asked has nothing from before the first question but what the ranks wrote down.
+    virtual Result<Measures> read_measures(const MeasuredGang& gang, const MeasureQuery& query,
+                                           Deadline deadline) const;
+
     // An error: it cannot be read, which is not the same as being empty.
     virtual Result<Checkpoints> list_checkpoints(const std::string& folder, Deadline deadline) const;
 };

@@ -64,19 +64,140 @@ std::string net_id(const AzureShape& s) {
     return fmt::format("[resourceId('Microsoft.Network/virtualNetworks', '{}-net')]", s.name);
 }
 
+std::string routes_id(const AzureShape& s) {
+    return fmt::format("[resourceId('Microsoft.Network/routeTables', '{}-routes')]", s.name);
+}
+
+// A scale set's machines have no public addresses, and none reaches anything by itself (default outbound access ended
+// 2026-03-31).
+bool wants_nat(const AzureShape& s) {
+    return s.kind == AzureKind::scale_set && !s.guarded;
+}
+std::string nat_id(const AzureShape& s) {
+    return fmt::format("[resourceId('Microsoft.Network/natGateways', '{}-nat')]", s.name);
+}
+
+void add_nat(const AzureShape& s, Json& resources) {
+    const std::string address = fmt::format("[resourceId('Microsoft.Network/publicIPAddresses', '{}-nat-ip')]", s.name);
+    resources.push(resource("Microsoft.Network/publicIPAddresses", kNetworkApi, s.name + "-nat-ip")
+                       .set("sku", Json::object().set("name", "Standard"))
+                       .set("properties", Json::object().set("publicIPAllocationMethod", "Static")));
+    resources.push(resource("Microsoft.Network/natGateways", kNetworkApi, s.name + "-nat")
+                       .set("sku", Json::object().set("name", "Standard"))
+                       .set("dependsOn", one(Json(address)))
+                       .set("properties", Json::object().set("publicIpAddresses", one(id(address)))));
+}
+
 Json network(const AzureShape& s) {
     Json prefixes = Json::array();
     prefixes.push(std::string(kNetwork));
-    Json subnet =
-        Json::object()
-            .set("name", "work")
-            .set("properties",
-                 Json::object().set("addressPrefix", std::string(kSubnet)).set("networkSecurityGroup", id(nsg_id(s))));
+    Json inside = Json::object().set("addressPrefix", std::string(kSubnet)).set("networkSecurityGroup", id(nsg_id(s)));
+    Json depends = one(Json(nsg_id(s)));
+    if (s.guarded) {
+        inside.set("routeTable", id(routes_id(s)));
+        depends.push(routes_id(s));
+    }
+    if (wants_nat(s)) {
+        inside.set("natGateway", id(nat_id(s)));
+        depends.push(nat_id(s));
+    }
+    Json subnets = one(Json::object().set("name", "work").set("properties", std::move(inside)));
+    if (s.guarded) {
+        const auto add = [&](const char* name, std::string_view prefix) {
+            subnets.push(Json::object()
+                             .set("name", name)
+                             .set("properties", Json::object().set("addressPrefix", std::string(prefix))));
+        };
+        add("AzureFirewallSubnet", kFirewallSubnet);
+        add("AzureFirewallManagementSubnet", kFirewallManagement);
+    }
     return resource("Microsoft.Network/virtualNetworks", kNetworkApi, s.name + "-net")
-        .set("dependsOn", one(Json(nsg_id(s))))
+        .set("dependsOn", std::move(depends))
         .set("properties", Json::object()
                                .set("addressSpace", Json::object().set("addressPrefixes", std::move(prefixes)))
-                               .set("subnets", one(std::move(subnet))));
+                               .set("subnets", std::move(subnets)));
+}
+
+Json routes(const AzureShape& s) {
+    Json route = Json::object()
+                     .set("name", "out")
+                     .set("properties", Json::object()
+                                            .set("addressPrefix", "0.0.0.0/0")
+                                            .set("nextHopType", "VirtualAppliance")
+                                            .set("nextHopIpAddress", std::string(kFirewallAddress)));
+    return resource("Microsoft.Network/routeTables", kNetworkApi, s.name + "-routes")
+        .set("properties", Json::object().set("routes", one(std::move(route))));
+}
+
+// Basic: rules by name, 250 Mbit/s, at a third of Standard's price; it wants a subnet and an address to be managed by.
+void add_firewall(const AzureShape& s, Json& resources) {
+    const auto address_id = [&](const char* end) {
+        return fmt::format("[resourceId('Microsoft.Network/publicIPAddresses', '{}-{}')]", s.name, end);
+    };
+    const auto subnet = [&](const char* name) {
+        return fmt::format("[resourceId('Microsoft.Network/virtualNetworks/subnets', '{}-net', '{}')]", s.name, name);
+    };
+    Json depends = one(Json(net_id(s)));
+    for (const char* end : {"fw-ip", "fw-mgmt-ip"}) {
+        resources.push(resource("Microsoft.Network/publicIPAddresses", kNetworkApi, s.name + "-" + end)
+                           .set("sku", Json::object().set("name", "Standard"))
+                           .set("properties", Json::object().set("publicIPAllocationMethod", "Static")));
+        depends.push(address_id(end));
+    }
+    Json names = Json::array();
+    for (const std::string_view name : allowed_names()) names.push(std::string(name));
+    Json protocols = one(Json::object().set("protocolType", "Http").set("port", 80));
+    protocols.push(Json::object().set("protocolType", "Https").set("port", 443));
+    Json rule = Json::object()
+                    .set("name", "names")
+                    .set("sourceAddresses", one(Json(std::string(kSubnet))))
+                    .set("protocols", std::move(protocols))
+                    .set("targetFqdns", std::move(names));
+    Json collection = Json::object()
+                          .set("name", "packages")
+                          .set("properties", Json::object()
+                                                 .set("priority", 100)
+                                                 .set("action", Json::object().set("type", "Allow"))
+                                                 .set("rules", one(std::move(rule))));
+    const auto configuration = [&](const char* name, const char* of, const char* address) {
+        return Json::object()
+            .set("name", name)
+            .set("properties",
+                 Json::object().set("subnet", id(subnet(of))).set("publicIPAddress", id(address_id(address))));
+    };
+    resources.push(
+        resource("Microsoft.Network/azureFirewalls", kNetworkApi, s.name + "-fw")
+            .set("dependsOn", std::move(depends))
+            .set("properties", Json::object()
+                                   .set("sku", Json::object().set("name", "AZFW_VNet").set("tier", "Basic"))
+                                   .set("ipConfigurations", one(configuration("out", "AzureFirewallSubnet", "fw-ip")))
+                                   .set("managementIpConfiguration",
+                                        configuration("management", "AzureFirewallManagementSubnet", "fw-mgmt-ip"))
+                                   .set("applicationRuleCollections", one(std::move(collection)))));
+}
+
+Json budget(const AzureShape& s) {
+    Json notices = Json::object();
+    const auto add = [&](const char* name, int threshold, const char* type) {
+        notices.set(name, Json::object()
+                              .set("enabled", true)
+                              .set("operator", "GreaterThan")
+                              .set("threshold", threshold)
+                              .set("thresholdType", type)
+                              .set("contactEmails", Json::array())
+                              .set("contactRoles", one(Json("Owner"))));
+    };
+    add("half", 50, "Actual"), add("most", 80, "Actual"), add("all", 100, "Actual"), add("foreseen", 100, "Forecasted");
+    return Json::object()
+        .set("type", "Microsoft.Consumption/budgets")
+        .set("apiVersion", "2024-08-01")
+        .set("name", s.name + "-budget")
+        .set("properties", Json::object()
+                               .set("category", "Cost")
+                               .set("amount", s.budget_usd)
+                               .set("timeGrain", "Monthly")
+                               .set("timePeriod", Json::object().set("startDate", "[parameters('budgetStart')]"))
+                               .set("notifications", std::move(notices)));
 }
 
 Json os_profile(const AzureShape& s, bool set) {
@@ -134,22 +255,22 @@ void add_machine(const AzureShape& s, Json& resources) {
     const std::string nic = fmt::format("[resourceId('Microsoft.Network/networkInterfaces', '{}-nic')]", s.name);
     const std::string address = fmt::format("[resourceId('Microsoft.Network/publicIPAddresses', '{}-ip')]", s.name);
     const std::string machine = fmt::format("[resourceId('Microsoft.Compute/virtualMachines', '{}')]", s.name);
-    resources.push(resource("Microsoft.Network/publicIPAddresses", kNetworkApi, s.name + "-ip")
-                       .set("sku", Json::object().set("name", "Standard"))
-                       .set("properties", Json::object().set("publicIPAllocationMethod", "Static")));
     Json depends = one(Json(net_id(s)));
-    depends.push(address);
+    Json ip = Json::object().set("subnet", id(subnet_id(s)));
+    if (!s.guarded) {
+        resources.push(resource("Microsoft.Network/publicIPAddresses", kNetworkApi, s.name + "-ip")
+                           .set("sku", Json::object().set("name", "Standard"))
+                           .set("properties", Json::object().set("publicIPAllocationMethod", "Static")));
+        depends.push(address);
+        ip.set("publicIPAddress", id(address));
+    }
     resources.push(
         resource("Microsoft.Network/networkInterfaces", kNetworkApi, s.name + "-nic")
             .set("dependsOn", std::move(depends))
             .set("properties",
                  Json::object()
                      .set("enableAcceleratedNetworking", true)
-                     .set("ipConfigurations", one(Json::object()
-                                                      .set("name", "ip")
-                                                      .set("properties", Json::object()
-                                                                             .set("subnet", id(subnet_id(s)))
-                                                                             .set("publicIPAddress", id(address)))))));
+                     .set("ipConfigurations", one(Json::object().set("name", "ip").set("properties", std::move(ip))))));
     Json properties = Json::object()
                           .set("hardwareProfile", Json::object().set("vmSize", s.size))
                           .set("osProfile", os_profile(s, false))
@@ -213,7 +334,9 @@ Json scale_set(const AzureShape& s) {
 }
 
 void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
-    Json ranges = one(Json("[parameters('from')]"));
+    // A private API server has no addresses to choose from.
+    Json access = s.guarded ? Json::object().set("enablePrivateCluster", true)
+                            : Json::object().set("authorizedIPRanges", one(Json("[parameters('from')]")));
     Json system = Json::object()
                       .set("name", "system")
                       .set("mode", "System")
@@ -224,8 +347,7 @@ void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
                        .set("identity", identity())
                        .set("properties", Json::object()
                                               .set("dnsPrefix", s.name)
-                                              .set("apiServerAccessProfile",
-                                                   Json::object().set("authorizedIPRanges", std::move(ranges)))
+                                              .set("apiServerAccessProfile", std::move(access))
                                               .set("agentPoolProfiles", one(std::move(system)))));
     Json pool = Json::object()
                     .set("mode", "User")
@@ -251,22 +373,28 @@ void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
 
 Json azure_parameters(const Deployment& d) {
     const AzureShape s = azure_shape(d);
-    Json out = Json::object()
-                   .set("location", text_parameter("Region of all resources", s.location))
-                   .set("from", text_parameter("CIDR of the addresses that may reach it"));
+    Json out = Json::object().set("location", text_parameter("Region of all resources", s.location));
+    if (s.kind != AzureKind::cluster || !s.guarded)
+        out.set("from", text_parameter("CIDR of the addresses that may reach it"));
     if (s.kind != AzureKind::cluster) out.set("sshKey", text_parameter("Your public SSH key"));
+    if (s.budget_usd > 0)
+        out.set("budgetStart", text_parameter("First day of the budget's first month", "[utcNow('yyyy-MM-01')]"));
     return out;
 }
 
 Json azure_resources(const Deployment& d) {
     const AzureShape s = azure_shape(d);
     Json resources = Json::array();
+    if (s.budget_usd > 0) resources.push(budget(s));
     if (s.kind == AzureKind::cluster) {
         add_cluster(s, d, resources);
         return resources;
     }
     resources.push(nsg(s));
+    if (s.guarded) resources.push(routes(s));
+    if (wants_nat(s)) add_nat(s, resources);
     resources.push(network(s));
+    if (s.guarded) add_firewall(s, resources);
     if (s.kind == AzureKind::machine)
         add_machine(s, resources);
     else

@@ -3,15 +3,96 @@
 #include <fmt/format.h>
 
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/kube_cluster.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
 namespace stoker {
 namespace {
 
-std::string az_network(const AzureShape& s) {
+// The family's quota is asked before anything is made: what it refuses fails after minutes, and half of it is paid for.
+std::string az_quota(const AzureShape& s) {
+    std::string out = fmt::format(
+        "# 1. Quota: {} vCPUs of the size's family, in this region and of this subscription.\n"
+        "family=$(az vm list-skus -l \"$location\" --size {} --all --query '[0].family' -o tsv)\n",
+        s.vcpus, s.size);
+    if (s.spot) out += "family=lowPriorityCores  # spot has a quota of its own, of all sizes together\n";
+    return out + fmt::format(
+                     "read -r used limit < <(az vm list-usage -l \"$location\" --query '[].[name.value, currentValue, "
+                     "limit]' -o tsv |\n"
+                     "    awk -F '\\t' -v family=\"$family\" 'tolower($1) == tolower(family) {{ print $2, $3 }}') || "
+                     "true\n"
+                     "# A family that is not listed is not known, which is no refusal.\n"
+                     "if [ -n \"${{limit:-}}\" ] && [ $((limit - used)) -lt {0} ]; then\n"
+                     "    echo \"error: $family in $location: $used of $limit vCPUs are taken, and {0} are needed;\" "
+                     ">&2\n"
+                     "    echo '  ask for more in the portal: Subscriptions, Usage + quotas' >&2\n    exit 1\nfi\n\n",
+                     s.vcpus);
+}
+
+std::string az_group(const AzureShape& s) {
+    std::string out =
+        "# 2. The group, in which everything is.\naz group create -n \"$group\" -l \"$location\" --tags "
+        "managed-by=stoker\n";
+    if (s.budget_usd > 0)
+        out += fmt::format(
+            "# Owners are written to at half, four fifths and all of what the plan counts on in a month. It stops "
+            "nothing.\n"
+            "subscription=$(az account show --query id -o tsv)\n"
+            "notice() {{ printf '{{\"enabled\": true, \"operator\": \"GreaterThan\", \"threshold\": %s, "
+            "\"thresholdType\": "
+            "\"%s\", \"contactEmails\": [], \"contactRoles\": [\"Owner\"]}}' \"$1\" \"$2\"; }}\n"
+            "az rest --method put \\\n    --url "
+            "\"https://management.azure.com/subscriptions/$subscription/resourceGroups/$group/providers/"
+            "Microsoft.Consumption/budgets/{0}-budget?api-version=2024-08-01\" \\\n"
+            "    --body \"{{\\\"properties\\\": {{\\\"category\\\": \\\"Cost\\\", \\\"amount\\\": {1}, "
+            "\\\"timeGrain\\\": "
+            "\\\"Monthly\\\",\n"
+            "        \\\"timePeriod\\\": {{\\\"startDate\\\": \\\"$(date -u +%Y-%m-01T00:00:00Z)\\\"}},\n"
+            "        \\\"notifications\\\": {{\\\"half\\\": $(notice 50 Actual), \\\"most\\\": $(notice 80 Actual), "
+            "\\\"all\\\": $(notice 100 Actual), \\\"foreseen\\\": $(notice 100 Forecasted)}}}}}}\"\n",
+            s.name, s.budget_usd);
+    return out + "\n";
+}
+
+std::string az_firewall(const AzureShape& s) {
+    std::string names;
+    for (const std::string_view name : allowed_names()) names += fmt::format(" '{}'", name);
     return fmt::format(
-        "# 172.16.0.0/16 would overlap what InfiniBand sizes keep for themselves.\n"
+        "# The data is sensitive: no machine has a public address, and what leaves goes through a firewall that knows "
+        "the\n# names. Reach the machines over your VPN or Bastion.\n"
+        "az network vnet subnet create -g \"$group\" --vnet-name {0}-net -n AzureFirewallSubnet --address-prefixes "
+        "{1}\n"
+        "az network vnet subnet create -g \"$group\" --vnet-name {0}-net -n AzureFirewallManagementSubnet "
+        "--address-prefixes {2}\n"
+        "az network public-ip create -g \"$group\" -n {0}-fw-ip --sku Standard\n"
+        "az network public-ip create -g \"$group\" -n {0}-fw-mgmt-ip --sku Standard\n"
+        "az extension add -n azure-firewall --upgrade\n"
+        "az network firewall create -g \"$group\" -n {0}-fw --tier Basic --vnet-name {0}-net --conf-name out \\\n"
+        "    --public-ip {0}-fw-ip --m-conf-name management --m-public-ip {0}-fw-mgmt-ip\n"
+        "az network firewall application-rule create -g \"$group\" --firewall-name {0}-fw --collection-name packages "
+        "-n names \\\n"
+        "    --priority 100 --action Allow --source-addresses {3} --protocols Http=80 Https=443 \\\n"
+        "    --target-fqdns{4}\n"
+        "{6}"
+        "az network route-table create -g \"$group\" -n {0}-routes\n"
+        "az network route-table route create -g \"$group\" --route-table-name {0}-routes -n out --address-prefix "
+        "0.0.0.0/0 \\\n"
+        "    --next-hop-type VirtualAppliance --next-hop-ip-address {5}\n"
+        "az network vnet subnet update -g \"$group\" --vnet-name {0}-net -n work --route-table {0}-routes\n\n",
+        s.name, kFirewallSubnet, kFirewallManagement, kSubnet, names, kFirewallAddress,
+        s.kind != AzureKind::cluster
+            ? ""
+            : fmt::format("# What a node of AKS needs to come up, kept by Azure under one tag.\n"
+                          "az network firewall application-rule create -g \"$group\" --firewall-name {0}-fw "
+                          "--collection-name packages -n aks \\\n    --source-addresses {1} --protocols Http=80 "
+                          "Https=443 --fqdn-tags AzureKubernetesService\n",
+                          s.name, kSubnet));
+}
+
+std::string az_network(const AzureShape& s) {
+    std::string out = "# 3. The network. 172.16.0.0/16 would overlap what InfiniBand sizes keep for themselves.\n";
+    out += fmt::format(
         "az network vnet create -g \"$group\" -n {0}-net --address-prefixes {1} --subnet-name work --subnet-prefixes "
         "{2}\n"
         "az network nsg create -g \"$group\" -n {0}-nsg\n"
@@ -21,6 +102,17 @@ std::string az_network(const AzureShape& s) {
         "    --protocol Tcp --source-address-prefixes \"$from\" --destination-port-ranges 22\n"
         "az network vnet subnet update -g \"$group\" --vnet-name {0}-net -n work --network-security-group {0}-nsg\n",
         s.name, kNetwork, kSubnet);
+    if (s.guarded) return out + az_firewall(s);
+    // Default outbound access is gone since 2026-03-31, and a scale set has no public addresses of its own.
+    if (s.kind == AzureKind::scale_set)
+        out += fmt::format(
+            "# Machines without a public address reach nothing by themselves (default outbound access ended "
+            "2026-03-31).\n"
+            "az network public-ip create -g \"$group\" -n {0}-nat-ip --sku Standard\n"
+            "az network nat gateway create -g \"$group\" -n {0}-nat --public-ip-addresses {0}-nat-ip\n"
+            "az network vnet subnet update -g \"$group\" --vnet-name {0}-net -n work --nat-gateway {0}-nat\n",
+            s.name);
+    return out + "\n";
 }
 
 std::string az_spot(const AzureShape& s) {
@@ -32,14 +124,14 @@ std::string az_image(const AzureShape& s) {
 }
 
 std::string az_machine(const AzureShape& s) {
-    std::string out = s.image_comment;
+    std::string out = "# 4. The machine, with its driver.\n" + s.image_comment;
     out += fmt::format(
         "az vm create -g \"$group\" -n {0} --size {1} --image {2} \\\n"
-        "    --vnet-name {0}-net --subnet work --nsg '' --public-ip-sku Standard --accelerated-networking true \\\n"
+        "    --vnet-name {0}-net --subnet work --nsg '' {3} --accelerated-networking true \\\n"
         "    --security-type Standard --assign-identity '[system]' --authentication-type ssh --admin-username "
         "azureuser \\\n"
         "    --ssh-key-values \"$key\" --custom-data \"$here/cloud-init.yaml\"",
-        s.name, s.size, az_image(s));
+        s.name, s.size, az_image(s), s.guarded ? "--public-ip-address ''" : "--public-ip-sku Standard");
     if (s.disk_gib > 0)
         out +=
             fmt::format(" \\\n    --data-disk-sizes-gb {} --storage-sku os=Premium_LRS 0={}", s.disk_gib, s.disk_type);
@@ -47,19 +139,26 @@ std::string az_machine(const AzureShape& s) {
     if (s.driver_extension)
         out += fmt::format(
             "# The image has no GPU driver: this puts it in, and restarts the machine where it has to.\n"
-            "az vm extension set -g \"$group\" --vm-name {} -n NvidiaGpuDriverLinux --publisher Microsoft.HpcCompute "
-            "--version 1.6\n",
+            "az vm extension set -g \"$group\" --vm-name {0} -n NvidiaGpuDriverLinux --publisher Microsoft.HpcCompute "
+            "--version 1.6\n"
+            "# What became of it, in its own words.\n"
+            "az vm extension show -g \"$group\" --vm-name {0} -n NvidiaGpuDriverLinux --instance-view \\\n"
+            "    --query '{{status: provisioningState, message: instanceView.statuses[0].message}}'\n",
             s.name);
     return out + fmt::format(
                      "# Switched off every evening, since a forgotten GPU costs as much as a busy one. Off is "
                      "deallocated: the disk\n"
                      "# stays, and az vm start brings it back.\n"
-                     "az vm auto-shutdown -g \"$group\" -n {} --time {}\n",
+                     "az vm auto-shutdown -g \"$group\" -n {0} --time {1}\n\n"
+                     "# 5. What is there, beside what the plan counts on.\n"
+                     "az vm run-command invoke -g \"$group\" -n {0} --command-id RunShellScript \\\n"
+                     "    --scripts 'cloud-init status --wait; /usr/local/sbin/node-check' --query 'value[0].message' "
+                     "-o tsv\n",
                      s.name, kShutdownTime);
 }
 
 std::string az_scale_set(const AzureShape& s) {
-    std::string out = s.image_comment;
+    std::string out = "# 4. The machines, with their driver.\n" + s.image_comment;
     if (s.infiniband)
         out +=
             why("InfiniBand joins the VMs of one scale set with one placement group only, and machines started beyond "
@@ -96,21 +195,34 @@ bool has_rdma(std::string_view size) {
 }
 
 std::string az_cluster(const Deployment& d, const AzureShape& s) {
-    std::string out = fmt::format(
+    const bool weights = !blob_weights(d, s.name).empty();
+    std::string out = "# 3. The cluster; its system pool runs what is no work.\n";
+    if (s.guarded)
+        out +=
+            az_network(s) + "# The API server has no public address either: kubectl is for machines of the network.\n";
+    out += fmt::format(
         "az aks create -g \"$group\" -n {} --node-count 1 --node-vm-size {} --generate-ssh-keys "
         "--enable-managed-identity \\\n"
-        "    --api-server-authorized-ip-ranges \"$from\"\n",
-        s.name, kSystemSize);
+        "    --enable-azure-monitor-metrics{}",
+        s.name, kSystemSize, weights ? " --enable-blob-driver" : "");
+    if (s.guarded)
+        out += fmt::format(
+            " \\\n    --enable-private-cluster --outbound-type userDefinedRouting --network-plugin azure \\\n"
+            "    --service-cidr 10.30.0.0/16 --dns-service-ip 10.30.0.10 \\\n"
+            "    --vnet-subnet-id \"$(az network vnet subnet show -g \"$group\" --vnet-name {}-net -n work --query id "
+            "-o "
+            "tsv)\"\n",
+            s.name);
+    else
+        out += " \\\n    --api-server-authorized-ip-ranges \"$from\"\n";
     if (s.infiniband)
         out +=
             "# Without it the nodes of the pool may land on different InfiniBand networks (learn.microsoft.com, AKS).\n"
             "az feature register --namespace Microsoft.ContainerService --name AKSInfinibandSupport\n";
     else if (has_rdma(s.size))
         out += "# stoker: ignore[NET016] reason=\"no replica or job spans nodes, so that InfiniBand is not used\"\n";
-    if (d.training && s.count > 1 && !has_rdma(s.size))
-        out += "# stoker: ignore[SKU006] reason=\"the plan counts on Ethernet: the gradients are small\"\n";
     out += fmt::format(
-        "# From none to what the plan counts on: idle GPU nodes go.\n"
+        "# 4. The pool: from none to what the plan counts on. Idle GPU nodes go.\n"
         "az aks nodepool add -g \"$group\" --cluster-name {} -n {} --node-vm-size {} --enable-cluster-autoscaler \\\n"
         "    --min-count {} --max-count {} --node-count {}",
         s.name, s.pool, s.size, 0, s.count, d.kind == WorkloadKind::inference ? s.count : 0);
@@ -128,43 +240,30 @@ std::string az_cluster(const Deployment& d, const AzureShape& s) {
 
 }  // namespace
 
-std::string device_plugin_manifest(const Deployment& d) {
-    return head_comment(d) +
-           "# NVIDIA's device plug-in, with the toleration of the pool's taint that its own manifest lacks.\n"
-           "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: nvidia-device-plugin\n  namespace: "
-           "kube-system\nspec:\n"
-           "  selector: {matchLabels: {name: nvidia-device-plugin}}\n  template:\n    metadata:\n"
-           "      labels: {name: nvidia-device-plugin}\n    spec:\n      priorityClassName: system-node-critical\n"
-           "      tolerations:\n      - {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n"
-           "      - {key: sku, operator: Equal, value: gpu, effect: NoSchedule}\n"
-           "      - {key: kubernetes.azure.com/scalesetpriority, operator: Equal, value: spot, effect: NoSchedule}\n"
-           "      containers:\n      - name: nvidia-device-plugin\n        image: "
-           "nvcr.io/nvidia/k8s-device-plugin:v0.18.0\n"
-           "        env:\n        - {name: FAIL_ON_INIT_ERROR, value: \"false\"}\n"
-           "        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}\n"
-           "        volumeMounts:\n        - {name: device-plugin, mountPath: /var/lib/kubelet/device-plugins}\n"
-           "      volumes:\n      - {name: device-plugin, hostPath: {path: /var/lib/kubelet/device-plugins}}\n";
-}
-
 std::vector<FileToWrite> az_files(const Deployment& d) {
     const AzureShape s = azure_shape(d);
     std::string out = "#!/bin/bash\n" + head_comment(d);
     const bool keyed = s.kind != AzureKind::cluster;
-    out += fmt::format("#   {}FROM=203.0.113.0/24 ./{}-az.sh          # FROM: where you come from\n",
-                       keyed ? "SSH_KEY=~/.ssh/id_ed25519.pub " : "", d.name);
-    out += fmt::format("#   az group delete -n {}-rg                  # takes everything away again\n", s.name);
+    const std::string call =
+        fmt::format("{}FROM=203.0.113.0/24 ./{}-az.sh", keyed ? "SSH_KEY=~/.ssh/id_ed25519.pub " : "", d.name);
+    out += fmt::format("#   {}          # FROM: where you come from\n#   {}{}# takes everything away again\n", call,
+                       fmt::format("./{}-az.sh clean", d.name),
+                       std::string(call.size() > d.name.size() + 14 ? call.size() - d.name.size() - 4 : 2, ' '));
     const bool plug_in = s.gpu && d.nodes.gpu_vendor == "NVIDIA";
-    out += std::string("set -eu\n\n") + (keyed || plug_in ? "here=$(cd \"$(dirname \"$0\")\" && pwd)\n" : "");
-    out += fmt::format(
-        "group=${{GROUP:-{}-rg}}\nlocation=${{LOCATION:-{}}}\nfrom=${{FROM:?CIDR of the addresses that may reach "
-        "it}}\n",
-        s.name, s.location);
+    out += std::string("set -eu\n\n") + "# 0. What differs from one place to another.\n" +
+           (keyed || plug_in ? "here=$(cd \"$(dirname \"$0\")\" && pwd)\n" : "");
+    out += fmt::format("group=${{GROUP:-{}-rg}}\nlocation=${{LOCATION:-{}}}\n", s.name, s.location);
+    out += "if [ \"${1:-}\" = clean ]; then exec az group delete -n \"$group\" --yes; fi  # 6.\n";
+    if (keyed || !s.guarded)
+        out += "from=${FROM:?CIDR of the addresses that may reach it}\n";
+    else
+        out += "from=${FROM:?CIDR of the addresses that may reach its machines}\n";
     if (keyed) out += "key=${SSH_KEY:?file of your public SSH key}\n";
-    out += "\naz group create -n \"$group\" -l \"$location\" --tags managed-by=stoker\n";
+    out += "\n" + az_quota(s) + az_group(s);
     std::vector<FileToWrite> files;
     if (s.kind == AzureKind::cluster) {
         out += az_cluster(d, s);
-        if (s.gpu && d.nodes.gpu_vendor == "NVIDIA") files.push_back({"device-plugin.yaml", device_plugin_manifest(d)});
+        if (plug_in) files.push_back({"device-plugin.yaml", device_plugin_manifest(d)});
     } else {
         out += az_network(s) + (s.kind == AzureKind::machine ? az_machine(s) : az_scale_set(s));
         files.push_back({"cloud-init.yaml", cloud_config(d)});
@@ -178,11 +277,24 @@ std::string aks_refusal(const Deployment& d) {
     return kubernetes_refusal(d);
 }
 
+// The whole of it: cluster, what measures, and the work as the kustomize tree with its weights on Blob.
 std::vector<FileToWrite> aks_files(const Deployment& given) {
     Deployment d = given;
     d.orchestrator = Orchestrator::aks;
     std::vector<FileToWrite> files = az_files(d);
-    for (FileToWrite& file : kubernetes_files(d)) files.push_back(std::move(file));
+    files.front().content +=
+        "# The work, and what measures it; overlays/test is the same with less.\n"
+        "kubectl apply -k \"$here/overlays/prod\"\nkubectl apply -f \"$here/monitoring.yaml\"\n";
+    if (files.front().content.find("here=$(cd") == std::string::npos) {
+        std::string& script = files.front().content;
+        script.insert(script.find("group=${GROUP"), "here=$(cd \"$(dirname \"$0\")\" && pwd)\n");
+    }
+    files.push_back({"monitoring.yaml", azure_monitoring(d)});
+    const std::string name = dns_label(d.name, 50);
+    std::vector<FileToWrite> more;
+    if (std::string weights = blob_weights(d, name); !weights.empty())
+        more.push_back({"weights.yaml", std::move(weights)});
+    for (FileToWrite& file : kustomize_tree(d, more, azure_service_patches(d, name))) files.push_back(std::move(file));
     return files;
 }
 

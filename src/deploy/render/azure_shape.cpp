@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cmath>
 
 #include "base/text.h"
 #include "deploy/render/recipes.h"
@@ -20,7 +22,25 @@ std::string disk_sku(const std::string& type) {
     return type == "ultra" ? "UltraSSD_LRS" : "";
 }
 
+// A service runs on; a person's machine runs on working days; what ends may run once a month.
+std::int64_t month_of(const Deployment& d) {
+    constexpr double kHours = 730, kWorkingDays = 22;
+    const double usd = static_cast<double>(d.prediction.cost_microusd) / 1e6;
+    const double times = d.kind == WorkloadKind::inference  ? kHours
+                         : d.kind == WorkloadKind::notebook ? kWorkingDays
+                                                            : 1;
+    return static_cast<std::int64_t>(std::ceil(usd * times));
+}
+
 }  // namespace
+
+std::span<const std::string_view> allowed_names() {
+    static constexpr auto kNames =
+        std::to_array<std::string_view>({"*.ubuntu.com", "developer.download.nvidia.com", "nvcr.io", "*.nvcr.io",
+                                         "mcr.microsoft.com", "*.data.mcr.microsoft.com", "*.blob.core.windows.net",
+                                         "pypi.org", "files.pythonhosted.org", "huggingface.co", "*.hf.co"});
+    return kNames;
+}
 
 std::string azure_refusal(const Deployment& d) {
     if (d.nodes.cloud != "azure")
@@ -60,6 +80,9 @@ AzureShape azure_shape(const Deployment& d) {
     const std::string offer = lower(out.offer);
     out.driver_extension = out.gpu && nodes.gpu_vendor == "NVIDIA" && offer.find("hpc") == std::string::npos &&
                            offer.find("dsvm") == std::string::npos;
+    out.vcpus = static_cast<std::int64_t>(nodes.vcpus) * nodes.count;
+    out.budget_usd = month_of(d);
+    out.guarded = d.sensitive;
     if (nodes.disk && nodes.disk->gib > 0)
         out.disk_type = disk_sku(nodes.disk->type), out.disk_gib = static_cast<std::int64_t>(nodes.disk->gib);
     return out;

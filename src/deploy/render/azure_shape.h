@@ -2,6 +2,7 @@
 // resource, of which size, with which image and driver, and what keeps it safe and cheap.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,10 @@ struct AzureShape {
     std::string image_comment;
     std::string disk_type;  // Premium_LRS; empty: no data disk
     std::int64_t disk_gib = 0;
-    std::string pool;  // of AKS: at most 12 letters and digits
+    std::string pool;             // of AKS: at most 12 letters and digits
+    std::int64_t vcpus = 0;       // of all machines: what their family's quota has to leave
+    std::int64_t budget_usd = 0;  // a month, as the plan counts; 0: no price is known
+    bool guarded = false;         // sensitive data: no public address, and a firewall on the way out
 };
 
 AzureShape azure_shape(const Deployment& deployment);
@@ -37,6 +41,9 @@ std::string azure_refusal(const Deployment& deployment);
 
 // Addresses of the network: not 172.16.0.0/16, which InfiniBand sizes keep for themselves.
 inline constexpr std::string_view kNetwork = "10.20.0.0/16", kSubnet = "10.20.0.0/22";
+// Of guarded work: Azure's names and least sizes of the firewall's own subnets, and its first address.
+inline constexpr std::string_view kFirewallSubnet = "10.20.4.0/26", kFirewallManagement = "10.20.4.64/26",
+                                  kFirewallAddress = "10.20.4.4";
 // When a machine of a person is switched off each day, in UTC.
 inline constexpr std::string_view kShutdownTime = "1900";
 // Of AKS: what runs the cluster's own pods.
@@ -45,6 +52,9 @@ inline constexpr std::string_view kSystemSize = "Standard_D4s_v5";
 // The same resources as ARM has them, for the template and for Bicep.
 Json azure_parameters(const Deployment& deployment);
 Json azure_resources(const Deployment& deployment);
+
+// Where guarded machines get their packages, images and weights from: names that the firewall lets through.
+std::span<const std::string_view> allowed_names();
 
 // The first boot: data disk mounted, the folder of the work made, what is there written to the log.
 std::string cloud_config(const Deployment& deployment);

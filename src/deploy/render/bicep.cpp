@@ -27,6 +27,12 @@ constexpr auto kReasons = std::to_array<BicepReason>({
     {"minCount", "Idle GPU nodes go, down to none."},
     {"priority", "Spot: taken back with 30 s of notice; -1 pays up to the list price."},
     {"authorizedIPRanges", "The API server answers your addresses only."},
+    {"notifications", "It tells the owners, and stops nothing."},
+    {"natGateway",
+     "Machines without a public address reach nothing by themselves (default outbound access ended 2026-03-31)."},
+    {"routeTable", "What leaves goes through the firewall."},
+    {"targetFqdns", "Packages, images and weights; everything else stays inside."},
+    {"enablePrivateCluster", "The data is sensitive: the API server has no public address."},
     {"identity", "No key lies on the machine: it signs in as itself."},
 });
 
@@ -40,6 +46,13 @@ std::string symbol_of(std::string_view type) {
     else if (out.ends_with("s"))
         out.pop_back();
     return out;
+}
+
+// "... 'x-fw-mgmt-ip')" -> "FwMgmt": what tells addresses apart; empty of the one that the machine has.
+std::string own_end(std::string_view name) {
+    if (name.find("-fw-mgmt-ip") != std::string_view::npos) return "FirewallManagement";
+    if (name.find("-nat-ip") != std::string_view::npos) return "Nat";
+    return name.find("-fw-ip") != std::string_view::npos ? "Firewall" : "";
 }
 
 class BicepText {
@@ -77,8 +90,15 @@ private:
         if (inner.starts_with("parameters('")) return std::string(inner.substr(12, inner.size() - 14));
         if (inner == "base64(variables('cloudInit'))") return "loadFileAsBase64('cloud-init.yaml')";
         const auto type = inner.substr(12, inner.find('\'', 12) - 12);
-        if (type == "Microsoft.Network/virtualNetworks/subnets") return "virtualNetwork.properties.subnets[0].id";
-        return symbol_of(type) + ".id";
+        const std::string_view names = inner.substr(inner.find('\'', 12) + 1);
+        if (type == "Microsoft.Network/virtualNetworks/subnets") {
+            const int at = names.find("AzureFirewallSubnet") != std::string_view::npos             ? 1
+                           : names.find("AzureFirewallManagementSubnet") != std::string_view::npos ? 2
+                                                                                                   : 0;
+            return fmt::format("virtualNetwork.properties.subnets[{}].id", at);
+        }
+        // Of several of a type each is called by the end of its name.
+        return symbol_of(type) + own_end(names) + ".id";
     }
 
     void value(const Json& json, const std::string& indent) {
@@ -119,7 +139,7 @@ private:
             if (key == "apiVersion") version = std::get<std::string>(each.value());
             if (key == "name") name = std::get<std::string>(each.value());
         }
-        out_ += fmt::format("\nresource {} '{}@{}' = {{\n", symbol_of(type), type, version);
+        out_ += fmt::format("\nresource {}{} '{}@{}' = {{\n", symbol_of(type), own_end(name), type, version);
         if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
             const std::string_view parent = std::string_view(type).substr(0, type.rfind('/'));
             out_ += fmt::format("  parent: {}\n  name: {}\n", symbol_of(parent), literal(name.substr(slash + 1)));
@@ -143,11 +163,16 @@ std::vector<FileToWrite> bicep_files(const Deployment& d) {
     std::string out = fmt::format("// {}\n", heading(d));
     for (const std::string& note : d.notes) out += fmt::format("// {}\n", note);
     const bool keyed = s.kind != AzureKind::cluster;
-    out += fmt::format("//   az deployment group create -g GROUP -f {}.bicep -p from=203.0.113.0/24{}\n\n", d.name,
+    out += fmt::format("//   az deployment group create -g GROUP -f {}.bicep{}{}\n\n", d.name,
+                       keyed || !s.guarded ? " -p from=203.0.113.0/24" : "",
                        keyed ? " sshKey=\"$(cat ~/.ssh/id_ed25519.pub)\"" : "");
     out += fmt::format("@description('Region of all resources')\nparam location string = '{}'\n\n", s.location);
-    out += "@description('CIDR of the addresses that may reach it')\nparam from string\n";
+    if (keyed || !s.guarded) out += "@description('CIDR of the addresses that may reach it')\nparam from string\n";
     if (keyed) out += "\n@description('Your public SSH key')\nparam sshKey string\n";
+    if (s.budget_usd > 0)
+        out +=
+            "\n@description('First day of the first month of the budget')\nparam budgetStart string = "
+            "utcNow('yyyy-MM-01')\n";
     const Json resources = azure_resources(d);
     out += BicepText(resources).text();
     std::vector<FileToWrite> files{{d.name + ".bicep", out}};

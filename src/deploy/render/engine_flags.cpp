@@ -180,19 +180,20 @@ std::string node_flags(std::string_view engine, const Deployment& d) {
     if (engine == "sglang")
         return fmt::format(
             "    --nnodes {} --node-rank \"${{NODE_RANK:?number of this node, from 0}}\"\n"
-            "    --dist-init-addr \"${{MASTER_ADDR:?name of the replica's first node}}:${{MASTER_PORT:-29500}}\"\n",
+            "    --dist-init-addr \"${{MASTER_ADDR:?name of the first node of the "
+            "replica}}:${{MASTER_PORT:-29500}}\"\n",
             nodes);
     if (d.serving->shape.data > 1) {
         const int local = std::max(1, d.serving->shape.data / nodes);
         return fmt::format(
             "    --data-parallel-size-local {}\n"
-            "    --data-parallel-address \"${{MASTER_ADDR:?name of the replica's first node}}\"\n"
+            "    --data-parallel-address \"${{MASTER_ADDR:?name of the first node of the replica}}\"\n"
             "    --data-parallel-rpc-port \"${{MASTER_PORT:-29500}}\"\n",
             local);
     }
     return fmt::format(
         "    --nnodes {} --node-rank \"${{NODE_RANK:?number of this node, from 0}}\"\n"
-        "    --master-addr \"${{MASTER_ADDR:?name of the replica's first node}}\"\n"
+        "    --master-addr \"${{MASTER_ADDR:?name of the first node of the replica}}\"\n"
         "    --master-port \"${{MASTER_PORT:-29500}}\"\n",
         nodes);
 }

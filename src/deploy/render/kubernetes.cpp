@@ -85,13 +85,11 @@ std::string disruption_budget(const Deployment& d) {
         metadata(d, name), name);
 }
 
-std::string autoscaler(const Deployment& d, std::string_view engine) {
-    const double in_flight = d.prediction.serving ? most_in_flight(d) : 0;
-    const std::string_view metric = running_metric(engine);
-    if (d.serving->replicas < 2 || !(in_flight >= 1) || metric.empty()) return "";
+std::string autoscaler(const Deployment& d) {
+    const auto signal = scaling_signal(d);
+    if (!signal) return "";
     const std::string name = dns_label(d.name, 50);
-    const int least = d.nodes.placement == NodePlacement::apart ? 2 : 1;
-    if (least >= d.serving->replicas) return "";
+    const auto& [metric, in_flight, least] = *signal;
     return fmt::format(
         "---\n# Requests in flight, not CPU: a busy GPU shows on no CPU. {} comes from the engine's own metrics "
         "through\n"
@@ -146,10 +144,27 @@ std::string serving_manifests(const Deployment& d) {
         const std::string selector = fmt::format("selector:\n    app.kubernetes.io/name: {}\n", dns_label(d.name, 50));
         return out.replace(out.rfind(selector), selector.size(), selector + "    role: leader\n");
     }
-    return deployment_of(d, engine) + "---\n" + service_of(d) + disruption_budget(d) + autoscaler(d, engine);
+    return service_manifests(d) + autoscaler(d);
 }
 
 }  // namespace
+
+std::string manifest_metadata(const Deployment& d, std::string_view name) {
+    return metadata(d, name);
+}
+
+std::optional<ScalingSignal> scaling_signal(const Deployment& d) {
+    ScalingSignal signal{.metric = std::string(running_metric(engine_of(d))),
+                         .most_in_flight = d.prediction.serving ? most_in_flight(d) : 0,
+                         .least = d.nodes.placement == NodePlacement::apart ? 2 : 1};
+    if (d.serving->replicas < 2 || !(signal.most_in_flight >= 1) || signal.metric.empty()) return std::nullopt;
+    if (signal.least >= d.serving->replicas) return std::nullopt;
+    return signal;
+}
+
+std::string service_manifests(const Deployment& d) {
+    return deployment_of(d, engine_of(d)) + "---\n" + service_of(d) + disruption_budget(d);
+}
 
 std::string indexed_job(const Deployment& d, std::string_view more_labels, bool suspended) {
     const std::string name = dns_label(d.name, 50);

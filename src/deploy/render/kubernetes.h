@@ -1,6 +1,7 @@
 // What other targets take of the kubernetes one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,5 +13,16 @@ namespace stoker {
 std::string kubernetes_manifests(const Deployment& deployment);
 // A training or independent shares. `more_labels`: lines "key: value".
 std::string indexed_job(const Deployment& deployment, std::string_view more_labels, bool suspended);
+
+// What an autoscaler of a service goes by; none: one replica does, or its engine tells nothing to go by.
+struct ScalingSignal {
+    std::string metric;         // of the engine, requests in flight
+    double most_in_flight = 0;  // of one replica, within the limits (Little's law)
+    int least = 1;              // replicas that stay
+};
+std::optional<ScalingSignal> scaling_signal(const Deployment& deployment);
+// Deployment, Service and disruption budget of a service on single nodes.
+std::string service_manifests(const Deployment& deployment);
+std::string manifest_metadata(const Deployment& deployment, std::string_view name);
 
 }  // namespace stoker

@@ -1,10 +1,11 @@
 // on-prem: for machines of one's own: what puts driver and container toolkit on a node, the lines of Slurm's
-// configuration that describe them, and a check of each node before it takes work.
+// configuration that describe them, or k3s where the work is a service, and a check of each node before it takes work.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "base/text.h"
+#include "deploy/render/kube_cluster.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -18,6 +19,37 @@ std::string gres_type(const Deployment& d) {
         out += c;
     }
     return out;
+}
+
+// A service has no end, so that no queue holds it; and who says Kubernetes is given it.
+bool wants_k3s(const Deployment& d) {
+    return d.orchestrator == Orchestrator::kubernetes || !slurm_refusal(d).empty();
+}
+
+std::string k3s_script(const Deployment& d) {
+    const bool nvidia = d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA";
+    const char* runtime = nvidia ? " --default-runtime nvidia" : "";
+    std::string out = "#!/bin/bash\n" + head_comment(d);
+    out +=
+        "# On each node behind node-setup.sh, as root, once; the first is the server:\n#   ./k3s-setup.sh\n"
+        "#   SERVER=FIRST-NODE TOKEN=\"$(cat /var/lib/rancher/k3s/server/node-token)\" ./k3s-setup.sh   # the others\n"
+        "set -eu\n\n# The same release on all nodes.\n"
+        "export INSTALL_K3S_VERSION=\"${K3S_VERSION:-v1.33.5+k3s1}\"\n"
+        "curl -fsSLo /tmp/k3s-install.sh https://get.k3s.io\n";
+    if (nvidia)
+        out += why(
+            "containers see devices through the toolkit's runtime only, which k3s finds by itself and does not take "
+            "by itself",
+            "docs.k3s.io, NVIDIA Container Runtime");
+    out += fmt::format(
+        "if [ -n \"${{SERVER:-}}\" ]; then\n"
+        "    K3S_URL=\"https://$SERVER:6443\" K3S_TOKEN=\"${{TOKEN:?of /var/lib/rancher/k3s/server/node-token}}\" sh "
+        "/tmp/k3s-install.sh agent{0}\nelse\n"
+        "    # Secrets are encrypted where they lie, and the configuration is root's to read.\n"
+        "    sh /tmp/k3s-install.sh server --secrets-encryption --write-kubeconfig-mode 0600{0}\n",
+        runtime);
+    if (nvidia) out += "    k3s kubectl apply -f \"$(dirname \"$0\")/device-plugin.yaml\"\n";
+    return out + "fi\n";
 }
 
 std::string setup_script(const Deployment& d) {
@@ -49,8 +81,8 @@ std::string setup_script(const Deployment& d) {
             "true\n"
             "# RDMA pins memory: no limit for it.\n"
             "printf '* soft memlock unlimited\\n* hard memlock unlimited\\n' > /etc/security/limits.d/90-rdma.conf\n";
+    if (!wants_k3s(d)) out += "apt-get install -y slurmd munge\n";
     out +=
-        "apt-get install -y slurmd munge\n"
         "install -m 0755 \"$(dirname \"$0\")/node-check.sh\" /usr/local/sbin/node-check\n"
         "install -m 0644 \"$(dirname \"$0\")/node-check.service\" /etc/systemd/system/node-check.service\n"
         "systemctl enable node-check.service\n";
@@ -60,7 +92,7 @@ std::string setup_script(const Deployment& d) {
 std::string check_script(const Deployment& d) {
     std::string out = "#!/bin/bash\n" + head_comment(d);
     out +=
-        "# Ends with 1 and says what is missing: slurmd does not start on such a node.\nset -u\n\nbad=0\nfail() { echo "
+        "# Ends with 1 and says what is missing: no work starts on such a node.\nset -u\n\nbad=0\nfail() { echo "
         "\"node-check: $*\"; bad=1; }\n\n";
     const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
     if (gpus > 0 && d.nodes.gpu_vendor == "NVIDIA") {
@@ -107,6 +139,10 @@ std::string slurm_lines(const Deployment& d) {
         "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup,task/affinity\n"
         "# Slurm 22.05 and newer: the user's signal of a job comes before it is preempted, "
         "too.\nSlurmctldParameters=preempt_send_user_signal\n";
+    if (d.nodes.count > 1)
+        out +=
+            "# Jobs are put on few switches: topology.conf says which node hangs "
+            "where.\nTopologyPlugin=topology/tree\n";
     const auto memory_mib = static_cast<std::int64_t>(d.nodes.memory_bytes * 0.95 / (1LL << 20));
     out += fmt::format(
         "# Memory: five per cent are the system's.\nNodeName={}[1-{}] CPUs={} RealMemory={}{} State=UNKNOWN\n", name,
@@ -129,15 +165,34 @@ std::string on_prem_refusal(const Deployment& d) {
 
 std::vector<FileToWrite> on_prem_files(const Deployment& d) {
     const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
+    // The first node runs k3s, the others k3s-agent.
+    const char* daemons = wants_k3s(d) ? "k3s.service k3s-agent.service" : "slurmd.service";
     std::vector<FileToWrite> files{
         {"node-setup.sh", setup_script(d), 0755},
         {"node-check.sh", check_script(d), 0755},
         {"node-check.service",
-         head_comment(d) + "[Unit]\nDescription=Is this node what the plan counts on\n"
-                           "# slurmd starts only where it is.\nBefore=slurmd.service\n\n"
-                           "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/node-check\nRemainAfterExit=yes\n\n"
-                           "[Install]\nRequiredBy=slurmd.service\n"},
-        {"slurm-nodes.conf", slurm_lines(d)}};
+         head_comment(d) +
+             fmt::format("[Unit]\nDescription=Is this node what the plan counts on\n"
+                         "# What starts work here starts only where it is.\nBefore={0}\n\n"
+                         "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/node-check\nRemainAfterExit=yes\n\n"
+                         "[Install]\nRequiredBy={0}\n",
+                         daemons)}};
+    if (wants_k3s(d)) {
+        files.push_back({"k3s-setup.sh", k3s_script(d), 0755});
+        if (d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA")
+            files.push_back({"device-plugin.yaml", device_plugin_manifest(d)});
+        if (kubernetes_refusal(d).empty())
+            for (FileToWrite& file : kubernetes_files(d)) files.push_back(std::move(file));
+        return files;
+    }
+    files.push_back({"slurm-nodes.conf", slurm_lines(d)});
+    if (d.nodes.count > 1)
+        files.push_back(
+            {"topology.conf",
+             head_comment(d) +
+                 fmt::format("# One line a switch; which node hangs on which only you know (ibnetdiscover tells it of "
+                             "InfiniBand).\nSwitchName=leaf1 Nodes={}[1-{}]\n",
+                             dns_label(d.nodes.machine, 20), d.nodes.count)});
     if (gpus > 0)
         files.push_back(
             {"gres.conf",

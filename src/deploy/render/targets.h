@@ -18,6 +18,9 @@ struct RenderTarget {
     // Which work it can say; empty: it can. Else in words why not.
     std::string (*refusal)(const Deployment& deployment);
     std::vector<FileToWrite> (*files)(const Deployment& deployment);
+    // What a training is planned for when its file names no framework and this target is asked for; empty: whatever the
+    // planner chooses.
+    std::string_view framework{};
 };
 std::span<const RenderTarget> render_targets();
 
@@ -70,6 +73,8 @@ std::vector<FileToWrite> llama_cpp_files(const Deployment& deployment);
 std::string kubernetes_refusal(const Deployment& deployment);
 std::string kustomize_refusal(const Deployment& deployment);
 std::string kueue_refusal(const Deployment& deployment);
+std::string keda_refusal(const Deployment& deployment);
+std::vector<FileToWrite> keda_files(const Deployment& deployment);
 std::string mpijob_refusal(const Deployment& deployment);
 std::string rayjob_refusal(const Deployment& deployment);
 std::vector<FileToWrite> kubernetes_files(const Deployment& deployment);
@@ -87,6 +92,8 @@ std::string azure_ml_refusal(const Deployment& deployment);
 std::string batch_refusal(const Deployment& deployment);
 std::string cyclecloud_refusal(const Deployment& deployment);
 std::string on_prem_refusal(const Deployment& deployment);
+std::string slurm_cloud_refusal(const Deployment& deployment);
+std::vector<FileToWrite> slurm_cloud_files(const Deployment& deployment);
 std::vector<FileToWrite> az_files(const Deployment& deployment);
 std::vector<FileToWrite> bicep_files(const Deployment& deployment);
 std::vector<FileToWrite> arm_files(const Deployment& deployment);

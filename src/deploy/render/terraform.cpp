@@ -1,10 +1,14 @@
-// terraform: the same resources for azurerm 4; of AWS and GCP the instances of the plan's choice.
+// terraform: of Azure the resources of the az script (terraform_azure.cpp); of AWS and GCP the instances of the plan's
+// choice, or EKS and GKE where it counts on Kubernetes.
+#include "deploy/render/terraform.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/recipes.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -27,11 +31,13 @@ std::string aligned(const std::string& text) {
             continue;
         }
         std::size_t end = first, widest = 0;
-        while (end < lines.size() && sign_of(lines[end]) != std::string::npos) {
+        // What goes on over several lines stands alone.
+        const auto goes_on = [&](std::size_t at) {
+            return lines[at].ends_with('{') || lines[at].ends_with('[') || lines[at].ends_with('(');
+        };
+        while (end < lines.size() && sign_of(lines[end]) != std::string::npos && (end == first || !goes_on(end))) {
             widest = std::max(widest, sign_of(lines[end]));
-            ++end;
-            // What goes on over several lines ends the run.
-            if (lines[end - 1].ends_with('{') || lines[end - 1].ends_with('[')) break;
+            if (goes_on(end++)) break;
         }
         for (; first < end; ++first) {
             const std::size_t name = sign_of(lines[first]), value = lines[first].find("= ", name);
@@ -42,223 +48,95 @@ std::string aligned(const std::string& text) {
     return join(lines, "\n") + "\n";
 }
 
-std::string variables_of(std::string_view location, bool keyed) {
-    std::string out = fmt::format("variable \"location\" {{\n  type    = string\n  default = \"{}\"\n}}\n\n", location);
-    out +=
-        "variable \"from\" {\n  description = \"CIDR of the addresses that may reach it\"\n  type        = "
-        "string\n}\n\n";
-    if (keyed) out += "variable \"ssh_key\" {\n  description = \"Your public SSH key\"\n  type        = string\n}\n\n";
-    return out;
+bool wants_cluster(const Deployment& d) {
+    return d.orchestrator == Orchestrator::kubernetes;
 }
 
-std::string terraform_network(const AzureShape& s) {
-    return fmt::format(
-        "resource \"azurerm_virtual_network\" \"work\" {{\n  name                = \"{0}-net\"\n"
-        "  resource_group_name = azurerm_resource_group.work.name\n  location            = "
-        "azurerm_resource_group.work.location\n"
-        "  # Not 172.16.0.0/16: InfiniBand sizes keep it for themselves.\n  address_space = [\"{1}\"]\n}}\n\n"
-        "resource \"azurerm_subnet\" \"work\" {{\n  name                 = \"work\"\n"
-        "  resource_group_name  = azurerm_resource_group.work.name\n  virtual_network_name = "
-        "azurerm_virtual_network.work.name\n"
-        "  address_prefixes     = [\"{2}\"]\n}}\n\n"
-        "resource \"azurerm_network_security_group\" \"work\" {{\n  name                = \"{0}-nsg\"\n"
-        "  resource_group_name = azurerm_resource_group.work.name\n  location            = "
-        "azurerm_resource_group.work.location\n\n"
-        "  # SSH from your addresses only; everything else from outside is refused by default.\n  security_rule {{\n"
-        "    name                       = \"ssh\"\n    priority                   = 100\n    direction                 "
-        " = \"Inbound\"\n"
-        "    access                     = \"Allow\"\n    protocol                   = \"Tcp\"\n"
-        "    source_address_prefix      = var.from\n    source_port_range          = \"*\"\n"
-        "    destination_address_prefix = \"*\"\n    destination_port_range     = \"22\"\n  }}\n}}\n\n"
-        "resource \"azurerm_subnet_network_security_group_association\" \"work\" {{\n"
-        "  subnet_id                 = azurerm_subnet.work.id\n"
-        "  network_security_group_id = azurerm_network_security_group.work.id\n}}\n\n",
-        s.name, kNetwork, kSubnet);
-}
-
-std::string common_of_machine(const AzureShape& s) {
+// EKS: control plane and a node group of the plan's machines, in subnets that are there.
+std::string aws_cluster(const Deployment& d) {
+    const std::string name = dns_label(d.name, 40);
+    const auto role = [](const char* label, const std::string& role_name, const char* service) {
+        return fmt::format(
+            "resource \"aws_iam_role\" \"{0}\" {{\n  name = \"{1}\"\n  assume_role_policy = jsonencode({{\n    Version "
+            "= "
+            "\"2012-10-17\"\n    Statement = [{{\n      Action    = \"sts:AssumeRole\"\n      Effect    = \"Allow\"\n  "
+            "    "
+            "Principal = {{ Service = \"{2}\" }}\n    }}]\n  }})\n}}\n\n",
+            label, role_name, service);
+    };
+    const auto attached = [](const char* label, const char* to, const char* policy) {
+        return fmt::format(
+            "resource \"aws_iam_role_policy_attachment\" \"{}\" {{\n  role       = aws_iam_role.{}.name\n"
+            "  policy_arn = \"arn:aws:iam::aws:policy/{}\"\n}}\n\n",
+            label, to, policy);
+    };
     std::string out =
-        "\n  admin_username                  = \"azureuser\"\n  disable_password_authentication = true\n"
-        "  custom_data                     = filebase64(\"${path.module}/cloud-init.yaml\")\n";
-    if (s.spot)
-        out +=
-            "\n  # Taken back with 30 s of notice; -1 pays up to the list price.\n  priority        = \"Spot\"\n"
-            "  eviction_policy = \"Delete\"\n  max_bid_price   = -1\n";
-    out += "\n  admin_ssh_key {\n    username   = \"azureuser\"\n    public_key = var.ssh_key\n  }\n";
+        "variable \"subnets\" {\n  description = \"ids of subnets in two zones or more\"\n  type        = "
+        "list(string)\n}\n\n";
     out +=
-        "\n  # No key lies on the machine: it signs in as itself.\n  identity {\n    type = \"SystemAssigned\"\n  }\n";
-    out += "\n" + indented(s.image_comment, "  ");
+        role("cluster", name + "-cluster", "eks.amazonaws.com") + role("nodes", name + "-nodes", "ec2.amazonaws.com");
+    out += attached("cluster", "cluster", "AmazonEKSClusterPolicy") +
+           attached("worker", "nodes", "AmazonEKSWorkerNodePolicy") +
+           attached("network", "nodes", "AmazonEKS_CNI_Policy") +
+           attached("images", "nodes", "AmazonEC2ContainerRegistryReadOnly");
     out += fmt::format(
-        "  source_image_reference {{\n    publisher = \"{}\"\n    offer     = \"{}\"\n    sku       = \"{}\"\n    "
-        "version   = \"{}\"\n  }}\n",
-        s.publisher, s.offer, s.sku, s.version);
-    return out +
-           "\n  os_disk {\n    caching              = \"ReadWrite\"\n    storage_account_type = \"Premium_LRS\"\n  }\n";
-}
-
-std::string terraform_machine(const AzureShape& s) {
-    std::string out = fmt::format(
-        "resource \"azurerm_public_ip\" \"work\" {{\n  name                = \"{0}-ip\"\n"
-        "  resource_group_name = azurerm_resource_group.work.name\n  location            = "
-        "azurerm_resource_group.work.location\n"
-        "  allocation_method   = \"Static\"\n  sku                 = \"Standard\"\n}}\n\n"
-        "resource \"azurerm_network_interface\" \"work\" {{\n  name                           = \"{0}-nic\"\n"
-        "  resource_group_name            = azurerm_resource_group.work.name\n"
-        "  location                       = azurerm_resource_group.work.location\n"
-        "  accelerated_networking_enabled = true\n\n  ip_configuration {{\n    name                          = \"ip\"\n"
-        "    subnet_id                     = azurerm_subnet.work.id\n    private_ip_address_allocation = \"Dynamic\"\n"
-        "    public_ip_address_id          = azurerm_public_ip.work.id\n  }}\n}}\n\n"
-        "resource \"azurerm_linux_virtual_machine\" \"work\" {{\n  name                  = \"{0}\"\n"
-        "  resource_group_name   = azurerm_resource_group.work.name\n"
-        "  location              = azurerm_resource_group.work.location\n  size                  = \"{1}\"\n"
-        "  network_interface_ids = [azurerm_network_interface.work.id]\n",
-        s.name, s.size);
-    out += common_of_machine(s) + "}\n\n";
-    if (s.disk_gib > 0)
+        "resource \"aws_eks_cluster\" \"work\" {{\n  name     = \"{}\"\n  role_arn = aws_iam_role.cluster.arn\n\n"
+        "  # The API server answers your addresses only.\n  vpc_config {{\n    subnet_ids              = var.subnets\n"
+        "    endpoint_private_access = true\n    public_access_cidrs     = [var.from]\n  }}\n\n"
+        "  depends_on = [aws_iam_role_policy_attachment.cluster]\n}}\n\n",
+        name);
+    out += fmt::format(
+        "resource \"aws_eks_node_group\" \"work\" {{\n  cluster_name    = aws_eks_cluster.work.name\n"
+        "  node_group_name = \"{}\"\n  node_role_arn   = aws_iam_role.nodes.arn\n  subnet_ids      = var.subnets\n"
+        "  instance_types  = [\"{}\"]\n",
+        d.nodes.gpus > 0 ? "gpu" : "work", d.nodes.machine);
+    if (d.nodes.gpus > 0)
+        out += fmt::format("  # The image with the vendor's driver.\n  ami_type = \"{}\"\n",
+                           d.nodes.gpu_vendor == "AWS" ? "AL2023_x86_64_NEURON" : "AL2023_x86_64_NVIDIA");
+    if (d.nodes.spot()) out += "  capacity_type   = \"SPOT\"\n";
+    out += fmt::format(
+        "\n  # From none to what the plan counts on; an autoscaler, or you, sets how many are there.\n"
+        "  scaling_config {{\n    desired_size = {}\n    min_size     = 0\n    max_size     = {}\n  }}\n",
+        d.kind == WorkloadKind::inference ? d.nodes.count : 0, d.nodes.count);
+    if (d.nodes.gpus > 0)
         out += fmt::format(
-            "resource \"azurerm_managed_disk\" \"data\" {{\n  name                 = \"{}-data\"\n"
-            "  resource_group_name  = azurerm_resource_group.work.name\n  location             = "
-            "azurerm_resource_group.work.location\n"
-            "  storage_account_type = \"{}\"\n  create_option        = \"Empty\"\n  disk_size_gb         = {}\n}}\n\n"
-            "resource \"azurerm_virtual_machine_data_disk_attachment\" \"data\" {{\n"
-            "  managed_disk_id    = azurerm_managed_disk.data.id\n  virtual_machine_id = "
-            "azurerm_linux_virtual_machine.work.id\n"
-            "  lun                = 0\n  caching            = \"None\"\n}}\n\n",
-            s.name, s.disk_type, s.disk_gib);
-    if (s.driver_extension)
-        out +=
-            "# The image has no GPU driver: this puts it in.\nresource \"azurerm_virtual_machine_extension\" "
-            "\"driver\" {\n"
-            "  name                       = \"NvidiaGpuDriverLinux\"\n  virtual_machine_id         = "
-            "azurerm_linux_virtual_machine.work.id\n"
-            "  publisher                  = \"Microsoft.HpcCompute\"\n  type                       = "
-            "\"NvidiaGpuDriverLinux\"\n"
-            "  type_handler_version       = \"1.6\"\n  auto_upgrade_minor_version = true\n}\n\n";
-    return out + fmt::format(
-                     "# A forgotten GPU costs as much as a busy one: off every evening, and the disk stays.\n"
-                     "resource \"azurerm_dev_test_global_vm_shutdown_schedule\" \"work\" {{\n"
-                     "  virtual_machine_id    = azurerm_linux_virtual_machine.work.id\n"
-                     "  location              = azurerm_resource_group.work.location\n  enabled               = true\n"
-                     "  daily_recurrence_time = \"{}\"\n  timezone              = \"UTC\"\n\n"
-                     "  notification_settings {{\n    enabled = false\n  }}\n}}\n",
-                     kShutdownTime);
+            "\n  # Pods that need no device stay off these nodes.\n  taint {{\n    key    = \"{}\"\n    value  = "
+            "\"present\"\n    effect = \"NO_SCHEDULE\"\n  }}\n",
+            resource_of_vendor(d.nodes.gpu_vendor));
+    return out +
+           "\n  depends_on = [\n    aws_iam_role_policy_attachment.worker,\n    "
+           "aws_iam_role_policy_attachment.network,\n"
+           "    aws_iam_role_policy_attachment.images,\n  ]\n}\n";
 }
 
-std::string nic_of_set() {
-    return "\n  network_interface {\n    name                          = \"nic\"\n    primary                       = "
-           "true\n"
-           "    enable_accelerated_networking = true\n\n    ip_configuration {\n      name      = \"ip\"\n      "
-           "primary   = true\n"
-           "      subnet_id = azurerm_subnet.work.id\n    }\n  }\n";
-}
-
-std::string data_disk_of_set(const AzureShape& s) {
-    if (s.disk_gib <= 0) return "";
-    return fmt::format(
-        "\n  data_disk {{\n    lun                  = 0\n    caching              = \"None\"\n"
-        "    create_option        = \"Empty\"\n    disk_size_gb         = {}\n    storage_account_type = \"{}\"\n  "
-        "}}\n",
-        s.disk_gib, s.disk_type);
-}
-
-std::string terraform_scale_set(const AzureShape& s) {
-    if (!s.infiniband) {
-        // Flexible: the nodes need not be neighbours.
-        std::string image = fmt::format(
-            "\n{}  source_image_reference {{\n    publisher = \"{}\"\n    offer     = \"{}\"\n    sku       = \"{}\"\n "
-            "   version   = \"{}\"\n  }}\n",
-            indented(s.image_comment, "  "), s.publisher, s.offer, s.sku, s.version);
-        std::string out = fmt::format(
-            "resource \"azurerm_orchestrated_virtual_machine_scale_set\" \"work\" {{\n  name                        = "
-            "\"{}\"\n"
-            "  resource_group_name         = azurerm_resource_group.work.name\n"
-            "  location                    = azurerm_resource_group.work.location\n"
-            "  sku_name                    = \"{}\"\n  instances                   = {}\n  platform_fault_domain_count "
-            "= 1\n"
-            "  user_data_base64            = filebase64(\"${{path.module}}/cloud-init.yaml\")\n",
-            s.name, s.size, s.count);
-        if (s.spot) out += "\n  priority        = \"Spot\"\n  eviction_policy = \"Delete\"\n  max_bid_price   = -1\n";
-        out +=
-            "\n  os_profile {\n    linux_configuration {\n      admin_username                  = \"azureuser\"\n"
-            "      disable_password_authentication = true\n\n      admin_ssh_key {\n        username   = "
-            "\"azureuser\"\n"
-            "        public_key = var.ssh_key\n      }\n    }\n    custom_data = "
-            "filebase64(\"${path.module}/cloud-init.yaml\")\n  }\n";
-        const std::size_t twice = out.find("  user_data_base64");
-        out.erase(twice, out.find('\n', twice) + 1 - twice);
-        out += image +
-               "\n  os_disk {\n    caching              = \"ReadWrite\"\n    storage_account_type = \"Premium_LRS\"\n  "
-               "}\n";
-        out += data_disk_of_set(s) + nic_of_set();
-        if (s.driver_extension)
-            out +=
-                "\n  extension {\n    name                 = \"NvidiaGpuDriverLinux\"\n    publisher            = "
-                "\"Microsoft.HpcCompute\"\n"
-                "    type                 = \"NvidiaGpuDriverLinux\"\n    type_handler_version = \"1.6\"\n  }\n";
-        return out + "}\n";
-    }
+// GKE: the same there; the driver comes with the node pool.
+std::string gcp_cluster(const Deployment& d) {
+    const std::string name = dns_label(d.name, 30);
     std::string out = fmt::format(
-        "resource \"azurerm_linux_virtual_machine_scale_set\" \"work\" {{\n  name                = \"{}\"\n"
-        "  resource_group_name = azurerm_resource_group.work.name\n  location            = "
-        "azurerm_resource_group.work.location\n"
-        "  sku                 = \"{}\"\n  instances           = {}\n  upgrade_mode        = \"Manual\"\n\n"
-        "  # InfiniBand joins the VMs of one scale set with one placement group only, and VMs beyond the number\n"
-        "  # would be in it.\n  single_placement_group = true\n  overprovision          = false\n",
-        s.name, s.size, s.count);
-    out += common_of_machine(s) + data_disk_of_set(s) + nic_of_set();
-    if (s.driver_extension)
+        "variable \"zone\" {{\n  description = \"of the region, with these machines\"\n  type        = string\n}}\n\n"
+        "resource \"google_container_cluster\" \"work\" {{\n  name                     = \"{0}\"\n  location         "
+        "        = var.zone\n"
+        "  initial_node_count       = 1\n  remove_default_node_pool = true\n\n"
+        "  # The API server answers your addresses only.\n  master_authorized_networks_config {{\n    cidr_blocks "
+        "{{\n      cidr_block = var.from\n    }}\n  }}\n}}\n\n"
+        "resource \"google_container_node_pool\" \"system\" {{\n  name       = \"system\"\n  cluster    = "
+        "google_container_cluster.work.name\n  location   = var.zone\n  node_count = 1\n\n"
+        "  node_config {{\n    machine_type = \"e2-standard-4\"\n  }}\n}}\n\n"
+        "resource \"google_container_node_pool\" \"work\" {{\n  name     = \"{1}\"\n  cluster  = "
+        "google_container_cluster.work.name\n  location = var.zone\n"
+        "  initial_node_count = {2}\n\n"
+        "  # Idle GPU nodes go, down to none.\n  autoscaling {{\n    min_node_count = 0\n    max_node_count = {3}\n  "
+        "}}\n\n",
+        name, d.nodes.gpus > 0 ? "gpu" : "work", d.kind == WorkloadKind::inference ? d.nodes.count : 0, d.nodes.count);
+    out += fmt::format("  node_config {{\n    machine_type = \"{}\"\n", d.nodes.machine);
+    if (d.nodes.spot()) out += "    spot = true\n";
+    // Machines of the families a2, a3, a4 and g2 bring their GPUs; their driver is put in where it is asked for.
+    if (d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA")
         out +=
-            "\n  extension {\n    name                 = \"NvidiaGpuDriverLinux\"\n    publisher            = "
-            "\"Microsoft.HpcCompute\"\n"
-            "    type                 = \"NvidiaGpuDriverLinux\"\n    type_handler_version = \"1.6\"\n  }\n";
-    return out + "}\n";
-}
-
-std::string terraform_cluster(const Deployment& d, const AzureShape& s) {
-    std::string out = fmt::format(
-        "resource \"azurerm_kubernetes_cluster\" \"work\" {{\n  name                = \"{0}\"\n"
-        "  resource_group_name = azurerm_resource_group.work.name\n  location            = "
-        "azurerm_resource_group.work.location\n"
-        "  dns_prefix          = \"{0}\"\n\n  default_node_pool {{\n    name       = \"system\"\n    node_count = 1\n  "
-        "  vm_size    = \"{1}\"\n\n"
-        "    upgrade_settings {{\n      max_surge = \"10%\"\n    }}\n  }}\n\n"
-        "  identity {{\n    type = \"SystemAssigned\"\n  }}\n\n"
-        "  # The API server answers your addresses only.\n  api_server_access_profile {{\n    authorized_ip_ranges = "
-        "[var.from]\n  }}\n}}\n\n",
-        s.name, kSystemSize);
-    out += fmt::format(
-        "resource \"azurerm_kubernetes_cluster_node_pool\" \"work\" {{\n  name                  = \"{}\"\n"
-        "  kubernetes_cluster_id = azurerm_kubernetes_cluster.work.id\n  vm_size               = \"{}\"\n"
-        "  # Idle GPU nodes go, down to none.\n  auto_scaling_enabled = true\n  min_count            = 0\n  max_count  "
-        "          = {}\n",
-        s.pool, s.size, s.count);
-    if (d.kind == WorkloadKind::inference) out += fmt::format("  node_count           = {}\n", s.count);
-    if (s.gpu) {
-        out += "\n  # Pods that need no GPU stay off the GPU nodes.\n  node_taints = [\"sku=gpu:NoSchedule\"";
-        if (s.spot) out += ", \"kubernetes.azure.com/scalesetpriority=spot:NoSchedule\"";
-        out += "]\n";
-    }
-    if (s.spot)
-        out +=
-            "  node_labels = {\n    \"kubernetes.azure.com/scalesetpriority\" = \"spot\"\n  }\n\n"
-            "  priority        = \"Spot\"\n  eviction_policy = \"Delete\"\n  spot_max_price  = -1\n";
-    return out + "}\n";
-}
-
-std::string azure_terraform(const Deployment& d) {
-    const AzureShape s = azure_shape(d);
-    const bool keyed = s.kind != AzureKind::cluster;
-    std::string out =
-        "terraform {\n  required_providers {\n    azurerm = {\n      source  = \"hashicorp/azurerm\"\n"
-        "      version = \"~> 4.0\"\n    }\n  }\n}\n\n"
-        "# The subscription is ARM_SUBSCRIPTION_ID of your environment.\nprovider \"azurerm\" {\n  features {}\n}\n\n";
-    out += variables_of(s.location, keyed);
-    out += fmt::format(
-        "resource \"azurerm_resource_group\" \"work\" {{\n  name     = \"{}-rg\"\n  location = var.location\n"
-        "  tags     = {{ managed-by = \"stoker\" }}\n}}\n\n",
-        s.name);
-    if (s.kind == AzureKind::cluster) return out + terraform_cluster(d, s);
-    return out + terraform_network(s) + (s.kind == AzureKind::machine ? terraform_machine(s) : terraform_scale_set(s));
+            "\n    # Pods that need no device stay off these nodes.\n    taint {\n      key    = \"nvidia.com/gpu\"\n  "
+            "    "
+            "value  = \"present\"\n      effect = \"NO_SCHEDULE\"\n    }\n";
+    return out + "  }\n}\n";
 }
 
 std::string aws_terraform(const Deployment& d) {
@@ -268,7 +146,8 @@ std::string aws_terraform(const Deployment& d) {
         "terraform {\n  required_providers {\n    aws = {\n      source  = \"hashicorp/aws\"\n      version = \"~> "
         "6.0\"\n    }\n  }\n}\n\n"
         "provider \"aws\" {\n  region = var.location\n}\n\n";
-    out += variables_of(d.nodes.region, true);
+    out += terraform_variables(d.nodes.region, !wants_cluster(d));
+    if (wants_cluster(d)) return out + aws_cluster(d);
     out +=
         "variable \"image\" {\n  description = \"AMI with the driver: an AWS Deep Learning AMI of the region\"\n  type "
         "       = string\n}\n\n";
@@ -316,7 +195,8 @@ std::string gcp_terraform(const Deployment& d) {
         "terraform {\n  required_providers {\n    google = {\n      source  = \"hashicorp/google\"\n      version = "
         "\"~> 7.0\"\n    }\n  }\n}\n\n"
         "# The project is GOOGLE_PROJECT of your environment.\nprovider \"google\" {\n  region = var.location\n}\n\n";
-    out += variables_of(d.nodes.region, true);
+    out += terraform_variables(d.nodes.region, !wants_cluster(d));
+    if (wants_cluster(d)) return out + gcp_cluster(d);
     out +=
         "variable \"zone\" {\n  description = \"of the region, with these machines\"\n  type        = string\n}\n\n"
         "variable \"image\" {\n  description = \"image with the driver: of project deeplearning-platform-release\"\n  "
@@ -362,10 +242,19 @@ std::string gcp_terraform(const Deployment& d) {
 
 }  // namespace
 
+std::string terraform_variables(std::string_view location, bool keyed) {
+    std::string out = fmt::format("variable \"location\" {{\n  type    = string\n  default = \"{}\"\n}}\n\n", location);
+    out +=
+        "variable \"from\" {\n  description = \"CIDR of the addresses that may reach it\"\n  type        = "
+        "string\n}\n\n";
+    if (keyed) out += "variable \"ssh_key\" {\n  description = \"Your public SSH key\"\n  type        = string\n}\n\n";
+    return out;
+}
+
 std::string terraform_refusal(const Deployment& d) {
     if (d.nodes.os == "windows") return "the machines are set up for Linux, and where.os is windows";
     // A p5 has 32 EFA cards, others 4 or 8: with fewer of them attached the exchange is slower than the plan says.
-    if (d.nodes.fabric.kind == "efa" && d.nodes.count > 1)
+    if (d.nodes.fabric.kind == "efa" && d.nodes.count > 1 && d.nodes.placement == NodePlacement::together)
         return fmt::format(
             "{} nodes talk over EFA, and how many network cards a {} has is not known here; slurm says the "
             "work on a cluster that has them",
@@ -376,7 +265,7 @@ std::string terraform_refusal(const Deployment& d) {
 }
 
 std::vector<FileToWrite> terraform_files(const Deployment& d) {
-    const bool cluster = d.nodes.cloud == "azure" && azure_shape(d).kind == AzureKind::cluster;
+    const bool cluster = d.nodes.cloud == "azure" ? azure_shape(d).kind == AzureKind::cluster : wants_cluster(d);
     std::string out = head_comment(d);
     out += fmt::format("#   terraform init && terraform apply -var from=203.0.113.0/24{}\n",
                        cluster ? "" : " -var ssh_key=\"$(cat ~/.ssh/id_ed25519.pub)\"");

@@ -1,0 +1,180 @@
+#include "deploy/render/kube_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "deploy/render/kube_pod.h"
+#include "deploy/render/recipes.h"
+#include "deploy/render/words.h"
+
+namespace stoker {
+namespace {
+
+bool is_service(const Deployment& d) {
+    return d.serving && d.kind == WorkloadKind::inference;
+}
+
+// Kind of the object with the pods, and where their specs are in it.
+struct PodsAt {
+    const char* kind;
+    std::vector<const char*> specs;
+};
+PodsAt pods_at(const Deployment& d) {
+    if (!is_service(d)) return {"Job", {"/spec/template/spec"}};
+    if (d.serving->nodes_per_replica > 1)
+        return {"LeaderWorkerSet",
+                {"/spec/leaderWorkerTemplate/leaderTemplate/spec", "/spec/leaderWorkerTemplate/workerTemplate/spec"}};
+    return {"Deployment", {"/spec/template/spec"}};
+}
+
+std::string priority_class(const Deployment& d, const std::string& name) {
+    // Far below system-cluster-critical (2,000,000,000), and apart enough for classes between them.
+    const bool service = is_service(d);
+    const int value = service ? 1'000'000 : d.training ? 100'000 : 10'000;
+    return fmt::format(
+        "# {}\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata:\n  name: {}\nvalue: {}\n"
+        "preemptionPolicy: {}\ndescription: \"{}\"\n---\n",
+        service      ? "Requests wait for nobody: jobs on the same nodes make room."
+        : d.training ? "Waits for room and takes nobody's: a gang that is preempted loses its steps since the "
+                       "checkpoint."
+                     : "Fills what is left, and makes room first.",
+        name, value, service ? "PreemptLowerPriority" : "Never",
+        service      ? "services"
+        : d.training ? "trainings"
+                     : "work in independent shares");
+}
+
+}  // namespace
+
+std::string namespace_guard(const Deployment& d, const std::string& name) {
+    std::string out = fmt::format("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {}\n---\n", name);
+    out += priority_class(d, name);
+    const std::string resource = d.nodes.gpus > 0 ? device_resource(d) : "";
+    if (!resource.empty())
+        out += fmt::format(
+            "# What the plan counts on, and no device more. Of devices Kubernetes enforces requests.* only.\n"
+            "apiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: devices\nspec:\n  hard:\n    requests.{}: "
+            "\"{}\"\n---\n",
+            resource, static_cast<int>(std::ceil(d.nodes.gpus)) * d.nodes.count);
+    out +=
+        "# Pods of the namespace talk to each other; from outside only the service port is reached.\n"
+        "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata:\n  name: inside\nspec:\n  podSelector: {}\n"
+        "  policyTypes: [Ingress]\n  ingress:\n  - from: [{podSelector: {}}]\n";
+    if (is_service(d)) out += "  - ports: [{port: http, protocol: TCP}]\n";
+    return out;
+}
+
+std::string priority_patches(const Deployment& d, const std::string& name) {
+    const PodsAt pods = pods_at(d);
+    std::string out = fmt::format("- target: {{kind: {}}}\n  patch: |-\n", pods.kind);
+    for (const char* spec : pods.specs)
+        out += fmt::format("    - {{op: add, path: {}/priorityClassName, value: {}}}\n", spec, name);
+    return out;
+}
+
+std::string device_plugin_manifest(const Deployment& d) {
+    return head_comment(d) +
+           "# NVIDIA's device plug-in, with the toleration of the pool's taint that its own manifest lacks.\n"
+           "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: nvidia-device-plugin\n  namespace: "
+           "kube-system\nspec:\n"
+           "  selector: {matchLabels: {name: nvidia-device-plugin}}\n  template:\n    metadata:\n"
+           "      labels: {name: nvidia-device-plugin}\n    spec:\n      priorityClassName: system-node-critical\n"
+           "      tolerations:\n      - {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n"
+           "      - {key: sku, operator: Equal, value: gpu, effect: NoSchedule}\n"
+           "      - {key: kubernetes.azure.com/scalesetpriority, operator: Equal, value: spot, effect: NoSchedule}\n"
+           "      containers:\n      - name: nvidia-device-plugin\n        image: "
+           "nvcr.io/nvidia/k8s-device-plugin:v0.18.0\n"
+           "        env:\n        - {name: FAIL_ON_INIT_ERROR, value: \"false\"}\n"
+           "        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}\n"
+           "        volumeMounts:\n        - {name: device-plugin, mountPath: /var/lib/kubelet/device-plugins}\n"
+           "      volumes:\n      - {name: device-plugin, hostPath: {path: /var/lib/kubelet/device-plugins}}\n";
+}
+
+std::string azure_monitoring(const Deployment& d) {
+    const std::string name = dns_label(d.name, 50);
+    std::string out = head_comment(d);
+    const auto exporter = engine_image("dcgm-exporter", d.nodes.gpus > 0 ? d.nodes.gpu_vendor : "");
+    if (exporter)
+        out += fmt::format(
+            "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: gpu-monitoring\n---\n"
+            "# One exporter on each GPU node: use, memory, temperature, XID and ECC errors under DCGM's names.\n"
+            "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: dcgm-exporter\n  namespace: gpu-monitoring\n"
+            "spec:\n  selector: {{matchLabels: {{app.kubernetes.io/name: dcgm-exporter}}}}\n  template:\n    "
+            "metadata:\n"
+            "      labels: {{app.kubernetes.io/name: dcgm-exporter}}\n    spec:\n"
+            "      nodeSelector: {{kubernetes.azure.com/accelerator: nvidia}}\n      tolerations:\n"
+            "      - {{key: sku, operator: Equal, value: gpu, effect: NoSchedule}}\n"
+            "      - {{key: kubernetes.azure.com/scalesetpriority, operator: Equal, value: spot, effect: NoSchedule}}\n"
+            "      automountServiceAccountToken: false\n      containers:\n      - name: dcgm-exporter\n"
+            "        image: {}\n        env:\n"
+            "        - {{name: DCGM_EXPORTER_LISTEN, value: \":9400\"}}\n"
+            "        # Which pod has which device, from the kubelet.\n"
+            "        - {{name: DCGM_EXPORTER_KUBERNETES, value: \"true\"}}\n"
+            "        ports:\n        - {{name: metrics, containerPort: 9400}}\n"
+            "        # Counters of the profiler are read as administrator only (NVIDIA/dcgm-exporter, README).\n"
+            "        securityContext: {{runAsUser: 0, capabilities: {{add: [SYS_ADMIN]}}}}\n"
+            "        resources: {{requests: {{cpu: 100m, memory: 256Mi}}, limits: {{memory: 512Mi}}}}\n"
+            "        volumeMounts:\n        - {{name: pods, mountPath: /var/lib/kubelet/pod-resources, readOnly: "
+            "true}}\n"
+            "      volumes:\n      - {{name: pods, hostPath: {{path: /var/lib/kubelet/pod-resources}}}}\n---\n"
+            "# Of Azure's Managed Prometheus: the group is its own, not the Prometheus operator's.\n"
+            "apiVersion: azmonitoring.coreos.com/v1\nkind: PodMonitor\nmetadata:\n  name: dcgm-exporter\n"
+            "  namespace: gpu-monitoring\nspec:\n"
+            "  selector: {{matchLabels: {{app.kubernetes.io/name: dcgm-exporter}}}}\n"
+            "  podMetricsEndpoints:\n  - {{port: metrics, interval: 30s}}\n---\n",
+            exporter->image);
+    if (is_service(d) && d.serving->nodes_per_replica == 1)
+        out += fmt::format(
+            "# Latency, requests in flight and tokens, as the engine itself tells them.\n"
+            "apiVersion: azmonitoring.coreos.com/v1\nkind: PodMonitor\nmetadata:\n  name: {0}\n"
+            "  namespace: {0}-prod\nspec:\n  selector: {{matchLabels: {{app.kubernetes.io/name: {0}}}}}\n"
+            "  podMetricsEndpoints:\n  - {{port: http, path: /metrics, interval: 15s}}\n---\n",
+            name);
+    return out +
+           "# Node pools that Azure manages whole have an exporter of their own, which is read when this says so\n"
+           "# (learn.microsoft.com, Monitor GPU metrics, 2026-05-01); a pool of this bundle has the one above.\n"
+           "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ama-metrics-settings-configmap\n"
+           "  namespace: kube-system\ndata:\n  schema-version: v1\n  config-version: ver1\n"
+           "  default-scrape-settings-enabled: |-\n    dcgmexporter = true\n";
+}
+
+std::string blob_weights(const Deployment& d, const std::string& name) {
+    if (!is_service(d) || d.serving->nodes_per_replica > 1) return "";
+    // Weights fit the devices of a replica, so that no more is kept than those hold.
+    const double held = d.nodes.gpus > 0 ? d.nodes.gpu_memory_bytes * devices_of_pod(d) : d.nodes.memory_bytes;
+    const double gib = std::max(10.0, std::ceil(held / (1LL << 30)));
+    return fmt::format(
+        "# Weights lie in a Blob container: the first replica fetches them there, the others read them.\n"
+        "# /mnt is the node's own disk, NVMe where the size has it: what is read once is read from there again.\n"
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: {0}-weights\n"
+        "provisioner: blob.csi.azure.com\n"
+        "# Weights outlive the claim: to fetch them again costs more than to keep them.\nreclaimPolicy: Retain\n"
+        "parameters: {{protocol: fuse2, skuName: Premium_LRS}}\nmountOptions:\n- \"-o allow_other\"\n"
+        "- \"--file-cache-timeout-in-seconds=86400\"\n- \"--tmp-path=/mnt/blobfuse-{0}\"\n"
+        "- \"--cache-size-mb={1:.0f}\"\n# A listing at every mount is paid for.\n"
+        "- \"--cancel-list-on-mount-seconds=10\"\n---\n"
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: {0}-weights\nspec:\n"
+        "  accessModes: [ReadWriteMany]\n  storageClassName: {0}-weights\n"
+        "  resources: {{requests: {{storage: {2:.0f}Gi}}}}\n",
+        name, gib * 1024, gib);
+}
+
+std::string azure_service_patches(const Deployment& d, const std::string& name) {
+    if (!is_service(d) || d.serving->nodes_per_replica > 1) return "";
+    return fmt::format(
+        "# The claim in the place of an empty folder.\n"
+        "- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata: {{name: {0}}}\n"
+        "    spec:\n      template:\n        spec:\n          volumes:\n"
+        "          - name: weights\n            emptyDir: null\n"
+        "            persistentVolumeClaim: {{claimName: {0}-weights}}\n"
+        "# Behind a load balancer of the network, not of the internet: who calls from outside comes through your\n"
+        "# gateway.\n"
+        "- patch: |-\n    apiVersion: v1\n    kind: Service\n    metadata:\n      name: {0}\n"
+        "      annotations: {{service.beta.kubernetes.io/azure-load-balancer-internal: \"true\"}}\n"
+        "    spec: {{type: LoadBalancer}}\n",
+        name);
+}
+
+}  // namespace stoker

@@ -1,0 +1,32 @@
+// What a cluster needs beside the work: namespace with priority, quota and network policy; the device plug-in; what
+// measures the GPUs; weights on Blob. Taken by kustomize, aks and on-prem.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "deploy/deployment.h"
+
+namespace stoker {
+
+// Namespace, PriorityClass, ResourceQuota and NetworkPolicy.
+std::string namespace_guard(const Deployment& deployment, const std::string& name);
+// Of the work's pods, whose class stands in the guard: patches of a kustomization.
+std::string priority_patches(const Deployment& deployment, const std::string& name);
+
+// NVIDIA's plug-in, with the toleration of the taint that our pools have.
+std::string device_plugin_manifest(const Deployment& deployment);
+// DCGM exporter, the monitors of Azure's Managed Prometheus for it and for a service, and its settings.
+std::string azure_monitoring(const Deployment& deployment);
+
+// Weights in a Blob container, read through BlobFuse2 with its cache on the node's own disk: StorageClass and claim,
+// and the patches that put the claim in the place of the pods' empty folder, and the service behind a load balancer.
+// Empty where it is no service whose replicas take a node each.
+std::string blob_weights(const Deployment& deployment, const std::string& name);
+std::string azure_service_patches(const Deployment& deployment, const std::string& name);
+
+// The kustomize target's files. `more`: what else belongs to the base, and its patches.
+std::vector<FileToWrite> kustomize_tree(const Deployment& deployment, const std::vector<FileToWrite>& more,
+                                        const std::string& patches);
+
+}  // namespace stoker

@@ -68,24 +68,40 @@ void fit_vocabulary(ModelSpec& model, double parameters) {
     if (model.learned_positions > positions) model.learned_positions = std::max(16, static_cast<int>(positions));
 }
 
+// What people choose so that a model can be divided: 96 layers go on 2 to 16 stages, 99 on 3, 9 or 11.
+int layer_step(double layers) {
+    return layers >= 64 ? 8 : layers >= 24 ? 4 : layers >= 12 ? 2 : 1;
+}
+
+// KV heads stay as they are while a family grows (Llama 3: 8 from 8B to 405B), and are divided over ranks by halves.
+int kept_kv_heads(const ModelSpec& known) {
+    int kept = 1;
+    while (kept * 2 <= known.kv_heads) kept *= 2;
+    return known.kv_heads * known.kv_heads > kept * kept * 2 ? kept * 2 : kept;
+}
+
 // Depth and width grow alike with the cube root of the parameters; among the shapes near that, the one whose
-// proportions stay closest to the model it comes from. Head width and the number of queries per KV head stay.
-// With `round` the width is a multiple of 128, which is what kernels like and people train.
+// proportions stay closest to the model it comes from. Head width stays.
+// With `round` the shape is one that people train: a width in multiples of 128, layers and heads that can be divided
+// over stages and ranks. Without, the number of queries per KV head stays.
 std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parameters, bool round) {
     const double scale = std::cbrt(parameters / count_parameters(known).total);
     const int group = std::max(1, known.heads / std::max(known.kv_heads, 1));
     const double proportion = static_cast<double>(known.ffn) / known.hidden;
-    const int step = known.kind == ModelKind::encoder_decoder ? 2 : 1;
+    const int pair = known.kind == ModelKind::encoder_decoder ? 2 : 1;
 
     ModelSpec base = known;
     while (base.head_dim > 8 && base.head_dim > known.hidden * scale) base.head_dim /= 2;
     const double widths = known.hidden * scale / base.head_dim;
-    const double ideal_heads = std::max(1.0, widths), ideal_layers = std::max<double>(step, known.layers * scale);
+    const double ideal_heads = std::max(1.0, widths), ideal_layers = std::max<double>(pair, known.layers * scale);
+    const int step = round ? std::max(pair, layer_step(ideal_layers)) : pair;
+    const bool grouped = round && group > 1 && known.kv_heads > 1;
+    const int heads_step = grouped ? kept_kv_heads(known) : round && ideal_heads >= 16 ? 8 : group;
 
     std::optional<ModelSpec> best;
     double best_strain = std::numeric_limits<double>::max();
     for (int heads = std::max(1, static_cast<int>(ideal_heads * 0.6)); heads <= ideal_heads * 1.6 + 1; ++heads) {
-        if (heads > group && heads % group != 0) continue;
+        if (heads > heads_step && heads % heads_step != 0) continue;
         if (round && heads * base.head_dim % 128 != 0) continue;
         for (int layers = std::max(step, static_cast<int>(ideal_layers * 0.8)); layers <= ideal_layers * 1.25 + 1;
              ++layers) {
@@ -93,7 +109,7 @@ std::optional<ModelSpec> scale_transformer(const ModelSpec& known, double parame
             ModelSpec model = base;
             model.hidden = heads * base.head_dim;
             model.heads = heads;
-            model.kv_heads = std::max(1, heads / group);
+            model.kv_heads = grouped ? std::min(heads, heads_step) : std::max(1, heads / group);
             model.layers = layers;
             model.decoder_layers = known.kind == ModelKind::encoder_decoder ? layers / 2 : 0;
             const double narrower = static_cast<double>(model.hidden) / known.hidden;

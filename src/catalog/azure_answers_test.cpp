@@ -1,6 +1,9 @@
 #include "catalog/azure_answers.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "catalog/savings_plan.h"
 
 namespace stoker {
 namespace {
@@ -202,6 +205,34 @@ TEST(RetailPrices, TakesWhatPlansAreMadeWith) {
     EXPECT_EQ(catalog.price(*catalog.find_node_type("Standard_NC64as_T4_v3"), "eastus", "linux", Pricing::reserved_1y)
                   ->per_hour,
               Usd::from_double(1));
+}
+
+// Who commits pays the cheaper of a reservation and a savings plan, and hears which of the two it is.
+TEST(RetailPrices, ASavingsPlanIsAWayToReserve) {
+    Catalog catalog = shipped();
+    const auto page = [&](std::string_view plans, std::string_view reserved) {
+        return apply_retail_prices(
+            json(fmt::format(
+                R"({{"Items": [{{"retailPrice": 6.98, "armRegionName": "eastus", "type": "Consumption", "meterName": "NC40", "unitOfMeasure": "1 Hour", "armSkuName": "Standard_NC40ads_H100_v5", "savingsPlan": {}}},
+                {{"retailPrice": {}, "armRegionName": "eastus", "type": "Reservation", "reservationTerm": "1 Year", "meterName": "NC40", "unitOfMeasure": "1 Hour", "armSkuName": "Standard_NC40ads_H100_v5"}}]}})",
+                plans, reserved)),
+            "2026-11-21", catalog);
+    };
+    const int size = *catalog.find_node_type("Standard_NC40ads_H100_v5");
+    const auto price = [&](Pricing pricing) { return catalog.price(size, "eastus", "linux", pricing); };
+    const std::string_view plans =
+        R"([{"retailPrice": 5.0, "unitPrice": 5.0, "term": "1 Year"}, {"retailPrice": 3.5, "unitPrice": 3.5, "term": "3 Years"}])";
+    ASSERT_TRUE(page(plans, "52560").ok());  // six dollars an hour
+    EXPECT_EQ(price(Pricing::reserved_1y)->per_hour, Usd::from_double(5));
+    EXPECT_TRUE(price(Pricing::reserved_1y)->provenance.source.ends_with(kSavingsPlan));
+    EXPECT_EQ(price(Pricing::reserved_3y)->per_hour, Usd::from_double(3.5));
+    EXPECT_EQ(price(Pricing::on_demand)->per_hour, Usd::from_double(6.98));
+    ASSERT_TRUE(page(plans, "35040").ok());  // four
+    EXPECT_EQ(price(Pricing::reserved_1y)->per_hour, Usd::from_double(4));
+    EXPECT_FALSE(price(Pricing::reserved_1y)->provenance.source.ends_with(kSavingsPlan));
+    for (std::string_view wrong :
+         {R"("cheap")", "[7]", R"([{"term": "1 Year"}])", R"([{"term": 1, "retailPrice": -2}])"})
+        EXPECT_FALSE(page(wrong, "52560").ok()) << wrong;
 }
 
 // A hundred hours are not one, and what ended, is announced or has expired is no price of today.

@@ -157,7 +157,7 @@ TEST(EmbeddedCatalog, HasARateForEveryPrecisionOfEveryGpu) {
         if (a.has(Precision::tf32)) {
             EXPECT_NEAR(factor(Precision::tf32, Precision::fp16), 2, 0.05) << a.name;
         }
-        if (a.has(Precision::fp16)) {
+        if (a.has(Precision::fp16) && a.vendor != "Apple") {  // whose GPUs have no matrix units
             EXPECT_GE(factor(Precision::fp32, Precision::fp16), 1.9) << a.name;
         }
         EXPECT_GT(a.memory_bandwidth.v, 0) << a.name;

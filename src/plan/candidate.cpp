@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "plan/evidence.h"
 #include "plan/option.h"
 #include "plan/quota.h"
 #include "sizing/disk.h"
@@ -87,7 +88,7 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     candidate.have = point.have;
     candidate.need = point.need;
     candidate.measured_rows = choice.measured_rows;
-    candidate.measured = choice.is_measured(context.settings);
+    candidate.measured = choice.is_measured(context.settings) && !lacks_evidence(choice, point.replica);
     candidate.doubt = doubt_text(context, point, offer);
     if (const auto shortfall = quota_shortfall(context, choice.type, offer, point.nodes))
         candidate.blocked_by = "quota: " + shortfall->text();
@@ -97,6 +98,8 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
     prediction.hours = option.hours;
     prediction.usd = option.usd;
     prediction.kwh = option.kwh;
+    if (context.workload.kind == WorkloadKind::training && point.work_s > context.settings.campaign_least_s)
+        prediction.campaign_factor = context.settings.campaign_factor;
     if (point.work_s > 0)
         prediction.checkpoint = checkpoints_of(context, point, offer.pricing, context.settings.evictions_per_hour.mid);
     if (offer.pricing == Pricing::spot)
@@ -141,28 +144,28 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
     const bool dearer = score_cost(other) > score_cost(winner), slower = score_time(other) > score_time(winner);
     std::string cause;
     if (other.choice == winner.choice && other.pricing == winner.pricing && other.region != winner.region)
-        cause = "dearer region";
+        cause = "costs more in this region";
     else if (other.choice == winner.choice && winner.pricing == Pricing::spot && other.pricing != Pricing::spot)
         cause = "no eviction risk, full price";
     else if (other.doubts > winner.doubts)
         cause = doubt_text(context, points[static_cast<std::size_t>(other.point)],
                            b.offers[static_cast<std::size_t>(other.offer)]);
     else if (score(other, minimize) < score(winner, minimize) && minimize != Minimize::cost)
-        cause = dearer ? "as good as that, and dearer" : "";
+        cause = dearer ? "no better, and costs more" : "";
     else if (score(other, minimize) < score(winner, minimize) && other.hours.mid > 1.02 * winner.hours.mid)
         cause = fmt::format("{:.1f} x as long", other.hours.mid / winner.hours.mid);
     else if (score(other, minimize) < score(winner, minimize))
         cause = points[static_cast<std::size_t>(winner.point)].rule;  // of two that cost nearly the same
     else if (a.accelerator != nullptr && b.accelerator == a.accelerator && other.pricing == winner.pricing)
-        cause = dearer ? "same GPUs in a dearer size" : "same GPUs";
+        cause = dearer ? "same GPUs in a size that costs more" : "same GPUs";
     else if (dearer && slower)
         cause = "slower for the money";
     else if (other.nodes > winner.nodes)
         cause = "more nodes, less from each";
     else
-        cause = minimize == Minimize::cost ? (winner.worth != 1 ? "dearer by the request" : "dearer by the hour")
+        cause = minimize == Minimize::cost ? (winner.worth != 1 ? "costs more per request" : "costs more per hour")
                 : slower                   ? "slower"
-                                           : "dearer";
+                                           : "costs more";
 
     const double cost = percent(other.usd.mid / other.worth, winner.usd.mid / winner.worth),
                  energy = percent(other.kwh.mid, winner.kwh.mid);
@@ -172,16 +175,18 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
         if (std::abs(value) < 0.5) return std::string(same);
         if (value >= 200)
             return fmt::format("{:.1f} times as {}", 1 + value / 100,
-                               up == "dearer"   ? "dear"
-                               : up == "slower" ? "slow"
-                                                : "much energy");
+                               up == "more"             ? "much"
+                               : up == "more expensive" ? "expensive"
+                               : up == "slower"         ? "slow"
+                                                        : "much energy");
         return fmt::format("{:.0f} % {}", std::abs(value), value > 0 ? up : down);
     };
     std::string numbers;
     switch (minimize) {
-        case Minimize::cost: numbers = by(cost, "dearer", "cheaper", "same cost"); break;
+        case Minimize::cost: numbers = by(cost, "more", "cheaper", "same cost"); break;
         case Minimize::time:
-            numbers = by(time, "slower", "faster", "as fast") + ", " + by(cost, "dearer", "cheaper", "same cost");
+            numbers =
+                by(time, "slower", "faster", "as fast") + ", " + by(cost, "more expensive", "cheaper", "same cost");
             break;
         case Minimize::energy: numbers = by(energy, "more energy", "less energy", "same energy"); break;
     }

@@ -20,7 +20,7 @@ double NodeChoice::cheapest() const {
 }
 
 bool NodeChoice::is_measured(const PlanSettings& settings) const {
-    return measured_rows < 0 || measured_rows >= settings.device_rows_wanted;
+    return proven || measured_rows < 0 || measured_rows >= settings.device_rows_wanted;
 }
 
 int NodeChoice::devices() const {
@@ -94,10 +94,26 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.tie_share = value("tie_share");
     settings.most_for_time = value("time_most_share");
     settings.time_exponent = value("time_exponent");
+    // A catalogue of before these has none.
+    const auto value_or_none = [&](std::string_view name) {
+        const Constant* found = catalog.constant(name);
+        return found != nullptr ? found->value : 0.0;
+    };
+    settings.nodes_exponent = value_or_none("nodes_exponent");
+    if (const Constant* factor = catalog.constant("small_doubt_most_factor"))
+        settings.small_doubt_most_factor = factor->value;
+    settings.campaign_factor = value_or_none("campaign_factor");
+    settings.campaign_least_s = 3600 * value_or_none("campaign_least_hours");
+    settings.most_for_money = value_or_none("money_most_share");
+    settings.money_exponent = value_or_none("money_exponent");
+    settings.unnoticed_s = value_or_none("latency_unnoticed_ms") / 1e3;
     settings.simpler_share = value("layout_simpler_share");
     settings.simpler_share_tuning = value("layout_simpler_share_fine_tuning");
+    settings.simpler_most = value_or_none("layout_simpler_most");
     settings.pipeline_inside_share = value("layout_pipeline_inside_share");
     settings.device_rows_wanted = value("device_rows_wanted");
+    const Constant* fewer = catalog.constant("device_rows_wanted_inference");
+    settings.device_rows_wanted_inference = fewer != nullptr ? fewer->value : settings.device_rows_wanted;
     settings.sigma_no_rows = value("sigma_device_no_rows");
     settings.gang_mfu_least = value("gang_mfu_least");
     settings.longest_run_s = 86400 * value("longest_run_days");

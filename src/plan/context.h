@@ -34,10 +34,14 @@ struct NodeChoice {
     const Accelerator* accelerator = nullptr;  // nullptr: CPU only
     std::vector<Offer> offers = {};
     int kind = -1;  // same GPU, or same series of CPU sizes: neighbours of one kind say little about each other
-    std::string retires = {};   // announced retirement, YYYY-MM-DD
-    double measured_rows = -1;  // published rows of this kind of work on its devices; -1: speed is not predicted
-    bool doubted = false;       // too few of them, and the user neither owns nor named it
-    double cheapest() const;    // dollars per hour; infinity when nothing is priced
+    std::string retires = {};      // announced retirement, YYYY-MM-DD
+    double measured_rows = -1;     // published rows of this kind of work on its devices; -1: speed is not predicted
+    bool proven = false;           // other serving was measured on one of its devices
+    bool named = false;            // by the user, or his own
+    bool doubted = false;          // too few of them, and neither owned nor named
+    bool divided_doubted = false;  // the same of one model on several of its devices
+    bool scarce = false;           // given out by reservation or agreement (data/catalog/availability.tsv)
+    double cheapest() const;       // dollars per hour; infinity when nothing is priced
     int year() const { return accelerator != nullptr ? accelerator->year : 0; }
     bool is_measured(const PlanSettings& settings) const;
     int devices() const;  // whole devices a job sees on one node; a fraction of a GPU counts as one
@@ -61,18 +65,25 @@ struct PlanSettings {
     double placement_group_published = 0;         // VMs of several scale sets on one fabric that a published run had
     double tie_share = 0;                         // rules of thumb decide between choices this close, and nowhere else
     double most_for_time = 0, time_exponent = 0;  // what a faster job may cost more (TieRules)
-    double simpler_share_tuning = 0;              // the same of fine-tuning
+    double nodes_exponent = 0, small_doubt_most_factor = kInfinity;
+    // Where time is minimised: what may be slower by how much, for less money; and what of a service's answer nobody
+    // notices.
+    double campaign_factor = 0, campaign_least_s = 0;  // pretraining that runs longer is a campaign
+    double most_for_money = 0, money_exponent = 0, unnoticed_s = 0;
+    double simpler_share_tuning = 0;  // the same of fine-tuning
     double simpler_share = 0;  // a simpler layout may be so much slower than the best for each step of simplicity
-    double pipeline_inside_share = 0;    // the same for a pipeline where fast links would do for tensor parallelism
-    double device_rows_wanted = 0;       // published rows that make a device a measured one
-    double sigma_no_rows = 0;            // what is added to the spread of one that is not
-    double gang_mfu_least = 0;           // a gang that reaches less is refused
-    double longest_run_s = kInfinity;    // of a run without a deadline
-    double cpu_fleet_vcpus = kInfinity;  // a fleet of CPU machines beyond it is put last
-    double comfortable_ram = 0;          // share of RAM that a model on a CPU may fill
-    double busy_limit = 0;               // of the time of an engine that batches what waits
-    double confidence = 0.9;             // with which deadline and budget are kept
-    double confidence_deviations = 0;    // the same in standard deviations
+    double simpler_most = 0;   // in all, in pretraining
+    double pipeline_inside_share = 0;  // the same for a pipeline where fast links would do for tensor parallelism
+    double device_rows_wanted_inference = 0;  // the same of what answers at once, which is enough for one device
+    double device_rows_wanted = 0;            // published rows that make a device a measured one
+    double sigma_no_rows = 0;                 // what is added to the spread of one that is not
+    double gang_mfu_least = 0;                // a gang that reaches less is refused
+    double longest_run_s = kInfinity;         // of a run without a deadline
+    double cpu_fleet_vcpus = kInfinity;       // a fleet of CPU machines beyond it is put last
+    double comfortable_ram = 0;               // share of RAM that a model on a CPU may fill
+    double busy_limit = 0;                    // of the time of an engine that batches what waits
+    double confidence = 0.9;                  // with which deadline and budget are kept
+    double confidence_deviations = 0;         // the same in standard deviations
 };
 
 // One line per (node type, reason): the numbers nearest to fitting, and how many candidates the line stands for.

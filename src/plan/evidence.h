@@ -8,7 +8,8 @@
 
 namespace stoker {
 
-// "training", "serving" or "any"; empty: work whose speed is not predicted from a device, such as rendering.
+// "training", "serving" (of what makes tokens one by one), "inference" (of all that answers at once) or "any"; empty:
+// work whose speed is not predicted from a device, such as rendering.
 std::string_view evidence_kind(const Workload& workload);
 std::string_view evidence_words(std::string_view kind);  // "training run", "run of token generation", ...
 
@@ -16,8 +17,11 @@ std::string_view evidence_words(std::string_view kind);  // "training run", "run
 // accelerator: on CPU cores.
 double measured_rows(std::string_view kind, const Accelerator* accelerator);
 
-// Fills measured_rows and doubted of a choice.
+// Fills measured_rows, doubted and scarce of a choice.
 void weigh_evidence(const Context& context, NodeChoice& choice);
+
+// Nobody has published one model divided over several of these devices, though rows of other work on one are known.
+bool lacks_evidence(const NodeChoice& choice, const ReplicaShape& shape);
 
 // The widest interval that there is, for a device without rows of this kind.
 void widen_for_unmeasured(const Context& context, Point& point);

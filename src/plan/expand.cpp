@@ -82,7 +82,17 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
     return option;
 }
 
-Expansion expand(const Context& context, const std::vector<Point>& points) {
+TieRules tie_rules(const PlanSettings& settings) {
+    return {.share = settings.tie_share,
+            .most_for_time = settings.most_for_time,
+            .time_exponent = settings.time_exponent,
+            .nodes_exponent = settings.nodes_exponent,
+            .most_for_money = settings.most_for_money,
+            .money_exponent = settings.money_exponent,
+            .unnoticed_s = settings.unnoticed_s};
+}
+
+Expansion expand(const Context& context, const std::vector<Point>& points, bool forgiving) {
     Expansion out;
     for (std::size_t p = 0; p < points.size(); ++p) {
         const NodeChoice& choice = context.choices[static_cast<std::size_t>(points[p].choice)];
@@ -123,8 +133,10 @@ Expansion expand(const Context& context, const std::vector<Point>& points) {
             (late || dear ? out.over_limit : out.options).push_back(option);
         }
     }
-    settle_ties(out.options, context.workload.objective.minimize,
-                {context.settings.tie_share, context.settings.most_for_time, context.settings.time_exponent});
+    if (forgiving)
+        forgive_small_doubts(out.options, context.workload.objective.minimize,
+                             context.settings.small_doubt_most_factor);
+    settle_ties(out.options, context.workload.objective.minimize, tie_rules(context.settings));
     return out;
 }
 

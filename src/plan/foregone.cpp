@@ -9,13 +9,14 @@
 namespace stoker {
 namespace {
 
-constexpr std::array<std::pair<int, std::string_view>, 8> kKinds{{{doubt::blocked, "blocked"},
+constexpr std::array<std::pair<int, std::string_view>, 9> kKinds{{{doubt::blocked, "blocked"},
                                                                   {doubt::wasteful, "wasteful"},
                                                                   {doubt::evicted, "evicted"},
                                                                   {doubt::unlikely_to_fit, "unlikely-to-fit"},
                                                                   {doubt::by_arrangement, "by-arrangement"},
                                                                   {doubt::unmeasured, "unmeasured"},
                                                                   {doubt::limits_unsure, "limits-unsure"},
+                                                                  {doubt::scarce, "scarce"},
                                                                   {doubt::far, "far"}}};
 
 }  // namespace
@@ -55,7 +56,19 @@ std::vector<Foregone> foregone(const Context& context, const Search& search, con
         add("slower", *slower,
             slower->hours.mid > 1.02 * winner.hours.mid
                 ? fmt::format("{:.1f} x as long", slower->hours.mid / winner.hours.mid)
+            : slower->nodes > 1.5 * winner.nodes
+                ? fmt::format("{} instead of {} machines to get and to run", winner.nodes, slower->nodes)
                 : std::string(point_of(winner).rule));
+    const Option* faster = nullptr;  // by so little that it is not worth its money
+    for (const Option& option : options)
+        if (minimize == Minimize::time && option.doubts == winner.doubts &&
+            static_cast<double>(score_time(option)) < 0.98 * static_cast<double>(score_time(winner)) &&
+            (faster == nullptr || score_time(option) < score_time(*faster)))
+            faster = &option;
+    if (faster != nullptr && score_cost(winner) > 0)
+        add("faster", *faster,
+            fmt::format("{:.1f} x the money",
+                        static_cast<double>(score_cost(*faster)) / static_cast<double>(score_cost(winner))));
     const Option* ruled = nullptr;  // earlier by a rule of thumb, and dearer
     for (const Option& option : options)
         if ((option.doubts & (doubt::unpriced | doubt::blocked)) == 0 && option.preference < winner.preference &&

@@ -191,6 +191,18 @@ std::vector<Relaxation> relaxations(const Context& context) {
                           },
                           {Reason::throughput, Reason::memory}};
     };
+    // Never without any limit: that offers first tokens after hours.
+    const auto slower = [](double factor) {
+        return Relaxation{fmt::format("latency limits {:.0f} x as wide", factor),
+                          [factor](Workload& w) {
+                              LatencySpec& l = w.objective.latency;
+                              for (auto* limit : {&l.ttft_p50, &l.ttft_p95, &l.ttft_p99, &l.tpot_p50, &l.tpot_p95,
+                                                  &l.tpot_p99, &l.e2e_p95, &l.p95})
+                                  if (*limit) *limit = Seconds((*limit)->v * factor);
+                              return l.any();
+                          },
+                          {Reason::throughput, Reason::latency, Reason::cpu_too_slow}};
+    };
     return {
         {"objective.survive_one_replica_lost: false (a default)",
          [](Workload& w) {
@@ -202,13 +214,9 @@ std::vector<Relaxation> relaxations(const Context& context) {
          {Reason::throughput, Reason::node_count}},
         weights(Precision::fp8, "precision: fp8"),
         weights(Precision::int4, "precision: int4 (weights in 4 bits; test the answers)"),
-        {"without the latency objective",
-         [](Workload& w) {
-             const bool had = w.objective.latency.any();
-             w.objective.latency = {};
-             return had;
-         },
-         {Reason::throughput, Reason::latency, Reason::cpu_too_slow}},
+        slower(3),
+        slower(30),
+        slower(1000),
         {"without the number of nodes",
          [](Workload& w) {
              const bool had = w.where.nodes || w.where.max_nodes || w.where.gpus;
@@ -317,9 +325,12 @@ std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limi
         if (ranking.groups.empty()) continue;
         std::string text = relaxation.text;
         const Prediction& p = search->points[static_cast<std::size_t>(ranking.groups.front().point)].prediction;
-        if (context.workload.objective.latency.any() && !relaxed.objective.latency.any())
-            text += fmt::format(": TTFT p95 {}, TPOT p95 {}", format_seconds(Seconds(p.ttft_p95_s.mid)),
-                                format_seconds(Seconds(p.tpot_p95_s.mid)));
+        if (relaxation.text.starts_with("latency limits"))
+            text +=
+                p.tpot_p95_s.mid > 0
+                    ? fmt::format(": first token {}, then {} a token (p95)", format_seconds(Seconds(p.ttft_p95_s.mid)),
+                                  format_seconds(Seconds(p.tpot_p95_s.mid)))
+                    : fmt::format(": answer in {} (p95)", format_seconds(Seconds(p.ttft_p95_s.mid)));
         add_nearest(changed, *search, ranking.groups.front(), std::move(text), plan);
         if (++found == most) return std::move(relaxation);
     }

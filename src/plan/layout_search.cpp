@@ -90,14 +90,20 @@ LayoutSpace prefer_simple(const Context& context, LayoutSpace space) {
     // Fine-tuning is done with FSDP and DeepSpeed; what needs Megatron has to be worth it.
     space.simpler_share = context.workload.kind == WorkloadKind::fine_tuning ? context.settings.simpler_share_tuning
                                                                              : context.settings.simpler_share;
+    // Months of a thousand GPUs are worth any layout.
+    if (context.workload.kind != WorkloadKind::fine_tuning) space.simpler_most = context.settings.simpler_most;
     space.pipeline_inside_share = context.settings.pipeline_inside_share;
     return space;
 }
 
 // The best micro-batch and recompute of every division. Recomputing never makes a step faster, so a size that surely
 // fits without it is not tried again with it.
-void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
-                      LayoutResult& out) {
+const TrainingSetup& setup_for(const TrainingSetup& setup, const TrainingSetup* divided, const ParallelLayout& layout) {
+    return divided != nullptr && needs_megatron(layout) ? *divided : setup;
+}
+
+void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, const LayoutSpace& space, int nodes,
+                      double fit_wanted, LayoutResult& out) {
     out.done = true;
     const Divisions all = divisions(space);
     out.too_many_ranks = all.too_many_ranks;
@@ -119,6 +125,7 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
     };
     auto consider = [&](const ParallelLayout& layout) {  // 0: does not run, 1: may, 2: surely does
         ++out.considered;
+        const TrainingSetup& setup = setup_for(plain, divided, layout);
         evaluate(setup, layout, nodes, estimate);
         if (estimate.refused != Reason::none) return refuse(estimate, layout), 0;
         const double seconds = estimate.step_s / layout.global_batch(), weighed = seconds * oddness(space, layout);
@@ -173,11 +180,12 @@ void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int 
     }
 }
 
-LayoutResult place_training(const TrainingSetup& setup, LayoutSpace space, int nodes, double fit_wanted) {
+LayoutResult place_training(const TrainingSetup& setup, LayoutSpace space, int nodes, double fit_wanted,
+                            const TrainingSetup* divided) {
     space = layout_space(space, setup, nodes);
     space.exact_batch = shares_batch(space);
     LayoutResult result;
-    evaluate_layouts(setup, space, nodes, fit_wanted, result);
+    evaluate_layouts(setup, divided, space, nodes, fit_wanted, result);
     if (!result.found && result.nearly) {
         result.layout = result.nearest;
         result.estimate = result.nearest_estimate;

@@ -32,13 +32,17 @@ LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, i
 LayoutSpace prefer_simple(const Context& context, LayoutSpace space);
 // The same for a number of nodes: devices in all, and how far the fast links reach.
 LayoutSpace layout_space(LayoutSpace space, const TrainingSetup& setup, int nodes);
-void evaluate_layouts(const TrainingSetup& setup, const LayoutSpace& space, int nodes, double fit_wanted,
-                      LayoutResult& out);
+// `divided`: how layouts are run that cut the model itself, where nothing says which code base it is; null: as all are.
+void evaluate_layouts(const TrainingSetup& setup, const TrainingSetup* divided, const LayoutSpace& space, int nodes,
+                      double fit_wanted, LayoutResult& out);
+// The setup of the two that a layout is run with.
+const TrainingSetup& setup_for(const TrainingSetup& setup, const TrainingSetup* divided, const ParallelLayout& layout);
 
 // What the workload leaves open is taken as it runs fastest on so many nodes: what is planned, estimated and held
 // against published runs comes from here. Where nothing fits, the result is the nearest to fitting, and `found` false;
 // where no layout of the shape exists, neither `found` nor `nearly`.
-LayoutResult place_training(const TrainingSetup& setup, LayoutSpace space, int nodes, double fit_wanted);
+LayoutResult place_training(const TrainingSetup& setup, LayoutSpace space, int nodes, double fit_wanted,
+                            const TrainingSetup* divided = nullptr);
 
 // How many devices the pinned degrees make, and why no division is left where so many are there.
 double pinned_devices(const LayoutSpec& pinned);

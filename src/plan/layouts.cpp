@@ -49,7 +49,8 @@ std::vector<int> context_degrees(const LayoutSpace& space, int rest) {
     std::vector<int> degrees{1};
     if (!space.transformer || !space.divides) return degrees;
     // Short sequences gain nothing from being cut, unless there are more ranks than sequences.
-    const double shortest = rest > space.global_batch * (1 + kBatchSlack) ? 2048 : 8192;
+    // What trains adapters (PEFT, TRL, Axolotl) cuts only what no device can hold.
+    const double shortest = space.adapters_only ? 32768 : rest > space.global_batch * (1 + kBatchSlack) ? 2048 : 8192;
     for (int c = 2; c <= 16 && space.sequence / c >= shortest; c *= 2) degrees.push_back(c);
     return degrees;
 }
@@ -57,6 +58,7 @@ std::vector<int> context_degrees(const LayoutSpace& space, int rest) {
 std::vector<int> expert_degrees(const LayoutSpace& space, int ranks) {
     if (space.pinned.expert) return {static_cast<int>(std::lround(*space.pinned.expert))};
     std::vector<int> degrees{1};
+    if (space.adapters_only) return degrees;  // PEFT shards experts with everything else
     for (int e = 2; e <= std::min(space.experts, ranks); e *= 2)
         if (space.experts % e == 0 && ranks % e == 0) degrees.push_back(e);
     return degrees;
@@ -106,7 +108,9 @@ void add_states(const LayoutSpace& space, ParallelLayout layout, std::vector<Par
     if (ranks == 1) return add(space.pinned.zero ? static_cast<int>(*space.pinned.zero) : 0, 0);
     // Stages 2 and 3 gather and scatter for every micro-batch, which a pipeline has many of: frameworks refuse the mix.
     const bool mixed = layout.pipeline > 1 && !space.pinned.zero && space.zero_least <= 1;
-    const int last = mixed ? std::min(1, space.zero_most) : space.zero_most;
+    const bool cut = layout.tensor > 1 || layout.pipeline > 1 || layout.expert > 1;
+    const int last = std::min(
+        mixed ? 1 : 3, cut && !space.pinned.zero ? std::min(space.zero_most, space.zero_most_cut) : space.zero_most);
     for (int zero = space.zero_least; zero <= last; ++zero) add(zero, 0);
     if (space.pinned.zero && (*space.pinned.zero < space.zero_least || *space.pinned.zero > last))
         add(static_cast<int>(*space.pinned.zero), 0);
@@ -160,7 +164,9 @@ double oddness(const LayoutSpace& space, const ParallelLayout& layout) {
     const int steps = (layout.tensor > 1 ? 1 : 0) + (layout.pipeline > 1 ? 2 : 0) +
                       (layout.virtual_stages > 1 ? 1 : 0) + (layout.virtual_stages > 4 ? 1 : 0);
     const bool inside = layout.pipeline > 1 && space.domain > 1 && space.devices <= space.domain;
-    return std::pow(1 + space.simpler_share, steps) * (inside ? 1 + space.pipeline_inside_share : 1);
+    const double taste = std::pow(1 + space.simpler_share, steps);
+    return (space.simpler_most > 0 ? std::min(taste, 1 + space.simpler_most) : taste) *
+           (inside ? 1 + space.pipeline_inside_share : 1);
 }
 
 bool shares_batch(LayoutSpace space) {

@@ -22,10 +22,11 @@ struct LayoutSpace {
     bool pipelines = true;  // the stack has them; fine-tuning is done with FSDP and DeepSpeed, where nobody uses any
     LayoutSpec pinned;
     int zero_least = 0, zero_most = 3;        // stages of ZeRO that the framework has
+    int zero_most_cut = 3;                    // the same where the model itself is cut
     bool divides = true, interleaves = true;  // tensor and pipeline parallelism; chunks of layers on a stage
     // What people run is simple where that costs little: a layout may be so much slower for each step of simplicity,
     // and for doing without a pipeline where one node with fast links holds all devices. 0: the fastest, however odd.
-    double simpler_share = 0, pipeline_inside_share = 0;
+    double simpler_share = 0, simpler_most = 0, pipeline_inside_share = 0;  // simpler_most 0: of any sum
 };
 
 // The time of a layout with what its oddness has to make up for: a factor of at least 1.

@@ -126,11 +126,14 @@ void say_commitment(Plan& plan, const Catalog& catalog) {
     if (!plan.workload.where.commitment) return;
     const Candidate& chosen = plan.candidates.front();
     if (chosen.pricing == Pricing::owned) return;
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(chosen.node_type)];
     for (const Price& price : catalog.prices_of(chosen.node_type))
         if (price.pricing == Pricing::reserved_1y || price.pricing == Pricing::reserved_3y) return;
     plan.workload.assumptions.push_back(
-        fmt::format("no reserved price of {} is known: the commitment lowers nothing here",
-                    catalog.node_types()[static_cast<std::size_t>(chosen.node_type)].name));
+        fmt::format("no reserved price of {} is known: the commitment lowers nothing here{}", node.name,
+                    node.cloud == "azure" ? "; --prices takes a saved page of the Azure Retail Prices API, whose "
+                                            "reservations and savings plans count"
+                                          : ""));
 }
 
 // What follows the choice speaks of what the chosen device runs, not of what a default began with.

@@ -92,7 +92,7 @@ TEST(MakePlan, ParetoFrontTradesTimeForMoney) {
 TEST(MakePlan, FillsNodesBeforeAddingNodes) {
     std::mt19937 random(7);
     const std::string_view models[] = {"llama-3-8b", "gpt2", "llama-2-7b", "bert-large", "llama-3-70b"};
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 60; ++i) {
         const double tokens = 1e9 * static_cast<double>(1 + random() % 200);
         const std::string yaml = fmt::format(
             "kind: training\nmodel: {}\ndata: {{tokens: {:.0f}, sequence: {}}}\nobjective: {{minimize: {}, deadline: "

@@ -44,15 +44,16 @@ struct Point {
 namespace doubt {
 enum : int {
     far = 1,               // outside of the home region, or of the well-known ones
-    limits_unsure = 2,     // latency limits, kept with less than objective.confidence
-    unmeasured = 4,        // no published row of this kind of work on the device
-    by_arrangement = 8,    // more machines on one fabric than can be ordered
-    no_gpu = 16,           // a notebook without one
-    unlikely_to_fit = 32,  // memory, with less than fit_wanted
-    evicted = 64,          // spot, for something that answers and was not said to be interruptible
-    wasteful = 128,        // a gang that mostly waits, a fleet of CPU machines that nobody has quota for
-    blocked = 256,         // cannot start today: quota
-    unpriced = 512
+    scarce = 2,            // given out by reservation or agreement
+    limits_unsure = 4,     // latency limits, kept with less than objective.confidence
+    unmeasured = 8,        // no published row of this kind of work on the device
+    by_arrangement = 16,   // more machines on one fabric than can be ordered
+    no_gpu = 32,           // a notebook without one
+    unlikely_to_fit = 64,  // memory, with less than fit_wanted
+    evicted = 128,         // spot, for something that answers and was not said to be interruptible
+    wasteful = 256,        // a gang that mostly waits, a fleet of CPU machines that nobody has quota for
+    blocked = 512,         // cannot start today: quota
+    unpriced = 1024
 };
 }
 
@@ -88,7 +89,8 @@ struct Expansion {
     RejectionLog rejected;
     std::int64_t considered = 0, refused = 0;
 };
-Expansion expand(const Context& context, const std::vector<Point>& points);
+// `forgiving`: small doubts yield to money (forgive_small_doubts). Bounds of a search are taken from what does not.
+Expansion expand(const Context& context, const std::vector<Point>& points, bool forgiving = true);
 
 // Ranking. A score is an integer so that equal means equal; lower is better. To add a term: a file in scores/ and a
 // case in score().
@@ -102,12 +104,21 @@ struct TieRules {
     double most_for_time = 0;  // a job on no more machines than the cheapest may cost so much more than it, as a share,
                                // where that is worth its time:
     double time_exponent = 0;  // cost x hours ^ exponent is least. 0.2: a percent of money for five percent of time
+    double nodes_exponent = 0;  // and cost x nodes ^ exponent: fewer machines are less to get and to run
+    // Where time is minimised, what takes so much longer than the fastest, as a share and in seconds of an answer, may
+    // come first where (time + unnoticed) x cost ^ exponent is least.
+    double most_for_money = 0, money_exponent = 0, unnoticed_s = 0;
 };
+TieRules tie_rules(const PlanSettings& settings);
 // Lets time and then rules of thumb decide between the options that are nearly as good as the best.
 void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules& rules);
+// Being far away or rarely to be had does not outweigh any sum: it is forgiven where everything without it costs more
+// than so many times as much, and cost is what counts.
+void forgive_small_doubts(std::vector<Option>& options, Minimize minimize, double most_factor);
 // What speaks against a point at an offer: a sum of doubt::*.
 int doubts_of(const Context& context, const Point& point, const Offer& offer);
 double network_share(const Prediction& prediction);  // of the step that waits for the network
+double waiting_share(const Prediction& prediction);  // the same, and in the bubble of the pipeline
 std::string doubt_text(const Context& context, const Point& point, const Offer& offer);  // the worst, with its numbers
 
 // The written order: doubts, ties settled by rules of thumb, objective, and of equals cost, time, newer accelerator,

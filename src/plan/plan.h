@@ -44,8 +44,9 @@ struct Prediction {
     double memory_capacity_bytes = 0, fit_probability = 1;
     double mfu = 0, hfu = 0, tokens_per_s = 0, steps = 0;
     double tensor_bytes = 0, pipeline_bytes = 0, gradient_bytes = 0;
-    Range hours;               // wall clock, restarts and provisioning included; inference: 1
-    Range usd;                 // of the hours
+    Range hours;                 // wall clock, restarts and provisioning included; inference: 1
+    Range usd;                   // of the hours
+    double campaign_factor = 0;  // what a whole pretraining took by what its steady rate would; 0: no such run
     Range usd_per_unit;        // per B tokens trained, per M output tokens, per 1k requests or per hour: see unit_name
     Range usd_per_unit_asked;  // services: of the load that is asked for; usd_per_unit is at full load
     std::string unit_name;
@@ -101,8 +102,8 @@ struct Candidate {
 
 // A choice with a better score than the first, and what speaks against it.
 struct Foregone {
-    std::string id;  // unmeasured, far, blocked, by-arrangement, unlikely-to-fit, limits-unsure, wasteful, slower
-                     // (cheaper by a little), rule (which costs more)
+    std::string id;  // unmeasured, far, scarce, blocked, by-arrangement, unlikely-to-fit, limits-unsure, wasteful,
+                     // slower (cheaper by a little), faster (by a little), rule (which costs more)
     std::string why;
     Candidate candidate;
 };

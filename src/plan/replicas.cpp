@@ -8,6 +8,9 @@
 namespace stoker {
 namespace {
 
+constexpr double kSomeRequests = 4;  // that a replica has room for at once, or it is none to serve with
+constexpr double kFullStep = 16;     // that make a step worth its reading of the weights
+
 double limit_of(const std::optional<Seconds>& limit) {
     return limit ? limit->v : kInfinity;
 }
@@ -22,6 +25,25 @@ void add_expert_shapes(const ServingSetup& setup, int devices, int most, std::ve
                 shapes.push_back({.tensor = tensor, .data = ranks / tensor});
         if (setup.heads <= 0 || std::fmod(setup.heads, ranks) == 0)
             shapes.push_back({.tensor = ranks, .expert = ranks});
+    }
+}
+
+// Stages beyond the widest tensor group: the rest of the node, then further nodes where RDMA joins them. They shorten
+// no answer, and what they add to the throughput more replicas add as well and survive each other: as few as hold the
+// model and a step full of requests, and none where the group does.
+void add_stages(const NodeChoice& choice, const ServingSetup& setup, int widest, std::vector<ReplicaShape>& shapes) {
+    const auto holds = [&](int stages) {
+        const ServingMemory memory = serving_memory(setup, {.tensor = widest, .pipeline = stages});
+        return memory.refused == Reason::none && memory.max_batch >= kFullStep;
+    };
+    if (holds(1)) return;
+    for (int p : {2, 3, 4, 8}) {
+        const bool inside = widest * p <= choice.devices();
+        // Machines of one GPU are joined by nobody who can have several in one.
+        const bool across = widest > 1 && widest == choice.devices() && is_rdma(*choice.node);
+        if (p > setup.layers || !(inside || across)) continue;
+        shapes.push_back({.tensor = widest, .pipeline = p});
+        if (holds(p)) return;
     }
 }
 
@@ -50,17 +72,19 @@ std::vector<ReplicaShape> replica_shapes(const Context& context, const NodeChoic
     if (choice.accelerator == nullptr || !setup.decoder) return shapes;
     const int devices = choice.devices();
     const bool links = setup.device.scale_up_domain > 1 && !setup.device.pairs_only;
-    const int most = links ? std::min(devices, std::max(setup.device.scale_up_domain, 1))
-                           : std::min(devices, setup.device.pairs_only ? 2 : 4);
+    const int most = links ? std::min(devices, std::max(setup.device.scale_up_domain, 1)) : std::min(devices, 4);
     for (int t = 2; t <= std::min(most, 8); t *= 2)
         if (setup.heads <= 0 || std::fmod(setup.heads, t) == 0) shapes.push_back({t, 1});
-    const int widest = shapes.back().tensor;
-    // Stages beyond the fast links: the rest of the node, then further nodes where RDMA joins them.
-    for (int p : {2, 3, 4, 8})
-        if (p <= setup.layers && (widest * p <= devices || (widest == devices && is_rdma(*choice.node))))
-            shapes.push_back({widest, p});
+    add_stages(choice, setup, shapes.back().tensor, shapes);
     if (context.workload.model.moe() && context.workload.framework != "llama.cpp")
         add_expert_shapes(setup, devices, most, shapes);
+    // A group that the weights fill up has no room for requests to share a step: not where a wider one has.
+    const auto room = [&](ReplicaShape shape) {
+        const ServingMemory memory = serving_memory(setup, shape);
+        return memory.refused == Reason::none ? memory.max_batch : -1;
+    };
+    if (std::any_of(shapes.begin(), shapes.end(), [&](ReplicaShape s) { return room(s) >= kSomeRequests; }))
+        std::erase_if(shapes, [&](ReplicaShape s) { return room(s) >= 0 && room(s) < kSomeRequests; });
     return shapes;
 }
 

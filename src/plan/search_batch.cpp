@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/intervals.h"
 #include "plan/precision_text.h"
 #include "plan/replicas.h"
 #include "plan/search_serving.h"
@@ -74,7 +75,9 @@ Result<Search> search_batch(const Context& context) {
             point.work_s = work_s;
             point.checkpoint_bytes = 1e6;  // the list of finished requests
             const double spread = std::exp(1.2816 * setup.device.sigma);
-            point.speed = {1 / spread, 1, spread};
+            const Range rates = calibrated_intervals().factors(setup.decoder ? "out_tokens_per_s" : "samples_per_s",
+                                                               {1 / spread, 1, spread}, 0);
+            point.speed = {1 / rates.high, 1, 1 / rates.low};
             const ServiceUnits units = units_of(workload, setup);
             point.units = total * units.price_each;
             point.framework = serving_framework(workload, choice);

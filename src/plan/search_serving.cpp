@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "catalog/model_count.h"
+#include "plan/evidence.h"
 #include "plan/parallel.h"
 #include "plan/precision_text.h"
 #include "plan/replicas.h"
@@ -34,10 +35,11 @@ private:
     ReplicaFleet fleet_of(const Replica& r, int needed) const;
     int given_to(const Replica& r) const;
     double value_of(const Replica& r, double sustained, int needed) const;
+    std::pair<double, double> time_for_money(double answer_s, double usd) const;
     void tell_refusals();
     void set_bound(Replica& r) const;
-    std::string load_text(const Prediction& p, const ReplicaLoad& s, const ReplicaFleet& fleet) const;
-    Point point_of(const Replica& r, const ReplicaLoad& s) const;
+    std::string load_text(const Prediction& p, const SizedReplica& s, const ReplicaFleet& fleet) const;
+    Point point_of(const Replica& r, const SizedReplica& s) const;
     void keep_roomiest();
     void set_preferences();
 
@@ -47,7 +49,7 @@ private:
     std::vector<std::unique_ptr<ServingSetup>> setups_;
     std::vector<std::tuple<int, double, int, int, int, int, double, int, int, int, bool, int>> keys_;
     std::vector<Replica> gpus_, cpus_;
-    std::map<int, std::vector<ReplicaLoad>> simulated_;
+    std::map<int, std::vector<SizedReplica>> simulated_;
     std::vector<std::pair<Rejection, int>> refusals_;  // and their stage
     Search search_;
 };
@@ -96,6 +98,16 @@ double ServingSearch::value_of(const Replica& r, double sustained, int needed) c
     const ReplicaFleet fleet = fleet_of(r, needed);
     const double usd = fleet.nodes * choice(r).cheapest();
     return demand_.capacity() ? usd / std::max(sustained * fleet.carrying, 1e-12) : usd;
+}
+
+// The order in which candidates are tried where time is minimised: bands as wide as what settle_ties lets pass for the
+// same, and in each what it would prefer.
+std::pair<double, double> ServingSearch::time_for_money(double answer_s, double usd) const {
+    const PlanSettings& settings = context_.settings;
+    const double noticed = std::max(answer_s + settings.unnoticed_s, 1e-9);
+    if (!(settings.most_for_money > 0)) return {noticed, 0};
+    return {std::floor(std::log(noticed) / std::log(1 + settings.most_for_money)),
+            noticed * std::pow(std::max(usd, 1e-6), settings.money_exponent)};
 }
 
 // The simulated engine may do a little better than the closed form, so the bound leaves a quarter.
@@ -200,10 +212,11 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
     auto bound = [&](const Replica& r) {
         return by_time ? r.idle_ttft + r.idle_tpot * r.setup->output_tokens : r.bound_usd;
     };
-    std::stable_sort(order.begin(), order.end(), [&](const Replica* a, const Replica* b) {
-        return std::tuple(bound(*a), a->bound_usd, a->shape.gpus(), choice(*a).node->name) <
-               std::tuple(bound(*b), b->bound_usd, b->shape.gpus(), choice(*b).node->name);
-    });
+    const auto key = [&](const Replica& r) {
+        const auto [band, value] = by_time ? time_for_money(bound(r), r.bound_usd) : std::pair(0.0, r.bound_usd);
+        return std::tuple(band, value, r.bound_usd, r.shape.gpus(), std::string_view(choice(r).node->name));
+    };
+    std::stable_sort(order.begin(), order.end(), [&](const Replica* a, const Replica* b) { return key(*a) < key(*b); });
     constexpr std::size_t kWave = 4;
     std::vector<double> best;  // costs of the kinds of machine found so far, ascending
     std::vector<int> kinds;
@@ -224,7 +237,7 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
             simulated_.at(wave[i]->key) = load_replica(context_, demand_, *wave[i], given_to(*wave[i]));
         });
         for (const Replica* r : wave)
-            for (const ReplicaLoad& load : simulated_.at(r->key)) search_.simulated += load.work.decisions;
+            for (const SizedReplica& load : simulated_.at(r->key)) search_.simulated += load.work.decisions;
         count += wave.size();
         for (; at < end; ++at) {
             const Replica& r = *order[at];
@@ -237,15 +250,15 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
                                                           format_usd(Usd::from_double(r.bound_usd))));
                 continue;
             }
-            const std::vector<ReplicaLoad>& loads = found->second;
-            if (std::all_of(loads.begin(), loads.end(), [](const ReplicaLoad& s) { return s.needed == 0; })) {
+            const std::vector<SizedReplica>& loads = found->second;
+            if (std::all_of(loads.begin(), loads.end(), [](const SizedReplica& s) { return s.needed == 0; })) {
                 refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, demand_.rate,
                        "meets the latency objective at no load worth having; " + predicted_text(r));
                 continue;
             }
             std::optional<Shortfall> lack;
             std::size_t before = search_.points.size();
-            for (const ReplicaLoad& s : loads) {
+            for (const SizedReplica& s : loads) {
                 if (s.needed == 0) continue;
                 lack = shortfall_of(context_, demand_, choice(r), r.shape, s);
                 if (lack) continue;
@@ -265,7 +278,7 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
 }
 
 // What is asked of what the replicas could do.
-std::string ServingSearch::load_text(const Prediction& p, const ReplicaLoad& s, const ReplicaFleet& fleet) const {
+std::string ServingSearch::load_text(const Prediction& p, const SizedReplica& s, const ReplicaFleet& fleet) const {
     const std::string rate = format_thousands(p.requests_per_s, p.requests_per_s < 10 ? 1 : 0);
     if (demand_.capacity())
         return fmt::format("{} replica{} hold{} {:.3g} requests/s within the limits{}", fleet.replicas,
@@ -280,7 +293,7 @@ std::string ServingSearch::load_text(const Prediction& p, const ReplicaLoad& s, 
                        fleet.replicas);
 }
 
-Point ServingSearch::point_of(const Replica& r, const ReplicaLoad& s) const {
+Point ServingSearch::point_of(const Replica& r, const SizedReplica& s) const {
     const Workload& workload = context_.workload;
     const ServingSetup& setup = *r.setup;
     Point point;
@@ -385,7 +398,8 @@ Result<Search> ServingSearch::run() {
     // Devices without measured rows come behind the others: however cheap, they may not keep those from being
     // simulated.
     std::vector<Replica> measured, doubted;
-    for (const Replica& r : gpus_) (choice(r).doubted ? doubted : measured).push_back(r);
+    for (const Replica& r : gpus_)
+        (lacks_evidence(choice(r), r.shape) || choice(r).scarce ? doubted : measured).push_back(r);
     simulate(measured, static_cast<std::size_t>(options_.most_simulated));
     simulate(doubted, static_cast<std::size_t>(options_.most_simulated) / 2);
     if (progress) progress(0.7, "simulating CPUs");

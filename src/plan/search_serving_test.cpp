@@ -13,6 +13,7 @@ using testing::advice;
 using testing::first_size;
 using testing::node;
 using testing::plan;
+using testing::plan_of;
 using testing::rejection;
 
 Plan small_classifier(std::string_view limit) {
@@ -33,6 +34,15 @@ TEST(SearchServing, TheFiftyMillisecondRuleDoesNotOverruleTheMoney) {
             }
         }
     }
+}
+
+// One, two and eight GPUs of what LLMs are served on, and what is cheap.
+const Catalog& few_machines() {
+    static const Catalog few =
+        testing::catalog_of({"Standard_NC4as_T4_v3", "Standard_NC24ads_A100_v4", "Standard_NC48ads_A100_v4",
+                             "Standard_NC40ads_H100_v5", "Standard_NC80adis_H100_v5", "Standard_ND96amsr_A100_v4",
+                             "Standard_ND96isr_H200_v5", "g6.xlarge", "p5.48xlarge", "a2-ultragpu-1g"});
+    return few;
 }
 
 const std::vector<std::string>& services() {
@@ -57,11 +67,11 @@ std::string limits_of(const std::string& one) {
 // 58 %. Who asks for less pays no more.
 TEST(SearchServing, TheFirstChoiceKeepsTheLimitsWithTheConfidenceAskedFor) {
     for (const std::string& one : services()) {
-        const Plan sure = plan(service(one, limits_of(one)));
+        const Plan sure = plan_of(few_machines(), service(one, limits_of(one)));
         ASSERT_TRUE(sure.feasible()) << one;
         EXPECT_TRUE(sure.candidates.front().doubt.empty()) << one << sure.candidates.front().doubt;
         EXPECT_GE(sure.candidates.front().prediction.latency_chance, 0.9) << one;
-        const Plan even = plan(service(one, limits_of(one) + ", confidence: 0.6"));
+        const Plan even = plan_of(few_machines(), service(one, limits_of(one) + ", confidence: 0.6"));
         ASSERT_TRUE(even.feasible()) << one;
         EXPECT_LE(even.candidates.front().prediction.usd.mid, 1.03 * sure.candidates.front().prediction.usd.mid) << one;
         for (const Candidate& c : sure.candidates) {
@@ -76,12 +86,13 @@ TEST(SearchServing, ABudgetBuysWhatItCanAndSaysHowSure) {
     const std::string one =
         "model: llama-3-70b\ntraffic: {requests_per_second: 3, prompt_tokens: 2500, output_tokens: "
         "350}\nprecision: bf16\n";
-    const Plan sure = plan(service(one, limits_of(one)));
+    const Plan sure = plan_of(few_machines(), service(one, limits_of(one)));
     ASSERT_TRUE(sure.feasible());
     const double month = sure.candidates.front().prediction.usd.mid * 730;
     bool bought = false;
     for (const double share : {0.95, 0.9, 0.85, 0.8, 0.75, 0.7}) {
-        const Plan tight = plan(service(one, limits_of(one) + fmt::format(", budget: ${:.0f}", share * month)));
+        const Plan tight =
+            plan_of(few_machines(), service(one, limits_of(one) + fmt::format(", budget: ${:.0f}", share * month)));
         if (!tight.feasible()) continue;
         const Candidate& first = tight.candidates.front();
         EXPECT_LE(first.prediction.usd.mid * 730, share * month * 1.001) << share;
@@ -182,7 +193,8 @@ TEST(SearchServing, ReplicasGrowWithTheRate) {
 
 // Price per request is price per second over sustained requests per second.
 TEST(SearchServing, CostPerUnitIsPriceOverSustainedThroughput) {
-    const Plan made = plan(
+    const Plan made = plan_of(
+        few_machines(),
         "kind: inference\nmodel: llama-3-8b\nprecision: bf16\ntraffic: {requests_per_second: 5, prompt_tokens: 1000, "
         "output_tokens: 200}\nwhere: {regions: [eastus]}\n");
     ASSERT_TRUE(made.feasible());
@@ -203,15 +215,49 @@ TEST(SearchServing, SeveralModelsShareOneVm) {
     EXPECT_TRUE(packing);
 }
 
-// Impossible latency: the plan says so and shows what comes nearest without it.
-TEST(SearchServing, NearestWithoutTheLatencyLimit) {
+// Impossible latency: the plan says so and shows what comes nearest with more of it, and never answers after hours.
+TEST(SearchServing, NearestWithWiderLatencyLimits) {
     const Plan made = plan(
         "kind: inference\nmodel: llama-3-70b\nprecision: bf16\ntraffic: {requests_per_second: 1, prompt_tokens: 8000, "
         "output_tokens: 300}\nobjective: {latency: {ttft_p95: 1ms, tpot_p95: 1ms}}\nwhere: {regions: [eastus]}\n");
     EXPECT_FALSE(made.feasible());
     EXPECT_NE(made.infeasible_because, "");
     ASSERT_FALSE(made.nearest.empty());
-    EXPECT_NE(made.nearest.front().why_not_first.find("without the latency objective"), std::string::npos);
+    EXPECT_NE(made.nearest.front().why_not_first.find("latency limits 1000 x as wide"), std::string::npos);
+}
+
+// Stages shorten no answer: they are taken where a tensor group does not hold the model, and no more than hold it.
+TEST(SearchServing, PipelinesOnlyWhereTheTensorGroupDoesNotHoldTheModel) {
+    const auto asked = [](std::string_view model, std::string_view precision, std::string_view size) {
+        return plan(
+            fmt::format("kind: inference\nmodel: {}\nprecision: {}\ntraffic: {{concurrency: 300, prompt_tokens: "
+                        "1500, output_tokens: 300}}\nwhere: {{sizes: [{}]}}\n",
+                        model, precision, size));
+    };
+    for (const Candidate& c : asked("llama-3-70b", "bf16", "Standard_NC96ads_A100_v4").candidates)
+        EXPECT_EQ(c.replica.pipeline, 1) << c.replica.text();
+    for (const Candidate& c : asked("llama-3.1-405b", "bf16", "Standard_ND96isr_H100_v5").candidates)
+        EXPECT_EQ(c.replica.pipeline, 2) << c.replica.text();
+}
+
+// Images behind a router that knows who is idle: three a second, each two seconds of a GPU, are no hundred GPUs.
+TEST(SearchServing, ReplicasThatAnswerInBatchesShareOneQueue) {
+    const Plan made = plan(
+        "kind: inference\nmodel: stable-diffusion-xl\ntraffic: {requests_per_second: 3}\nobjective: {latency: {p95: "
+        "4s}, survive_one_replica_lost: false}\nwhere: {sizes: [Standard_NC40ads_H100_v5]}\n");
+    ASSERT_TRUE(made.feasible());
+    const Candidate& first = made.candidates.front();
+    EXPECT_LT(first.replicas, 30);
+    EXPECT_GT(first.replicas, 3);
+    EXPECT_LT(first.prediction.ttft_p95_s.mid, 4);
+}
+
+// Nobody waits for ever because nobody said how long: a classifier's answer has a limit, too.
+TEST(SearchServing, WhatAnswersAtOnceHasALimitWithoutBeingAsked) {
+    const Plan made =
+        plan("kind: inference\nmodel: bert-large\ntraffic: {requests_per_second: 1}\nwhere: {regions: [eastus]}\n");
+    ASSERT_TRUE(made.feasible());
+    EXPECT_LT(made.candidates.front().prediction.ttft_p95_s.mid, 1);
 }
 
 // So many nodes are so many nodes: they hold the rate, or the plan says what they hold of it; and that the model does
@@ -251,7 +297,7 @@ std::string closed(std::string_view traffic, std::string_view where) {
 // Property: what is asked, and the answer for a size, do not depend on which other machines are searched.
 TEST(SearchServing, TheLoadDoesNotDependOnTheSearch) {
     for (const char* traffic : {"concurrency: 64", "users: 2000, think_time: 30s", "requests_per_second: 9"}) {
-        const Plan many = plan(closed(traffic, "cloud: any"));
+        const Plan many = plan_of(few_machines(), closed(traffic, "cloud: any"));
         ASSERT_TRUE(many.feasible());
         for (const Candidate& c : many.candidates) {
             const Plan alone =

@@ -1,3 +1,5 @@
+// Longer than 500 lines because bounds, order and cuts of the one search read each other's state; the bounds are the
+// next to move.
 #include "plan/search_training.h"
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include "plan/precision_text.h"
 #include "plan/roles.h"
 #include "sizing/precision.h"
+#include "sizing/training_memory.h"
 
 namespace stoker {
 
@@ -33,6 +36,7 @@ namespace {
 struct Lane {
     int choice = -1;
     const TrainingSetup* setup = nullptr;
+    const TrainingSetup* divided = nullptr;  // of layouts that cut the model; null: as all
     LayoutSpace space;
     double gpus_per_node = 1;
     std::vector<int> counts;
@@ -49,9 +53,31 @@ struct Incumbent {
 // What the bounds compare with; frozen while lanes run, so that the outcome does not depend on threads.
 struct Frontier {
     std::vector<Incumbent> points;
-    std::int64_t objective_to_beat = std::numeric_limits<std::int64_t>::max();  // by what nothing speaks against
-    std::int64_t to_beat_when_doubted = std::numeric_limits<std::int64_t>::max();
+    // By what has no more against it than the machine itself has.
+    std::int64_t objective_to_beat = std::numeric_limits<std::int64_t>::max();
+    std::int64_t to_beat_when_scarce = objective_to_beat, to_beat_when_doubted = objective_to_beat;
 };
+
+Workload as_megatron(Workload workload) {
+    workload.framework = "megatron";
+    return workload;
+}
+
+// Who names no framework gets the one that can run the layout: where the model itself is cut, that is Megatron, with
+// what is known of it. How surely stays as with an unnamed one. Mixtures of experts stay as they were fitted: what is
+// known of Megatron hides none of their all-to-all, which the runs of DeepSeek do.
+std::optional<TrainingSetup> divided_setup(const Context& context, const Workload& megatron, const TrainingSetup& plain,
+                                           const Device& device) {
+    const bool pretraining = context.workload.kind == WorkloadKind::training;  // fine-tuning is done without it
+    if (!pretraining || plain.experts > 1 || !context.workload.framework.empty() || !plain.transformer ||
+        !plain.device.gpu)
+        return std::nullopt;
+    auto setup = make_training_setup(megatron, context.catalog, device);
+    if (!setup) return std::nullopt;
+    setup->model = plain.model;
+    setup->sigma_framework = plain.sigma_framework;
+    return std::move(*setup);
+}
 
 class TrainingSearch {
 public:
@@ -59,6 +85,7 @@ public:
         : context_(context),
           options_(options),
           cache_(options.cache ? options.cache : make_layout_cache()),
+          megatron_(as_megatron(context.workload)),
           examples_(training_examples(context.workload)),
           role_(role_of(context.workload)) {}
 
@@ -86,6 +113,7 @@ private:
     const Context& context_;
     TrainingSearchOptions options_;
     std::shared_ptr<LayoutCache> cache_;
+    Workload megatron_;
     double examples_;
     SizeRole role_;
     std::vector<std::unique_ptr<TrainingSetup>> setups_;
@@ -106,7 +134,12 @@ Status TrainingSearch::prepare() {
         Lane lane;
         lane.choice = static_cast<int>(i);
         lane.setup = setups_.back().get();
+        if (auto divided = divided_setup(context_, megatron_, *lane.setup, device)) {
+            setups_.push_back(std::make_unique<TrainingSetup>(std::move(*divided)));
+            lane.divided = setups_.back().get();
+        }
         lane.space = prefer_simple(context_, layout_space(context_.workload, *lane.setup, one));
+        if (lane.divided != nullptr) lane.space.zero_most_cut = 1;
         lane.gpus_per_node = one.devices();
         lane.counts = node_counts(context_.workload.where, *one.node);
         // A part of a GPU has no fast neighbours, and a CPU gang beyond a rack is slower than one GPU.
@@ -149,8 +182,8 @@ Status TrainingSearch::prepare() {
 const LayoutResult& TrainingSearch::layouts(Lane& lane, int nodes) {
     LayoutResult& result = (*lane.results)[nodes];
     if (!result.done) {
-        evaluate_layouts(*lane.setup, layout_space(lane.space, *lane.setup, nodes), nodes, context_.settings.fit_wanted,
-                         result);
+        evaluate_layouts(*lane.setup, lane.divided, layout_space(lane.space, *lane.setup, nodes), nodes,
+                         context_.settings.fit_wanted, result);
     }
     if (std::find(lane.evaluated.begin(), lane.evaluated.end(), nodes) == lane.evaluated.end())
         lane.evaluated.push_back(nodes);
@@ -184,11 +217,13 @@ bool TrainingSearch::can_be_left_out(const Lane& lane, int nodes, const Frontier
     if (!(price < kInfinity)) return false;
     const double usd = hours * nodes * price;
     // What is measured comes before what is not, so only the former can beat it.
-    const std::int64_t beat = choice(lane).doubted ? frontier.to_beat_when_doubted : frontier.objective_to_beat;
+    const std::int64_t beat = choice(lane).doubted  ? frontier.to_beat_when_doubted
+                              : choice(lane).scarce ? frontier.to_beat_when_scarce
+                                                    : frontier.objective_to_beat;
     bool objective_beaten = beat < std::numeric_limits<std::int64_t>::max();
     const double most =
-        static_cast<double>(beat) *
-        (1 + std::max(context_.settings.tie_share, context_.settings.most_for_time));  // ties reach so far
+        static_cast<double>(beat) * (1 + std::max({context_.settings.tie_share, context_.settings.most_for_time,
+                                                   context_.settings.most_for_money}));  // ties reach so far
     switch (context_.workload.objective.minimize) {
         case Minimize::cost: objective_beaten &= usd * 1e6 > most; break;
         case Minimize::time: objective_beaten &= hours * 3.6e6 > most; break;
@@ -229,7 +264,7 @@ Frontier TrainingSearch::frontier() const {
             if (runs(lane, nodes, result)) points.push_back(point_of(lane, nodes, result));
         }
     set_preferences(points);
-    Expansion expansion = expand(context_, points);
+    Expansion expansion = expand(context_, points, false);
     Frontier out;
     const Minimize minimize = context_.workload.objective.minimize;
     const std::vector<Option> groups = best_of_groups(expansion.options, minimize);
@@ -243,6 +278,7 @@ Frontier TrainingSearch::frontier() const {
                                    : *std::max_element(scores.begin(), scores.end());
     };
     out.objective_to_beat = score_of_last(0);
+    out.to_beat_when_scarce = score_of_last(doubt::scarce);
     out.to_beat_when_doubted = score_of_last(doubt::unmeasured);
     expansion.options.insert(expansion.options.end(), expansion.over_limit.begin(), expansion.over_limit.end());
     for (const Option& option : pareto_front(std::move(expansion.options)))
@@ -332,7 +368,7 @@ void TrainingSearch::sweep(Lane& lane, const Frontier& frontier) {
 }
 
 Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& result) const {
-    const TrainingSetup& setup = *lane.setup;
+    const TrainingSetup& setup = setup_for(*lane.setup, lane.divided, result.layout);
     const Workload& workload = context_.workload;
     Point point;
     point.choice = lane.choice;
@@ -355,7 +391,7 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     p.bytes = e.bytes;
     p.step_s = absolute(step_interval(setup, result.layout, e), e.step_s);
     if (p.step_s.mid > 0) point.speed = p.step_s * (1 / p.step_s.mid);
-    p.memory_bytes = absolute(memory_interval(setup, result.layout, e), e.memory_bytes);
+    p.memory_bytes = absolute(peak_interval(setup, result.layout, e), e.memory_bytes);
     p.memory_capacity_bytes = setup.device.memory_bytes;
     p.fit_probability = result.fit_probability;
     p.mfu = e.mfu;
@@ -414,7 +450,8 @@ Search TrainingSearch::run() {
         const int seeded = options_.quick ? 3 : 8;
         int clean = 0, doubted = 0;
         std::erase_if(order, [&](std::size_t i) {
-            return (choice(lanes_[i]).doubted ? doubted : clean)++ >= (choice(lanes_[i]).doubted ? seeded / 2 : seeded);
+            const bool behind = choice(lanes_[i]).doubted || choice(lanes_[i]).scarce;
+            return (behind ? doubted : clean)++ >= (behind ? seeded / 2 : seeded);
         });
         for_each_index(order.size(), threads, [&](std::size_t i) {
             for (int nodes : seeds(lanes_[order[i]])) layouts(lanes_[order[i]], nodes);
@@ -454,9 +491,13 @@ Result<Point> training_point(const Context& context, int choice_index, int nodes
     const NodeChoice& choice = context.choices[static_cast<std::size_t>(choice_index)];
     const Device device = make_device(context.catalog, choice.type);
     TRY(TrainingSetup setup, make_training_setup(context.workload, context.catalog, device));
-    const LayoutSpace space =
+    const Workload megatron = as_megatron(context.workload);
+    const std::optional<TrainingSetup> divided = divided_setup(context, megatron, setup, device);
+    LayoutSpace space =
         layout_space(prefer_simple(context, layout_space(context.workload, setup, choice)), setup, nodes);
-    const LayoutResult result = place_training(setup, space, nodes, context.settings.fit_wanted);
+    if (divided) space.zero_most_cut = 1;
+    const LayoutResult result =
+        place_training(setup, space, nodes, context.settings.fit_wanted, divided ? &*divided : nullptr);
     if (!result.found && !result.nearly) {
         std::string why = "no layout of this shape exists";
         Reason reason = Reason::shape_indivisible;
@@ -474,6 +515,7 @@ Result<Point> training_point(const Context& context, int choice_index, int nodes
     Lane lane;
     lane.choice = choice_index;
     lane.setup = &setup;
+    lane.divided = divided ? &*divided : nullptr;
     lane.space = space;
     lane.gpus_per_node = choice.devices();
     Point point = search.point_of(lane, nodes, result);

@@ -29,6 +29,7 @@ double global_batch_of(const Workload& workload);  // sequences or images per st
 std::string batch_text(const ParallelLayout& layout, double asked);
 double training_examples(const Workload& workload);
 std::string precision_text(Precision precision, const NodeChoice& choice);  // what the device has no units for
+bool needs_megatron(const ParallelLayout& layout);                          // where no framework is named
 std::string training_framework(const Workload& workload, const ParallelLayout& layout);
 
 }  // namespace stoker

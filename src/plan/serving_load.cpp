@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "plan/chance.h"
+#include "plan/intervals.h"
 
 namespace stoker {
 namespace {
@@ -22,24 +23,54 @@ ServingOutcome simulated(const ServingSetup& setup, ReplicaShape shape, const Se
     return outcome;
 }
 
+// What a latency errs by: as the device's steps do, and no less than what sources showed that no constant has seen.
+Range calibrated_range(std::string_view metric, double fast, double mid, double slow) {
+    if (!(mid > 0)) return {std::min(fast, mid), mid, std::max(slow, mid)};
+    const Range own{std::min(fast / mid, 1.0), 1, std::max(slow / mid, 1.0)};
+    return metric.empty() ? own * mid : calibrated_intervals().factors(metric, own, 0) * mid;
+}
+constexpr std::string_view kFirstToken = "ttft_ms", kEachToken = "tpot_ms", kWholeAnswer = "latency_ms_p50";
+
+// Limits that nobody gave stand for what is usual: what latencies err by beyond steps is shown, and buys no machines.
+bool were_given(const LatencySpec& l) {
+    return !l.at.empty();
+}
+
+// Limits for the middle of what is predicted such that latencies, which err by more than steps do, keep those that are
+// given with the same confidence.
+LatencySpec tightened(LatencySpec l, double deviations) {
+    constexpr double kNinetieth = 1.2815515655446004;
+    const auto by = [&](std::string_view metric, std::initializer_list<std::optional<Seconds>*> limits) {
+        const double high = calibrated_intervals().factors(metric, {1, 1, 1}, 0).high;
+        const double share = std::pow(high, -std::max(0.0, deviations) / kNinetieth);
+        for (std::optional<Seconds>* limit : limits)
+            if (*limit) *limit = Seconds((*limit)->v * share);
+    };
+    by(kFirstToken, {&l.ttft_p50, &l.ttft_p95, &l.ttft_p99});
+    by(kEachToken, {&l.tpot_p50, &l.tpot_p95, &l.tpot_p99});
+    by(kWholeAnswer, {&l.p95});
+    return l;
+}
+
 // How likely every limit is kept, by the worst of them.
 double chance_of(const LatencySpec& l, const ServingOutcome& fast, const ServingOutcome& mid,
                  const ServingOutcome& slow) {
     double chance = -1;
-    const auto keep = [&](const std::optional<Seconds>& limit, double ServingOutcome::*value) {
+    const auto keep = [&](const std::optional<Seconds>& limit, double ServingOutcome::*value, std::string_view metric) {
         if (!limit || !(mid.*value > 0)) return;
-        const Range range{std::min(fast.*value, mid.*value), mid.*value, std::max(slow.*value, mid.*value)};
-        const double one = chance_below(range, limit->v);
+        const double one = chance_below(
+            calibrated_range(were_given(l) ? metric : std::string_view(), fast.*value, mid.*value, slow.*value),
+            limit->v);
         chance = chance < 0 ? one : std::min(chance, one);
     };
-    keep(l.ttft_p50, &ServingOutcome::ttft_p50);
-    keep(l.ttft_p95, &ServingOutcome::ttft_p95);
-    keep(l.ttft_p99, &ServingOutcome::ttft_p99);
-    keep(l.tpot_p50, &ServingOutcome::tpot_p50);
-    keep(l.tpot_p95, &ServingOutcome::tpot_p95);
-    keep(l.tpot_p99, &ServingOutcome::tpot_p99);
-    keep(l.e2e_p95, &ServingOutcome::e2e_p95);
-    keep(l.p95, &ServingOutcome::e2e_p95);
+    keep(l.ttft_p50, &ServingOutcome::ttft_p50, kFirstToken);
+    keep(l.ttft_p95, &ServingOutcome::ttft_p95, kFirstToken);
+    keep(l.ttft_p99, &ServingOutcome::ttft_p99, kFirstToken);
+    keep(l.tpot_p50, &ServingOutcome::tpot_p50, kEachToken);
+    keep(l.tpot_p95, &ServingOutcome::tpot_p95, kEachToken);
+    keep(l.tpot_p99, &ServingOutcome::tpot_p99, kEachToken);
+    keep(l.e2e_p95, &ServingOutcome::e2e_p95, {});
+    keep(l.p95, &ServingOutcome::e2e_p95, kWholeAnswer);
     // At the slow end the queue grows: what was measured of it is the length of the run, not a latency that is kept.
     constexpr double kJustLess = 0.89;
     return slow.saturated ? std::min(chance, kJustLess) : chance;
@@ -48,7 +79,7 @@ double chance_of(const LatencySpec& l, const ServingOutcome& fast, const Serving
 // Latencies under a load, and how they err: step times err by a device's sigma, so the same requests on a device that
 // is so much faster, and slower.
 void observe(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& latency, ServingLoad load,
-             ReplicaLoad& out) {
+             SizedReplica& out) {
     const auto run = [&] { return simulated(setup, shape, load, out.work); };
     const double spread = std::exp(1.2816 * setup.device.sigma);
     load.requests = 1500;
@@ -58,12 +89,11 @@ void observe(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& l
     const ServingOutcome fast = run();
     load.speed = spread;
     const ServingOutcome slow = run();
-    const auto range = [&](double ServingOutcome::*value) {
-        const double mid = out.outcome.*value;
-        return Range{std::min(fast.*value, mid), mid, std::max(slow.*value, mid)};
+    const auto range = [&](std::string_view metric, double ServingOutcome::*value) {
+        return calibrated_range(metric, fast.*value, out.outcome.*value, slow.*value);
     };
-    out.ttft_p95 = range(&ServingOutcome::ttft_p95);
-    out.tpot_p95 = range(&ServingOutcome::tpot_p95);
+    out.ttft_p95 = range(setup.decoder ? kFirstToken : kWholeAnswer, &ServingOutcome::ttft_p95);
+    out.tpot_p95 = range(kEachToken, &ServingOutcome::tpot_p95);
     out.chance = chance_of(latency, fast, out.outcome, slow);
 }
 
@@ -73,10 +103,9 @@ int replicas_for(double asked, double of_one) {
 
 // What one replica carries within the limits where its steps take `speed` times what is predicted: requests/s, or
 // clients.
-double carried(const Context& context, const ServingDemand& demand, const Replica& r, double speed, double guess,
-               SimulatedWork& work) {
+double carried(const Context& context, const ServingDemand& demand, const Replica& r, const LatencySpec& latency,
+               double speed, double guess, SimulatedWork& work) {
     const ServingSetup& setup = *r.setup;
-    const LatencySpec& latency = context.workload.objective.latency;
     if (demand.closed()) {
         // Also beyond those that are asked for: what a replica holds is a figure of its own.
         constexpr double kWorthKnowing = 4096;
@@ -90,35 +119,63 @@ double carried(const Context& context, const ServingDemand& demand, const Replic
     return std::min(rate, context.settings.busy_limit * offline_throughput(setup, r.shape).requests_per_s / speed);
 }
 
-// A fleet of replicas that carry `most` each.
-void load_with(const Context& context, const ServingDemand& demand, const Replica& r, int given, double most,
-               double speed, ReplicaLoad& out) {
+// What answers in batches stands behind a router that knows who is idle: fewer of them keep the limits than where each
+// has a share of the requests to itself.
+void pool(const Context& context, const ServingDemand& demand, const Replica& r, const LatencySpec& latency,
+          double asked, double speed, double& most, SizedReplica& out) {
+    const double busiest = context.settings.busy_limit * offline_throughput(*r.setup, r.shape).requests_per_s / speed;
+    if (!latency.any() || !(busiest > 0)) return;
+    const auto keeps = [&](int servers, double load_of_all) {
+        ServingLoad load{.servers = servers, .think_s = demand.think_s, .speed = speed, .requests = 2000};
+        (demand.closed() ? load.concurrency : load.requests_per_second) = load_of_all;
+        return (demand.closed() || load_of_all <= servers * busiest) &&
+               keeps_limits(simulated(*r.setup, r.shape, load, out.work), latency);
+    };
+    int few = 0, enough = out.needed;
+    while (few + 1 < enough) {
+        const int middle = few + (enough - few) / 2;
+        (keeps(middle, asked) ? enough : few) = middle;
+    }
+    out.needed = enough;
+    if (enough < 2) return;
+    constexpr double kStep = 1.1;
+    constexpr int kSteps = 8;
+    double held = asked;
+    for (int i = 0; i < kSteps && keeps(enough, held * kStep); ++i) held *= kStep;
+    most = std::max(most, held / enough);
+}
+
+// A fleet of replicas that carry `most` each within `sized_for`.
+void load_with(const Context& context, const ServingDemand& demand, const Replica& r, const LatencySpec& sized_for,
+               int given, double most, double speed, SizedReplica& out) {
     const LatencySpec& latency = context.workload.objective.latency;
     const double asked = demand.closed() ? std::ceil(demand.clients / demand.models) : demand.rate / demand.models;
     if (asked > 0) out.needed = replicas_for(asked, most);
+    const bool batches = !r.setup->decoder;
+    if (batches && out.needed > 1) pool(context, demand, r, sized_for, asked, speed, most, out);
     // The bisection ends a few percent below what is carried: where that costs a whole replica, one fewer is tried.
-    if (out.needed > 1 && given <= 0 && asked / (out.needed - 1) < 1.12 * most) {
+    if (out.needed > 1 && given <= 0 && !batches && asked / (out.needed - 1) < 1.12 * most) {
         const double each = asked / (out.needed - 1);
         ServingLoad load{.speed = speed, .requests = 2000};
         if (demand.closed())
             load.concurrency = std::ceil(each), load.think_s = demand.think_s;
         else
             load.requests_per_second = each;
-        const bool within_busy = demand.closed() || r.setup->decoder || each <= most;
-        if (within_busy && keeps_limits(simulated(*r.setup, r.shape, load, out.work), latency))
-            --out.needed, most = each;
+        if (keeps_limits(simulated(*r.setup, r.shape, load, out.work), sized_for)) --out.needed, most = each;
     }
     // A fleet whose chance comes out below what it was sized for, by the noise of a few simulated requests, gets one
     // more.
     constexpr int kTries = 3;
     for (int attempt = 0; attempt < kTries; ++attempt) {
         out.needed = std::max(out.needed, 1);
+        const int there = std::max(given, out.needed), servers = batches && asked > 0 ? there : 1;
         if (demand.closed()) {
-            const double each = std::ceil(asked / std::max(given, out.needed));
-            ServingLoad load{.concurrency = each, .think_s = demand.think_s};
+            const double each = std::ceil(asked / there);
+            ServingLoad load{.concurrency = servers > 1 ? asked : each, .servers = servers, .think_s = demand.think_s};
             observe(*r.setup, r.shape, latency, load, out);
-            out.load = out.sustained = out.outcome.requests_per_s;
-            out.clients = most;
+            out.load = out.sustained = out.outcome.requests_per_s / servers;
+            out.clients = std::max(most, servers > 1 ? each : 0);
+            load.servers = 1;
             if (each < most) {
                 load.concurrency = most;
                 load.requests = 1500;
@@ -126,8 +183,9 @@ void load_with(const Context& context, const ServingDemand& demand, const Replic
             }
         } else {
             out.sustained = most;
-            out.load = asked > 0 ? asked / std::max(given, out.needed) : most;
-            observe(*r.setup, r.shape, latency, {.requests_per_second = out.load}, out);
+            out.load = asked > 0 ? asked / there : most;
+            observe(*r.setup, r.shape, latency,
+                    {.requests_per_second = servers > 1 ? asked : out.load, .servers = servers}, out);
         }
         const bool short_of = out.sized_sure && out.chance >= 0 && out.chance < context.settings.confidence;
         if (!short_of || given > 0) return;
@@ -152,13 +210,21 @@ ServingDemand demand_of(const Workload& workload) {
     return demand;
 }
 
-std::vector<ReplicaLoad> load_replica(const Context& context, const ServingDemand& demand, const Replica& r,
-                                      int given) {
-    std::vector<ReplicaLoad> loads;
+std::vector<SizedReplica> load_replica(const Context& context, const ServingDemand& demand, const Replica& r,
+                                       int given) {
+    std::vector<SizedReplica> loads;
     const auto add = [&](double speed, double guess, bool sure) {
-        ReplicaLoad load{.sized_sure = sure};
-        const double most = carried(context, demand, r, speed, guess, load.work);
-        if (most > 0 && (!demand.closed() || most >= 1)) load_with(context, demand, r, given, most, speed, load);
+        SizedReplica load{.sized_sure = sure};
+        LatencySpec limits = context.workload.objective.latency;
+        double most = carried(context, demand, r, limits, speed, guess, load.work);
+        // As sure as the device is slow, and as sure as its latencies are what is predicted: the worse of the two.
+        if (sure && most > 0 && were_given(limits)) {
+            const LatencySpec narrow = tightened(limits, context.settings.confidence_deviations);
+            const double also = carried(context, demand, r, narrow, 1, most, load.work);
+            if (also < most) most = also, limits = narrow, speed = 1;
+        }
+        if (most > 0 && (!demand.closed() || most >= 1))
+            load_with(context, demand, r, limits, given, most, speed, load);
         loads.push_back(std::move(load));
         return most;
     };
@@ -171,8 +237,9 @@ std::vector<ReplicaLoad> load_replica(const Context& context, const ServingDeman
     const double sure = add(slow, 0, true);
     // What a replica holds is told by the middle estimate, as everything else is.
     if (sure > 0 && !demand.closed() && !demand.capacity()) {
-        ReplicaLoad& load = loads.front();
-        load.sustained = std::max(load.sustained, carried(context, demand, r, 1, sure * std::sqrt(slow), load.work));
+        SizedReplica& load = loads.front();
+        load.sustained = std::max(load.sustained,
+                                  carried(context, demand, r, objective.latency, 1, sure * std::sqrt(slow), load.work));
     }
     // Where money or machines are limited, or nothing is sure, what keeps the limits with the middle estimate is better
     // than nothing; whoever ranks it knows its chance.
@@ -196,15 +263,15 @@ ReplicaFleet fleet_for(const Context& context, const ServingDemand& demand, cons
     const ReplicaFleet bare = place_fleet(choice, shape, needed, models, false);
     if (!objective.survive_one_replica_lost) return bare;
     ReplicaFleet fleet = place_fleet(choice, shape, needed, models, true);
-    if (where.max_nodes && fleet.nodes > *where.max_nodes && bare.nodes <= *where.max_nodes &&
-        !survival_was_asked_for(objective))
-        return bare;
+    const double most = std::min(where.max_nodes.value_or(kInfinity),
+                                 choice.node->available > 0 ? double(choice.node->available) : kInfinity);
+    if (fleet.nodes > most && bare.nodes <= most && !survival_was_asked_for(objective)) return bare;
     fleet.spare_nodes = fleet.nodes - bare.nodes;
     return fleet;
 }
 
 std::optional<Shortfall> shortfall_of(const Context& context, const ServingDemand& demand, const NodeChoice& choice,
-                                      ReplicaShape shape, const ReplicaLoad& load) {
+                                      ReplicaShape shape, const SizedReplica& load) {
     const WhereSpec& where = context.workload.where;
     const auto pinned = where.pinned_nodes(*choice.node);
     const ReplicaFleet wanted = fleet_for(context, demand, choice, shape, load.needed);

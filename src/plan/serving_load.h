@@ -18,7 +18,7 @@ struct ServingDemand {
 ServingDemand demand_of(const Workload& workload);
 
 // What the simulation says of one kind of replica.
-struct ReplicaLoad {
+struct SizedReplica {
     double sustained = 0;  // requests/s within the latency objective
     double clients = 0;    // closed loop: the most clients within the latency objective
     int needed = 0;        // replicas of one model that the traffic needs; 0: the limits hold at no load
@@ -33,8 +33,8 @@ struct ReplicaLoad {
 // or no load is light enough for that, also the smaller one that keeps them by the middle estimate. needed is 0 in all
 // of them where the limits hold at no load. `given`: replicas of one model that are there in any case (pinned nodes);
 // 0: as many as are needed.
-std::vector<ReplicaLoad> load_replica(const Context& context, const ServingDemand& demand, const Replica& replica,
-                                      int given);
+std::vector<SizedReplica> load_replica(const Context& context, const ServingDemand& demand, const Replica& replica,
+                                       int given);
 
 // Where replicas stand: exactly on the nodes that are pinned, else on as few as carry the traffic, with one to lose
 // where that was asked for, or is the default and the limit of nodes leaves room for it.
@@ -47,6 +47,6 @@ struct Shortfall {
     std::string text;
 };
 std::optional<Shortfall> shortfall_of(const Context& context, const ServingDemand& demand, const NodeChoice& choice,
-                                      ReplicaShape shape, const ReplicaLoad& load);
+                                      ReplicaShape shape, const SizedReplica& load);
 
 }  // namespace stoker

@@ -58,9 +58,14 @@ std::vector<int> node_counts(const WhereSpec& where, const NodeType& type) {
     return counts;
 }
 
+bool needs_megatron(const ParallelLayout& layout) {
+    if (layout.tensor > 1 || layout.pipeline > 1 || layout.expert > 1) return true;
+    return layout.context > 1 && layout.zero < 2;  // FSDP has context parallelism of its own
+}
+
 std::string training_framework(const Workload& workload, const ParallelLayout& layout) {
     if (!workload.framework.empty()) return workload.framework;
-    if (layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1 || layout.expert > 1) return "megatron";
+    if (needs_megatron(layout)) return "megatron";
     if (layout.offload) return "deepspeed";
     if (layout.zero >= 2) return "fsdp";
     if (layout.zero == 1) return "deepspeed";

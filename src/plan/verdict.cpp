@@ -212,6 +212,11 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
                         node.has_gpu() ? "GPU" : "node", format_usd(Usd::from_double(price / used)),
                         format_usd(Usd::from_double(price))));
     }
+    // A machine that waits most of the time is dear by the token, whatever it would be when busy.
+    if (const Prediction& p = c.prediction; c.priced && p.usd_per_unit_asked.mid > 1.01 * p.usd_per_unit.mid)
+        reasons.push_back(fmt::format("{} per {} at the load that is asked for, {} at full load",
+                                      format_usd(Usd::from_double(p.usd_per_unit_asked.mid)), p.unit_name,
+                                      format_usd(Usd::from_double(p.usd_per_unit.mid))));
     if (disk_was_asked_for(context.workload.disk) && node.cloud == "azure") reasons.push_back(disks_text(context, c));
     if (node.accelerators >= 1 && node.vcpus > 0)
         reasons.push_back(fmt::format("{:.0f} vCPUs and {} of RAM for each GPU",

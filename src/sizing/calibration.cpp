@@ -216,6 +216,15 @@ MemoryParts memory_parts_of(const std::array<double, kMemoryTerms>& bytes, doubl
     return {std::max(0.0, total - transient), transient};
 }
 
+std::vector<CalibrationPoint> points_of_kind(std::span<const CalibrationPoint> points, std::string_view kind) {
+    std::vector<CalibrationPoint> out;
+    for (const CalibrationPoint& point : points)
+        if (point.kind == kind ||
+            (point.kind.empty() && kind == "decoder" && (point.shape.sequence > 1 || !point.shape.known())))
+            out.push_back(point);
+    return out;
+}
+
 std::optional<Calibration> fit_calibration(std::span<const CalibrationPoint> points) {
     std::vector<Parts<3>> rows;
     std::vector<Parts<2>> memory;

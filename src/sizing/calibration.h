@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/units.h"
 #include "sizing/terms.h"
@@ -50,7 +52,11 @@ struct CalibrationPoint {
     MemoryParts predicted_bytes;  // sum 0: not known
     double bytes = 0;             // measured: the peak of a rank; 0: not known
     CaseShape shape;
+    std::string kind;  // of the network, as ModelKind is written; empty: of before it was kept
 };
+// What was taught by networks of that kind: products, operators and memory of another kind are others, and their
+// factors with them. Points of before kinds were kept are of decoders, which alone have a sequence.
+std::vector<CalibrationPoint> points_of_kind(std::span<const CalibrationPoint> points, std::string_view kind);
 
 // Factors of N parts that add up, believed and then learnt.
 template <std::size_t N>

@@ -45,6 +45,19 @@ TEST(Calibration, TwoPointsTeachNothing) {
     EXPECT_TRUE(fit_calibration(runs_of({}, random, 3)));
 }
 
+// Whoever taught three networks of convolutions is not promised anything of a decoder.
+TEST(Calibration, KindsOfNetworksTeachThemselvesOnly) {
+    std::mt19937_64 random(1);
+    auto points = runs_of({}, random, 6);
+    for (std::size_t i = 0; i < 3; ++i) points[i].kind = "cnn";
+    points[3].kind = "decoder";  // and two of before kinds were kept
+    EXPECT_EQ(points_of_kind(points, "cnn").size(), 3u);
+    EXPECT_EQ(points_of_kind(points, "decoder").size(), 3u);
+    EXPECT_TRUE(points_of_kind(points, "vit").empty());
+    points[4].shape.sequence = 1;  // images, of before
+    EXPECT_EQ(points_of_kind(points, "decoder").size(), 2u);
+}
+
 TEST(Calibration, WhatCannotBeMeantIsLeftOut) {
     std::mt19937_64 random(1);
     auto points = runs_of({}, random, 3);

@@ -43,8 +43,9 @@ Legs legs_of(const Device& device, Group group) noexcept {
     if (legs.inner > 1) {
         const LinkModel& link = inner_link(device, legs.inner);
         legs.inner_alpha = link.latency_s;
-        legs.inner_inverse = inverse(link.bytes_per_second);
-        legs.inner_half = link.half_bytes;
+        const double share = share_of_links(device, legs.inner);
+        legs.inner_inverse = inverse(link.bytes_per_second * share);
+        legs.inner_half = link.half_bytes * share;  // what arrives until the link is full takes as long
     }
     if (legs.outer > 1) {
         const double users = device.across_shared_by_node ? legs.inner * group.sharing : group.sharing;
@@ -66,6 +67,12 @@ double one_pass_s(const Device& device, Group group, double bytes) noexcept {
 }
 
 }  // namespace
+
+double share_of_links(const Device& device, double ranks) noexcept {
+    const double joined = device.ranks_joined();
+    const bool meshed = device.gpu && !device.nvidia && joined > 2 && joined <= 8;
+    return meshed && ranks < joined ? (ranks - 1) / (joined - 1) : 1;
+}
 
 Group make_group(const Device& device, double size, double stride) noexcept {
     const double domain = device.ranks_joined();

@@ -11,6 +11,10 @@ struct Group {
     double size = 1, per_node = 1, sharing = 1;
 };
 
+// Of a device's links inside a node, what `ranks` of the devices reach each other with. Without a switch between them
+// (Gaudi's Ethernet, xGMI) each pair has links of its own: fewer ranks than are joined leave those to the others idle.
+double share_of_links(const Device& device, double ranks) noexcept;
+
 // The group of `size` ranks that are `stride` apart in the rank order, while all other groups like it are busy too.
 Group make_group(const Device& device, double size, double stride) noexcept;
 

@@ -32,6 +32,19 @@ TEST(Collectives, LargeMessagesRunAtBusBandwidth) {
     EXPECT_EQ(all_gather_s(device, group, bytes), reduce_scatter_s(device, group, bytes));
 }
 
+// Without a switch two of eight devices have a seventh of a device's links between them; told as all of them, tensor
+// parallelism over two MI300X or Gaudi is promised seven times the link.
+TEST(Collectives, APairOfAMeshHasTheLinksOfAPair) {
+    Device device = eight_per_node();
+    const double bytes = 16e9, switched = all_reduce_s(device, make_group(device, 2, 1), bytes);
+    device.nvidia = false;
+    EXPECT_NEAR(all_reduce_s(device, make_group(device, 2, 1), bytes), 7 * switched, 0.01 * 7 * switched);
+    EXPECT_EQ(share_of_links(device, 8), 1);
+    const double little = all_reduce_s(device, make_group(device, 2, 1), 1);
+    device.nvidia = true;
+    EXPECT_NEAR(all_reduce_s(device, make_group(device, 2, 1), 1), little, 1e-9) << "the first byte takes as long";
+}
+
 // Across nodes the NICs decide: eight of them carry an eighth of the tensor each.
 TEST(Collectives, TwoLevelsUseEveryNic) {
     const Device device = eight_per_node();

@@ -131,6 +131,7 @@ Device make_device(const Catalog& catalog, int node_type, const DeviceConstants&
         device.devices_per_node = node.accelerators;
         device.nvidia = gpu->vendor == "NVIDIA";
         device.amd = gpu->vendor == "AMD";
+        device.architecture = gpu->architecture;
         device.hopper = gpu->architecture == "Hopper" || gpu->architecture.starts_with("Blackwell");
         set_gpu_flops(*gpu, part, constants, device);
         device.supports = gpu->supports;

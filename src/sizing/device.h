@@ -16,6 +16,7 @@ struct LinkModel {
 struct Device {
     bool gpu = true;
     bool nvidia = true, amd = false;  // whose kernels and libraries
+    std::string architecture;         // of a GPU: Ampere, Hopper
     bool hopper = false;              // tensor cores that only kernels written for them keep busy: Hopper and Blackwell
     std::array<double, kPrecisions>
         matmul_flops{};  // achievable for large tiles, FLOP/s: measured ceiling where published

@@ -155,6 +155,9 @@ Bottleneck prefill_bound(const ServingSetup& setup, ReplicaShape shape, double t
 struct ServingLoad {
     double requests_per_second = 0;  // on this replica; 0 with concurrency: closed loop
     double concurrency = 0;
+    // What answers in batches: so many alike behind one queue, as a router that knows who is idle makes of them; the
+    // load is then that of all of them.
+    int servers = 1;
     double think_s = 0;  // closed loop: mean time from an answer to the client's next request, exponential
     double speed = 1;    // multiplies step times: for the interval; above 1 is slower
     std::uint64_t seed = 1;

@@ -62,7 +62,9 @@ public:
     }
     double operator()(std::string_view name) const { return catalog_->constant_or_die(name); }
     bool tensorrt() const { return engine_ == "_tensorrt_llm"; }
+    bool triton_experts() const { return engine_ == "_vllm" || engine_ == "_sglang"; }
     bool engine_is(std::string_view name) const { return engine_ == name; }
+    bool device_is(std::string_view name) const { return device_ == name; }
 
 private:
     static std::string_view engine_of(std::string_view framework) {
@@ -70,6 +72,7 @@ private:
         if (framework == "sglang") return "_sglang";
         if (framework == "llama.cpp") return "_llama_cpp";
         if (framework == "deepspeed-mii") return "_deepspeed_mii";
+        if (framework == "transformers") return "_eager";
         return "_vllm";
     }
     // Generations by the formats that their matrix units have: what they share is how matmuls are fed.
@@ -91,6 +94,12 @@ private:
     std::string_view engine_, era_, device_;
     bool amd_ = false;
 };
+
+// T4 and T4G: tensor cores of before BF16 on memory that is not stacked, below 400 GB/s.
+bool slim_turing(const Device& d) {
+    return d.nvidia && d.peak(Precision::fp16) > 0 && d.peak(Precision::int8) > 0 && d.peak(Precision::bf16) <= 0 &&
+           d.peak(Precision::fp16) > 4e13 && d.memory_bytes_per_s < 4e11;
+}
 
 // Families whose makers publish FP8 checkpoints with a scale per 128 x 128 weights (quantization_config in config.json:
 // weight_block_size). Of others FP8 is made with a scale per tensor (TensorRT Model Optimizer).
@@ -266,7 +275,9 @@ void take_constants(ServingSetup& s, const Constants& c) {
         s.compute_efficiency = s.prefill_efficiency;
     }
     if (blocks || s.compute_precision == Precision::fp4) s.quantise_layer_s = c("inference_quantise_layer_us") * kMicro;
-    s.all_reduce_s = c.of_engine("inference_allreduce_alpha_us") * kMicro;
+    // Kernels of an engine's own read from the peers' memory, which is there on NVLink and xGMI; elsewhere the library
+    // of the device reduces, from its first message on.
+    s.all_reduce_s = c.device_is("_gaudi") ? 0 : c.of_engine("inference_allreduce_alpha_us") * kMicro;
     s.all_reduce_growth = c("inference_allreduce_growth");
     s.ring_hop_s = c.of_engine("inference_ring_hop_us") * kMicro;
     s.one_shot_bytes = c.of_engine("inference_one_shot_kib") * 1024;
@@ -275,7 +286,7 @@ void take_constants(ServingSetup& s, const Constants& c) {
     s.activation_hidden = c("prefill_activation_hidden");
     s.activation_ffn = c("prefill_activation_ffn");
     s.framework_bytes = (c("cuda_context_bare_gib") + c("inference_graphs_gib")) * kGiB;
-    s.communication_bytes = c("inference_nccl_gib") * kGiB;
+    s.communication_bytes = c.of_engine("inference_nccl_gib") * kGiB;
     if (s.device.gpu) return;
     s.weight_read_efficiency = s.kv_read_efficiency = c("cpu_decode_stream_fraction");
     s.compute_efficiency = s.prefill_efficiency = s.prompt_attention_efficiency = c("cpu_efficiency");
@@ -337,10 +348,28 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     s.device.sigma =
         std::max(s.device.sigma,
                  catalog.constant_or_die(device.gpu && !device.nvidia ? "sigma_serving_other" : "sigma_serving"));
+    // A board of 70 W does not hold the clocks of its data sheet: half of a T4's products in 16 bits were measured at
+    // 64 % of the printed rate, and it slows down as it warms (arXiv 1903.07486).
+    if (const Constant* held = catalog.constant("gemm_power_share_turing_slim");
+        held != nullptr && slim_turing(s.device)) {
+        const double share = held->value;
+        for (const Precision p : {Precision::fp16, Precision::int8, Precision::int4}) {
+            s.device.peak_flops[static_cast<std::size_t>(p)] *= share;
+            s.device.matmul_flops[static_cast<std::size_t>(p)] *= share;
+        }
+    }
     s.decoder = generates && m.transformer() && workload.kind != WorkloadKind::embedding;
     s.policy = s.decoder ? policy_of(workload.framework) : SchedulerPolicy::fixed_batch;
     s.fp8_blocks = published_in_blocks(m);
-    take_constants(s, Constants(catalog, workload.framework, era, device));
+    const Constants constants(catalog, workload.framework, era, device);
+    take_constants(s, constants);
+    // vLLM and SGLang multiply the experts of an FP8 mixture in Triton, with tiles that were tried out for the shapes
+    // of DeepSeek (fused_moe/configs); those of Qwen3, MiniMax and others run with the default.
+    if (m.moe() && s.compute_precision == Precision::fp8 && constants.triton_experts() &&
+        m.attention != AttentionKind::mla) {
+        s.expert_read_efficiency *= constants("inference_untuned_expert_factor");
+        s.expert_efficiency *= constants("inference_untuned_expert_factor");
+    }
 
     if (!m.transformer() && (m.published_parameters <= 0 || m.forward_flops_per_sample <= 0)) {
         return Error(ErrorKind::invalid, "the model '" + m.name + "' has no shape to predict inference from",

@@ -536,6 +536,49 @@ ServingOutcome simulate_batches(const ServingSetup& setup, const ServingLoad& lo
     return traffic.report(clock, false);
 }
 
+// The same of several behind one router: an idle one takes what comes at once; where all are busy, what waits is
+// divided among them.
+ServingOutcome simulate_pool(const ServingSetup& setup, const ServingLoad& load, const ServingMemory& memory) {
+    struct Batch {
+        double end = 0;
+        int first = 0, past = 0;
+        bool operator>(const Batch& other) const { return end > other.end; }
+    };
+    Traffic traffic(setup, load);
+    const double speed = load.speed > 0 ? load.speed : 1;
+    const auto servers = static_cast<std::size_t>(load.servers);
+    double clock = 0;
+    int head = 0;
+    std::vector<Batch> running;  // a heap, the next to end in front
+    const auto enter = [&](int id, const RequestDraw&) { traffic.sample_queue(id, id - head); };
+    traffic.start(enter);
+    while (!traffic.done()) {
+        traffic.arrive(clock, enter);
+        while (running.size() < servers && traffic.issued() > head) {
+            const int waiting = traffic.issued() - head;
+            const double share = std::ceil(static_cast<double>(waiting) / static_cast<double>(servers));
+            const int n = static_cast<int>(std::min(share, memory.max_batch));
+            const double dt = batch_seconds(setup, n) * speed;
+            traffic.steps(1, n, dt);
+            running.push_back({clock + dt, head, head + n});
+            std::push_heap(running.begin(), running.end(), std::greater<>());
+            head += n;
+        }
+        const double done_at = running.empty() ? kNever : running.front().end;
+        const double next = std::min(done_at, traffic.next_arrival());
+        if (next == kNever) break;
+        traffic.pass(next - clock, !running.empty());
+        clock = next;
+        if (done_at > clock) continue;
+        std::pop_heap(running.begin(), running.end(), std::greater<>());
+        const Batch batch = running.back();
+        running.pop_back();
+        traffic.produced(batch.past - batch.first);
+        for (int id = batch.first; id < batch.past; ++id) traffic.finish(id, clock, 1, clock, enter);
+    }
+    return traffic.report(clock, false);
+}
+
 }  // namespace
 
 ServingOutcome simulate_serving(const ServingSetup& setup, ReplicaShape shape, const ServingLoad& load) {
@@ -547,7 +590,8 @@ ServingOutcome simulate_serving(const ServingSetup& setup, ReplicaShape shape, c
         out.saturated = true;
         return out;
     }
-    if (!setup.decoder) return simulate_batches(setup, load, memory);
+    if (!setup.decoder)
+        return load.servers > 1 ? simulate_pool(setup, load, memory) : simulate_batches(setup, load, memory);
     return Engine(setup, shape, load, memory).run();
 }
 

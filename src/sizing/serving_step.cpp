@@ -123,7 +123,8 @@ double StepModel::reduce_s(double ranks, const Group& group, double bytes) const
     const Device& d = setup_->device;
     if (setup_->all_reduce_s <= 0 || ranks > d.ranks_joined()) return all_reduce_s(d, group, bytes);
     const LinkModel& link = d.pairs_only && ranks <= 2 && d.pair.known() ? d.pair : d.inside;
-    const double rate = std::max(link.bytes_per_second, 1.0) * std::max(setup_->link_efficiency, 0.01);
+    const double rate =
+        std::max(link.bytes_per_second * share_of_links(d, ranks), 1.0) * std::max(setup_->link_efficiency, 0.01);
     const double floor = setup_->all_reduce_s * (1 + setup_->all_reduce_growth * (std::log2(std::max(ranks, 2.0)) - 1));
     // Nothing larger is faster than the largest message of one exchange.
     const double one = (ranks - 1) * std::min(bytes, setup_->one_shot_bytes) / rate;

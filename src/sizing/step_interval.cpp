@@ -21,8 +21,10 @@ Range step_interval(const TrainingSetup& setup, const ParallelLayout& layout, co
         gpus > setup.sigma_scale_from ? setup.sigma_scale * std::log(gpus / setup.sigma_scale_from) : 0;
     const double sigma = base + scale;
     constexpr double kNinetieth = 1.2816;  // of the normal distribution
-    return {std::min(setup.step_low, std::exp(-kNinetieth * setup.skew_low * sigma)), 1,
-            std::max(setup.step_high, std::exp(kNinetieth * setup.skew_high * sigma))};
+    double low = std::min(setup.step_low, std::exp(-kNinetieth * setup.skew_low * sigma));
+    // Nobody has reached more: a step that would is not likely, but a record.
+    if (setup.mfu_most > 0) low = std::max(low, std::min(1.0, estimate.mfu / setup.mfu_most));
+    return {low, 1, std::max(setup.step_high, std::exp(kNinetieth * setup.skew_high * sigma))};
 }
 
 }  // namespace stoker

@@ -22,5 +22,21 @@ TEST(StepInterval, IsNoNarrowerThanWhatSourcesLeftOutShowed) {
     EXPECT_GT(step_interval(unsure, ParallelLayout{}, estimate).high, 1.4);
 }
 
+// The low end of a plan's hours is what somebody hopes for: no more than anybody has published.
+TEST(StepInterval, PromisesNoRecord) {
+    TrainingSetup setup;
+    setup.step_low = 0.84;
+    setup.step_high = 1.4;
+    setup.mfu_most = 0.464;
+    TrainingEstimate estimate;
+    estimate.step_s = 1;
+    estimate.mfu = 0.43;
+    EXPECT_NEAR(step_interval(setup, ParallelLayout{}, estimate).low, 0.43 / 0.464, 1e-12);
+    estimate.mfu = 0.5;  // the middle is a record already
+    EXPECT_DOUBLE_EQ(step_interval(setup, ParallelLayout{}, estimate).low, 1);
+    estimate.mfu = 0.2;
+    EXPECT_LT(step_interval(setup, ParallelLayout{}, estimate).low, 0.85);
+}
+
 }  // namespace
 }  // namespace stoker

@@ -103,6 +103,7 @@ struct TrainingSetup {
     double fit_verdict_probability = 0.5;  // less likely to fit than this is called out of memory
     double sigma_scale_from = 64, skew_low = 0.8, skew_high = 1.3;
     double step_low = 1, step_high = 1;  // no interval of a step is narrower: what sources left out of the fit showed
+    double mfu_most = 0;  // that anybody published of this architecture, precision and code base; 0: not known
     GemmTable gemm;
 };
 

@@ -392,6 +392,17 @@ Range memory_interval(const TrainingSetup& setup, const ParallelLayout& layout, 
     return {std::exp(-kNinetieth * relative), 1, std::exp(kNinetieth * relative)};
 }
 
+Range peak_interval(const TrainingSetup& setup, const ParallelLayout& layout,
+                    const TrainingEstimate& estimate) noexcept {
+    const Range own = memory_interval(setup, layout, estimate);
+    const double wider = setup.habits.sigma_factor;
+    if (wider <= 1) return own;
+    constexpr double kNinetieth = 1.2816;
+    const double floor =
+        std::exp(-kNinetieth * wider * setup.sigma_memory);  // of states too: who stores what is a guess
+    return {std::min(floor, std::pow(own.low, wider)), 1, std::max(1 / floor, std::pow(own.high, wider))};
+}
+
 double fit_probability(const TrainingSetup& setup, const Range& memory) {
     const double capacity = setup.device.memory_bytes;
     if (memory.mid <= 0) return 1;

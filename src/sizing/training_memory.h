@@ -36,6 +36,11 @@ bool leaves_stage_empty(const TrainingSetup& setup, const ParallelLayout& layout
 // What the allocator hands out on one stage at most; evaluate_memory() has the fullest.
 double stage_allocated_bytes(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept;
 
+// The 80 % interval of a peak that is told, as factors: memory_interval(), and wider where no row has shown what the
+// code base keeps. Whether it fits is judged by memory_interval(), around the same middle.
+Range peak_interval(const TrainingSetup& setup, const ParallelLayout& layout,
+                    const TrainingEstimate& estimate) noexcept;
+
 // What the shape forbids, whatever the memory; numbers in out.have and out.need.
 Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes,
                      TrainingEstimate& out) noexcept;

@@ -6,7 +6,10 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "base/result.h"
+#include "base/text.h"
 #include "catalog/model_count.h"
 #include "sizing/disk.h"
 #include "sizing/framework.h"
@@ -195,6 +198,19 @@ void set_framework(const Workload& workload, const Catalog& catalog, const Frame
     const bool tuned = workload.compiled && (family.name == "default" || family.attention == AttentionKernel::unfused);
     setup.attention_efficiency =
         attention_rate(catalog, tuned ? AttentionKernel::vendor : family.attention, setup.device);
+}
+
+// Of code bases with rows of their own theirs, else the largest of the architecture.
+void set_best_mfu(const Workload& workload, const Catalog& catalog, const FrameworkFamily& family,
+                  TrainingSetup& setup) {
+    const bool narrow = setup.precision == Precision::fp8;
+    if (setup.device.architecture.empty() || setup.method != Method::full ||
+        workload.model.kind != ModelKind::decoder || (!narrow && setup.compute_bytes != 2))
+        return;
+    const std::string name = fmt::format("mfu_most_{}_{}", narrow ? 8 : 16, lower(setup.device.architecture));
+    const Constant* known = catalog.constant(fmt::format("{}_{}", name, family.name));
+    if (known == nullptr) known = catalog.constant(name);
+    if (known != nullptr) setup.mfu_most = known->value;
 }
 
 void set_constants(const Workload& workload, const Catalog& catalog, TrainingSetup& setup) {
@@ -400,6 +416,7 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     set_bytes(workload, catalog, family, setup);
     set_constants(workload, catalog, setup);
     set_framework(workload, catalog, family, setup);
+    set_best_mfu(workload, catalog, family, setup);
     // Collectives inside training are slower than in a benchmark of their own: they share memory and multiprocessors
     // with what runs beside them, and ranks arrive at different times. Seen on GPUs; between processes of a host what
     // is measured there counts as it is.

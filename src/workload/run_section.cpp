@@ -379,6 +379,11 @@ RecordTable<RunSection> make_run_section_table() {
                   "Given up when it has not started by then; it waits for ever when nothing is said.", "2h", 1,
                   kTenYears);
     table.other_names({"max_wait", "start_timeout", "pending_timeout"});
+    table.text("engine", &RunSection::engine,
+               "Which of the server's engines it goes to; any, as when nothing is said, is the one where it starts "
+               "first.",
+               "slurm-b");
+    table.other_names({"cluster", "cloud", "infra", "executor"});
     table.choice("class", &RunSection::run_class,
                  {{"guaranteed", RunClassWord::guaranteed},
                   {"interactive", RunClassWord::interactive},

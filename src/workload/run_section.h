@@ -105,6 +105,7 @@ struct SweepParameter {
 struct RunSection : RunFields {
     std::optional<LeaseForm> lease;
     std::optional<Seconds> queue_timeout;
+    std::optional<std::string> engine;  // of several; none: any
     RunClassWord run_class = RunClassWord::guaranteed;
     int priority = 0;
     std::map<std::string, PlacedText> labels;

@@ -257,20 +257,47 @@ void fill_survival(WorkloadForm& w) {
             "the limits hold also with one node lost; objective.survive_one_replica_lost: false saves it");
 }
 
+// MLPerf Inference: 2 s of llama2-70b, whose prompts are of some hundred tokens, and 6 s of llama3.1-405b, whose are of
+// 9,400 in the mean: half a millisecond for each token beyond a thousand.
+Seconds default_ttft(const TrafficSpec& traffic) {
+    constexpr double kShort = 1024, kSecondsPerToken = 0.0005;
+    const double read = traffic.prompt_tokens.value_or(0) - traffic.cached_prompt_tokens.value_or(0);
+    return Seconds(2 + std::round(2 * kSecondsPerToken * std::max(0.0, read - kShort)) / 2);
+}
+
+// 100 ms is twice as fast as people read (238 words a minute, Brysbaert 2019, of 1.3 tokens each: 190 ms). Beside long
+// prompts, whose reading holds every answer up, 175 ms as llama3.1-405b has there, and never slower than people read.
+Seconds default_tpot(const TrafficSpec& traffic) {
+    constexpr double kShort = 1024, kLong = 9400, kMost = 0.19;
+    const double read = traffic.prompt_tokens.value_or(0) - traffic.cached_prompt_tokens.value_or(0);
+    const double limit = 0.1 + 0.075 * std::max(0.0, read - kShort) / (kLong - kShort);
+    return Seconds(std::min(kMost, std::round(limit * 100) / 100));
+}
+
+std::string_view ttft_source(Seconds limit) {
+    return limit.v > 2 ? "as in MLPerf Inference, llama3.1-405b: 6 s for prompts of 9,400 tokens"
+                       : "as in MLPerf Inference, llama2-70b";
+}
+
+std::string_view tpot_source(Seconds limit) {
+    return limit.v > 0.1 ? "175 ms a token there" : "twice as fast as people read";
+}
+
 // Clients who wait carry no rate into the plan, and what a machine holds is a matter of how long one may wait: without
 // any limit both would be answered by a queue of minutes.
 void fill_wait(WorkloadForm& w, bool generates) {
     LatencySpec& latency = w.objective.latency;
-    if (w.clients() <= 0 && !w.asks_for_capacity()) return;
     if (generates) {
+        if (w.clients() <= 0 && !w.asks_for_capacity()) return;
         if (latency.ttft_p50 || latency.ttft_p95 || latency.ttft_p99 || latency.e2e_p95 || latency.p95) return;
-        latency.ttft_p99 = Seconds(2);
-        w.assumptions.push_back(
-            "first token within 2 s for 99 of 100 requests, since no limit says how long clients wait for it (as in "
-            "MLPerf Inference, llama2-70b)");
+        latency.ttft_p99 = default_ttft(w.traffic);
+        w.assumptions.push_back(fmt::format(
+            "first token within {} for 99 of 100 requests, since no limit says how long clients wait for it ({})",
+            format_seconds(*latency.ttft_p99), ttft_source(*latency.ttft_p99)));
         return;
     }
     if (latency.any()) return;
+    if (w.kind != WorkloadKind::inference && w.clients() <= 0 && !w.asks_for_capacity()) return;
     const bool draws = w.model.kind == ModelKind::diffusion;
     latency.p95 = Seconds(draws ? 20 : 1);
     w.assumptions.push_back(fmt::format("an answer within {} for 95 of 100 requests, since no latency is given ({})",
@@ -313,12 +340,13 @@ void fill_traffic(WorkloadForm& w, const Catalog& catalog) {
             "2023)");
     }
     if (w.kind == WorkloadKind::inference && !w.objective.latency.any()) {
-        // MLPerf Inference, llama2-70b server scenario.
-        w.objective.latency.ttft_p99 = Seconds(2);
-        w.objective.latency.tpot_p99 = Seconds(0.2);
-        w.assumptions.push_back(
-            "first token within 2 s and each further one within 200 ms for 99 of 100 requests, since no latency is "
-            "given (as in MLPerf Inference, llama2-70b)");
+        w.objective.latency.ttft_p99 = default_ttft(traffic);
+        w.objective.latency.tpot_p99 = default_tpot(traffic);
+        w.assumptions.push_back(fmt::format(
+            "first token within {} and each further one within {} for 99 of 100 requests, since no latency is given "
+            "({}; {})",
+            format_seconds(*w.objective.latency.ttft_p99), format_seconds(*w.objective.latency.tpot_p99),
+            ttft_source(*w.objective.latency.ttft_p99), tpot_source(*w.objective.latency.tpot_p99)));
     }
     fill_wait(w, true);
 }

@@ -375,6 +375,21 @@ TEST(Workload, AcceleratorsAndTheirNumberAreChecked) {
     EXPECT_TRUE(has(bad("version: 1\nkind: notebook\nwhere: {gpus: 8}\n"), "where.gpus belongs to training"));
 }
 
+// Who asks for A10 or L4 is not sold an A100 or an L40S, since their names begin alike.
+TEST(Workload, ANumberOfAnAcceleratorIsNamedWhole) {
+    const auto one = [](std::string_view name) -> const Accelerator& {
+        return *std::find_if(catalog().accelerators().begin(), catalog().accelerators().end(),
+                             [&](const Accelerator& a) { return a.name == name; });
+    };
+    EXPECT_FALSE(matches_accelerator("A10", one("A100-SXM-80GB")));
+    EXPECT_FALSE(matches_accelerator("l4", one("L40S")));
+    EXPECT_TRUE(matches_accelerator("A10", one("A10")));
+    EXPECT_TRUE(matches_accelerator("a100", one("A100-SXM-80GB")));
+    EXPECT_TRUE(matches_accelerator("mi300", one("MI300X")));
+    EXPECT_TRUE(matches_accelerator("h100 sxm", one("H100-SXM")));
+    EXPECT_TRUE(matches_accelerator("nvidia", one("L4")));
+}
+
 // Keys as other tools call them, and keys in the wrong mapping, are pointed to ours.
 TEST(Workload, KeysOfOtherToolsAreRecognised) {
     const std::string head = "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n";

@@ -366,7 +366,12 @@ bool matches_accelerator(std::string_view word, const Accelerator& accelerator) 
     };
     const std::string wanted = folded(word);
     if (wanted.empty()) return false;
-    if (folded(accelerator.name).starts_with(wanted) || folded(accelerator.vendor) == wanted) return true;
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const std::string name = folded(accelerator.name);
+    // A10 is no beginning of A100, nor L4 of L40S: a number is named whole.
+    const bool whole = name.size() == wanted.size() || !is_digit(wanted.back()) ||
+                       !is_digit(name[std::min(name.size() - 1, wanted.size())]);
+    if ((name.starts_with(wanted) && whole) || folded(accelerator.vendor) == wanted) return true;
     return std::any_of(accelerator.aliases.begin(), accelerator.aliases.end(),
                        [&](const std::string& alias) { return folded(alias) == wanted; });
 }

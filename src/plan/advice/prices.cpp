@@ -23,8 +23,8 @@ void advise_prices(const AdviceInput& input, AdviceList& out) {
                              winner->price_provenance.as_of, days),
                  input.node(*winner).cloud == "azure"
                      ? fmt::format(
-                           "curl -sG https://prices.azure.com/api/retail/prices --data-urlencode "
-                           "\"\\$filter=armSkuName eq "
+                           "curl -sG https://prices.azure.com/api/retail/prices -d "
+                           "api-version=2023-01-01-preview --data-urlencode \"\\$filter=armSkuName eq "
                            "'{}' and armRegionName eq '{}'\" > prices.json; stoker plan FILE --prices prices.json",
                            input.node(*winner).name, winner->region)
                      : "look at the provider's price list before you decide",
@@ -34,9 +34,12 @@ void advise_prices(const AdviceInput& input, AdviceList& out) {
         out.push_back(as_background(
             {AdviceSeverity::info, "os-price",
              fmt::format("prices are for {}; Windows and Linux are priced apart", context.workload.where.os), "", ""}));
-    if (!winner->priced && input.node(*winner).cloud != "this-machine")
+    if (!winner->priced && winner->pricing == Pricing::owned)
+        out.push_back({AdviceSeverity::info, "unpriced", "your machines have no price here: this plan counts no cost",
+                       "price_per_hour or capex, of each machine in the file of nodes", ""});
+    else if (!winner->priced && input.node(*winner).cloud != "this-machine")
         out.push_back({AdviceSeverity::warning, "unpriced",
-                       "the first choice has no known price: unpriced, which is not free", "", ""});
+                       "no price is known of the first choice: its cost is not in this plan", "", ""});
 }
 
 }  // namespace stoker

@@ -15,7 +15,9 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
     const WorkloadKind kind = input.context.workload.kind;
     if (p.utilisation > 0 && p.utilisation < 0.3 && kind != WorkloadKind::notebook) {
         out.push_back({AdviceSeverity::warning, "under-used",
-                       fmt::format("only {:.0f} % of what is paid for is used", 100 * p.utilisation),
+                       p.utilisation < 0.005
+                           ? std::string("less than 1 % of what is paid for is used")
+                           : fmt::format("only {:.0f} % of what is paid for is used", 100 * p.utilisation),
                        kind == WorkloadKind::inference ? "share the GPU, scale to fewer replicas, or drop the spare one"
                                                        : "a smaller size",
                        ""});

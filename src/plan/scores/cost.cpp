@@ -9,7 +9,11 @@
 namespace stoker {
 
 std::int64_t score_cost(const Option& option) {
-    if (!option.priced || !(option.usd.mid < 9e12)) return std::numeric_limits<std::int64_t>::max();
+    // Behind all that has a price; of own machines that serve, and have none, fewer are cheaper.
+    constexpr std::int64_t kNoPrice = std::numeric_limits<std::int64_t>::max(), kMostNodes = 1'000'000;
+    if (!option.priced && option.latency_s > 0)
+        return kNoPrice - kMostNodes + std::min<std::int64_t>(option.nodes, kMostNodes);
+    if (!option.priced || !(option.usd.mid < 9e12)) return kNoPrice;
     return std::llround(std::min(option.usd.mid / std::max(option.worth, 1e-9), 9e12) * 1e6);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "plan/availability.h"
 #include "plan/evidence.h"
 #include "plan/quota.h"
 
@@ -22,7 +23,7 @@ double fleet_vcpus(const NodeChoice& choice, const Point& point) {
 }
 
 bool waits(const Context& context, const Point& point) {
-    return point.gang && point.nodes > 1 && network_share(point.prediction) > context.settings.network_bound_share;
+    return point.gang && point.nodes > 1 && waiting_share(point.prediction) > context.settings.network_bound_share;
 }
 
 }  // namespace
@@ -33,6 +34,11 @@ double network_share(const Prediction& prediction) {
                           TimeTerm::gradient_comm, TimeTerm::gather_comm})
         waiting += prediction.seconds[static_cast<std::size_t>(term)];
     return prediction.step_s.mid > 0 ? waiting / prediction.step_s.mid : 0;
+}
+
+double waiting_share(const Prediction& prediction) {
+    const double bubble = prediction.seconds[static_cast<std::size_t>(TimeTerm::bubble)];
+    return network_share(prediction) + (prediction.step_s.mid > 0 ? bubble / prediction.step_s.mid : 0);
 }
 
 int doubts_of(const Context& context, const Point& point, const Offer& offer) {
@@ -60,7 +66,11 @@ int doubts_of(const Context& context, const Point& point, const Offer& offer) {
     if (point.gang && choice.node->cloud == "azure" && is_rdma(*choice.node) &&
         point.nodes > settings.placement_group_on_request)
         doubts |= doubt::by_arrangement;
-    if (choice.doubted) doubts |= doubt::unmeasured;
+    if (lacks_evidence(choice, point.replica)) doubts |= doubt::unmeasured;
+    // Who has to arrange for the fabric asks the same people for the machines, and does not pay a multiple not to.
+    const bool asks_anyway =
+        (doubts & doubt::by_arrangement) != 0 && context.workload.objective.minimize == Minimize::cost;
+    if (choice.scarce && !asks_anyway) doubts |= doubt::scarce;
     if (offer.far > 0) doubts |= doubt::far;
     return doubts;
 }
@@ -72,8 +82,14 @@ std::string doubt_text(const Context& context, const Point& point, const Offer& 
     if (doubts & doubt::blocked)
         return "cannot start today: quota of " + quota_shortfall(context, choice.type, offer, point.nodes)->text();
     if (doubts & doubt::wasteful) {
-        if (waits(context, point))
-            return fmt::format("{:.0f} % of each step waits for the network", 100 * network_share(point.prediction));
+        if (waits(context, point)) {
+            const double network = network_share(point.prediction), all = waiting_share(point.prediction);
+            if (network >= 0.9 * all) return fmt::format("{:.0f} % of each step waits for the network", 100 * network);
+            if (network <= 0.1 * all)
+                return fmt::format("{:.0f} % of each step is the bubble of the pipeline", 100 * (all - network));
+            return fmt::format("{:.0f} % of each step waits: pipeline bubble {:.0f} %, network {:.0f} %", 100 * all,
+                               100 * (all - network), 100 * network);
+        }
         if (point.layout.offload) return "optimizer states on the host: most of the step waits for PCIe";
         return fmt::format("{:.0f} vCPUs of quota", fleet_vcpus(choice, point));
     }
@@ -89,6 +105,7 @@ std::string doubt_text(const Context& context, const Point& point, const Offer& 
             return fmt::format("most solvers and renderers need CUDA, which {} has not", choice.accelerator->name);
         const std::string_view what = evidence_words(evidence_kind(context.workload));
         const std::string device = choice.accelerator != nullptr ? choice.accelerator->name : "CPU cores";
+        if (!choice.doubted) return fmt::format("no published serving of one LLM on several {}", device);
         if (choice.measured_rows < 1) return fmt::format("no published {} on {}", what, device);
         return fmt::format("only {:.0f} published {}{} on {}", choice.measured_rows, what,
                            choice.measured_rows > 1.5 ? "s" : "", device);
@@ -96,6 +113,10 @@ std::string doubt_text(const Context& context, const Point& point, const Offer& 
     if (doubts & doubt::limits_unsure)
         return fmt::format("{:.0f} % to keep the latency limits",
                            std::floor(100 * point.prediction.latency_chance + 1e-9));
+    if (doubts & doubt::scarce) {
+        const Scarce* known = scarce(choice.node->cloud, choice.accelerator->name);
+        return fmt::format("rarely to be had on demand: {}", known != nullptr ? known->how : "by reservation");
+    }
     if (doubts & doubt::far)
         return context.options.home.empty() ? fmt::format("{} is not among the well-known regions", offer.region)
                                             : fmt::format("{} is far from {}", offer.region, context.options.home);

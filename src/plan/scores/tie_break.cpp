@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <tuple>
 
 #include "plan/option.h"
@@ -28,6 +29,27 @@ bool ranks_before(const Option& a, const Option& b, Minimize minimize) {
     return key(a) < key(b);
 }
 
+void forgive_small_doubts(std::vector<Option>& options, Minimize minimize, double most_factor) {
+    if (minimize != Minimize::cost) return;  // what is new is fast: that is no reason to count on it
+    constexpr int kSmall = doubt::far | doubt::scarce;
+    // The least that anything costs with no more against it than this, the small ones left out.
+    std::map<int, double> least;
+    for (const Option& option : options)
+        if ((option.doubts & kSmall) == 0) {
+            const auto [known, first] = least.try_emplace(option.doubts, kInfinity);
+            known->second = std::min(known->second, static_cast<double>(score(option, minimize)));
+        }
+    for (Option& option : options) {
+        if ((option.doubts & kSmall) == 0) continue;
+        const int without = option.doubts & ~kSmall;
+        double others = kInfinity;
+        for (const auto& [doubts, lowest] : least)
+            if (doubts <= without) others = std::min(others, lowest);
+        if (others < kInfinity && static_cast<double>(score(option, minimize)) * most_factor < others)
+            option.doubts = without;
+    }
+}
+
 void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules& rules) {
     for (Option& option : options) option.taste = 0;
     const auto best = std::min_element(options.begin(), options.end(),
@@ -36,10 +58,16 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
     const int doubts = best->doubts, nodes = best->nodes, preference = best->preference;
     const auto lowest = static_cast<double>(score(*best, minimize));
     const bool by_money = minimize == Minimize::cost && rules.most_for_time > 0;
-    const double most = lowest * (1 + (by_money ? std::max(rules.share, rules.most_for_time) : rules.share));
+    const bool by_time = minimize == Minimize::time && rules.most_for_money > 0;
+    const double unnoticed = by_time && best->latency_s > 0 ? rules.unnoticed_s * 1e6 : 0;  // as score_time counts
+    const double traded = by_money ? rules.most_for_time : by_time ? rules.most_for_money : 0;
+    const double most = lowest * (1 + std::max(rules.share, traded)) + unnoticed;
     const auto value = [&](const Option& option) {
         const auto one = static_cast<double>(score(option, minimize));
-        return by_money ? one * std::pow(std::max(option.hours.mid, 1e-6), rules.time_exponent) : one;
+        if (by_money)
+            return one * std::pow(std::max(option.hours.mid, 1e-6), rules.time_exponent) *
+                   std::pow(std::max(option.nodes, 1), rules.nodes_exponent);
+        return by_time ? (one + unnoticed) * std::pow(std::max(option.usd.mid, 1e-6), rules.money_exponent) : one;
     };
     const auto is_near = [&](const Option& option) {
         const auto one = static_cast<double>(score(option, minimize));

@@ -72,5 +72,63 @@ TEST(TieBreak, TimeIsWorthALittleMoney) {
     EXPECT_EQ(first({cheap, doubted}), "cheap");
 }
 
+// Two machines do for a little more what seven do, and are less to get and to run; not for any price.
+TEST(TieBreak, FewerMachinesAreWorthALittleMoney) {
+    constexpr TieRules kRules{.share = 0.03, .most_for_time = 0.10, .time_exponent = 0.2, .nodes_exponent = 0.1};
+    const auto first = [&](std::vector<Option> all) {
+        settle_ties(all, Minimize::cost, kRules);
+        return std::min_element(all.begin(), all.end(),
+                                [](const Option& a, const Option& b) { return ranks_before(a, b, Minimize::cost); })
+            ->name;
+    };
+    const Option seven = option(0.96, 1, 2024, 7, "seven");
+    EXPECT_EQ(first({seven, option(1.05, 1, 2020, 2, "two")}), "two");
+    EXPECT_EQ(first({seven, option(1.20, 1, 2020, 1, "dear")}), "seven");
+    EXPECT_EQ(first({seven, option(1.05, 1, 2020, 6, "six")}), "seven");
+}
+
+// Being far away outweighs some money and not any; what is worse than that outweighs all of it.
+TEST(TieBreak, SmallDoubtsYieldToMoney) {
+    const auto doubted = [](double usd, int doubts, std::string_view name) {
+        Option one = option(usd, 1, 2024, 1, name);
+        one.doubts = doubts;
+        return one;
+    };
+    const auto doubts_after = [&](const Option& one, std::vector<Option> others) {
+        others.push_back(one);
+        forgive_small_doubts(others, Minimize::cost, 2);
+        return others.back().doubts;
+    };
+    const Option near = option(100, 1, 2024, 1, "near");
+    EXPECT_EQ(doubts_after(doubted(60, doubt::far, "far"), {near}), static_cast<int>(doubt::far));
+    EXPECT_EQ(doubts_after(doubted(40, doubt::far | doubt::scarce, "far"), {near}), 0);
+    EXPECT_EQ(doubts_after(doubted(1, doubt::unmeasured, "new"), {near}), static_cast<int>(doubt::unmeasured));
+    EXPECT_EQ(doubts_after(doubted(40, doubt::unmeasured | doubt::far, "new"), {near}),
+              static_cast<int>(doubt::unmeasured));
+    EXPECT_EQ(doubts_after(doubted(40, doubt::far, "alone"), {}), static_cast<int>(doubt::far));
+}
+
+// Who asks for the fastest does not pay thirty times as much for a few percent, nor for milliseconds that nobody sees;
+// and gets nothing that takes much longer.
+TEST(TieBreak, MoneyIsWorthALittleTime) {
+    constexpr TieRules kRules{.share = 0.03, .most_for_money = 0.25, .money_exponent = 0.2, .unnoticed_s = 0.02};
+    const auto first = [&](std::vector<Option> all) {
+        settle_ties(all, Minimize::time, kRules);
+        return std::min_element(all.begin(), all.end(),
+                                [](const Option& a, const Option& b) { return ranks_before(a, b, Minimize::time); })
+            ->name;
+    };
+    EXPECT_EQ(first({option(2460, 1.00, 2024, 128, "fleet"), option(384, 1.20, 2024, 32, "enough")}), "enough");
+    EXPECT_EQ(first({option(2460, 1.00, 2024, 128, "fleet"), option(384, 1.30, 2024, 32, "late")}), "fleet");
+    EXPECT_EQ(first({option(120, 1.00, 2024, 2, "fast"), option(100, 1.20, 2024, 1, "little")}), "fast");
+    const auto service = [](double usd, double answer_s, std::string_view name) {
+        Option one = option(usd, 1, 2024, 2, name);
+        one.latency_s = answer_s;
+        return one;
+    };
+    EXPECT_EQ(first({service(220, 0.002, "giant"), service(1, 0.018, "plain")}), "plain");
+    EXPECT_EQ(first({service(80, 0.5, "fast"), service(7, 1.5, "slow")}), "fast");
+}
+
 }  // namespace
 }  // namespace stoker

@@ -97,7 +97,11 @@ private:
             pos.column = argument.begin + 1;
             const std::string written = written_of(argument);
             if (argument.separator)
-                out_.report.drop(pos, written, "the parts of a heterogeneous job are read as one");
+                wrong(
+                    pos,
+                    fmt::format("'{}' begins another part of a heterogeneous job, and the ranks of a run are all alike",
+                                argument.name),
+                    "write a script for each part, or leave all but one out; steps of one file run beside each other");
             else if (refused(argument, pos))
                 continue;
             else if (argument.found)

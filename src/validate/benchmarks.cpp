@@ -1,5 +1,7 @@
 #include "validate/benchmarks.h"
 
+#include <fmt/format.h>
+
 #include "base/embedded.h"
 #include "base/text.h"
 #include "base/tsv.h"
@@ -41,9 +43,14 @@ Result<Benchmarks> Benchmarks::embedded() {
     return read(embedded_bytes("calibration/benchmarks.tsv"), "data/calibration/benchmarks.tsv");
 }
 
-const Benchmark* Benchmarks::find(std::string_view model) const {
+const Benchmark* Benchmarks::find(std::string_view model, bool interactive) const {
     for (const std::string_view target : {"-99.9", "-99"})
         if (model.ends_with(target)) model.remove_suffix(target.size());
+    // The interactive scenario has limits of its own, under the name of the benchmark or under one of its own.
+    const std::string tight = fmt::format("{}-interactive", model);
+    if (interactive)
+        for (const Benchmark& b : all_)
+            if (equals_ignore_case(b.name, tight)) return &b;
     for (const Benchmark& b : all_)
         if (equals_ignore_case(b.name, model)) return &b;
     return nullptr;

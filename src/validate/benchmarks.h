@@ -23,7 +23,7 @@ public:
     static Result<Benchmarks> embedded();
     static Result<Benchmarks> read(std::string_view text, FileName file);
     // By the name of its model, also with an accuracy target behind: "bert-99.9" is bert. nullptr: none.
-    const Benchmark* find(std::string_view model) const;
+    const Benchmark* find(std::string_view model, bool interactive = false) const;
 
 private:
     std::vector<Benchmark> all_;

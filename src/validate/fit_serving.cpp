@@ -48,6 +48,7 @@ constexpr ServingKnob kServingKnobs[] = {
     {"inference_expert_efficiency_tensorrt_llm", 0.75},
     {"inference_expert_read_efficiency", 0.75},
     {"inference_expert_skew", 1.2},
+    {"inference_untuned_expert_factor", 0.75},
     {"inference_expert_half_tokens", 1.2},
     {"inference_expert_half_width", 1.2},
     {"inference_ring_hop_us", 1},

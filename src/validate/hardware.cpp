@@ -15,7 +15,7 @@ namespace stoker::validate {
 namespace {
 
 struct MigSlice {
-    double slices = 1, memory_gb = 0;
+    double instances = 1, slices = 1, memory_gb = 0;
 };
 
 // "NVIDIA A30 (4x1g.6gb MIG)": instances of one compute slice with 6 GB each.
@@ -30,6 +30,8 @@ std::optional<MigSlice> mig_of(std::string_view name) {
     const std::string_view part = std::string_view(text).substr(begin, g - begin);
     const std::size_t x = part.find('x');
     slice.slices = parse_number(x == std::string_view::npos ? part : part.substr(x + 1)).value_or(1);
+    if (x != std::string_view::npos)
+        slice.instances = std::clamp(parse_number(part.substr(0, x)).value_or(1), 1.0, 7.0);
     slice.memory_gb = number_behind(text.substr(g), "g.").value_or(0);
     return slice;
 }
@@ -98,6 +100,29 @@ double gbps_of_node(std::string_view text) {
     return compute > 0 ? compute : other;
 }
 
+Hardware::Hardware(const Catalog& catalog) : catalog_(catalog) {
+    auto processors = Processors::embedded();
+    CHECK(processors.ok());
+    processors_ = std::move(processors).value();
+}
+
+// Each socket is a node of its own: benchmarks run an instance on each.
+Cluster Hardware::sockets(const ClusterText& text) {
+    Cluster out;
+    const Processor* processor = processors_.find(text.gpu_model);
+    if (processor == nullptr) {
+        out.refused = fmt::format("unknown_device:{}", printable(text.gpu_model, 60));
+        return out;
+    }
+    out.key = "cpu/" + processor->words;
+    out.nodes = static_cast<int>(std::max(1.0, text.gpus));
+    auto& device = devices_[out.key];
+    if (!device) device = std::make_shared<const Device>(stoker::validate::device_of(*processor, catalog_));
+    out.device = device;
+    out.assumed.push_back(fmt::format("gpu_model: sockets of {} cores, 256 GB each", processor->cores));
+    return out;
+}
+
 const NamedDevice& Hardware::find(std::string_view name, double memory_gb) {
     std::string key = fmt::format("{}|{:g}", name, memory_gb);
     if (const auto known = names_.find(key); known != names_.end()) return known->second;
@@ -147,6 +172,7 @@ const NamedDevice& Hardware::find(std::string_view name, double memory_gb) {
             const bool four = family_of(all[static_cast<std::size_t>(found.accelerator)].name) == "A30";
             found.part = std::min(1.0, mig->slices / (four ? 4 : 7));  // compute slices of a whole device
             found.part_memory = mig->memory_gb * 1e9;
+            found.instances = mig->instances;
         }
     }
     return names_.emplace(std::move(key), std::move(found)).first->second;
@@ -182,6 +208,7 @@ std::shared_ptr<const Device> Hardware::device_of(const NamedDevice& named, doub
     node.scale_up_domain =
         gpu_link == "pcie" || gpu_link == "none" ? 1 : std::min(gpu.scale_up_domain, static_cast<int>(per_node));
     if (rack) node.scale_up_domain = gpu.scale_up_domain;
+    const int node_domain = node.scale_up_domain;
     node.rdma = std::string(rdma);
     node.rdma_gbps_per_node = gbps_per_node;
     node.rdma_gbps_per_gpu = gbps_per_node / std::max(1.0, per_node);
@@ -189,6 +216,12 @@ std::shared_ptr<const Device> Hardware::device_of(const NamedDevice& named, doub
     const int index = catalog_.add_node_type(std::move(node));
     auto made = std::make_shared<Device>(make_device(catalog_, index));
     made->memory_bytes *= named.memory_share;
+    // Where each pair has links of its own, a part of a node's devices has a part of the links (collectives.cpp).
+    const bool meshed = gpu.vendor != "NVIDIA" && gpu.scale_up_domain <= 8 && node_domain > 1;
+    if (meshed && node_domain < gpu.scale_up_domain) {
+        for (double* scaled : {&made->inside.bytes_per_second, &made->inside.half_bytes})
+            *scaled *= (node_domain - 1.0) / (gpu.scale_up_domain - 1.0);
+    }
     const std::shared_ptr<const Device> device = std::move(made);
     devices_.emplace(key, device);
     return device;
@@ -201,12 +234,15 @@ double Hardware::most_memory() const {
 }
 
 Cluster Hardware::cluster(const ClusterText& text) {
+    if (text.processors && names_processor(text.gpu_model)) return sockets(text);
     Cluster out;
     const NamedDevice named = find(text.gpu_model, text.gpu_mem_gb);
     out.refused = named.refused;
     out.most_memory = named.most_memory;
     out.assumed = named.assumed;
     if (!out.refused.empty()) return out;
+    out.accelerator = named.accelerator;
+    out.instances = named.instances;
     const Accelerator& gpu = catalog_.accelerators()[static_cast<std::size_t>(named.accelerator)];
     const double gpus = std::max(1.0, text.gpus);
 

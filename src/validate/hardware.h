@@ -10,6 +10,7 @@
 
 #include "catalog/catalog.h"
 #include "sizing/device.h"
+#include "validate/processors.h"
 
 namespace stoker::validate {
 
@@ -17,6 +18,7 @@ struct NamedDevice {
     int accelerator = -1;  // -1: `refused` says why
     double part = 1;       // of one device: a MIG slice
     double part_memory = 0;
+    double instances = 1;     // such slices on one device, all of them at work
     double memory_share = 1;  // of the catalogue's variant that was taken for it: what the printed name has
     double most_memory = 0;   // bytes of the largest device that goes by this name, where the memory is not stated
     std::string refused;      // unknown_device:NAME
@@ -28,6 +30,7 @@ struct ClusterText {
     double gpu_mem_gb = 0;     // 0: not stated
     double gpus_per_node = 0;  // 0: not stated
     double gpus = 1;           // whole job
+    bool processors = false;   // a name of a processor is one socket of it
 };
 
 struct Cluster {
@@ -35,6 +38,8 @@ struct Cluster {
     double most_memory = 0;  // as of NamedDevice
     std::string key;         // of the device: equal keys, equal devices
     int nodes = 1;
+    int accelerator = -1;  // of the catalogue; -1: a processor
+    double instances = 1;  // MIG slices of each device, all of them at work
     std::string refused;
     std::vector<std::string> assumed;
 };
@@ -42,7 +47,7 @@ struct Cluster {
 // Owns a copy of the catalogue, to which the nodes it makes up are added.
 class Hardware {
 public:
-    explicit Hardware(const Catalog& catalog) : catalog_(catalog) {}
+    explicit Hardware(const Catalog& catalog);
 
     const Catalog& catalog() const { return catalog_; }
     const NamedDevice& find(std::string_view name, double memory_gb);
@@ -54,7 +59,10 @@ private:
                                             double gbps_per_node, std::string_view rdma, const std::string& key);
     double usual_gbps_per_gpu(int accelerator) const;
 
+    Cluster sockets(const ClusterText& text);
+
     Catalog catalog_;
+    Processors processors_;
     std::map<std::string, NamedDevice, std::less<>> names_;
     std::map<std::string, std::shared_ptr<const Device>, std::less<>> devices_;
 };

@@ -3,6 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "sizing/collectives.h"
+#include "validate/row.h"
+
 namespace stoker::validate {
 namespace {
 
@@ -70,6 +79,37 @@ TEST_F(HardwareTest, LinksFollowWhatTheRowSays) {
     const Cluster rack = hardware_.cluster({.gpu_model = "GB200", .gpus = 64});
     EXPECT_EQ(rack.nodes, 16);
     EXPECT_DOUBLE_EQ(rack.device->ranks_joined(), 72);
+}
+
+// A link that is told much faster than anybody's nccl-tests hides every communication behind the products.
+TEST_F(HardwareTest, AllReducesInsideANodeRunAsPublished) {
+    std::ifstream file(STOKER_SOURCE_DIR "/data/validation/collectives.csv");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const Csv csv = *Csv::read(text, "collectives.csv");
+    const std::map<std::string, std::string> devices = {{"V100-SXM2-16GB x8", "V100-SXM2-16GB"},
+                                                        {"A100 8-GPU node", "A100-SXM-80GB"},
+                                                        {"H200 8-GPU node", "H200-SXM"},
+                                                        {"B200 8-GPU node", "B200-SXM"},
+                                                        {"MI355X x8", "MI355X"}};
+    std::map<std::string, std::vector<double>> ratios;
+    for (std::size_t i = 0; i < csv.rows(); ++i) {
+        const Row row(csv, i);
+        const double bytes = *row.number("bytes"), gpus = *row.number("gpus");
+        if (row.text("op") != "all_reduce" || row.text("nodes") != "1" || bytes < 64e6) continue;
+        for (const auto& [fabric, name] : devices) {
+            if (!row.text("fabric").starts_with(fabric)) continue;
+            const Cluster node = hardware_.cluster({.gpu_model = name, .gpus = gpus});
+            const double seconds = all_reduce_s(*node.device, make_group(*node.device, gpus, 1), bytes);
+            ratios[name].push_back(all_reduce_bytes(gpus, bytes) / seconds / (*row.number("busbw_GBps") * 1e9));
+        }
+    }
+    ASSERT_EQ(ratios.size(), devices.size());
+    for (auto& [name, all] : ratios) {
+        std::sort(all.begin(), all.end());
+        EXPECT_NEAR(std::log(all[all.size() / 2]), 0, 0.25) << name << " " << all[all.size() / 2];
+        EXPECT_GT(all.front(), 0.7) << name;
+        EXPECT_LT(all.back(), 1.6) << name;
+    }
 }
 
 TEST_F(HardwareTest, ANumberOfDevicesThatFillsNoNodeStillHasOne) {

@@ -9,12 +9,16 @@
 #include <memory>
 
 #include "base/text.h"
+#include "plan/chance.h"
 #include "plan/parallel.h"
 #include "sizing/serving.h"
 #include "sizing/serving_step.h"
 #include "validate/benchmarks.h"
+#include "validate/engine_names.h"
 #include "validate/inference.h"
 #include "validate/predict.h"
+#include "validate/stated.h"
+#include "validate/unmeasured.h"
 
 namespace stoker::validate {
 namespace {
@@ -41,22 +45,6 @@ std::optional<Precision> precision_of(std::string_view printed) {
     return std::nullopt;
 }
 
-std::string engine_of(std::string_view printed) {
-    const std::string text = lower(printed);
-    if (holds(text, "trt") || holds(text, "tensorrt")) return "tensorrt-llm";
-    if (holds(text, "sglang")) return "sglang";
-    if (holds(text, "vllm")) return "vllm";
-    if (holds(text, "mii") || holds(text, "deepspeed")) return "deepspeed-mii";
-    if (holds(text, "llama.cpp") || holds(text, "ollama") || holds(text, "llamacpp")) return "llama.cpp";
-    if (text.empty()) return "";
-    // Frameworks that run a model as it is written, batch by batch. Any other name is taken for a server: those differ
-    // by tens of percent, and from an eager loop many times.
-    for (const std::string_view eager : {"pytorch", "torch", "transformers", "hugging", "hf", "tensorflow", "mxnet",
-                                         "paddle", "onnx", "openvino", "habana", "tgi"})
-        if (holds(text, eager)) return eager == "tgi" ? "vllm" : "pytorch";
-    return "vllm";
-}
-
 // Billions of parameters of a network without experts, of the cell or of a name like "Aquila-7B"; 0: not told, or a
 // mixture ("8x7B", "30B-A3B").
 double dense_billions(const Row& row, std::string_view name) {
@@ -74,14 +62,6 @@ double dense_billions(const Row& row, std::string_view name) {
     }
     const double size = row.number("params_b").value_or(found);
     return size >= 0.1 && size <= 700 ? size : 0;
-}
-
-// "gemm=fp8_block moe=fp8": the word behind the key.
-std::string_view word_behind(std::string_view text, std::string_view key) {
-    const std::size_t at = text.find(key);
-    if (at == std::string_view::npos) return {};
-    const std::string_view rest = text.substr(at + key.size());
-    return rest.substr(0, rest.find_first_of("; ,"));
 }
 
 // "0.17" in "TensorRT-LLM 0.17 in-flight batching", "0.5" in "v0.5.1.post1"; the first number with a point in it.
@@ -106,7 +86,7 @@ std::optional<double> release_of(std::string_view printed) {
 
 // By release, else by the date of the measurement; a batch that is run to its end without a server is how engines were
 // measured before they had schedulers worth measuring.
-EngineEra era_of(std::string_view engine, std::string_view printed, std::string_view notes, bool fixed_batch) {
+EngineEra era_of(std::string_view engine, std::string_view printed, const Row& row, bool fixed_batch) {
     if (const auto release = release_of(printed)) {
         if (engine == "tensorrt-llm") {
             if (!holds(lower(printed), "llm") && !holds(lower(printed), "trtllm")) return EngineEra::y2024;
@@ -115,12 +95,8 @@ EngineEra era_of(std::string_view engine, std::string_view printed, std::string_
         if (engine == "vllm") return *release >= 0.009 ? EngineEra::current : EngineEra::y2024;
         return EngineEra::current;
     }
-    const std::string date = [&] {
-        const std::size_t at = notes.find("measured 20");
-        return at == std::string_view::npos ? std::string() : std::string(notes.substr(at + 9, 4));
-    }();
-    if (!date.empty())
-        return date >= "2025" ? EngineEra::current : date == "2024" ? EngineEra::y2024 : EngineEra::y2023;
+    if (const auto year = stated_number(row, "year_of_run"); year && *year >= 2000 && *year < 2100)
+        return *year >= 2025 ? EngineEra::current : *year >= 2024 ? EngineEra::y2024 : EngineEra::y2023;
     return fixed_batch ? EngineEra::y2024 : EngineEra::current;
 }
 
@@ -165,14 +141,17 @@ std::vector<double> figures_of(const InferenceRequest& r) {
         case InferenceScenario::sequence:
             return {(r.prompt + r.output) / batch_seconds_of(r, model, r.prompt > 0 ? r.output : r.output + 1)};
         case InferenceScenario::stream: {
-            if (!s.decoder) return {1e3 * batch_seconds(s, 1)};
+            if (!s.decoder) return {1e3 * batch_seconds(s, r.batch)};
             const double all = batch_seconds_of(r, model, r.output);
             // Of each token behind the first.
             if (r.lines.front().metric == "tpot_ms" && r.output > 1)
                 return {1e3 * (all - batch_seconds_of(r, model, 1)) / (r.output - 1)};
             return {1e3 * all};
         }
-        case InferenceScenario::examples: return {r.replicas * r.batch / batch_seconds(s, r.batch)};
+        case InferenceScenario::examples:
+            // What generates its answer, such as the text of a recording, takes as long as all of its tokens.
+            return {r.replicas * r.batch /
+                    (s.decoder ? batch_seconds_of(r, model, r.output) : batch_seconds(s, r.batch))};
         case InferenceScenario::offline_examples: return {r.replicas * offline_throughput(s, r.shape).requests_per_s};
         case InferenceScenario::server: {
             const double rate = sustained_rate(s, r.shape, r.limits) * r.replicas;
@@ -210,9 +189,9 @@ bool take_setup(InferenceRequest& r, const Catalog& catalog) {
     if (std::fmod(setup->heads, tensor) != 0) setup->heads = std::ceil(setup->heads / tensor) * tensor;
     setup->host_step_s += (r.split - 1) * setup->split_s;
     setup->device.memory_bytes *= r.split;
-    // Clients draw lengths from a narrow range or stop early, which is enough for sequences that share steps to drift
-    // apart; where prompts stop everybody else, all stay in step.
-    if (r.scenario == InferenceScenario::closed_loop && setup->policy != SchedulerPolicy::prefill_first)
+    // Clients draw lengths from a narrow range or stop early, which is enough for requests to drift apart; where
+    // nothing differs and prompts stop everybody else, all stay in step.
+    if (r.scenario == InferenceScenario::closed_loop && !(r.in_step && setup->policy == SchedulerPolicy::prefill_first))
         setup->prompt_cv = setup->output_cv = catalog.constant_or_die("inference_client_cv");
     // Clients that send all at once wait in a front end that is alone with them; what that costs was fitted on bursts.
     if (r.scenario == InferenceScenario::closed_loop && setup->decoder)
@@ -242,7 +221,7 @@ public:
         InferenceRequest r;
         std::vector<std::string> assumed;
         std::string refused;
-        const std::vector<std::string> metrics = scenario_of(row, r, refused);
+        const std::vector<std::string> metrics = scenario_of(row, r, assumed, refused);
         if (refused.empty()) fill(row, r, assumed, refused);
         if (!row.invalid().empty()) refused = fmt::format("invalid:{}", row.invalid());
         const std::string group(row.text("split_group"));
@@ -260,7 +239,8 @@ public:
     }
 
 private:
-    static std::vector<std::string> scenario_of(const Row& row, InferenceRequest& r, std::string& refused) {
+    static std::vector<std::string> scenario_of(const Row& row, InferenceRequest& r, std::vector<std::string>& assumed,
+                                                std::string& refused) {
         const std::string text = lower(row.text("scenario"));
         const auto is = [&text](std::string_view name) { return text == name; };
         const bool tokens = row.given("measured_out_tokens_per_s");
@@ -272,8 +252,8 @@ private:
         r.scenario = InferenceScenario::closed_loop;
         if (holds(text, "closed_loop")) return {"tpot_ms", "ttft_ms"};
         r.scenario = InferenceScenario::open_loop;
-        if (holds(text, "qps") || holds(text, "open_loop") || holds(text, "open-loop") || holds(text, "poisson") ||
-            holds(text, "rate")) {
+        if (holds(text, "qps") || holds(text, "rps") || holds(text, "open_loop") || holds(text, "open-loop") ||
+            holds(text, "poisson") || holds(text, "rate")) {
             std::vector<std::string> metrics{"ttft_ms", "tpot_ms"};
             if (tokens) metrics.emplace_back("out_tokens_per_s");
             return metrics;
@@ -284,32 +264,68 @@ private:
         if (text.starts_with("llama-bench")) return {"tokens_per_s_total"};
         r.scenario = InferenceScenario::stream;
         if (is("single_stream")) return {"tpot_ms"};
-        if (is("mlperf singlestream")) return {"latency_ms_p50"};
+        if (is("mlperf singlestream") || is("mlperf multistream")) return {"latency_ms_p50"};
         r.scenario = InferenceScenario::examples;
         if (is("offline_batch")) return {"samples_per_s"};
         r.scenario = InferenceScenario::offline;
         if (is("mlperf offline")) return {tokens ? "out_tokens_per_s" : "samples_per_s"};
         r.scenario = InferenceScenario::server;
-        if (is("mlperf server")) return {tokens ? "out_tokens_per_s" : "samples_per_s"};
+        if (is("mlperf server") || is("mlperf interactive")) return {tokens ? "out_tokens_per_s" : "samples_per_s"};
+        return scenario_by_columns(row, r, text, assumed, refused);
+    }
+
+    // A name that is not known here: what was measured says what was done.
+    static std::vector<std::string> scenario_by_columns(const Row& row, InferenceRequest& r, const std::string& text,
+                                                        std::vector<std::string>& assumed, std::string& refused) {
+        struct Usual {
+            std::string_view column, metric, told;
+            InferenceScenario scenario;
+        };
+        static constexpr std::array<Usual, 6> kUsual{
+            {{"measured_tokens_per_s_total", "tokens_per_s_total", "one batch", InferenceScenario::batch_total},
+             {"measured_out_tokens_per_s", "out_tokens_per_s", "one batch", InferenceScenario::batch},
+             {"ttft_ms", "ttft_ms", "the prefill of one batch", InferenceScenario::batch_ttft},
+             {"tpot_ms", "tpot_ms", "one request at a time", InferenceScenario::stream},
+             {"samples_per_s", "samples_per_s", "batches of one size", InferenceScenario::examples},
+             {"latency_ms_p50", "latency_ms_p50", "one request at a time", InferenceScenario::stream}}};
+        const std::string_view batch = row.text("batch_or_concurrency");
+        const bool any = batch.empty() || batch == "inf_rate";
+        const auto take = [&](InferenceScenario scenario, std::string_view told) {
+            r.scenario = scenario;
+            assumed.push_back(fmt::format("scenario: {}", told));
+        };
+        if (row.given("ttft_ms") && row.given("tpot_ms")) {
+            take(InferenceScenario::closed_loop, "so many requests in flight");
+            return {"tpot_ms", "ttft_ms"};
+        }
+        for (const Usual& usual : kUsual) {
+            if (!row.given(usual.column)) continue;
+            const bool alone = any || batch == "1";
+            if (!alone && usual.column == "latency_ms_p50") break;  // of a request or of the batch: not told
+            if (usual.scenario == InferenceScenario::stream && !alone) {
+                take(InferenceScenario::closed_loop, "so many requests in flight");
+            } else if (any && usual.scenario != InferenceScenario::stream &&
+                       usual.scenario != InferenceScenario::batch_ttft &&
+                       usual.scenario != InferenceScenario::batch_total) {
+                take(InferenceScenario::offline, "as many as fit at once");
+            } else {
+                take(usual.scenario, usual.told);
+            }
+            return {std::string(usual.metric)};
+        }
         refused = text.empty() ? "missing:scenario" : fmt::format("unsupported:scenario {}", printable(text, 40));
-        if (row.given("ttft_ms") && row.given("tpot_ms")) return {"ttft_ms", "tpot_ms"};
-        for (const auto& [column, metric] : {std::pair{"ttft_ms", "ttft_ms"}, std::pair{"tpot_ms", "tpot_ms"},
-                                             std::pair{"measured_out_tokens_per_s", "out_tokens_per_s"},
-                                             std::pair{"measured_tokens_per_s_total", "tokens_per_s_total"},
-                                             std::pair{"samples_per_s", "samples_per_s"}})
-            if (row.given(column)) return {metric};
         return {"out_tokens_per_s"};
     }
 
     void fill(const Row& row, InferenceRequest& r, std::vector<std::string>& assumed, std::string& refused) {
-        const std::string_view notes = row.text("notes");
         const bool mlperf = starts_with_ignore_case(row.text("scenario"), "mlperf");
-        const Benchmark* benchmark = mlperf ? benchmarks_->find(row.text("model")) : nullptr;
+        const Benchmark* benchmark =
+            mlperf ? benchmarks_->find(row.text("model"), holds(lower(row.text("scenario")), "interactive")) : nullptr;
         const std::string_view name = benchmark != nullptr ? std::string_view(benchmark->model) : row.text("model");
-        Shape shape = shapes_->of(row, name, "", row.whole("tp").value_or(1));
+        Shape shape = shapes_->of(row, name, row.whole("tp").value_or(1));
         if (const double size = dense_billions(row, name); size > 0 && shape.refused.starts_with("unknown_model:")) {
             // Dense decoders of one size differ by less than engines do.
-            Shape usual = shapes_->of(row, fmt::format("llama-{:g}b", size), "", row.whole("tp").value_or(1));
+            Shape usual = shapes_->of(row, fmt::format("llama-{:g}b", size), row.whole("tp").value_or(1));
             if (usual.refused.empty()) {
                 usual.assumed.push_back(
                     fmt::format("model: {} taken for a Llama of {:g}e9 parameters", printable(name, 40), size));
@@ -320,13 +336,20 @@ private:
             refused = shape.refused;
             return;
         }
-        assumed = shape.assumed;
+        assumed.insert(assumed.end(), shape.assumed.begin(), shape.assumed.end());
         const ModelSpec& model = shape.model;
         const bool decoder = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
         const bool image = is_image(model.kind);
         if (model.kind == ModelKind::diffusion && benchmark == nullptr) {
-            refused = fmt::format("unsupported:sampling steps of {}", model.name);  // no count of steps in the row
-            return;
+            const auto steps = stated_number(row, "sampling_steps");
+            const double taken = steps.value_or(model.request.steps);
+            if (!(taken >= 1 && taken <= 1e4)) {
+                refused = steps ? std::string("invalid:sampling_steps")
+                                : fmt::format("unsupported:sampling steps of {}", model.name);
+                return;
+            }
+            if (!steps) assumed.push_back(fmt::format("sampling_steps: {:g}", taken));
+            r.workload.traffic.steps = taken;
         }
 
         // Lengths and batch
@@ -337,6 +360,14 @@ private:
         r.prompt = image ? 1 : row.number("input_len").value_or(benchmark != nullptr ? benchmark->prompt_tokens : -1);
         r.output =
             !decoder ? 1 : row.number("output_len").value_or(benchmark != nullptr ? benchmark->output_tokens : 1);
+        if (r.prompt < 0 && model.kind == ModelKind::encoder_decoder && holds(model.sample_unit, "audio")) {
+            r.prompt = std::max(1, model.learned_positions - model.max_sequence);  // frames of a window
+            assumed.push_back(fmt::format("input_len: {:g}, of {}", r.prompt, model.sample_unit));
+            if (!row.given("output_len") && model.request.window_s > 0) {
+                r.output = std::max(1.0, std::round(model.request.window_s * model.request.output_tokens_per_s));
+                assumed.push_back(fmt::format("output_len: {:g}", r.output));
+            }
+        }
         if (r.prompt < 0 || (r.prompt < 1 && r.scenario != InferenceScenario::sequence)) {
             refused = "missing:input_len";
             return;
@@ -344,7 +375,14 @@ private:
         if (benchmark != nullptr && decoder) r.beams = benchmark->beams;
         // Positions that a network was not made for end the request: such a row has counted tokens that nobody made.
         constexpr double kSmallContext = 2048;  // of the years before positions could be scaled
-        const std::string engine = engine_of(row.text("engine"));
+        const NamedEngine named = engine_named(row.text("engine"));
+        // Encoders are launched in one go however they are run, and what is tuned for a benchmark is compiled.
+        const bool eager = named.name == "transformers" && decoder && !mlperf;
+        const std::string engine(named.name == "transformers" && !eager ? "pytorch" : named.name);
+        if (decoder && !named.assumed.empty()) {
+            assumed.push_back(named.assumed);
+            r.engine_unmeasured = true;
+        }
         const bool checks = engine == "vllm" || engine == "sglang";  // max_model_len
         if (decoder && checks && model.max_sequence > 0 && model.max_sequence <= kSmallContext &&
             r.prompt + r.output > model.max_sequence) {
@@ -373,11 +411,7 @@ private:
         const bool unlimited = batch.empty() || batch == "inf_rate";
         const bool open = r.scenario == InferenceScenario::open_loop;
         if (open) {
-            for (const char* key : {"request_rate", "request rate", "requests_per_s", "requests/s", "rps", "qps"})
-                if (const auto stated = number_behind(notes, key); stated && r.rate <= 0) r.rate = *stated;
-            for (const char* key : {"request_rate", "rate", "rps", "qps"})  // "open_loop qps=4"
-                if (const auto stated = number_behind(row.text("scenario"), key); stated && r.rate <= 0)
-                    r.rate = *stated;
+            r.rate = stated_number(row, "request_rate").value_or(0);
             if (r.rate <= 0 && !unlimited) r.rate = row.number("batch_or_concurrency").value_or(0);
             if (r.rate <= 0) {
                 refused = "missing:request rate";
@@ -385,6 +419,9 @@ private:
             }
         }
         r.batch = unlimited || open ? 1 : row.whole("batch_or_concurrency").value_or(1);
+        // A query of the rules' multi-stream scenario has eight samples.
+        if (r.scenario == InferenceScenario::stream && mlperf)
+            r.batch = equals_ignore_case(row.text("scenario"), "mlperf multistream") ? 8 : 1;
         const bool batched = r.scenario == InferenceScenario::batch || r.scenario == InferenceScenario::batch_total ||
                              r.scenario == InferenceScenario::closed_loop || r.scenario == InferenceScenario::examples;
         if (batched && unlimited) {
@@ -396,8 +433,8 @@ private:
         double gpus = row.number("gpus").value_or(0);
         if (gpus < 1 && row.given("tp"))  // some sources count no devices beside the degrees
             gpus = row.whole("tp").value_or(1) * row.whole("pp").value_or(1) *
-                   std::max(1.0, number_behind(notes, "attn_dp").value_or(1));
-        if (gpus < 1 && starts_with_ignore_case(row.text("gpu_model"), "cpu")) gpus = 1;
+                   std::max(1.0, stated_number(row, "attn_dp").value_or(1));
+        if (gpus < 1 && names_processor(row.text("gpu_model"))) gpus = 1;
         if (gpus < 1) {
             refused = "missing:gpus";
             return;
@@ -405,9 +442,8 @@ private:
         double tensor = row.whole("tp").value_or(0), pipeline = row.whole("pp").value_or(1);
         // Experts are divided over all devices of a replica, so their degrees say how many it has, whatever attention
         // does; some sources multiply the others with each other.
-        double data = std::max(1.0, number_behind(notes, "attn_dp").value_or(1));
-        if (const double world =
-                number_behind(notes, "moe_tp").value_or(0) * number_behind(notes, "moe_ep").value_or(0);
+        double data = std::max(1.0, stated_number(row, "attn_dp").value_or(1));
+        if (const double world = stated_number(row, "moe_tp").value_or(0) * stated_number(row, "moe_ep").value_or(0);
             world >= 1 && model.moe() && tensor > 0 && world < gpus && std::fmod(gpus, world) == 0) {
             assumed.push_back(fmt::format("gpus: {:g}, of the experts", world));
             gpus = world;
@@ -416,8 +452,8 @@ private:
         }
         // Both degrees of the experts equal, and attention over their product: one divides the devices, and the source
         // multiplied them. Nobody divides the experts of one replica eightfold in both ways.
-        const double expert_tensor = number_behind(notes, "moe_tp").value_or(0);
-        double experts_over = std::max(0.0, number_behind(notes, "moe_ep").value_or(0));
+        const double expert_tensor = stated_number(row, "moe_tp").value_or(0);
+        double experts_over = std::max(0.0, stated_number(row, "moe_ep").value_or(0));
         if (model.moe() && expert_tensor > 1 && expert_tensor == experts_over && gpus == expert_tensor * experts_over &&
             std::max(tensor, data) == gpus) {
             gpus = experts_over;
@@ -427,11 +463,11 @@ private:
         }
         // The batch of one attention rank, where a row has it: more requests in flight than all ranks have are those of
         // other ranks that share the experts, or of other replicas.
-        const double stated = std::max(1.0, number_behind(notes, "attn_dp").value_or(1));
-        const double each = number_behind(notes, "batch_size").value_or(0) * stated;
+        const double groups = std::max(1.0, stated_number(row, "attn_dp").value_or(1));
+        const double each = stated_number(row, "batch_of_rank").value_or(0) * groups;
         if (const double times = each >= 1 ? r.batch / each : 1;
             r.scenario == InferenceScenario::closed_loop && times > 1 && std::fmod(times, 1) == 0) {
-            if (model.moe() && stated <= 1 && times == tensor) {
+            if (model.moe() && groups <= 1 && times == tensor) {
                 assumed.push_back(fmt::format("attn_dp: {:g}", tensor));
                 data = tensor;
                 tensor = 1;
@@ -451,7 +487,7 @@ private:
         if (r.scenario == InferenceScenario::sequence && engine == "llama.cpp") {
             tensor = pipeline = 1;
             r.split = gpus;
-            r.chunk = number_behind(notes, "llama-bench -b").value_or(0);
+            r.chunk = stated_number(row, "prompt_chunk").value_or(0);
         } else if (tensor > 0) {
             if (tensor * pipeline > gpus) {
                 refused = "contradiction:tp*pp>gpus";
@@ -465,8 +501,11 @@ private:
         const bool chosen = tensor <= 0;
         if (chosen) tensor = 1;
         const auto cluster_of = [&](double devices) {
-            return hardware_->cluster(
-                {.gpu_model = row.text("gpu_model"), .intra_link = {}, .inter_link = {}, .gpus = devices});
+            return hardware_->cluster({.gpu_model = row.text("gpu_model"),
+                                       .intra_link = {},
+                                       .inter_link = {},
+                                       .gpus = devices,
+                                       .processors = true});
         };
         Cluster cluster = cluster_of(tensor * pipeline * data);
         if (!cluster.refused.empty()) {
@@ -475,6 +514,7 @@ private:
         }
         assumed.insert(assumed.end(), cluster.assumed.begin(), cluster.assumed.end());
 
+        const double instances = cluster.instances;  // each answers for itself
         Workload& w = r.workload;
         w.kind = decoder ? WorkloadKind::inference : WorkloadKind::embedding;
         w.model = model;
@@ -485,7 +525,7 @@ private:
         // answer.
         w.traffic.output_tokens = std::max(1.0, r.output * r.beams);
         if (benchmark != nullptr && model.kind == ModelKind::diffusion) w.traffic.steps = benchmark->steps;
-        w.precision = precision_for(row, *cluster.device, decoder, mlperf, assumed);
+        w.precision = precision_for(row, *cluster.device, model.kind, mlperf, assumed);
         const auto kv = precision_of(row.text("precision_kv"));
         w.kv_precision = kv.value_or(w.precision == Precision::fp32 ? Precision::fp32 : Precision::fp16);
         // TensorRT-LLM takes the format of the cache from the checkpoint, and its FP8 and FP4 checkpoints have FP8.
@@ -497,13 +537,17 @@ private:
             w.kv_precision = Precision::fp8;
             assumed.push_back("precision_kv: fp8");
         }
-        r.era = era_of(engine, row.text("engine"), notes,
+        r.era = era_of(engine, row.text("engine"), row,
                        r.scenario == InferenceScenario::batch_total || r.scenario == InferenceScenario::batch_ttft);
-        r.most_sequences = number_behind(notes, "max runtime batch").value_or(0);
+        // What is submitted to a benchmark is tuned: schedulers of several steps, which the release alone has not.
+        if (mlperf && engine == "vllm") r.era = EngineEra::current;
+        r.in_step = stated(row, "clients_in_step");
+        r.most_sequences = stated_number(row, "most_sequences").value_or(0);
 
         // Where the source leaves the division to the engine: the fewest devices that hold the model.
         for (;;) {
             r.device = cluster.device;
+            r.accelerator = cluster.accelerator;
             r.shape = {static_cast<int>(tensor), static_cast<int>(pipeline), static_cast<int>(data),
                        static_cast<int>(std::min(experts_over, tensor * data))};
             r.make_room = !(chosen && decoder && tensor * 2 <= gpus);
@@ -528,6 +572,7 @@ private:
             r.replicas = std::max(1.0, std::floor(gpus / tensor));
             if (decoder) assumed.push_back(fmt::format("tp: {:g}", tensor));
         }
+        r.replicas *= instances;
         if (!decoder && r.scenario == InferenceScenario::offline) r.scenario = InferenceScenario::offline_examples;
         if (decoder && r.scenario == InferenceScenario::offline && !row.given("measured_out_tokens_per_s"))
             r.replicas /= std::max(1.0, r.output);  // requests, not tokens
@@ -541,22 +586,25 @@ private:
         }
     }
 
-    static Precision precision_for(const Row& row, const Device& device, bool decoder, bool mlperf,
+    static Precision precision_for(const Row& row, const Device& device, ModelKind kind, bool mlperf,
                                    std::vector<std::string>& assumed) {
         std::optional<Precision> wanted = precision_of(row.text("precision_weights"));
         const std::string name = lower(row.text("model"));
-        if (!wanted) wanted = precision_of(word_behind(row.text("notes"), "gemm="));
+        if (!wanted) wanted = precision_of(stated_word(row, "gemm_precision").value_or(""));
         if (!wanted) wanted = precision_of(name);
         if (!wanted)
             for (const auto& [family, precision] : kNative)
                 if (holds(name, family)) wanted = precision;
         if (!wanted) {
-            // Benchmarks leave it to the vendor, who takes the narrowest that holds the accuracy target.
+            // Benchmarks leave it to the vendor, who takes the narrowest that holds the accuracy target. In diffusion
+            // that is 8 bits for some layers only: attention, normalisation and the decoder of the image stay in 16.
             const bool strict = holds(name, "99.9");
+            const bool decoder = kind == ModelKind::decoder || kind == ModelKind::encoder_decoder;
             wanted = Precision::fp16;
             if (mlperf && decoder && device.peak(Precision::fp8) > 0) {
                 wanted = Precision::fp8;
-            } else if (mlperf && !decoder && !strict && device.peak(Precision::int8) > 0) {
+            } else if (mlperf && !decoder && !strict && kind != ModelKind::diffusion &&
+                       device.peak(Precision::int8) > 0) {
                 wanted = Precision::int8;
             }
             assumed.push_back(fmt::format("precision_weights: {}", to_string(*wanted)));
@@ -586,13 +634,16 @@ std::vector<InferenceRequest> inference_requests(const Csv& csv, Hardware& hardw
 
 std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& shapes, const Intervals& intervals) {
     std::vector<InferenceRequest> requests = inference_requests(csv, hardware, shapes);
+    constexpr double kNinetieth = 1.2816;  // of the normal distribution; as in a plan
+    const Constant* engine_sigma = hardware.catalog().constant("sigma_serving_engine_no_rows");
+    const double unmeasured_engine = std::exp(kNinetieth * (engine_sigma != nullptr ? engine_sigma->value : 0));
     for_each_index(requests.size(), 0, [&](std::size_t i) {
         InferenceRequest& r = requests[i];
         if (!r.setup || !r.lines.front().refused.empty()) return;
         const std::vector<double> figures = figures_of(r);
-        constexpr double kNinetieth = 1.2816;  // of the normal distribution; as in a plan
         const double spread = std::exp(kNinetieth * r.setup->device.sigma);
-        const Range own{1 / spread, 1, spread};
+        Range own = wider_where_unmeasured({1 / spread, 1, spread}, hardware.catalog(), r.accelerator, "serving");
+        if (r.engine_unmeasured) own = combined(own, {1 / unmeasured_engine, 1, unmeasured_engine});
         for (std::size_t k = 0; k < r.lines.size() && k < figures.size(); ++k) {
             Line& line = r.lines[k];
             if (figures[k] > 0 && std::isfinite(figures[k])) {

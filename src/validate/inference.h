@@ -30,6 +30,7 @@ struct InferenceRequest {
     // What the setup is made from, so that it can be made again with other constants.
     Workload workload;
     std::shared_ptr<const Device> device;
+    int accelerator = -1;  // of the catalogue; -1: a processor
     EngineEra era = EngineEra::current;
     double most_sequences = 0;  // as the row states it; 0: the engine's own limit
     bool make_room = false;     // a device that is too small is taken to be large enough
@@ -37,9 +38,11 @@ struct InferenceRequest {
     ReplicaShape shape;
     InferenceScenario scenario = InferenceScenario::offline;
     double batch = 1, prompt = 1, output = 1, replicas = 1, chunk = 0, rate = 0;
-    double beams = 1;        // sequences generated for each prompt
-    double split = 1;        // devices that hold a part of the layers each and wait for each other
-    double burst_share = 0;  // of a closed loop's requests
+    double beams = 1;                // sequences generated for each prompt
+    double split = 1;                // devices that hold a part of the layers each and wait for each other
+    double burst_share = 0;          // of a closed loop's requests
+    bool engine_unmeasured = false;  // no constant is of this engine
+    bool in_step = false;            // the clients of a closed loop send together in every round
     LatencySpec limits;
     bool unfit = false;
 };

@@ -152,12 +152,80 @@ TEST_F(InferenceRowsTest, MultipliedDegreesOfExpertsAreOneReplica) {
     EXPECT_NE(row("4", "attn_dp=1 moe_tp=4 moe_ep=1;").value, plain.value);
 }
 
+// Other people's tables have names of their own for the same few things; what was measured tells which it is.
+TEST_F(InferenceRowsTest, AScenarioWithoutANameHereIsWhatWasMeasured) {
+    const Line batch = predict({{"scenario", "static_batch"}}).front();
+    const Line other = predict({{"scenario", "by moonlight"}}).front();
+    EXPECT_EQ(other.metric, batch.metric);
+    EXPECT_EQ(other.value, batch.value);
+    EXPECT_GT(other.high, batch.high) << "an assumption widens the interval";
+    const Cells latencies = {
+        {"scenario", "by moonlight"}, {"ttft_ms", "9"}, {"tpot_ms", "9"}, {"measured_tokens_per_s_total", ""}};
+    const std::vector<Line> loop = predict(latencies);
+    ASSERT_EQ(loop.size(), 2u);
+    EXPECT_EQ(loop[0].value, predict({{"scenario", "online_closed_loop_concurrency"}})[0].value);
+}
+
+// A socket is no GPU: benchmarks of processors were refused, whatever the processor.
+TEST_F(InferenceRowsTest, ProcessorsAreCountedBySockets) {
+    const Cells cells = {{"gpu_model", "CPU: Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz"},
+                         {"scenario", "MLPerf Offline"},
+                         {"model", "resnet50"},
+                         {"layers", ""},
+                         {"hidden", ""},
+                         {"input_len", ""},
+                         {"tp", ""},
+                         {"pp", ""}};
+    const Line one = predict(cells).front(), two = predict(with(cells, {{"gpus", "2"}})).front();
+    ASSERT_TRUE(one.predicted) << one.refused;
+    EXPECT_NEAR(two.value, 2 * one.value, 1e-6 * two.value);
+    EXPECT_EQ(predict(with(cells, {{"gpu_model", "CPU: Abacus"}})).front().refused, "unknown_device:CPU: Abacus");
+}
+
+// Seven slices of a device were told as one of them.
+TEST_F(InferenceRowsTest, SlicesOfADeviceAllWork) {
+    const auto rate = [&](const char* device) {
+        const std::vector<Line> lines = predict({{"gpu_model", device},
+                                                 {"model", "resnet50"},
+                                                 {"layers", ""},
+                                                 {"hidden", ""},
+                                                 {"input_len", ""},
+                                                 {"engine", "TensorRT 8.0"},
+                                                 {"scenario", "MLPerf Offline"},
+                                                 {"measured_tokens_per_s_total", ""},
+                                                 {"samples_per_s", "1"}});
+        EXPECT_TRUE(lines.front().predicted) << lines.front().refused;
+        return lines.front().value;
+    };
+    EXPECT_NEAR(rate("NVIDIA A100-SXM-80GB (7x1g.10gb MIG)") / rate("NVIDIA A100-SXM-80GB (1x1g.10gb MIG)"), 7, 1e-6);
+}
+
+// Eight samples of a multi-stream query take longer than one, and less than eight times as long.
+TEST_F(InferenceRowsTest, AMultiStreamQueryHasEightSamples) {
+    const auto latency = [&](const char* scenario) {
+        return predict({{"model", "resnet50"},
+                        {"layers", ""},
+                        {"hidden", ""},
+                        {"input_len", ""},
+                        {"engine", "TensorRT 8.0"},
+                        {"scenario", scenario},
+                        {"batch_or_concurrency", ""},
+                        {"measured_tokens_per_s_total", ""},
+                        {"latency_ms_p50", "1"}})
+            .front()
+            .value;
+    };
+    EXPECT_GT(latency("MLPerf MultiStream"), 1.05 * latency("MLPerf SingleStream"));
+    EXPECT_LT(latency("MLPerf MultiStream"), 8 * latency("MLPerf SingleStream"));
+}
+
 TEST_F(InferenceRowsTest, RefusalsNameWhatStandsInTheWay) {
     EXPECT_EQ(predict({{"input_len", ""}}).front().refused, "missing:input_len");
     EXPECT_EQ(predict({{"batch_or_concurrency", ""}}).front().refused, "missing:batch_or_concurrency");
     EXPECT_EQ(predict({{"tp", "4"}}).front().refused, "contradiction:tp*pp>gpus");
     EXPECT_EQ(predict({{"scenario", "MLPerf Offline"}}).front().refused, "unsupported:benchmark own-7b");
-    EXPECT_EQ(predict({{"scenario", "by moonlight"}}).front().refused, "unsupported:scenario by moonlight");
+    EXPECT_EQ(predict({{"scenario", "by moonlight"}, {"measured_tokens_per_s_total", ""}}).front().refused,
+              "unsupported:scenario by moonlight");
     EXPECT_EQ(predict({{"model", "nobody"}, {"layers", ""}, {"hidden", ""}}).front().refused, "unknown_model:nobody");
 }
 

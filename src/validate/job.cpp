@@ -14,6 +14,7 @@
 #include "sizing/training_memory.h"
 #include "sizing/training_setup.h"
 #include "validate/predict.h"
+#include "validate/stated.h"
 
 namespace stoker::validate {
 namespace {
@@ -23,16 +24,11 @@ bool has(std::string_view text, std::string_view part) {
 }
 
 // Adapters that the cost model knows; "" for full training. "peft VERA" and "Adapter" are methods of their own.
-std::string method_of(const Row& row, std::string_view framework, std::string_view notes, Method& method) {
+std::string method_of(const Row& row, std::string_view framework, Method& method) {
     method = Method::full;
     const std::string_view printed = row.text("framework");
-    const bool four_bits = has(framework, "qlora") || says(notes, "quantization bnb.nf4") ||
-                           has(framework, "peft-bnb") || has(framework, "autogptq");
-    const bool lora = says(framework, "lora") || says(framework, "qlora") || says(notes, "finetuning lora") ||
-                      says(notes, "lora performance") || says(notes, "finetuning task lora") ||
-                      says(row.text("model_name"), "lora");
-    if (lora) {
-        method = four_bits ? Method::qlora : Method::lora;
+    if (stated(row, "adapter_lora")) {
+        method = stated(row, "four_bit_base") ? Method::qlora : Method::lora;
         return "";
     }
     const std::size_t peft = framework.find("peft ");
@@ -46,26 +42,8 @@ std::string method_of(const Row& row, std::string_view framework, std::string_vi
     return "";
 }
 
-// "max example 1304/1034/1044/1079 tokens for llama2/stablelm/phi/falcon": the one of this model's family.
-std::optional<double> longest_example(std::string_view notes, std::string_view model) {
-    const std::size_t at = notes.find("max example ");
-    const std::size_t behind = notes.find(" tokens for ");
-    if (at == std::string_view::npos || behind == std::string_view::npos || behind < at) return std::nullopt;
-    const auto lengths = split(notes.substr(at + 12, behind - at - 12), '/');
-    const std::string_view rest = notes.substr(behind + 12);
-    const auto families = split(rest.substr(0, rest.find_first_of(";, ")), '/');
-    for (std::size_t i = 0; i < std::min(lengths.size(), families.size()); ++i)
-        if (!families[i].empty() && starts_with_ignore_case(model, families[i])) return parse_number(lengths[i]);
-    return std::nullopt;
-}
-
 std::int32_t degree(std::optional<double> value) {
     return static_cast<std::int32_t>(std::clamp(value.value_or(1), 1.0, 1e6));
-}
-
-// Submissions to a benchmark are tuned by their vendors: fused kernels, graphs, no padding.
-bool is_tuned(const Row& row) {
-    return has(row.text("source"), "training_results_v");
 }
 
 bool fits_whole(double a, double b) {
@@ -86,7 +64,8 @@ Precision training_precision(const Row& row, const Device& device, std::vector<s
     if (text.empty()) {
         // What is tuned for a benchmark multiplies its transformer layers in FP8 where the device can.
         const std::string arch = lower(row.text("arch"));
-        const bool narrow = is_tuned(row) && (arch == "bert" || arch == "gpt" || arch == "llama" || arch == "moe");
+        const bool narrow =
+            stated(row, "vendor_tuned") && (arch == "bert" || arch == "gpt" || arch == "llama" || arch == "moe");
         const Precision p = narrow ? first_of({Precision::fp8, Precision::bf16, Precision::fp16, Precision::tf32})
                                    : first_of({Precision::bf16, Precision::fp16, Precision::tf32});
         assumed.push_back(fmt::format("precision: {}", to_string(p)));
@@ -137,16 +116,15 @@ Job Jobs::of(const Row& row, bool memory) {
         return job;
     };
     const std::string framework = lower(row.text("framework"));
-    const std::string_view notes = row.text("notes");
     const std::string_view name = row.text("model_name");
     const std::string arch = lower(row.text("arch"));
     Method method = Method::full;
-    if (std::string why = method_of(row, framework, notes, method); !why.empty()) return refuse(why);
+    if (std::string why = method_of(row, framework, method); !why.empty()) return refuse(why);
 
     std::int32_t tp = degree(row.whole("tp")), pp = degree(row.whole("pp")), cp = degree(row.whole("cp"));
     if (!row.given("cp"))
-        if (const auto flag = flag_number(notes, "context-parallel-size")) cp = degree(flag);
-    Shape shape = shapes_->of(row, name, notes, tp);
+        if (const auto flag = stated_number(row, "context_degree")) cp = degree(flag);
+    Shape shape = shapes_->of(row, name, tp);
     if (!shape.refused.empty()) {
         // An architecture without a shape that anyone could count is no unknown name, but a network of another kind.
         if (shape.refused.starts_with("unknown_model") &&
@@ -161,10 +139,10 @@ Job Jobs::of(const Row& row, bool memory) {
     const double divided = static_cast<double>(tp) * pp * cp;
     auto gpus = row.whole("gpus");
     if (!gpus) {
-        const auto per_node = number_behind(notes, "node x");
-        if (per_node && says(notes, "1 node x")) {
+        const auto per_node = stated_number(row, "node_gpus");
+        if (per_node && stated(row, "default_node")) {
             // A recipe that needs more than its default node is run on more: as many as its degrees multiply to.
-            const double experts = flag_number(notes, "expert-model-parallel-size").value_or(1);
+            const double experts = stated_number(row, "expert_degree").value_or(1);
             gpus = std::max({*per_node, static_cast<double>(tp) * pp * cp, pp * experts});
             gpus = std::ceil(*gpus / divided) * divided;
         } else if (row.whole("dp")) {
@@ -196,6 +174,7 @@ Job Jobs::of(const Row& row, bool memory) {
     if (!cluster.refused.empty()) return refuse(cluster.refused);
     if (job.device_known) job.assumed.insert(job.assumed.end(), cluster.assumed.begin(), cluster.assumed.end());
     job.nodes = cluster.nodes;
+    job.accelerator = cluster.accelerator;
     job.most_memory = job.device_known ? cluster.most_memory : hardware_->most_memory();
 
     // Degrees
@@ -222,9 +201,9 @@ Job Jobs::of(const Row& row, bool memory) {
         job.sequence = 1;
     } else if (const auto length = row.whole("seq_len")) {
         job.sequence = *length;
-    } else if (const auto longest = longest_example(notes, name)) {
+    } else if (const auto longest = stated_number(row, "longest_example")) {
         job.sequence = *longest;
-    } else if (const auto most = number_behind(notes, "max_seq_length"); memory && most && *most >= 1) {
+    } else if (const auto most = stated_number(row, "longest_sequence"); memory && most && *most >= 1) {
         job.sequence = *most;  // the longest example decides the peak
         job.assumed.push_back(fmt::format("seq_len: {:g}, the longest", *most));
     } else if (script != nullptr) {
@@ -265,12 +244,10 @@ Job Jobs::of(const Row& row, bool memory) {
         job.assumed.push_back(
             fmt::format("tp, cp: {}, {}, fewer sequences than devices", layout.tensor, layout.context));
     }
-    for (const std::string_view key : {"grad_acc", "grad_accum"}) {
-        const auto accumulation = number_behind(notes, key);
-        if (accumulation && global && micro && *accumulation * dp * *micro != *global)
-            return refuse("contradiction:grad_acc*dp*micro_batch!=global_batch");
-    }
-    if (says(notes, "act CPU offload True")) return refuse("unsupported:activation offload");
+    if (const auto passes = stated_number(row, "accumulation_steps");
+        passes && global && micro && *passes * dp * *micro != *global)
+        return refuse("contradiction:grad_acc*dp*micro_batch!=global_batch");
+    if (stated(row, "activation_offload")) return refuse("unsupported:activation offload");
 
     // The setup
     Workload w;
@@ -278,14 +255,14 @@ Job Jobs::of(const Row& row, bool memory) {
     w.model = model;
     w.model_known = true;
     w.data.sequence = job.sequence;
-    const bool tuned = is_tuned(row);
+    const bool tuned = stated(row, "vendor_tuned");
     if (tuned && model.kind == ModelKind::encoder) {
         const double share = hardware_->catalog().constant_or_die("unpadded_share_encoder");
         w.data.sequence = std::max(1.0, std::round(job.sequence * share));
         job.assumed.push_back(fmt::format("seq_len: {:g} tokens on average without padding", *w.data.sequence));
     }
     w.method = method;
-    w.lora.rank = number_behind(notes, "lora r").value_or(16);
+    w.lora.rank = stated_number(row, "lora_rank").value_or(16);
     if (w.lora.rank < 1) w.lora.rank = 16;
     w.framework = framework;
     std::string why;
@@ -295,16 +272,12 @@ Job Jobs::of(const Row& row, bool memory) {
     // NVIDIA, fuse_bn_add_act_ops of PaddlePaddle's.
     const bool joined = model.kind == ModelKind::cnn && (has(framework, "mxnet") || has(framework, "paddle")) &&
                         w.precision != Precision::fp32 && w.precision != Precision::tf32;
-    w.compiled = tuned || joined || has(notes, "XLA") ||  // which fuses as well
-                 says(notes, "compile True") || says(notes, "torch.compile") || has(framework, "jax") ||
-                 has(framework, "maxtext");
+    w.compiled = tuned || joined || stated(row, "compiled") || has(framework, "jax") || has(framework, "maxtext");
     const FrameworkFamily& base = framework_family(framework);
-    w.flash_attention = base.attention != AttentionKernel::unfused || says(notes, "Flash-Attention") || w.compiled;
+    w.flash_attention = base.attention != AttentionKernel::unfused || stated(row, "flash_attention") || w.compiled;
     // NVIDIA's DeepLearningExamples are of 2019 to 2021; relative positions never had a fused kernel.
-    if (has(row.text("source"), "DeepLearningExamples") || has(framework, "dle scripts") ||
-        model.family == "transformer-xl")
-        w.flash_attention = false;
-    if (const auto backend = flag_value(notes, "attention-backend"))
+    if (stated(row, "unfused_era") || model.family == "transformer-xl") w.flash_attention = false;
+    if (const auto backend = stated_word(row, "attention_backend"))
         w.flash_attention = *backend == "flash" || *backend == "fused" || *backend == "auto";
     const auto& accelerators = hardware_->catalog().accelerators();
     const NamedDevice& named = hardware_->find(device_name, row.number("gpu_mem_gb").value_or(0));
@@ -316,9 +289,9 @@ Job Jobs::of(const Row& row, bool memory) {
                   : has(optimizer, "8bit")                                                     ? "adam8bit"
                   : has(optimizer, "muon")                                                     ? "muon"
                                                                                                : "adamw";
-    const bool balanced = model.moe() && says(notes, "MoE: forced-balanced routing");
-    const auto trainable = number_behind(notes, "trainable");
-    const bool pure = says(notes, "MP mode PURE"), mixed_reduce = says(notes, "MP mode DEFAULT");
+    const bool balanced = model.moe() && stated(row, "balanced_routing");
+    const auto trainable = stated_number(row, "trainable");
+    const bool pure = stated(row, "reduce_in_16_bit"), mixed_reduce = stated(row, "reduce_in_32_bit");
     std::string key =
         fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}|{:g}|{:g}", cluster.key, shape.key, to_string(w.precision),
                     to_string(method), framework, w.optimizer, w.sequence(), w.compiled, w.flash_attention, balanced,
@@ -343,18 +316,18 @@ Job Jobs::of(const Row& row, bool memory) {
     const auto zero = row.number("zero_stage");
     layout.zero = static_cast<std::uint8_t>(zero && *zero <= 3 ? *zero : base.zero_usual);
     if (image && !zero) layout.zero = 0;
-    if (!zero && flag_set(notes, "use-distributed-optimizer")) layout.zero = 1;
+    if (!zero && stated(row, "distributed_optimizer")) layout.zero = 1;
     if (!zero && tuned && free_layout && !image) layout.zero = std::max<std::uint8_t>(layout.zero, 1);
     if (!zero && dp > 1)
         job.assumed.push_back(layout.zero == 0 ? std::string("zero_stage: 0")
                                                : fmt::format("zero_stage: {}, as this code base has it", layout.zero));
     pin.zero = layout.zero;
-    if (const auto group = number_behind(notes, "zero1"); group && *group >= 1 && fits_whole(dp * cp, *group)) {
+    if (const auto group = stated_number(row, "shard_group"); group && *group >= 1 && fits_whole(dp * cp, *group)) {
         layout.shard_group = static_cast<std::int32_t>(*group);
         pin.shard_group = *group;
     }
     auto ep = row.whole("ep");
-    if (!ep) ep = flag_number(notes, "expert-model-parallel-size");
+    if (!ep) ep = stated_number(row, "expert_degree");
     if (ep && *ep > 1) {
         const double ranks = dp * cp;
         double experts = std::min({*ep, ranks, static_cast<double>(model.experts)});
@@ -370,13 +343,13 @@ Job Jobs::of(const Row& row, bool memory) {
     const std::string recompute = lower(row.text("recompute"));
     if (tp > 1) {
         layout.sequence_parallel =
-            base.sequence_parallel || has(recompute, "seqpar") || flag_set(notes, "sequence-parallel");
+            base.sequence_parallel || has(recompute, "seqpar") || stated(row, "sequence_parallel");
         if (base.sequence_parallel && !has(recompute, "seqpar"))
             job.assumed.push_back("sequence parallel: as this code base has it");
     }
     if (tp > 1 || !tuned) pin.sequence_parallel = layout.sequence_parallel;
     auto vpp = row.whole("vpp");
-    if (const auto per_stage = flag_number(notes, "num-layers-per-virtual-pipeline-stage");
+    if (const auto per_stage = stated_number(row, "layers_of_virtual_stage");
         !vpp && per_stage && *per_stage >= 1 && pp > 1)
         vpp = std::max(1.0, std::floor(model.layers / (*per_stage * pp)));
     layout.virtual_stages = pp > 1 ? degree(vpp) : 1;
@@ -394,7 +367,7 @@ Job Jobs::of(const Row& row, bool memory) {
         pin.recompute = "selective";
     } else if (has(recompute, "none") || image) {
         pin.recompute = "none";
-    } else if (const auto flag = flag_value(notes, "recompute-granularity")) {
+    } else if (const auto flag = stated_word(row, "recompute_granularity")) {
         pin.recompute = *flag == "full" ? "full" : "selective";
     } else if (!base.recompute_usual.empty()) {
         pin.recompute = base.recompute_usual;

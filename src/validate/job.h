@@ -19,6 +19,7 @@ struct Job {
     std::shared_ptr<const TrainingSetup> setup;
     ParallelLayout layout;
     int nodes = 1;
+    int accelerator = -1;  // of the catalogue
     double gpus = 1, sequence = 1;
     double global_batch = 0;   // as the row has it, else one pass without accumulation
     bool device_known = true;  // false: nothing names the device, and any was taken (memory only)
@@ -33,6 +34,7 @@ public:
     // `memory`: the rows of a memory file, where the device may be blank and only the peak is wanted.
     Job of(const Row& row, bool memory);
 
+    const Catalog& catalog() const { return hardware_->catalog(); }
     double constant(std::string_view name) const { return hardware_->catalog().constant_or_die(name); }
 
 private:

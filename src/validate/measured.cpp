@@ -39,7 +39,7 @@ Status count(const std::string& text, FileName file, bool serving, Hardware& har
         }
         std::string kind = "training";
         if (serving) {
-            const Shape shape = shapes.of(row, row.text("model"), row.text("notes"), row.whole("tp").value_or(1));
+            const Shape shape = shapes.of(row, row.text("model"), row.whole("tp").value_or(1));
             if (!shape.refused.empty()) continue;
             kind = kind_of(shape.model);
             if (kind == "generation" && !had_a_scheduler(row.text("scenario"))) continue;

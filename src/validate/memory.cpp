@@ -9,6 +9,7 @@
 #include "sizing/memory_habits.h"
 #include "sizing/training_memory.h"
 #include "validate/predict.h"
+#include "validate/stated.h"
 
 namespace stoker::validate {
 namespace {
@@ -71,7 +72,7 @@ bool rescue(const Row& row, std::string_view refused, Rescue& out) {
         return fresh;
     };
     const std::string framework = lower(row.text("framework"));
-    if (refused.starts_with("method:") && number_behind(row.text("notes"), "trainable")) {
+    if (refused.starts_with("method:") && stated_number(row, "trainable")) {
         // Base and activations decide, whatever the adapter; how much of it is trained is stated.
         const std::size_t peft = framework.find("peft ");
         std::string text = peft != std::string::npos ? framework.substr(0, peft) + "peft lora"
@@ -142,17 +143,16 @@ void apply_text(const Row& row, TrainingSetup& s, ParallelLayout& layout, std::v
     if (kind == CodeBaseKind::hugging_face && s.experts > 1 && mentions(framework, "scattermoe")) {
         // "moe-scattermoe-granite-ep4": experts are shared by so many ranks. On twice as many devices as that they take
         // no less, so FSDP leaves them alone.
-        const double degree = number_behind(framework, "ep").value_or(1);
+        const double degree = stated_number(row, "expert_kernel_degree").value_or(1);
         if (degree >= 1 && std::fmod(layout.data, degree) == 0 && std::fmod(s.experts, degree) == 0) {
             layout.expert = static_cast<std::int32_t>(degree);
             s.habits.experts_unsharded = true;
             s.habits.expert_state_share = std::min(1.0, s.compute_bytes / s.weight_bytes);
         }
     }
-    const std::string_view notes = row.text("notes");
-    const bool states = says(notes, "offload") && !says(notes, "activation offload") && !says(notes, "act CPU offload");
-    if (s.device.gpu && (mentions(framework, "cpu offload") || (tuner && states))) layout.offload = true;
-    if (s.method == Method::qlora && says(row.text("notes"), "nf4-dq")) s.weight_bytes = kDoubleQuantisedBytes;
+    if (s.device.gpu && (tuner || mentions(framework, "offload")) && stated(row, "states_offload"))
+        layout.offload = true;
+    if (s.method == Method::qlora && stated(row, "double_quantised")) s.weight_bytes = kDoubleQuantisedBytes;
     if (kind == CodeBaseKind::torchtune && s.method == Method::full && !many) {
         // The recipe for one device: an 8-bit optimizer in pages on the host, stepped inside the backward pass.
         s.gradient_bytes = s.optimizer_bytes = s.habits.update_bytes = 0;
@@ -162,7 +162,7 @@ void apply_text(const Row& row, TrainingSetup& s, ParallelLayout& layout, std::v
         s.dropout = !(s.experts > 1 && s.gate_matrices > 2);
         s.predicted_share = 1;  // its BERT computes the logits of all tokens
     }
-    if (row.given("recompute") || flag_value(row.text("notes"), "recompute-granularity") || !s.transformer) return;
+    if (row.given("recompute") || stated_word(row, "recompute_granularity") || !s.transformer) return;
     Recompute usual = layout.recompute;
     if (kind == CodeBaseKind::nanotron || kind == CodeBaseKind::megatron) usual = Recompute::none;
     if (kind == CodeBaseKind::hugging_face || kind == CodeBaseKind::torchtune) usual = Recompute::full;
@@ -195,9 +195,7 @@ double likely_to_fit(TrainingSetup setup, const ParallelLayout& layout, int node
 // A vision encoder is in no column: with the language model's alone, neither figure nor verdict means anything.
 bool lacks_encoder(const Row& row) {
     if (!row.given("layers") || !row.given("hidden")) return false;
-    for (const std::string_view word : {"vlm", "llava", "multimodal"})
-        if (says(replace_all(row.text("model_name"), "_", " "), word)) return true;
-    return false;
+    return stated(row, "vision_encoder");
 }
 
 // Nothing of the model is known. Who publishes a configuration has as a rule seen it run.
@@ -274,13 +272,7 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
         line.refused = "unsupported:no peak";
         return line;
     }
-    Range own = memory_interval(setup, layout, estimate);
-    const double wider = setup.habits.sigma_factor;
-    if (wider > 1) {
-        const double floor =
-            std::exp(-1.2816 * wider * setup.sigma_memory);  // of states too: who stores what is a guess
-        own = {std::min(floor, std::pow(own.low, wider)), 1, std::max(1 / floor, std::pow(own.high, wider))};
-    }
+    const Range own = peak_interval(setup, layout, estimate);
     if (usual.figure) {
         line.refused.clear();
         line.predict(figure, intervals.factors(line.metric, own, line.assumed.size()));

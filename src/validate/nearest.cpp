@@ -70,7 +70,7 @@ CaseFeatures features_of(const Row& row, bool serving, Hardware& hardware, Shape
     f.accelerator = hardware.find(row.text("gpu_model"), row.number("gpu_mem_gb").value_or(0)).accelerator;
     if (f.accelerator < 0) return f;
     const double tensor = row.whole("tp").value_or(1), pipeline = row.whole("pp").value_or(1);
-    const Shape shape = shapes.of(row, row.text(serving ? "model" : "model_name"), row.text("notes"), tensor);
+    const Shape shape = shapes.of(row, row.text(serving ? "model" : "model_name"), tensor);
     if (!shape.refused.empty()) {
         f.accelerator = -1;
         return f;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "validate/intervals.h"
+#include "plan/intervals.h"
 #include "validate/job.h"
 #include "validate/lines.h"
 

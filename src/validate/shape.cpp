@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "catalog/names.h"
+#include "validate/named_vision.h"
+#include "validate/stated.h"
 
 namespace stoker::validate {
 namespace {
@@ -41,10 +43,18 @@ int heads_for(int hidden, int divides) {
     return best > 0 ? best : 1;
 }
 
-bool names_gated(std::string_view name) {
+// Whether the MLP of a decoder has a gate where nothing says so: families by name, and of the others what the widths
+// say. Without a gate the inner width is four times the outer one, with it that would be half as much again.
+bool probably_gated(const Row& row, std::string_view name, int hidden) {
+    const auto named = [text = lower(name)](std::string_view family) { return text.find(family) != std::string::npos; };
     for (const std::string_view family : {"llama", "mistral", "mixtral", "qwen", "deepseek", "gemma", "phi-3", "yi-"})
-        if (lower(name).find(family) != std::string::npos) return true;
-    return false;
+        if (named(family)) return true;
+    for (const std::string_view family : {"gpt", "opt-", "bloom", "falcon", "mpt", "starcoder", "santacoder", "pythia",
+                                          "phi-1", "phi-2", "dolly", "nemotron"})
+        if (named(family) && !named("gpt-oss")) return false;
+    const auto ffn = row.whole("ffn");
+    const bool routed = row.number("is_moe").value_or(0) > 0 || row.number("experts").value_or(0) > 1;
+    return routed || (ffn && to_int(*ffn) != 4 * hidden);
 }
 
 }  // namespace
@@ -96,7 +106,7 @@ const ModelSpec* Shapes::find(std::string_view printed) {
 Known Shapes::model_of(const Row& row, std::string_view name) {
     const std::string_view source = row.text("source");
     // MLPerf calls two detectors ssd: SSD300 to round v1.1, RetinaNet from v2.0 on.
-    if (equals_ignore_case(name, "ssd") && number_behind(source, "training_results_v").value_or(0) >= 2)
+    if (equals_ignore_case(name, "ssd") && stated_number(row, "mlperf_training_round").value_or(0) >= 2)
         name = "retinanet";
     if (const ModelSpec* found = find(name)) return {.model = found, .scaled = {}, .assumed = {}};
     for (const std::string_view variant : kVariants) {
@@ -106,6 +116,20 @@ Known Shapes::model_of(const Row& row, std::string_view name) {
         if (lower(longer).ends_with("_v1")) longer.resize(longer.size() - 3);
         if (const ModelSpec* found = find(fmt::format("{}-{}", longer, variant)))
             return {.model = found, .scaled = {}, .assumed = {}};
+    }
+    // "stable-diffusion-2 256x256": the network stands before the side of its images.
+    if (printed_side(name) > 0)
+        for (std::size_t cut = name.find_last_of("-_ @("); cut != std::string_view::npos && cut > 0;
+             cut = name.find_last_of("-_ @(", cut - 1)) {
+            const std::string_view shorter = name.substr(0, cut);
+            if (printed_side(shorter) > 0) continue;
+            const ModelSpec* found = find(shorter);
+            if (found != nullptr && nominal_side(*found) > 0) return {.model = found, .scaled = {}, .assumed = {}};
+            break;
+        }
+    if (auto vision = named_vision_transformer(name)) {
+        std::string assumed = fmt::format("model_name: {}, a vision transformer by its name", vision->name);
+        return {.model = nullptr, .scaled = std::move(vision), .assumed = std::move(assumed)};
     }
     const double billions = row.number("params_b").value_or(0);
     std::string key = fmt::format("{}|{:g}", name, billions);
@@ -119,13 +143,12 @@ const Script* Shapes::script(const Row& row, const ModelSpec& model) const {
         model.name, fmt::format("{} | {} | {}", row.text("framework"), row.text("source"), row.text("model_name")));
 }
 
-const ModelSpec* Shapes::twin(const Row& row, std::string_view settings) const {
-    const auto experts = row.whole("experts") ? row.whole("experts") : flag_number(settings, "num-experts");
+const ModelSpec* Shapes::twin(const Row& row) const {
+    const auto experts = row.whole("experts") ? row.whole("experts") : stated_number(row, "routed_experts");
     const auto chosen =
-        row.whole("experts_per_token") ? row.whole("experts_per_token") : flag_number(settings, "moe-router-topk");
+        row.whole("experts_per_token") ? row.whole("experts_per_token") : stated_number(row, "routed_per_token");
     const auto hidden = row.whole("hidden");
-    if (!experts || !chosen || !hidden || *experts <= 16 || flag_number(settings, "moe-ffn-hidden-size"))
-        return nullptr;
+    if (!experts || !chosen || !hidden || *experts <= 16 || stated_number(row, "expert_ffn")) return nullptr;
     const ModelSpec* found = nullptr;
     for (const ModelSpec& model : catalog_->models()) {
         if (model.hidden != to_int(*hidden) || model.experts != to_int(*experts) ||
@@ -137,7 +160,7 @@ const ModelSpec* Shapes::twin(const Row& row, std::string_view settings) const {
     return found;
 }
 
-Shape Shapes::of(const Row& row, std::string_view name, std::string_view settings, double divides) {
+Shape Shapes::of(const Row& row, std::string_view name, double divides) {
     Shape out;
     const std::string arch = lower(row.text("arch"));
     const Known named = model_of(row, name);
@@ -169,8 +192,20 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
             return out;
         }
         out.model = *known;
-        out.key = known->name;
         if (!named.assumed.empty()) out.assumed.push_back(named.assumed);
+        if (const double nominal = nominal_side(out.model); nominal > 0) {
+            const double side = stated_number(row, "image_size").value_or(printed_side(name));
+            constexpr double kLeast = 16, kMost = 8192;
+            if (side != 0 && (side < kLeast || side > kMost)) {
+                out.refused = "invalid:image_size";
+                return out;
+            }
+            if (side > 0 && side != nominal) {
+                out.assumed.push_back(fmt::format("image_size: {:g}, where {} has {:g}", side, known->name, nominal));
+                out.model = at_side(out.model, side);
+            }
+        }
+        out.key = out.model.name;
         return out;
     }
     // Beyond any network that exists: a slip of a unit, and counting on would only take long.
@@ -186,7 +221,7 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         out.refused = fmt::format("invalid:{}", column);
         return out;
     }
-    if (arch == "encdec" || arch == "rnn") {
+    if (arch == "rnn") {
         out.refused = fmt::format("unsupported:{} given by layers", arch);
         return out;
     }
@@ -195,7 +230,7 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
     if (!named.assumed.empty()) known = nullptr;
     if (known == nullptr) {
         // Many narrow experts, whose width the row leaves out: of the one published model that routes like this.
-        if (const ModelSpec* like = twin(row, settings)) {
+        if (const ModelSpec* like = twin(row)) {
             out.assumed.push_back(fmt::format("model: as {}", like->name));
             known = like;
             if (*layers > like->layers) {
@@ -218,17 +253,25 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
     m.hidden = to_int(*hidden);
     if (!known_whole && m.dense_layers >= m.layers) m.dense_layers = 0;
 
+    const bool two_stacks = arch == "encdec";
     const bool encoder = arch == "bert" || (arch.empty() && says(name, "bert"));
     if (!same) {
         m.kind = encoder ? ModelKind::encoder : ModelKind::decoder;
-        m.gated = arch == "llama" || arch == "moe" || (arch.empty() && names_gated(name));
+        m.gated = arch == "llama" || arch == "moe" || (arch.empty() && probably_gated(row, name, m.hidden));
         m.layer_norm = m.biases = !m.gated;
         m.tied_embeddings = !m.gated;
         m.attention = AttentionKind::gqa;
     }
-    if (flag_set(settings, "swiglu")) m.gated = true;
-    if (flag_value(settings, "untie-embeddings-and-output-weights"))
-        m.tied_embeddings = !flag_set(settings, "untie-embeddings-and-output-weights");
+    if (two_stacks) {
+        // The depth of such a network is printed for one of its stacks (T5-large: 24).
+        if (!same) m.attention = AttentionKind::mha, m.layer_norm = m.biases = false;
+        m.kind = ModelKind::encoder_decoder;
+        m.decoder_layers = to_int(*layers);
+        m.layers = 2 * m.decoder_layers;
+        out.assumed.push_back(fmt::format("layers: {} in each stack", m.decoder_layers));
+    }
+    if (stated(row, "gated")) m.gated = true;
+    if (stated_word(row, "untied_tables")) m.tied_embeddings = !stated(row, "untied_tables");
 
     if (const auto heads = row.whole("heads")) {
         if (same && known->heads != to_int(*heads) && m.attention != AttentionKind::mla) m.head_dim = 0;
@@ -238,7 +281,7 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         out.assumed.push_back(fmt::format("heads: {}", m.heads));
     }
     const bool latent = m.attention == AttentionKind::mla;
-    if (const auto groups = flag_number(settings, "num-query-groups"); groups && *groups >= 1) {
+    if (const auto groups = stated_number(row, "query_groups"); groups && *groups >= 1) {
         m.kv_heads = to_int(*groups);
     } else if (const auto kv = row.whole("kv_heads")) {
         if (!latent) m.kv_heads = to_int(*kv);
@@ -246,7 +289,7 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         m.kv_heads = m.heads;
     }
     if (!latent) {
-        const auto width = flag_number(settings, "kv-channels");
+        const auto width = stated_number(row, "head_width");
         if (width && *width >= 1) {
             m.head_dim = to_int(*width);
         } else if (m.head_dim <= 0) {
@@ -254,7 +297,7 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         }
     }
 
-    const auto flag_ffn = flag_number(settings, "ffn-hidden-size");
+    const auto flag_ffn = stated_number(row, "layer_ffn");
     const auto row_ffn = row.whole("ffn");
     double ffn = flag_ffn ? *flag_ffn : row_ffn.value_or(0);
     if (ffn <= 0 && !same) {
@@ -262,22 +305,21 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         if (!arch.empty() && arch != "gpt" && arch != "bert") out.assumed.push_back("ffn: 4 x hidden");
     }
     // Routing: columns of inference rows, flags of training rows.
-    const auto experts = row.whole("experts") ? row.whole("experts") : flag_number(settings, "num-experts");
+    const auto experts = row.whole("experts") ? row.whole("experts") : stated_number(row, "routed_experts");
     const auto chosen =
-        row.whole("experts_per_token") ? row.whole("experts_per_token") : flag_number(settings, "moe-router-topk");
+        row.whole("experts_per_token") ? row.whole("experts_per_token") : stated_number(row, "routed_per_token");
     if (experts && *experts > 1) {
         m.experts = to_int(*experts);
         m.active_experts = to_int(chosen.value_or(m.active_experts > 0 ? m.active_experts : 2));
         if (!chosen && !same) out.assumed.push_back("experts_per_token: 2");
-        const auto width = flag_number(settings, "moe-ffn-hidden-size");
+        const auto width = stated_number(row, "expert_ffn");
         if (width) {
             m.expert_ffn = to_int(*width);
         } else if (ffn > 0 && !(same && m.moe() && to_int(ffn) == known->ffn && known->dense_layers > 0)) {
             m.expert_ffn = to_int(ffn);  // else it is that of the layers before the experts
         }
         if (m.ffn <= 0) m.ffn = m.expert_ffn;
-        if (const auto shared = flag_number(settings, "moe-shared-expert-intermediate-size"))
-            m.shared_expert_ffn = to_int(*shared);
+        if (const auto shared = stated_number(row, "shared_expert_ffn")) m.shared_expert_ffn = to_int(*shared);
     } else if (arch == "moe" && !m.moe()) {
         out.refused = "missing:experts";
         return out;
@@ -293,7 +335,7 @@ Shape Shapes::of(const Row& row, std::string_view name, std::string_view setting
         m.vocabulary = encoder ? 30522 : m.gated ? 32000 : 51200;
         out.assumed.push_back(fmt::format("vocab: {}", m.vocabulary));
     }
-    if (!same && m.gated && !flag_value(settings, "untie-embeddings-and-output-weights")) {
+    if (!same && m.gated && !stated_word(row, "untied_tables")) {
         // Small models with large vocabularies tie their tables (Llama 3.2, Qwen 2.5, Gemma), others do not.
         const double h = m.hidden, kv = static_cast<double>(m.kv_heads) / std::max(1, m.heads);
         const double stack = m.layers * (2 * h * h * (1 + kv) + 3 * h * m.ffn), table = h * m.vocabulary;

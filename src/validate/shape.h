@@ -26,9 +26,8 @@ class Shapes {
 public:
     explicit Shapes(const Catalog& catalog);
 
-    // `settings`: notes with command-line flags. `divides`: heads that are not stated are chosen to be a multiple of
-    // it.
-    Shape of(const Row& row, std::string_view name, std::string_view settings, double divides);
+    // `divides`: heads that are not stated are chosen to be a multiple of it.
+    Shape of(const Row& row, std::string_view name, double divides);
     // By its printed name, also without an organisation before it and with the usual endings behind; nullptr: none.
     const ModelSpec* find(std::string_view name);
     // The same for a row: what its source says beside the name, and failing that its family and its size.
@@ -38,7 +37,7 @@ public:
 
 private:
     // The one published model that routes as the row says: its width, its experts, and how many of them a token takes.
-    const ModelSpec* twin(const Row& row, std::string_view settings) const;
+    const ModelSpec* twin(const Row& row) const;
 
     const Catalog* catalog_;
     Scripts scripts_;

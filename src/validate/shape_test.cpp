@@ -13,10 +13,10 @@ class ShapeTest : public ::testing::Test {
 protected:
     ShapeTest() : catalog_(*Catalog::embedded()), shapes_(catalog_) {}
     Shape of(const Cells& others, std::string_view settings = "", double divides = 1) {
-        text_ = sample_csv(RowKind::training, {training_row(others)});
+        text_ = sample_csv(RowKind::training, {with(training_row({{"notes", std::string(settings)}}), others)});
         csv_.emplace(*Csv::read(text_, "rows.csv"));
         const Row row(*csv_, 0);
-        return shapes_.of(row, row.text("model_name"), settings, divides);
+        return shapes_.of(row, row.text("model_name"), divides);
     }
     Catalog catalog_;
     Shapes shapes_;
@@ -51,6 +51,35 @@ TEST_F(ShapeTest, AnUnknownNameThatRoutesLikeAPublishedModelIsThatModel) {
     EXPECT_FALSE(shape.assumed.empty());
     const Shape stated = of(cells, std::string(flags) + "; --moe-ffn-hidden-size=512");
     EXPECT_EQ(stated.model.expert_ffn, 512) << "what the row says goes first";
+}
+
+// A T5 that is given by its layers was refused; the depth that is printed is that of each stack.
+TEST_F(ShapeTest, AnEncoderDecoderHasItsLayersTwice) {
+    const Shape shape = of({{"model_name", "own"},
+                            {"arch", "encdec"},
+                            {"layers", "24"},
+                            {"hidden", "1024"},
+                            {"heads", "16"},
+                            {"ffn", "4096"},
+                            {"vocab", "32128"}});
+    ASSERT_TRUE(shape.refused.empty()) << shape.refused;
+    EXPECT_EQ(shape.model.kind, ModelKind::encoder_decoder);
+    EXPECT_EQ(shape.model.decoder_layers, 24);
+    EXPECT_NEAR(count_parameters(shape.model).total / 737.7e6, 1, 0.02);  // T5-large
+}
+
+// Half the side is a quarter of the work, wherever the row says it.
+TEST_F(ShapeTest, TheSideOfAnImageIsRead) {
+    const Cells unet = {{"model_name", "stable-diffusion-2"}, {"arch", ""}, {"layers", ""}, {"hidden", ""}};
+    const double nominal = of(unet).model.forward_flops_per_sample;
+    EXPECT_NEAR(of(unet, "resolution 256x256").model.forward_flops_per_sample / nominal, 0.25, 1e-9);
+    EXPECT_NEAR(of(with(unet, {{"model_name", "stable-diffusion-2 256x256"}})).model.forward_flops_per_sample / nominal,
+                0.25, 1e-9);
+    EXPECT_EQ(of(unet, "image size 9000").refused, "invalid:image_size");
+    // Patches of 32 are no patches of 16.
+    const Shape vision = of(with(unet, {{"model_name", "vit_base_patch32_384"}}));
+    ASSERT_TRUE(vision.refused.empty()) << vision.refused;
+    EXPECT_EQ(vision.model.learned_positions, 145);
 }
 
 TEST_F(ShapeTest, BlankCellsGetTheDocumentedDefaults) {

@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 #include "validate/predict.h"
+#include "validate/stated.h"
+#include "validate/unmeasured.h"
 
 namespace stoker::validate {
 namespace {
@@ -15,7 +17,7 @@ bool logs_per_device(const Row& row) {
     const std::string_view name = row.text("model_name");
     if (equals_ignore_case(name, "retinanet")) return true;
     if (!equals_ignore_case(name, "ssd")) return false;
-    return number_behind(row.text("source"), "training_results_v").value_or(0) >= 2;
+    return stated_number(row, "mlperf_training_round").value_or(0) >= 2;
 }
 
 // FLOP of one token as sources print it: dense matrices three times forward, attention in full.
@@ -30,12 +32,11 @@ double printed_flops_per_token(const TrainingSetup& s, double sequence, bool har
 
 // Samples of a run until its target, from the note "run trained to"; its unit depends on the benchmark. 0: not told.
 double work_of(const Row& row) {
-    const std::string_view notes = row.text("notes");
     const std::string name = lower(row.text("model_name"));
     const auto is = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
-    if (const auto samples = number_behind(notes, "samples_count")) return *samples;
-    if (const auto steps = number_behind(notes, "step_num")) return *steps * row.number("global_batch").value_or(0);
-    const auto epochs = number_behind(notes, "epoch_num");
+    if (const auto samples = stated_number(row, "trained_samples")) return *samples;
+    if (const auto steps = stated_number(row, "trained_steps")) return *steps * row.number("global_batch").value_or(0);
+    const auto epochs = stated_number(row, "epochs");
     if (!epochs) return 0;
     if (is("resnet")) return *epochs * 1281167;  // ImageNet-1k
     if (is("unet3d")) return *epochs > 20000 ? *epochs : *epochs * 168;
@@ -88,11 +89,12 @@ Line predict_training(const Row& row, Jobs& jobs, const Intervals& intervals) {
     const double step = job.estimate.step_s, batch = job.global_batch;
     if (!(step > 0) || !std::isfinite(step)) return refuse("unsupported:no step time");
     const TrainingSetup& s = *job.setup;
-    Range own = step_interval(s, job.layout, job.estimate);
+    Range own =
+        wider_where_unmeasured(step_interval(s, job.layout, job.estimate), jobs.catalog(), job.accelerator, "training");
     // Rates are the reciprocal of the step, and so is their interval.
     if (line.metric != "step_s" && line.metric != "time_to_train_min") own = {1 / own.high, 1, 1 / own.low};
     double figure = step;
-    const bool hardware = says(row.text("notes"), "hardware FLOPs");
+    const bool hardware = stated(row, "hardware_flops");
     if (line.metric == "tokens_per_s_per_gpu") {
         figure = batch * job.sequence / (step * job.gpus);
     } else if (line.metric == "samples_per_s") {

@@ -19,6 +19,7 @@ allreduce_s   in calls of torch.distributed that wait (not in those with async_o
 checkpoint_s  in torch.save
 compute_s     the rest
 cpu_s         processor time of this process, for telling "slow" from "not running"
+gc_s          in Python's garbage collector, where it ran; a part of whatever it interrupted
 Every few seconds a line also says how it computes, which `stoker explain` holds against the plan:
 param_bits    bits of most parameters; autocast_bits: of torch.autocast when it is on, else 0
 torch_threads computing threads; workers: of the DataLoader
@@ -27,6 +28,7 @@ compiled      1 when torch.compile or torch.jit made the model's code
 """
 import atexit
 import functools
+import gc
 import json
 import os
 import sys
@@ -54,7 +56,16 @@ class _Recorder:
         self.facts, self.told, self.recomputed = {}, None, 0
         self.began = self.flushed = time.perf_counter()
         self.cpu = time.process_time()
+        self.collecting = self.collected = 0.0
+        gc.callbacks.append(self.note_collection)
         atexit.register(self.flush)
+
+    def note_collection(self, phase, _):
+        if phase == "start":
+            self.collecting = time.perf_counter()
+        elif self.collecting:
+            self.collected += time.perf_counter() - self.collecting
+            self.collecting = 0.0
 
     def add(self, part, seconds):
         self.parts[part] += seconds
@@ -72,6 +83,11 @@ class _Recorder:
         if self.told is None or now - self.told > _FACTS_S:
             self.told, extra = now, dict(extra, **self.tell_facts())
         self.recomputed = 0
+        # One that took no time worth telling is left out, and a step without one beside steps with one is told as 0.
+        if self.collected > 1e-4 or "gc_s" in self.extra:
+            self.extra["gc_s"] = 0.0
+            extra = dict(extra, gc_s=round(self.collected, 6))
+        self.collected = 0.0
         self.lines.append((self.number, time.time(), step, parts["wait_s"], parts["allreduce_s"], parts["checkpoint_s"],
                            compute, cpu - self.cpu, extra))
         for name in parts:
@@ -314,6 +330,7 @@ def detach():
     global _recorder
     if _recorder is not None:
         _recorder.flush()
+        gc.callbacks.remove(_recorder.note_collection)
         atexit.unregister(_recorder.flush)
     _recorder = None
     while _wrapped:

@@ -105,6 +105,29 @@ class Tests(unittest.TestCase):
             self.assertAlmostEqual(line["samples_per_s"] * line["step_s"], 2, places=2)
         self.assertEqual([line["step"] for line in lines if line["checkpoint_s"] > 0], [6])
 
+    def test_the_garbage_collector_is_told(self):
+        import gc
+
+        model, optimizer = small_training()
+        gc.disable()
+        try:
+            stoker_torch.attach(model, optimizer)
+            junk = [[index] for index in range(200_000)]  # what a collection has to look at
+            for number in range(4):
+                if number == 2:
+                    gc.collect()
+                one_step(model, optimizer, torch.ones(4, 64))
+            stoker_torch.detach()
+            self.assertFalse(any("note_collection" in repr(call) for call in gc.callbacks))
+        finally:
+            gc.enable()
+        lines = lines_of(self.path)
+        self.assertEqual(len(junk), 200_000)
+        self.assertEqual(lines[1].get("gc_s", 0), 0)
+        self.assertGreater(lines[2]["gc_s"], 1e-3)
+        self.assertLess(lines[2]["gc_s"], lines[2]["step_s"])
+        self.assertEqual(lines[3]["gc_s"], 0)
+
     def test_it_says_how_it_computes(self):
         from torch.utils.checkpoint import checkpoint
 

@@ -42,7 +42,7 @@ Result<Places> read_places(const std::string& path) {
         if (!place.value->is_sequence()) return wrong(*place.value, "a list of runs");
         for (const auto& item : place.value->items) {
             if (!item->is_mapping()) return wrong(*item, "an object");
-            const Node* run = item->find("run");
+            const Node *run = item->find("run"), *kind = item->find("kind");
             CalibrationPoint point{.run = run != nullptr ? run->text : "",
                                    .predicted = {positive_at(*item, "compute_s"), positive_at(*item, "other_s"),
                                                  positive_at(*item, "exchange_s")},
@@ -50,7 +50,8 @@ Result<Places> read_places(const std::string& path) {
                                    .predicted_bytes = {},
                                    .bytes = positive_at(*item, "bytes"),
                                    .shape = {positive_at(*item, "hidden"), positive_at(*item, "layers"),
-                                             positive_at(*item, "sequence"), positive_at(*item, "tokens")}};
+                                             positive_at(*item, "sequence"), positive_at(*item, "tokens")},
+                                   .kind = kind != nullptr && kind->kind == NodeKind::string ? kind->text : ""};
             // Of a file of before the two kinds of memory were told apart: all of it held.
             const double all = positive_at(*item, "predicted_bytes");
             const double transient = std::min(all, positive_at(*item, "transient_bytes"));
@@ -80,7 +81,8 @@ Status write_places(const std::string& path, const Places& places) {
                           .set("hidden", p.shape.hidden)
                           .set("layers", p.shape.layers)
                           .set("sequence", p.shape.sequence)
-                          .set("tokens", p.shape.tokens));
+                          .set("tokens", p.shape.tokens)
+                          .set("kind", p.kind));
         all.set(place, std::move(list));
     }
     return write_user_file(path, all.dump() + "\n");

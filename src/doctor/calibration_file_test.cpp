@@ -25,7 +25,8 @@ protected:
                 .step_s = 2,
                 .predicted_bytes = {8e8, 2e8},
                 .bytes = 1.1e9,
-                .shape = {256, 4, 128, 2048}};
+                .shape = {256, 4, 128, 2048},
+                .kind = "cnn"};
     }
     std::string folder_;
 };
@@ -45,6 +46,7 @@ TEST_F(CalibrationFile, KeepsRunsByPlaceOnceEach) {
     EXPECT_EQ(here->front().predicted_bytes.held, 8e8);
     EXPECT_EQ(here->front().predicted_bytes.transient, 2e8);
     EXPECT_EQ(here->front().shape.values(), (std::array<double, 4>{256, 4, 128, 2048}));
+    EXPECT_EQ(here->front().kind, "cnn");
     EXPECT_EQ(load_calibration("there")->front().step_s, 2);
 }
 

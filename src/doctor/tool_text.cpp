@@ -46,6 +46,8 @@ public:
         out_ += "\n";
         for (const std::string& line : wrap(printable(report.conclusion, 1000), width_))
             out_ += (report.verdict() == HealthVerdict::fail ? style_.bold(line) : line) + "\n";
+        for (const std::string& each : report.together)
+            for (const std::string& line : wrap(printable(each, 1000), width_ - 2)) out_ += "  " + line + "\n";
         if (report.open.empty()) return;
         out_ += style_.dim("not concluded") + "\n";
         for (const std::string& each : report.open)
@@ -135,9 +137,12 @@ Json tool_json_answer(const ToolReport& report) {
     }
     Json open = Json::array();
     for (const std::string& each : report.open) open.push(each);
+    Json together = Json::array();
+    for (const std::string& each : report.together) together.push(each);
     return Json::object()
         .set("verdict", word_of(report.verdict()))
         .set("conclusion", report.conclusion)
+        .set("together", std::move(together))
         .set("open", std::move(open))
         .set("files", std::move(files));
 }

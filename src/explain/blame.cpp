@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "observe/collect.h"
 #include "observe/diagnosis.h"
+#include "observe/health_judge.h"
 
 namespace stoker {
 namespace {
@@ -11,11 +13,16 @@ constexpr double kMostBlameLookedAtS = 3600;  // as long as seconds are kept
 
 }  // namespace
 
+std::vector<std::string> nodes_of_ranks(const Attempt& attempt) {
+    std::vector<std::string> nodes;
+    for (const RankPlace& place : attempt.places) nodes.push_back(place.node);
+    return nodes;
+}
+
 std::optional<EndedAttempt> ended_attempt(const State& state, const AttemptId& id) {
     const Attempt* attempt = state.find(id);
     if (attempt == nullptr || attempt->live() || attempt->running_us == 0) return std::nullopt;
-    EndedAttempt ended{.attempt = id, .node_of_rank = {}};
-    for (const RankPlace& place : attempt->places) ended.node_of_rank.push_back(place.node);
+    EndedAttempt ended{.attempt = id, .node_of_rank = nodes_of_ranks(*attempt)};
     const auto& nodes = ended.node_of_rank;
     if (std::all_of(nodes.begin(), nodes.end(), [&](const std::string& node) { return node == nodes.front(); }))
         return std::nullopt;
@@ -24,7 +31,8 @@ std::optional<EndedAttempt> ended_attempt(const State& state, const AttemptId& i
     return ended;
 }
 
-std::optional<BlameNode> blame_of(const EndedAttempt& ended, const RunEvidence& evidence) {
+std::optional<BlameNode> blame_of(const EndedAttempt& ended, RunEvidence evidence) {
+    name_nodes(evidence, ended.node_of_rank);
     const std::vector<Diagnosis> found = diagnose(evidence).found;
     const auto late =
         std::find_if(found.begin(), found.end(), [](const Diagnosis& each) { return each.rule->late_rank; });
@@ -37,6 +45,10 @@ std::optional<BlameNode> blame_of(const EndedAttempt& ended, const RunEvidence& 
         return clears == ClearsNode::on_any_rank || (clears == ClearsNode::on_that_rank && each.rank == late->rank);
     });
     if (cleared) return std::nullopt;
+    // Among many there is always a slowest: as slow as their spread makes one likely is no fault.
+    for (const HealthReport& report : judge_nodes_of(evidence))
+        for (const HealthCheck& check : report.checks)
+            if (check.node == ended.node_of_rank[rank] && check.verdict == HealthVerdict::pass) return std::nullopt;
     return BlameNode{.attempt = ended.attempt, .node = ended.node_of_rank[rank], .share = late->cost_s / *step};
 }
 

@@ -40,6 +40,22 @@ TEST(Blame, NamesTheNodeOfTheSlowestRank) {
         }
 }
 
+// Among many nodes one is always the slowest: only what is out of their spread is a fault.
+TEST(Blame, ManyNodesAreHeldAgainstEachOther) {
+    EndedAttempt ended{.attempt = {{7}, 1}, .node_of_rank = {}};
+    std::vector<double> compute_s;
+    for (int i = 0; i < 9; ++i) {
+        ended.node_of_rank.push_back("n" + std::to_string(i));
+        compute_s.push_back(0.1 + 0.01 * i);
+    }
+    EXPECT_FALSE(blame_of(ended, evidence_of(compute_s))) << "their spread is wide";
+    compute_s.assign(9, 0.1);
+    compute_s[4] = 0.18;
+    const auto blame = blame_of(ended, evidence_of(compute_s));
+    ASSERT_TRUE(blame);
+    EXPECT_EQ(blame->node, "n4");
+}
+
 // Ranks that share one node say nothing about that node against others, nor does an attempt that never ran.
 TEST(Blame, LooksOnlyAtAttemptsOverSeveralNodesThatRan) {
     World world;

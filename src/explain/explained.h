@@ -61,6 +61,7 @@ struct ToldDiagnosis {
     double expected_gain = 0;            // of the time of a step, at most
     std::string fix;
     std::optional<int> rank;
+    std::string node;  // of that rank, where its gang is on several
     bool stops = false;
 };
 struct DiagnosisNote {

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "explain/blame.h"
 #include "observe/diagnosis.h"
+#include "run/spec/run_folder.h"
 #include "run/state/rules.h"
 #include "sizing/terms.h"
 
@@ -196,6 +198,7 @@ void add_diagnoses(const RunEvidence& evidence, ExplainedRun& out) {
                            .expected_gain = 0,
                            .fix = each.fix,
                            .rank = each.rank,
+                           .node = each.rank ? evidence.node_of(*each.rank) : "",
                            .stops = each.stops};
         const CostLies cost = each.rule->cost;
         if (!each.stops && cost != CostLies::before_steady) {
@@ -230,13 +233,6 @@ ExplainedPart explained_part(const Run& run, std::int64_t now_us) {
     return part;
 }
 
-std::string named_interface(const RunSpec& spec) {
-    std::string named;
-    for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"})
-        if (const auto found = spec.environment.find(name); found != spec.environment.end()) named = found->second;
-    return named;
-}
-
 Planned planned_of(const RunSpec& spec) {
     Planned planned;
     planned.processors = static_cast<double>(spec.per_rank.cpu_milli) / 1000;
@@ -253,6 +249,7 @@ Planned planned_of(const RunSpec& spec) {
     planned.collectives_s = planned_seconds(plan, TermGroup::exchange);
     planned.memory_bytes = known(static_cast<double>(plan.memory_bytes));
     if (plan.tokens_per_step > 0 && spec.ranks > 0) planned.tokens = plan.tokens_per_step / spec.ranks;
+    if (plan.samples_per_step && spec.ranks > 0) planned.samples = *plan.samples_per_step / spec.ranks;
     planned.precision_bits = plan.precision_bits;
     planned.recompute = plan.recompute;
     planned.compiled = plan.compiled;
@@ -265,9 +262,21 @@ ExplainedRun explain_run(const RunAsItStands& look, const ExplainedPart& part, c
     out.from_us = part.from_us;
     out.to_us = part.to_us;
     const bool unfinished = run.state != RunState::succeeded && !run.attempts.empty();
-    const RunEvidence evidence = collect_evidence(
-        series, planned_of(run.spec),
-        {.from_s = in_seconds(part.from_us), .to_s = in_seconds(part.to_us), .expects_steps = unfinished});
+    Planned planned = planned_of(run.spec);
+    // An attempt that went on from another's checkpoint did the rest; a long run is looked at from its middle on.
+    const bool whole =
+        run.state == RunState::succeeded && run.attempts.size() == 1 && part.from_us == began_us(run.attempts.front());
+    if (whole && run.spec.prediction && run.spec.prediction->steps > 0) {
+        planned.steps = run.spec.prediction->steps;
+        planned.run_low_s = run.spec.prediction->run_low_s;
+    }
+    RunEvidence evidence = collect_evidence(series, std::move(planned),
+                                            {.from_s = in_seconds(part.from_us),
+                                             .to_s = in_seconds(part.to_us),
+                                             .expects_steps = unfinished,
+                                             .done = whole});
+    if (const Attempt* attempt = run.attempts.empty() ? nullptr : &run.attempts.back())
+        name_nodes(evidence, nodes_of_ranks(*attempt));
     for (const RankSeries& each : series) out.point_s = std::max(out.point_s, each.seconds);
     if (evidence.steady) {
         out.steps = evidence.steady->steps;

@@ -20,9 +20,6 @@ struct ExplainedPart {
 };
 ExplainedPart explained_part(const Run& run, std::int64_t now_us);
 
-// The network interface that its ranks are told to use, as NCCL and gloo read it; empty: none is named.
-std::string named_interface(const RunSpec& spec);
-
 // What rules may take as planned.
 Planned planned_of(const RunSpec& spec);
 

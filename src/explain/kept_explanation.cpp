@@ -48,6 +48,7 @@ void fields(V& visit, ToldDiagnosis& v) {
     visit("evidence", v.evidence);
     visit("expected_gain", v.expected_gain);
     visit("fix", v.fix);
+    visit("node", v.node);
     visit("rank", v.rank);
     visit("share_of_gap", v.share_of_gap);
     visit("stops", v.stops);
@@ -85,8 +86,16 @@ std::string kept_form(ExplainedRun explained) {
         explained.ruled_out.clear(), explained.not_known.clear();
         out = text();
     }
-    while (out.size() > kMostKeptText && !explained.diagnoses.empty()) {
-        explained.diagnoses.pop_back();  // by what they cost, the dearest first
+    if (out.size() > kMostKeptText) {
+        // They stand by what they cost, the dearest first: as many from the front as there is room for.
+        const auto all = std::move(explained.diagnoses);
+        std::size_t fits = 0, too_many = all.size();
+        while (fits + 1 < too_many) {
+            const std::size_t middle = fits + (too_many - fits) / 2;
+            explained.diagnoses.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(middle));
+            (text().size() > kMostKeptText ? too_many : fits) = middle;
+        }
+        explained.diagnoses.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(fits));
         out = text();
     }
     return out;

@@ -110,7 +110,8 @@ Result<LocalWork> local_work(const Catalog& catalog, const std::string& today, c
     const RankRates rates = measured_rates(machine, start, local);
     add_rank_as_machine(machine, known_speed(machine, today), rates, start.ranks, needs, local.catalog);
     if (const auto points = load_calibration(local.place))
-        if (auto learnt = fit_calibration(*points)) local.calibrations.emplace(kHere, std::move(*learnt));
+        if (auto learnt = fit_calibration(points_of_kind(*points, to_string(local.workload.model.kind))))
+            local.calibrations.emplace(kHere, std::move(*learnt));
     return local;
 }
 

@@ -8,13 +8,11 @@
 #include "explain/explained.h"
 #include "govern/price_book.h"
 #include "govern/usage.h"
+#include "run/state/run_intervals.h"
 #include "run/state/state.h"
 
 namespace stoker {
 
-// One interval for each rank of each attempt and kind of resource.
-std::vector<UsageInterval> intervals_of(const State& state, const Run& run, const PriceBook& prices,
-                                        std::int64_t now_us);
 // So far, with its steps where it is a graph; none: the book is empty.
 std::optional<std::int64_t> cost_of_run(const State& state, const Run& run, const PriceBook& prices,
                                         std::int64_t now_us);

@@ -20,6 +20,7 @@ namespace {
 using ObserverClock = std::chrono::steady_clock;
 // What a rank wrote last is read when it has gone.
 constexpr auto kBlameAfter = std::chrono::seconds(3);
+constexpr auto kReadLimit = std::chrono::seconds(5);
 constexpr std::size_t kMostToBlame = 256, kMostBlamePoints = 1'000'000;
 
 }  // namespace
@@ -87,9 +88,9 @@ struct RunObserver::Link {
 namespace {
 
 // Of those that had ranks, the runs that have none now.
-std::vector<RunId> runs_without_ranks(std::set<std::string>& live, const std::vector<WatchedRank>& ranks) {
+std::vector<RunId> runs_without_ranks(std::set<std::string>& live, const std::vector<LiveGang>& gangs) {
     std::set<std::string> now;
-    for (const WatchedRank& rank : ranks) now.insert(rank.run);
+    for (const LiveGang& gang : gangs) now.insert(gang.run.text());
     std::vector<RunId> gone;
     for (const std::string& run : live)
         if (!now.contains(run))
@@ -113,49 +114,54 @@ Result<std::optional<RunAsItStands>> ended_run(Engine& engine, const PriceBook& 
 
 }  // namespace
 
-std::vector<WatchedRank> live_ranks(const State& state, const std::string& engine_folder) {
-    std::vector<WatchedRank> ranks;
+std::vector<LiveGang> live_gangs(const State& state, const std::string& engine_folder) {
+    std::vector<LiveGang> gangs;
     for (const RunId run : state.live) {
         const Run* found = state.find(run);
         const Attempt* attempt = found == nullptr ? nullptr : found->live_attempt();
         if (attempt == nullptr) continue;
-        const RunFolder folder = run_folder(engine_folder, run);
-        const std::string metrics = folder.metrics();
-        std::vector<std::string> folders{folder.path};
-        const std::string interface = named_interface(found->spec);
-        if (const std::string checkpoints = folder.checkpoints(found->spec);
-            !checkpoints.empty() && !checkpoints.starts_with(folder.path + "/"))
-            folders.push_back(checkpoints);
+        std::vector<LiveRank> live;
         for (std::size_t i = 0; i < attempt->ranks.size(); ++i) {
             const RankStatus& status = attempt->ranks[i];
-            if (!status.started || status.ended || status.pid <= 0) continue;
-            const int rank = static_cast<int>(i);
-            std::vector<StepSource> sources{
-                {.kind = StepSource::Kind::lines, .path = rank_metrics_file(metrics, rank), .pattern = {}}};
-            if (found->spec.observe) {
-                const ObserveSpec& observe = *found->spec.observe;
-                if (!observe.heartbeat.empty()) {
-                    const bool relative = !observe.heartbeat.starts_with('/');
-                    std::string path = (relative ? found->spec.folder + "/" : "") + observe.heartbeat;
-                    if (rank > 0) path += ".rank-" + std::to_string(rank);
-                    sources.push_back({.kind = StepSource::Kind::heartbeat, .path = path, .pattern = {}});
-                }
-                if (auto pattern = StepPattern::parse(observe.step_pattern); pattern && !observe.step_pattern.empty())
-                    sources.push_back({.kind = StepSource::Kind::output,
-                                       .path = folder.log({run, attempt->number}, rank),
-                                       .pattern = std::move(*pattern)});
-            }
-            ranks.push_back({.run = run.text(),
-                             .attempt = static_cast<int>(attempt->number),
-                             .rank = rank,
-                             .pid = static_cast<pid_t>(status.pid),
-                             .sources = std::move(sources),
-                             .folders = folders,
-                             .interface = interface});
+            if (!status.started || status.ended) continue;
+            live.push_back({.rank = static_cast<int>(i),
+                            .pid = status.pid,
+                            .node = i < attempt->places.size() ? attempt->places[i].node : ""});
         }
+        if (live.empty()) continue;
+        const RunFolder folder = run_folder(engine_folder, run);
+        gangs.push_back({.run = run,
+                         .attempt = attempt->number,
+                         .gang = {.launched = attempt->launch,
+                                  .log_folder = folder.logs({run, attempt->number}),
+                                  .measure = measure_spec(found->spec, folder),
+                                  .live = std::move(live)}});
     }
-    return ranks;
+    return gangs;
 }
+
+namespace {
+
+// The engine may go while somebody is asked; who asks does not keep it.
+std::vector<WatchedGang> watched_gangs(std::vector<LiveGang> gangs, const std::weak_ptr<const Questions>& engine) {
+    std::vector<WatchedGang> watched;
+    for (LiveGang& each : gangs)
+        watched.push_back(
+            {.run = each.run.text(),
+             .attempt = static_cast<int>(each.attempt),
+             .live = each.gang.live,
+             .read = [engine, gang = std::move(each.gang)](const std::vector<LiveRank>& live,
+                                                           const MeasureQuery& query) -> Result<Measures> {
+                 const auto asked = engine.lock();
+                 if (!asked) return Error(ErrorKind::unavailable, "the engine has gone");
+                 MeasuredGang now = gang;
+                 now.live = live;
+                 return asked->read_measures(now, query, ObserverClock::now() + kReadLimit);
+             }});
+    return watched;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine, PriceBook prices) {
     auto self = std::unique_ptr<RunObserver>(new RunObserver());
@@ -184,19 +190,17 @@ Result<std::unique_ptr<RunObserver>> RunObserver::start(Engine& engine, PriceBoo
                                            const std::lock_guard lock(link->mutex);
                                            if (link->engine == nullptr) return;
                                            const auto observer = link->observer;
-                                           std::vector<WatchedRank> ranks;
-                                           // Of an engine elsewhere, pids mean nothing here.
-                                           const bool here = link->engine->capabilities().ranks_here;
-                                           const Status asked =
-                                               link->engine->read([here, &ranks](const EngineView& view) {
-                                                   if (here) ranks = live_ranks(view.state, view.folder);
-                                               });
+                                           std::vector<LiveGang> gangs;
+                                           const Status asked = link->engine->read([&gangs](const EngineView& view) {
+                                               gangs = live_gangs(view.state, view.folder);
+                                           });
                                            if (!asked) {
                                                link->changed = true;
                                                return;
                                            }
-                                           link->keeper->offer(runs_without_ranks(link->live, ranks));
-                                           if (const auto to = observer.lock()) to->watch(std::move(ranks));
+                                           link->keeper->offer(runs_without_ranks(link->live, gangs));
+                                           if (const auto to = observer.lock())
+                                               to->watch(watched_gangs(std::move(gangs), link->engine->questions()));
                                        }});
     const std::lock_guard lock(link->mutex);
     link->observer = self->observer_;

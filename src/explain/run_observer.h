@@ -11,8 +11,13 @@
 
 namespace stoker {
 
-// What the state says that lives on this machine, with the files that it writes.
-std::vector<WatchedRank> live_ranks(const State& state, const std::string& engine_folder);
+// What the state says that lives, and what is to be asked of its engine.
+struct LiveGang {
+    RunId run;
+    std::uint32_t attempt = 0;
+    MeasuredGang gang;
+};
+std::vector<LiveGang> live_gangs(const State& state, const std::string& engine_folder);
 
 // Goes before the engine does.
 class RunObserver {

@@ -152,16 +152,42 @@ KubePod pod_of(const Node& root, const std::string& file) {
     return pod;
 }
 
+KubeEvent event_of(const Node& root, const std::string& file) {
+    // events.k8s.io/v1 says regarding and note for what v1 calls involvedObject and message.
+    const Node* object = root.find("involvedObject") != nullptr ? root.find("involvedObject") : root.find("regarding");
+    const std::string_view message = text_at(&root, {"message"});
+    return {file,
+            word_at(object, {"namespace"}),
+            word_at(object, {"kind"}),
+            word_at(object, {"name"}),
+            word_at(&root, {"reason"}),
+            std::string(message.empty() ? text_at(&root, {"note"}) : message),
+            word_at(&root, {"source", "component"}),
+            place_of(root.pos)};
+}
+
+KubeQuota quota_of(const Node& root, const std::string& file) {
+    KubeQuota quota{.file = file,
+                    .space = word_at(&root, {"metadata", "namespace"}),
+                    .name = word_at(&root, {"metadata", "name"}),
+                    .place = place_of(root.pos)};
+    take_quantities(node_at(&root, {"spec", "hard"}), quota.hard, false);
+    take_quantities(node_at(&root, {"status", "used"}), quota.used, false);
+    return quota;
+}
+
 void take_object(const Node& root, const std::string& file, KubeState& state, int depth) {
     if (!root.is_mapping() || depth > 2) return;
     const std::string_view kind = text_at(&root, {"kind"});
     const Node* items = root.find("items");
     if (items != nullptr && items->is_sequence()) {
         for (const auto& item : items->items) {
-            // The items of a PodList, as the API answers, carry no kind of their own.
+            // The items of a PodList, as the API answers, carry no kind of their own, as those of the other lists.
             if (item->is_mapping() && item->find("kind") == nullptr) {
                 if (kind == "PodList") state.pods.push_back(pod_of(*item, file));
                 if (kind == "NodeList") state.nodes.push_back(node_of(*item, file));
+                if (kind == "EventList") state.events.push_back(event_of(*item, file));
+                if (kind == "ResourceQuotaList") state.quotas.push_back(quota_of(*item, file));
             } else {
                 take_object(*item, file, state, depth + 1);
             }
@@ -173,22 +199,9 @@ void take_object(const Node& root, const std::string& file, KubeState& state, in
     } else if (kind == "Node") {
         state.nodes.push_back(node_of(root, file));
     } else if (kind == "Event") {
-        // events.k8s.io/v1 says regarding and note for what v1 calls involvedObject and message.
-        const Node* object =
-            root.find("involvedObject") != nullptr ? root.find("involvedObject") : root.find("regarding");
-        const std::string_view message = text_at(&root, {"message"});
-        state.events.push_back({file, word_at(object, {"namespace"}), word_at(object, {"kind"}),
-                                word_at(object, {"name"}), word_at(&root, {"reason"}),
-                                std::string(message.empty() ? text_at(&root, {"note"}) : message),
-                                word_at(&root, {"source", "component"}), place_of(root.pos)});
+        state.events.push_back(event_of(root, file));
     } else if (kind == "ResourceQuota") {
-        KubeQuota quota{.file = file,
-                        .space = word_at(&root, {"metadata", "namespace"}),
-                        .name = word_at(&root, {"metadata", "name"}),
-                        .place = place_of(root.pos)};
-        take_quantities(node_at(&root, {"spec", "hard"}), quota.hard, false);
-        take_quantities(node_at(&root, {"status", "used"}), quota.used, false);
-        state.quotas.push_back(std::move(quota));
+        state.quotas.push_back(quota_of(root, file));
     } else {
         ++state.others;
     }

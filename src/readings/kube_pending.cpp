@@ -126,22 +126,35 @@ std::string selector_text(const KubePod& pod) {
     return cut(join(parts, ", "), 120);
 }
 
+// The release that K8S011 takes for the newest (data/lint/facts.tsv; NVIDIA/k8s-device-plugin CHANGELOG.md, 2026-08).
 const char* kPluginFix =
     "kubectl get pods -A | grep -i -e device-plugin -e gpu-operator; install one: helm install gpu-operator "
     "nvidia/gpu-operator -n gpu-operator --create-namespace, or kubectl create -f "
-    "https://raw.githubusercontent.com/NVIDIA/k8s-device-plugin/v0.17.1/deployments/static/nvidia-device-plugin.yml; "
+    "https://raw.githubusercontent.com/NVIDIA/k8s-device-plugin/v0.20.0/deployments/static/nvidia-device-plugin.yml; "
     "then kubectl describe node NODE | grep nvidia.com/gpu";
+
+const char* kSickFix =
+    "kubectl logs -A -l app.kubernetes.io/name=nvidia-device-plugin --tail 50 names the device and its Xid; on the "
+    "node "
+    "dmesg | grep -i xid and nvidia-smi -q -d ECC,ROW_REMAPPER; a driver that was updated under the plugin needs a "
+    "restart of the node";
 
 // No node offers the resource: which of the reasons.
 PodWait no_resource(const KubePod& pod, const KubeState& state) {
     PodWait why{.cause = PendingCause::no_resource};
     const std::string wanted = pod.gpu_resource();
-    std::size_t gpu_nodes = 0;
+    std::size_t gpu_nodes = 0, sick_nodes = 0;
+    double sick = 0;
     std::string offered;
     const KubeNode* tainted = nullptr;
     for (const KubeNode& node : state.nodes) {
         gpu_nodes += node.looks_like_gpu() ? 1U : 0U;
         if (node.looks_like_gpu() && !node.taints.empty()) tainted = &node;
+        // The plug-in told of them, and takes none of them for well.
+        if (const auto all = node.capacity.find(wanted); all != node.capacity.end() && all->second > 0) {
+            sick_nodes += 1;
+            sick += all->second;
+        }
         for (const auto& [name, value] : node.allocatable)
             if (value > 0 && is_gpu_resource(name) && !contains(offered, name))
                 offered += (offered.empty() ? "" : ", ") + name;
@@ -149,6 +162,11 @@ PodWait no_resource(const KubePod& pod, const KubeState& state) {
     if (!offered.empty()) {
         why.what = fmt::format("no node offers {}; what is offered is {}", wanted, offered);
         why.fix = fmt::format("resources:\n  limits:\n    {}: {:g}", offered.substr(0, offered.find(',')), pod.gpus());
+    } else if (sick_nodes > 0) {
+        why.what = fmt::format("{} of {} {} {:g} {} and offer{} none: the device plugin takes every one for unhealthy",
+                               counted(sick_nodes, "node"), state.nodes.size(), sick_nodes == 1 ? "has" : "have", sick,
+                               wanted, sick_nodes == 1 ? "s" : "");
+        why.fix = kSickFix;
     } else if (gpu_nodes > 0) {
         why.what = fmt::format("{} of {} and none offers {}: no device plugin, or no driver on the node",
                                counted(gpu_nodes, "node"), state.nodes.size(), wanted) +

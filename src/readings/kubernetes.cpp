@@ -20,7 +20,9 @@ void judge_node(ReadingBuilder& out, const KubeNode& node) {
                    .message = fmt::format("node {} is not ready", node.name),
                    .fix = "kubectl describe node " + node.name + "; journalctl -u kubelet on it",
                    .peer = node.name});
-    if (!offers && node.looks_like_gpu())
+    // Told by a plugin before, and not offered: that is about devices, not about a plugin that is missing.
+    const bool registered = std::any_of(node.capacity.begin(), node.capacity.end(), gpu);
+    if (!offers && !registered && node.looks_like_gpu())
         out.check("node-gpus", node.place,
                   {.verdict = HealthVerdict::fail,
                    .message = fmt::format(
@@ -39,9 +41,12 @@ void judge_node(ReadingBuilder& out, const KubeNode& node) {
         if (left < all)
             out.check(
                 "node-gpus", node.place,
-                {.verdict = HealthVerdict::warn,
-                 .message = fmt::format("node {} offers {:g} of {:g} {}: the device plugin found the others unhealthy",
-                                        node.name, left, all, name),
+                {.verdict = left > 0 ? HealthVerdict::warn : HealthVerdict::fail,
+                 .message = fmt::format("node {} offers {:g} of {:g} {}: the device plugin found {} unhealthy",
+                                        node.name, left, all, name,
+                                        left > 0  ? "the others"
+                                        : all > 1 ? "every one of them"
+                                                  : "it"),
                  .fix =
                      "kubectl logs of the device plugin on it; dmesg | grep -i xid; nvidia-smi -q -d ECC,ROW_REMAPPER",
                  .peer = node.name,
@@ -58,6 +63,37 @@ void judge_node(ReadingBuilder& out, const KubeNode& node) {
                        .unit = "count"});
     }
     for (const KubeTaint& taint : node.taints) out.fact("taint of " + node.name, taint.text());
+}
+
+// Work without a GPU where GPUs are paid for: what it takes of processors and memory keeps GPU work away.
+void judge_tenants(ReadingBuilder& out, const KubeNode& node, const KubeState& state) {
+    if (node.gpus() <= 0) return;
+    double cpus = 0;
+    std::vector<std::string> names;
+    for (const KubePod& pod : state.pods) {
+        // What a DaemonSet or the system puts on each node belongs there.
+        if (pod.node != node.name || pod.phase != "Running" || pod.gpus() > 0 || pod.owner_kind == "DaemonSet" ||
+            pod.owner_kind == "Node" || pod.space == "kube-system" || pod.space == "gpu-operator" || pod.partial)
+            continue;
+        const auto asked = pod.requests.find("cpu");
+        cpus += asked == pod.requests.end() ? 0 : asked->second;
+        names.push_back(pod.full());
+    }
+    if (names.empty()) return;
+    const std::size_t count = names.size();
+    if (count > 3) names.resize(3);
+    out.check("node-tenants", node.place,
+              {.verdict = HealthVerdict::warn,
+               .message = fmt::format("node {} with {:g} GPUs runs {} that ask{} for none ({:g} CPUs in all): {}{}",
+                                      node.name, node.gpus(), counted(count, "pod"), count == 1 ? "s" : "", cpus,
+                                      join(names, ", "), count > 3 ? ", ..." : ""),
+               .fix = fmt::format("kubectl taint nodes {} sku=gpu:NoSchedule keeps them off (AKS: --node-taints of the "
+                                  "pool), and GPU pods tolerate it",
+                                  node.name),
+               .peer = node.name,
+               .measured = static_cast<double>(count),
+               .expected = 0,
+               .unit = "count"});
 }
 
 // Only requests.* of an extended resource is counted by a ResourceQuota.
@@ -129,7 +165,10 @@ Result<ToolReading> read_kubernetes(std::string_view text, const std::string& fi
                    .fix = why->fix,
                    .peer = event.name});
     }
-    for (const KubeNode& node : own.nodes) judge_node(out, node);
+    for (const KubeNode& node : own.nodes) {
+        judge_node(out, node);
+        judge_tenants(out, node, all);
+    }
     for (const KubeQuota& quota : own.quotas) judge_quota(out, quota);
     for (const KubePod& pod : own.pods)
         for (const std::string& image : pod.gpu_images) out.needs_cuda_of_image(image, pod.place);

@@ -4,6 +4,8 @@
 #include <map>
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "readings/tool_test_help.h"
 
 namespace stoker {
@@ -42,6 +44,38 @@ TEST(Kubernetes, NodesThatOfferNoneOrFewer) {
                 R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "g"}, "status": {"allocatable": {"nvidia.com/gpu": "7"}, "capacity": {"nvidia.com/gpu": "8"}}})"),
             "node-gpus"),
         HealthVerdict::warn);
+}
+
+// "Install the plug-in" where it is installed and found every GPU sick sends somebody the wrong way for an hour.
+TEST(Kubernetes, AllDevicesUnhealthyIsNoMissingPlugin) {
+    const ToolReading reading = read(R"({"apiVersion": "v1", "kind": "List", "items": [
+      {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "g", "labels": {"nvidia.com/gpu.present": "true"}}, "status": {"allocatable": {"nvidia.com/gpu": "0"}, "capacity": {"nvidia.com/gpu": "4"}}},
+      {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "t", "namespace": "ml"}, "spec": {"containers": [{"name": "c", "image": "x:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]},
+       "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."}]}}]})");
+    EXPECT_EQ(verdict_of(reading, "node-gpus"), HealthVerdict::fail);
+    EXPECT_NE(worst(reading, "node-gpus")->detail.find("0 of 4"), std::string::npos)
+        << worst(reading, "node-gpus")->detail;
+    EXPECT_NE(reading.conclusion.find("unhealthy"), std::string::npos) << reading.conclusion;
+    EXPECT_EQ(reading.conclusion.find("no device plugin"), std::string::npos) << reading.conclusion;
+}
+
+// Web servers that fill the processors of a GPU node keep the training away from GPUs that are free.
+TEST(Kubernetes, WorkWithoutGpusOnAGpuNodeIsTold) {
+    const char* kNode =
+        R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "g"}, "status": {"allocatable": {"nvidia.com/gpu": "4"}, "capacity": {"nvidia.com/gpu": "4"}}})";
+    const auto pod = [](const char* owner) {
+        return fmt::format(
+            R"({{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "web", "namespace": "shop", "ownerReferences": [{{"kind": "{}", "name": "o"}}]}}, "spec": {{"nodeName": "g", "containers": [{{"name": "c", "image": "nginx:1.27", "resources": {{"requests": {{"cpu": "4"}}}}}}]}}, "status": {{"phase": "Running"}}}})",
+            owner);
+    };
+    const auto with = [&](const char* owner) {
+        return read(fmt::format(R"({{"apiVersion": "v1", "kind": "List", "items": [{}, {}]}})", kNode, pod(owner)));
+    };
+    const ToolReading reading = with("ReplicaSet");
+    ASSERT_NE(worst(reading, "node-tenants"), nullptr);
+    EXPECT_NE(worst(reading, "node-tenants")->detail.find("shop/web"), std::string::npos);
+    const ToolReading daemon = with("DaemonSet");
+    EXPECT_EQ(worst(daemon, "node-tenants"), nullptr);
 }
 
 TEST(Kubernetes, EventsOfAJobThatGetsNoPod) {

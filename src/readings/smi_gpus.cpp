@@ -151,6 +151,10 @@ std::optional<SmiTrouble> smi_trouble(const ToolLines& lines) {
          "lspci | grep -i nvidia; dmesg | grep -i -e nvrm -e xid: a GPU that fell off the bus takes a restart"},
         {"GPU is lost", "a GPU fell off the bus",
          "dmesg | grep -i xid (79); restart the node, and hand it back if it happens again"},
+        {"Unable to determine the device handle", "a GPU does not answer the driver",
+         "dmesg | grep -i xid (79: it fell off the bus); restart the node, and hand it back if it happens again"},
+        {"Insufficient Permissions", "nvidia-smi may not open the devices of the GPUs",
+         "ls -l /dev/nvidia*; in a container: its devices have to be passed in (--gpus all)"},
         {"nvidia-smi: command not found", "there is no nvidia-smi: the driver is not installed, or not yet",
          "wait 5 to 10 minutes for the driver extension and look again: az vm extension show --instance-view -g GROUP "
          "--vm-name VM -n NvidiaGpuDriverLinux"},

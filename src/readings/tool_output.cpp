@@ -40,6 +40,7 @@ Tool recognise_json(std::string_view text) {
         (has_key(text, "typeHandlerVersion") || has_key(text, "instanceView") ||
          contains(text, "virtualMachines/extensions") || has_key(text, "typePropertiesType")))
         return Tool::azure_extension;
+    if (has_key(text, "enableAcceleratedNetworking") && !has_key(text, "resources")) return Tool::azure_nic;
     if (has_key(text, "Status") && has_key(text, "Message") && text.size() < 20000) return Tool::azure_extension;
     return Tool::unknown;
 }
@@ -312,8 +313,10 @@ Result<ToolReading> read_tool_output(Tool tool, std::string_view text, const std
         case Tool::azure_skus: return read_azure_skus(text, file, context);
         case Tool::azure_usage: return read_azure_usage(text, file, context);
         case Tool::azure_extension: return read_azure_extension(text, file, context);
+        case Tool::azure_nic: return read_azure_nic(text, file, context);
         case Tool::kernel_log: return read_kernel_log(text, file, context);
         case Tool::dcgm_metrics: return read_dcgm_metrics(text, file, context);
+        case Tool::script:
         case Tool::unknown: break;
     }
     const std::string_view begin = trim(text.substr(0, 200));

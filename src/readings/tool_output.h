@@ -29,10 +29,12 @@ enum class Tool : std::uint8_t {
     azure_skus,       // az vm list-skus
     azure_usage,      // az vm list-usage
     azure_extension,  // az vm extension show
+    azure_nic,        // az network nic show, nic list
     kernel_log,       // dmesg, journalctl -k: Xid lines of NVIDIA's driver
     dcgm_metrics,     // the text of a DCGM exporter
+    script,           // what started it all; the caller's, who can read scripts
 };
-constexpr std::array<std::pair<Tool, std::string_view>, 16> enum_names(Tool) {
+constexpr std::array<std::pair<Tool, std::string_view>, 18> enum_names(Tool) {
     return {{{Tool::unknown, "unknown"},
              {Tool::nvidia_smi, "nvidia-smi"},
              {Tool::nvidia_smi_xml, "nvidia-smi -q -x"},
@@ -47,8 +49,10 @@ constexpr std::array<std::pair<Tool, std::string_view>, 16> enum_names(Tool) {
              {Tool::azure_skus, "az vm list-skus"},
              {Tool::azure_usage, "az vm list-usage"},
              {Tool::azure_extension, "az vm extension show"},
+             {Tool::azure_nic, "az network nic show"},
              {Tool::kernel_log, "dmesg"},
-             {Tool::dcgm_metrics, "DCGM exporter"}}};
+             {Tool::dcgm_metrics, "DCGM exporter"},
+             {Tool::script, "script"}}};
 }
 std::string_view word_of(Tool tool);
 // Of all of them, for help and for the message about a file that is none.
@@ -106,6 +110,7 @@ struct ToolReport {
     std::vector<ToolReading> readings;  // in the order given
     std::string conclusion;             // one line: the first layer at fault
     std::vector<std::string> open;      // what cannot be concluded from these files
+    std::vector<std::string> together;  // what several of them say of one thing, and what it costs
 
     HealthVerdict verdict() const;
 };

@@ -108,6 +108,7 @@ Result<ToolReading> read_dcgm_json(std::string_view text, const std::string& fil
 Result<ToolReading> read_dcgm_text(std::string_view text, const std::string& file, const ToolContext& context);
 Result<ToolReading> read_azure_skus(std::string_view text, const std::string& file, const ToolContext& context);
 Result<ToolReading> read_azure_usage(std::string_view text, const std::string& file, const ToolContext& context);
+Result<ToolReading> read_azure_nic(std::string_view text, const std::string& file, const ToolContext& context);
 Result<ToolReading> read_azure_extension(std::string_view text, const std::string& file, const ToolContext& context);
 
 Result<ToolReading> read_kernel_log(std::string_view text, const std::string& file, const ToolContext& context);

@@ -1,5 +1,8 @@
 #include "check/fix_files.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -30,9 +33,28 @@ std::vector<Problem> write_fixed(const Project::Fixed& fixed) {
 }
 
 std::string fixed_diff(const Project::Fixed& fixed) {
+    // Neither patch nor git follows "..": what lies outside of this folder is named from a folder above it.
+    namespace fs = std::filesystem;
+    std::error_code code;
+    const fs::path here = fs::current_path(code);
+    const auto from_here = [&](const std::string& path) {
+        return (here / path).lexically_normal().lexically_relative(here);
+    };
+    std::size_t up = 0;
+    for (const auto& [path, text] : fixed.after) {
+        std::size_t climbs = 0;
+        for (const fs::path& step : from_here(path)) climbs += step == "..";
+        up = std::max(up, climbs);
+    }
+    fs::path base = here, way;
+    for (std::size_t i = 0; i < up; ++i) base = base.parent_path(), way /= "..";
     std::string patch;
-    for (const auto& [path, text] : fixed.after)
-        patch += unified_diff(fixed.before.at(path), text, "a/" + path, "b/" + path);
+    if (up > 0) patch += fmt::format("# its paths begin above this folder: patch -p1 -d {}\n", way.string());
+    for (const auto& [path, text] : fixed.after) {
+        const std::string name =
+            up == 0 ? from_here(path).string() : (here / path).lexically_normal().lexically_relative(base).string();
+        patch += unified_diff(fixed.before.at(path), text, "a/" + name, "b/" + name);
+    }
     return patch;
 }
 

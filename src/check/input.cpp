@@ -122,6 +122,7 @@ std::shared_ptr<const lint::File> parse_input(const std::string& path, const std
     lint::ReadOptions options;
     options.kind = kind;
     options.size = choice.size;
+    options.workload_problems = choice.workload_problems;
     options.neighbour = neighbour_reader(place.empty() ? path : place, root);
     options.list = folder_lister(place.empty() ? path : place, root);
     // What it would be in UTF-8 decides what it is; that it is none is told as SYN001.

@@ -28,6 +28,8 @@ struct ReadChoice {
     ReadChoice(std::optional<lint::Kind> wanted, std::string assumed = {}) : kind(wanted), size(std::move(assumed)) {}
     std::optional<lint::Kind> kind;  // --kind
     std::string size;                // --size
+    std::function<std::vector<Problem>(const std::string&, std::string_view)>
+        workload_problems;  // of lint::ReadOptions
 };
 
 // Reads and parses one. What was found on a walk and cannot be read is skipped; what was named is `unreadable`.

@@ -211,7 +211,7 @@ void LspServer::changed_on_disk(const Node& params, double now_s) {
         workspace_.erase(below);
         std::error_code code;
         if (!workspace_read_ || !fs::is_regular_file(path, code) || never_configuration(below)) continue;
-        CheckInput input = read_input({path, root_, false}, std::nullopt);
+        CheckInput input = read_input({path, root_, false}, read_);
         forget_calls(input);
         if (input.file) workspace_[below] = std::move(input);
     }
@@ -220,7 +220,7 @@ void LspServer::changed_on_disk(const Node& params, double now_s) {
 
 void LspServer::check(OpenDocument& document) {
     // The text on the disk is older; neighbours are read from there.
-    document.file = parse_input(document.path, root_, document.text, std::nullopt, path_of_uri(document.uri));
+    document.file = parse_input(document.path, root_, document.text, read_, path_of_uri(document.uri));
     document.own.clear();
     if (document.file) {
         document.own = lint::check_file(*document.file, options_, lint::Knowledge::embedded());
@@ -307,7 +307,7 @@ void LspServer::read_workspace() {
     options.exclude_root = (config_.folder.empty() ? root_ : config_.folder) + "/";
     options.most_files = kMostWorkspaceFiles;
     for (const WalkedFile& walked : walk_paths({root_}, options).files) {
-        CheckInput input = read_input(walked, std::nullopt);
+        CheckInput input = read_input(walked, read_);
         forget_calls(input);  // what is open is judged by its calls, the rest of the workspace by its defaults
         const std::string below = walked.path.starts_with(root_ + "/") ? walked.path.substr(root_.size() + 1) : "";
         if (input.file && !below.empty()) workspace_[below] = std::move(input);

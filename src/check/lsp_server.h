@@ -18,7 +18,7 @@ namespace stoker {
 // One thread; time is passed in. What is to be sent collects in take().
 class LspServer {
 public:
-    explicit LspServer(std::string today) : today_(std::move(today)) {}
+    explicit LspServer(std::string today, ReadChoice read = {}) : today_(std::move(today)), read_(std::move(read)) {}
 
     void handle(const std::string& message, double now_s);
     // Rules over several files, when nothing has changed for kQuiet; seconds until that, or nothing to wait for.
@@ -58,7 +58,9 @@ private:
     OpenDocument* document_of(const Node& params);
     const OpenDocument* document_of(const Node& params) const;
 
-    std::string today_, root_;  // absolute, without a slash at the end
+    std::string today_;
+    ReadChoice read_;
+    std::string root_;  // absolute, without a slash at the end
     CheckConfig config_;
     lint::CheckOptions options_;
     lint::SuppressOptions suppress_;

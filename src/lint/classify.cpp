@@ -59,6 +59,26 @@ bool has_structural_template(std::string_view text) {
     return false;
 }
 
+// `kind:` with sections that no other tool has beside it: right in most keys is enough, a wrong one is to be told.
+bool is_workload_of_ours(std::string_view text) {
+    if (!line_starts(text, "kind:") || has_any(text, {"apiVersion:"})) return false;
+    int sections = 0;
+    for (const std::string_view key : {"model:", "data:", "traffic:", "objective:", "where:", "use_case:", "run:"})
+        sections += line_starts(text, key);
+    return sections >= 2 || (sections == 1 && line_starts(text, "version:"));
+}
+
+// What a server is told to be, its price book, or its machines: words that nobody else has at the beginning of a line,
+// or two that go together.
+bool is_server_file_of_ours(std::string_view text) {
+    if (has_any(text, {"apiVersion:", "{{"}) || line_starts(text, "kind:") || line_starts(text, "services:"))
+        return false;
+    for (const std::string_view key : {"max_queued:", "max_ended:", "keep_ended:", "health_gate:", "azure_events:"})
+        if (line_starts(text, key)) return true;
+    return (line_starts(text, "nodes:") && has_any(text, {"vcpus:", "gpus:"}) && has_any(text, {"name:"})) ||
+           (line_starts(text, "prices:") && has_any(text, {"usd_per_hour:"}) && has_any(text, {"resource:"}));
+}
+
 Kinds of_yaml(std::string_view path, std::string_view text) {
     Kinds kinds;
     if (text.starts_with("#cloud-config") || has_any(text.substr(0, 512), {"\n#cloud-config"}))
@@ -85,6 +105,7 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
         has_any(text, {"resources:", "bases:", "patches", "images:", "configMapGenerator:", "secretGenerator:"}))
         return {Kind::k8s};
     if (line_starts(text, "apiVersion:") && line_starts(text, "kind:")) return {Kind::k8s};
+    if (is_workload_of_ours(text) || is_server_file_of_ours(text)) return {Kind::stoker};
     if (has_any(text, {"apiVersion:"}) && has_any(text, {"kind:"}) && !line_starts(text, "services:"))
         return {Kind::k8s};
     if (line_starts(text, "services:") && has_any(text, {"image:", "build:", "extends:"})) return {Kind::compose};

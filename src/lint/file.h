@@ -28,9 +28,10 @@ enum class Kind : std::uint8_t {
     prometheus,
     grafana,
     markdown,
-    requirements  // a pip requirements file
+    requirements,  // a pip requirements file
+    stoker         // a file of our own: a workload, a server, its prices and machines
 };
-inline constexpr int kKinds = static_cast<int>(Kind::requirements) + 1;
+inline constexpr int kKinds = static_cast<int>(Kind::stoker) + 1;
 std::string_view to_string(Kind kind);  // "k8s", "az", "cloud-init"
 std::optional<Kind> kind_from(std::string_view text);
 
@@ -57,7 +58,7 @@ struct Comment {
 
 class File;
 
-// Why a file, or a part of it, could not be read. Told as SYN001 (error), SYN002, SYN003 or SYN005.
+// Why a file, or a part of it, could not be read. Told as SYN001 (error), SYN002, SYN003, SYN005 or SYN006.
 struct ReadProblem {
     std::string_view rule;  // "SYN001"
     Span span;

@@ -7,7 +7,10 @@
 #include <mutex>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "base/embedded.h"
+#include "base/text.h"
 #include "lint/value.h"
 
 namespace stoker::lint {
@@ -63,16 +66,27 @@ std::string_view bytes_of(std::string_view path) {
     return file ? file->bytes : std::string_view();
 }
 
-std::string_view vendor_of(std::string_view accelerator) {
-    static const auto vendors = [] {
-        std::vector<std::pair<std::string_view, std::string_view>> rows;
-        each_row(bytes_of("catalog/accelerators.tsv"), std::array<std::string_view, 2>{"name", "vendor"},
-                 [&](const auto& cell) { rows.emplace_back(cell[0], cell[1]); });
+struct KnownAccelerator {
+    std::string_view name, vendor;
+    double tflops_16 = 0, tflops_32 = 0, memory_gb_s = 0;
+};
+
+const KnownAccelerator& accelerator_named(std::string_view name) {
+    static const auto all = [] {
+        std::vector<KnownAccelerator> rows;
+        each_row(bytes_of("catalog/accelerators.tsv"),
+                 std::array<std::string_view, 6>{"name", "vendor", "fp16_tflops", "bf16_tflops", "fp32_tflops",
+                                                 "memory_bandwidth_gb_s"},
+                 [&](const auto& cell) {
+                     rows.push_back({cell[0], cell[1], number_of(cell[2].empty() ? cell[3] : cell[2]),
+                                     number_of(cell[4]), number_of(cell[5])});
+                 });
         return rows;
     }();
-    for (const auto& [name, vendor] : vendors)
-        if (name == accelerator) return vendor;
-    return {};
+    static const KnownAccelerator none;
+    for (const KnownAccelerator& each : all)
+        if (each.name == name) return each;
+    return none;
 }
 
 std::optional<bool> tri_state(std::string_view cell) {
@@ -150,7 +164,10 @@ struct SizeTable {
         size.memory_gib = number_of(cell[4]);
         size.accelerator = cell[5];
         if (!cell[5].empty()) {
-            size.vendor = vendor_of(cell[5]);
+            const KnownAccelerator& one = accelerator_named(cell[5]);
+            size.vendor = one.vendor;
+            size.tflops = one.tflops_16 > 0 ? one.tflops_16 : one.tflops_32;
+            size.memory_gb_s = one.memory_gb_s;
             size.accelerators = cell[6].empty() ? 1 : number_of(cell[6]);  // no count known: there is one at least
         }
         if (cell[7] == "infiniband") size.infiniband_gbps = number_of(cell[8]);
@@ -289,6 +306,23 @@ const KnownSize* Knowledge::successor(std::string_view size) const {
         best = &each, first = at;
     }
     return best;
+}
+
+std::string Knowledge::beside(const KnownSize& from, const KnownSize& to) const {
+    std::vector<std::string> parts;
+    const auto times = [](double ratio) { return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 1 : 0); };
+    const double before = from.tflops * from.accelerators, now = to.tflops * to.accelerators;
+    if (before > 0 && now > 0) parts.push_back(times(now / before) + " the peak arithmetic");
+    const double memory_before = from.memory_gb_s * from.accelerators, memory = to.memory_gb_s * to.accelerators;
+    if (memory_before > 0 && memory > 0) parts.push_back(times(memory / memory_before) + " the memory bandwidth");
+    if (parts.empty()) return {};
+    std::string text = join(parts, " and ");
+    if (from.usd_per_hour > 0 && to.usd_per_hour > 0)
+        text += fmt::format(" at {} the price ({:.2f} for {:.2f} USD an hour, lowest list prices)",
+                            times(to.usd_per_hour / from.usd_per_hour), to.usd_per_hour, from.usd_per_hour);
+    else if (to.usd_per_hour > 0)
+        text += fmt::format(", {:.2f} USD an hour (lowest list price)", to.usd_per_hour);
+    return text;
 }
 
 const KnownRetirement* Knowledge::retirement(std::string_view size) const {

@@ -27,6 +27,9 @@ struct KnownSize {
     double usd_per_hour = 0;  // 0: no price known; the lowest of the catalogue's regions
     std::string_view source, as_of;
 
+    double tflops = 0;  // dense, 16 bits where it has them, else 32: of one accelerator; 0: not known
+    double memory_gb_s = 0;
+
     bool gpu() const { return accelerators > 0; }
     bool rdma() const { return infiniband_gbps > 0; }
 };
@@ -60,6 +63,9 @@ public:
     // What to take instead of a retired size: of the series that its `target` names, in that order, the cheapest size
     // with as many accelerators that is not to be retired itself; null: the choice needs a person.
     const KnownSize* successor(std::string_view size) const;
+    // "2.5x as fast (16-bit arithmetic at its peak) at 1.1x the price": of `to` beside `from`, as far as both are
+    // known.
+    std::string beside(const KnownSize& from, const KnownSize& to) const;
     // Of a size that is retired or announced: NC6, Standard_NC6s_v3, with or without _Promo.
     const KnownRetirement* retirement(std::string_view size) const;
     // True for what can be a size: "Standard_..." and "Basic_...", or a bare name that is in the catalogue.

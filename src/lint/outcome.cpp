@@ -14,11 +14,6 @@ const Source* Outcome::source_of(std::string_view path) const {
     return found == sources.end() ? nullptr : found->second.get();
 }
 
-std::size_t Outcome::count(Severity severity) const {
-    return static_cast<std::size_t>(
-        std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.severity == severity; }));
-}
-
 std::string rule_link(const RulePage& page) {
     for (std::string_view word : split_words(page.source)) {
         while (!word.empty() && std::string_view(",.;:()<>").find(word.back()) != std::string_view::npos)

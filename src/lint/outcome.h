@@ -53,7 +53,6 @@ struct Outcome {
     std::map<std::string, std::vector<EvidenceLine>, std::less<>> evidence;     // of files with findings
 
     const Source* source_of(std::string_view path) const;
-    std::size_t count(Severity severity) const;
 };
 
 struct TextLook {

@@ -109,6 +109,26 @@ TEST(TextReport, ShowsTheLineTheEvidenceAndTheCount) {
     }
 }
 
+// for_each and modules repeat a mistake of one line for each of their resources: people read it once, programs get
+// each.
+TEST(TextReport, SaysOnceWhatSeveralResourcesShare) {
+    Outcome outcome = sample();
+    outcome.findings[0].address = "tf:azurerm_linux_virtual_machine.gpu[a]";
+    for (const char* name : {"b", "c", "d", "e", "f"}) {
+        outcome.findings.push_back(outcome.findings[0]);
+        outcome.findings.back().address = "tf:azurerm_linux_virtual_machine.gpu[" + std::string(name) + "]";
+    }
+    const std::string text = text_of(outcome, {.width = 200});
+    EXPECT_EQ(text.find("SYN002"), text.rfind("SYN002")) << text;
+    EXPECT_NE(text.find("each of: azurerm_linux_virtual_machine.gpu[a], azurerm_linux_virtual_machine.gpu[b], "
+                        "azurerm_linux_virtual_machine.gpu[c], azurerm_linux_virtual_machine.gpu[d] and 2 more"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("1 finding (1 error, 0 warnings, 0 info)"), std::string::npos) << text;
+    EXPECT_NE(concise_text(outcome, {.width = 200}).find("(6 resources)"), std::string::npos);
+    EXPECT_EQ(parsed(json_text(outcome)).root().find("findings")->items.size(), 6u);
+}
+
 TEST(RuleLinks, AreTakenFromTheSource) {
     RulePage page;
     page.source = "learn.microsoft.com/azure/virtual-machines/sizes, section 2";

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
 
 #include "base/excerpt.h"
 #include "base/text.h"
@@ -11,10 +14,31 @@ namespace stoker::lint {
 
 namespace {
 
+// One thing said once: what for_each, count or several calls of a module repeat at the same place in the same words.
+struct Said {
+    const Finding* finding;
+    std::vector<std::string_view> of;  // addresses
+};
+
+std::vector<Said> said_once(const std::vector<Finding>& findings) {
+    std::vector<Said> said;
+    std::map<std::tuple<std::string_view, int, int, std::string_view, std::string_view, std::string_view>, std::size_t>
+        known;
+    for (const Finding& f : findings) {
+        const auto [found, fresh] =
+            known.try_emplace({f.path, f.place.line, f.place.column, f.rule, f.message, f.advice}, said.size());
+        if (fresh) said.push_back({&f, {}});
+        auto& of = said[found->second].of;
+        if (std::find(of.begin(), of.end(), f.address) == of.end()) of.push_back(f.address);
+    }
+    return said;
+}
+
 struct TextWriter {
     const Outcome& outcome;
     const TextLook& look;
     std::string out;
+    std::vector<Said> said;
 
     std::string paint(std::string_view code, std::string_view text) const {
         return look.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
@@ -42,7 +66,8 @@ struct TextWriter {
         out += source_excerpt(source->text(), {finding.path, place.line, place.column}, look.width);
     }
 
-    void finding(const Finding& f) {
+    void finding(const Said& one) {
+        const Finding& f = *one.finding;
         const std::string letter = upper(to_string(f.severity).substr(0, 1));
         const std::string where = fmt::format("{}:{}:{}", f.path, f.place.line, f.place.column);
         const std::string plain = fmt::format("{}: {} {} {}", where, letter, f.rule, printable(f.message, 2000));
@@ -56,6 +81,7 @@ struct TextWriter {
             out += row + "\n";
         }
         excerpt(f);
+        if (one.of.size() > 1) line("each of", named(one.of));
         for (const Related& related : f.related)
             line("see",
                  fmt::format("{}:{}:{} {}", related.path, related.place.line, related.place.column, related.message));
@@ -90,10 +116,22 @@ struct TextWriter {
         return best;
     }
 
-    void row(const Finding& f, std::string_view where) {
+    // "gpu[a], gpu[b] and 3 more", without the kind of file in front.
+    static std::string named(const std::vector<std::string_view>& addresses) {
+        constexpr std::size_t kMost = 4;
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < std::min(kMost, addresses.size()); ++i)
+            names.emplace_back(addresses[i].substr(addresses[i].find(':') + 1));
+        return join(names, ", ") +
+               (addresses.size() > kMost ? fmt::format(" and {} more", addresses.size() - kMost) : "");
+    }
+
+    void row(const Said& one, std::string_view where) {
+        const Finding& f = *one.finding;
         const std::string letter = upper(to_string(f.severity).substr(0, 1));
-        out += fmt::format("{} {} {}{}\n", paint("1", where),
+        out += fmt::format("{} {} {}{}{}\n", paint("1", where),
                            paint(colour_of(f.severity), letter + " " + std::string(f.rule)), printable(f.message, 2000),
+                           one.of.size() > 1 ? fmt::format(" ({} resources)", one.of.size()) : "",
                            f.fix ? f.fix->safety == FixClass::safe ? " [--fix]" : " [--unsafe-fixes]" : "");
     }
 
@@ -102,13 +140,17 @@ struct TextWriter {
     }
 
     void summary() {
-        const std::size_t errors = outcome.count(Severity::error), warnings = outcome.count(Severity::warning),
-                          infos = outcome.count(Severity::info);
+        const auto count = [&](Severity severity) {
+            return static_cast<std::size_t>(std::count_if(
+                said.begin(), said.end(), [&](const Said& one) { return one.finding->severity == severity; }));
+        };
+        const std::size_t errors = count(Severity::error), warnings = count(Severity::warning),
+                          infos = count(Severity::info);
         std::vector<std::string> parts;
         if (errors + warnings + infos == 0)
             parts.push_back("no findings");
         else
-            parts.push_back(fmt::format("{} ({}, {}, {} info)", counted(outcome.findings.size(), "finding"),
+            parts.push_back(fmt::format("{} ({}, {}, {} info)", counted(said.size(), "finding"),
                                         counted(errors, "error"), counted(warnings, "warning"), infos));
         if (!outcome.suppressed.empty()) parts.push_back(fmt::format("{} suppressed", outcome.suppressed.size()));
         if (!outcome.baselined.empty()) parts.push_back(fmt::format("{} in the baseline", outcome.baselined.size()));
@@ -130,23 +172,26 @@ struct TextWriter {
 }  // namespace
 
 std::string concise_text(const Outcome& outcome, const TextLook& look) {
-    TextWriter writer{outcome, look, {}};
-    for (const Finding& f : outcome.findings)
-        writer.row(f, fmt::format("{}:{}:{}:", f.path, f.place.line, f.place.column));
+    TextWriter writer{outcome, look, {}, said_once(outcome.findings)};
+    for (const Said& one : writer.said) {
+        const Finding& f = *one.finding;
+        writer.row(one, fmt::format("{}:{}:{}:", f.path, f.place.line, f.place.column));
+    }
     writer.summary();
     return std::move(writer.out);
 }
 
 std::string grouped_text(const Outcome& outcome, const TextLook& look) {
-    TextWriter writer{outcome, look, {}};
+    TextWriter writer{outcome, look, {}, said_once(outcome.findings)};
     std::string_view file;
-    for (const Finding& f : outcome.findings) {
+    for (const Said& one : writer.said) {
+        const Finding& f = *one.finding;
         if (f.path != file) {
             if (!file.empty()) writer.out += '\n';
             file = f.path;
             writer.out += writer.paint("1;4", f.path) + "\n";
         }
-        writer.row(f, fmt::format("  {:>9}", fmt::format("{}:{}", f.place.line, f.place.column)));
+        writer.row(one, fmt::format("  {:>9}", fmt::format("{}:{}", f.place.line, f.place.column)));
     }
     if (!file.empty()) writer.out += '\n';
     writer.summary();
@@ -154,8 +199,8 @@ std::string grouped_text(const Outcome& outcome, const TextLook& look) {
 }
 
 std::string text_of(const Outcome& outcome, const TextLook& look) {
-    TextWriter writer{outcome, look, {}};
-    for (const Finding& finding : outcome.findings) writer.finding(finding);
+    TextWriter writer{outcome, look, {}, said_once(outcome.findings)};
+    for (const Said& one : writer.said) writer.finding(one);
     if (look.verbose) {
         for (const SuppressedFinding& s : outcome.suppressed)
             writer.line("suppressed", fmt::format("{}:{} {}{}{}", s.finding.path, s.finding.place.line, s.finding.rule,

@@ -36,6 +36,21 @@ void assume_size(File& file, const std::string& size) {
             }
 }
 
+// SYN006: what the command that the file is for would say of it, at the places that it names.
+void judge_workload(File& file, const ReadOptions& options) {
+    if (!file.kinds.has(Kind::stoker) || file.host || !file.problems.empty() || !options.workload_problems) return;
+    const Source& source = file.source();
+    for (const Problem& problem : options.workload_problems(file.path(), source.text())) {
+        const bool here = problem.pos.line > 0 && problem.pos.file == file.path();
+        std::string message = here || problem.pos.file.empty() ? problem.message
+                                                               : fmt::format("{}:{}: {}", problem.pos.file.view(),
+                                                                             problem.pos.line, problem.message);
+        if (!problem.remedy.empty()) message += "; " + problem.remedy;
+        file.problems.push_back({"SYN006", here ? source.word_at(problem.pos.line, problem.pos.column) : Span{0, 0},
+                                 std::move(message), &source});
+    }
+}
+
 void read_into(File& file, const ReadOptions& options) {
     if (!readable(file)) return;
     const Kinds kinds = file.kinds;
@@ -49,7 +64,7 @@ void read_into(File& file, const ReadOptions& options) {
         read_dockerfile(file, options);
     } else if (kinds.any({Kind::slurm, Kind::launch, Kind::az})) {
         read_shell(file, options);
-    } else if (kinds.any({Kind::k8s, Kind::compose, Kind::azureml, Kind::cloud_init, Kind::prometheus})) {
+    } else if (kinds.any({Kind::k8s, Kind::compose, Kind::azureml, Kind::cloud_init, Kind::prometheus, Kind::stoker})) {
         const std::string_view text = file.source().text();
         const std::size_t first = text.find_first_not_of(" \t\r\n");
         if (first != std::string_view::npos && text[first] == '{' && file.path().ends_with(".json") && !file.host)
@@ -73,6 +88,7 @@ void read_into(File& file, const ReadOptions& options) {
     find_az(file, options);
     find_launches(file, options);
     find_cloud_init(file, options);
+    judge_workload(file, options);
     if (!options.size.empty()) assume_size(file, options.size);
 }
 

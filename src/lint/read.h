@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "lint/file.h"
 
 namespace stoker::lint {
@@ -20,6 +21,9 @@ struct ReadOptions {
     std::function<std::optional<std::string>(const std::string& path)> neighbour;
     // Names of the files in a folder, relative and under the same conditions; sorted. Empty: none can be listed.
     std::function<std::vector<std::string>(const std::string& folder)> list;
+    // What a reader of Stoker's own says against a file of its own, each with its place. Empty: only its YAML is looked
+    // at.
+    std::function<std::vector<Problem>(const std::string& path, std::string_view text)> workload_problems;
 };
 
 inline constexpr std::size_t kMostBytes = 16u << 20;  // SYN005

@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "base/embedded.h"
+#include "catalog/catalog.h"
 #include "lint/apply_fixes.h"
 #include "lint/check.h"
 #include "lint/read.h"
 #include "lint/rule.h"
 #include "lint/suppress.h"
+#include "workload/workload.h"
 
 namespace stoker::lint {
 namespace {
@@ -42,6 +44,16 @@ Checked check_example(const RuleExample& example, const std::string& as_of) {
             if (name.starts_with(start) && name.find('/', start.size()) == std::string::npos)
                 names.push_back(name.substr(start.size()));
         return names;
+    };
+    read.workload_problems = [](const std::string& path, std::string_view text) -> std::vector<Problem> {
+        static const Result<Catalog> catalog = Catalog::embedded();
+        const auto document = Document::parse(text, path);
+        if (!document) return document.error().problems();
+        const auto none = [](const std::string& name) -> Result<Document> {
+            return Error(ErrorKind::not_found, name + " is not there");
+        };
+        const auto workload = read_workload(*document, *catalog, none);
+        return workload ? std::vector<Problem>{} : workload.error().problems();
     };
     Bundle bundle;
     for (const auto& [path, text] : example.files) {

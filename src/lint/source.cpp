@@ -79,6 +79,17 @@ Span Source::line_at(std::uint32_t offset) const {
     return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
 }
 
+Span Source::word_at(std::uint32_t line, std::uint32_t column) const {
+    if (lines_.empty()) index_lines();
+    if (line == 0 || line > lines_.size()) return {};
+    const Span row = line_at(lines_[line - 1]);
+    const std::uint32_t begin = std::min(row.end, row.begin + (column > 0 ? column - 1 : 0));
+    std::uint32_t end = begin;
+    const auto in_word = [](char c) { return std::string_view(" \t,:[]{}#\"'").find(c) == std::string_view::npos; };
+    while (end < row.end && in_word(text_[end])) ++end;
+    return {begin, std::max(end, std::min(begin + 1, row.end))};
+}
+
 std::string_view Source::line_end() const {
     const std::string& text = outermost().text_;
     const std::size_t at = text.find('\n');

@@ -59,6 +59,8 @@ public:
     Place place(std::uint32_t offset, Columns columns = Columns::bytes) const;
     // The line that holds `offset`, without its end. Of this text, not of the outermost.
     Span line_at(std::uint32_t offset) const;
+    // The word that begins at a place of this text, at least one byte where there is one; lines and columns start at 1.
+    Span word_at(std::uint32_t line, std::uint32_t column) const;
     // "\r\n" where the first line of the outermost file ends so, else "\n".
     std::string_view line_end() const;
 

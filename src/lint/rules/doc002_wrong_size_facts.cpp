@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace stoker::lint {
 
 namespace {
@@ -28,6 +30,34 @@ std::optional<double> doc002_number_before(std::string_view text, std::size_t un
     return error == std::errc{} && at == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
 }
 
+// "Sixty-four vCPUs": the word before a unit; in English, to ninety-nine.
+std::optional<double> doc002_word_before(std::string_view text, std::size_t unit) {
+    constexpr std::string_view kOnes[] = {
+        "",    "one",    "two",    "three",    "four",     "five",    "six",     "seven",     "eight",    "nine",
+        "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+    constexpr std::string_view kTens[] = {"twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
+    std::size_t end = unit;
+    while (end > 0 && text[end - 1] == ' ') --end;
+    std::size_t begin = end;
+    while (begin > 0 && (std::isalpha(static_cast<unsigned char>(text[begin - 1])) != 0 || text[begin - 1] == '-'))
+        --begin;
+    const std::string_view word = text.substr(begin, end - begin);
+    const std::size_t dash = word.find('-');
+    const auto ones = [&](std::string_view each) -> int {
+        for (int i = 1; i < 20; ++i)
+            if (equals_ignore_case(each, kOnes[i])) return i;
+        return 0;
+    };
+    for (int i = 0; i < 8; ++i) {
+        if (!equals_ignore_case(word.substr(0, dash), kTens[i])) continue;
+        const int rest = dash == std::string_view::npos ? 0 : ones(word.substr(dash + 1));
+        if (dash != std::string_view::npos && (rest == 0 || rest > 9)) return std::nullopt;
+        return 10 * (i + 2) + rest;
+    }
+    const int few = ones(word);
+    return few > 0 ? std::optional<double>(few) : std::nullopt;
+}
+
 }  // namespace
 
 void check_doc002(const File& file, Report& report) {
@@ -46,7 +76,8 @@ void check_doc002(const File& file, Report& report) {
             const KnownSize* size = report.knowledge().size(line.substr(first, stop - first));
             const std::size_t unit = std::min(line.find("vCPU", stop), line.find("vcpu", stop));
             if (size && size->vcpus > 0 && unit != std::string_view::npos && unit - stop < 40) {
-                const auto said = doc002_number_before(line, unit);
+                auto said = doc002_number_before(line, unit);
+                if (!said) said = doc002_word_before(line, unit);
                 if (said && *said >= 1 && *said != size->vcpus)
                     report.add(file.source(),
                                {static_cast<std::uint32_t>(at + first), static_cast<std::uint32_t>(at + unit + 4)},

@@ -1,5 +1,6 @@
 // The API server refuses unknown fields when it is asked to be strict, as kubectl asks. From other clients (Helm, Argo
 // CD, operators) it drops them with a warning: a limit or a toleration one level off is simply not there.
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -15,9 +16,11 @@ constexpr std::array<std::string_view, 8> kK8s029OfPod = {"tolerations", "nodeSe
                                                           "volumes",     "runtimeClassName", "hostIPC",
                                                           "hostNetwork", "schedulerName"};
 
+constexpr std::array<std::string_view, 8> kK8s029Kinds = {"Pod", "Deployment", "StatefulSet", "DaemonSet",
+                                                          "Job", "CronJob",    "ReplicaSet",  "ReplicationController"};
+
 bool k8s029_has_schema(const Workload& workload) {
-    for (const std::string_view kind :
-         {"Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "ReplicationController"})
+    for (const std::string_view kind : kK8s029Kinds)
         if (workload.kind == kind) return !workload.api_version.starts_with("batch.volcano");
     return false;
 }
@@ -56,9 +59,39 @@ void k8s029_indent(const Node& limits, const Node* resources, Finding* finding, 
     report.fix(finding, source, FixClass::safe, "put it under resources", std::move(edits));
 }
 
+// A manifest that has lost its indentation: keys of a pod and of its containers stand beside `kind`, and `spec` and
+// `metadata` hold nothing. The API server refuses it where it looks, and drops all of it where it does not.
+void k8s029_flat(const File& file, Report& report) {
+    for (const Node* root : file.tree.roots) {
+        const Node* kind = root->find("kind");
+        const Node* version = root->find("apiVersion");
+        if (!kind || !version || !kind->is_scalar()) continue;
+        const bool known = std::any_of(kK8s029Kinds.begin(), kK8s029Kinds.end(),
+                                       [&](std::string_view each) { return kind->text == each; });
+        const Node* spec = root->find("spec");
+        if (!known || (spec && spec->shape != Shape::null)) continue;
+        const Node* first = nullptr;
+        std::size_t astray = 0;
+        for (const Node& child : children(root))
+            for (const std::string_view name :
+                 {"containers", "image", "resources", "limits", "requests", "nvidia.com/gpu", "restartPolicy",
+                  "tolerations", "nodeSelector", "volumes", "command", "args"})
+                if (child.key == name) {
+                    ++astray;
+                    if (!first) first = &child;
+                }
+        if (astray < 2) continue;
+        report.add(*first->source, first->key_span, fmt::format("k8s:{}", kind->text),
+                   fmt::format("{} stands at the top beside kind, and so do {} other keys of a pod: the manifest has "
+                               "lost its indentation, and nothing of it is kept",
+                               first->key, astray - 1));
+    }
+}
+
 }  // namespace
 
 void check_k8s029(const File& file, Report& report) {
+    k8s029_flat(file, report);
     each_pod(file, [&](const Workload& workload) {
         if (!k8s029_has_schema(workload)) return;
         std::optional<bool> about_devices;  // asked for when something is misplaced, which is rare

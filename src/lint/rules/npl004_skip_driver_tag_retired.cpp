@@ -10,9 +10,11 @@ namespace stoker::lint {
 
 namespace {
 
-// The tag's line goes, gpu_driver = "None" comes before the tags.
-std::vector<Edit> npl004_terraform(const Resource& resource, const Value& tag) {
+// The tag's line goes, gpu_driver = "None" comes before the tags; of Bicep a gpuProfile.
+std::vector<Edit> npl004_edits(const Resource& resource, const Value& tag, std::string_view instead) {
     const Node* tags = resource.node ? resource.node->find("tags") : nullptr;
+    if (const Node* properties = resource.node ? resource.node->find("properties") : nullptr; properties && !tags)
+        tags = properties->find("tags");
     if (!tags || !tags->is_object() || tags->source != tag.source || resource.get(Attr::gpu_driver).present())
         return {};
     const Source& source = *tags->source;
@@ -22,7 +24,7 @@ std::vector<Edit> npl004_terraform(const Resource& resource, const Value& tag) {
     const std::string_view indent = source.text({first.begin, tags->key_span.begin});
     if (!trim(indent).empty()) return {};
     const auto end = std::min<std::size_t>(source.text().size(), line.end + source.line_end().size());
-    return {{{first.begin, first.begin}, fmt::format("{}gpu_driver = \"None\"{}", indent, source.line_end())},
+    return {{{first.begin, first.begin}, fmt::format("{}{}{}", indent, instead, source.line_end())},
             {{line.begin, static_cast<std::uint32_t>(end)}, ""}};
 }
 
@@ -45,7 +47,10 @@ void check_npl004(const File& file, Report& report) {
                            {{tag->span, "--gpu-driver none"}});
             else if (resource.written.starts_with("azurerm_"))
                 report.fix(finding, *tag->source, FixClass::safe, "set gpu_driver = \"None\"",
-                           npl004_terraform(resource, *tag));
+                           npl004_edits(resource, *tag, "gpu_driver = \"None\""));
+            else if (resource.written.starts_with("Microsoft.") && file.kinds.has(Kind::bicep))
+                report.fix(finding, *tag->source, FixClass::safe, "set gpuProfile: { driver: 'None' }",
+                           npl004_edits(resource, *tag, "gpuProfile: { driver: 'None' }"));
             return;
         }
     });

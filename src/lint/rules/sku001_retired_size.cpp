@@ -19,6 +19,9 @@ void check_sku001(const File& file, Report& report) {
         if (!retirement->target.empty()) finding->advice = fmt::format("take instead: {}", retirement->target);
         if (!successor) return;
         if (finding->advice.empty()) finding->advice = fmt::format("take instead: {}", successor->name);
+        if (const KnownSize* known = report.knowledge().size(size.text))
+            if (const std::string gain = report.knowledge().beside(*known, *successor); !gain.empty())
+                finding->advice += fmt::format("; {} has {}", successor->name, gain);
         fix_value(report, finding, size, FixClass::unsafe, fmt::format("replace by {}", successor->name),
                   successor->name);
     });

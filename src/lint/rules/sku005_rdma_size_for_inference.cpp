@@ -1,4 +1,5 @@
 #include "lint/rules/common_cloud.h"
+#include "lint/rules/common_containers.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +27,36 @@ bool sku005_large_server(const File& file) {
     return large;
 }
 
+// The pool stands elsewhere, and the pods say which size they go to.
+void sku005_of_pods(const Bundle& bundle, Report& report) {
+    for (const File* file : bundle.files)
+        each_pod(*file, [&](const Workload& workload) {
+            const Node* selector = workload.pod->find("nodeSelector");
+            if (!selector) return;
+            for (const Node& child : children(selector)) {
+                if (child.key != "node.kubernetes.io/instance-type" && child.key != "beta.kubernetes.io/instance-type")
+                    continue;
+                const KnownSize* size = report.knowledge().size(child.text);
+                if (!size || !size->rdma() || !size->gpu() || sku005_large_server(*file)) continue;
+                const Work work = work_of(*file, report.knowledge());
+                if (!work.inference || work.training) continue;
+                // One of that size is told where it is made.
+                bool made_here = false;
+                each_resource(bundle, [&](const Resource& resource) {
+                    made_here = made_here || (has_rdma(resource, report) && same_folder(*file, *resource.file));
+                });
+                if (made_here) continue;
+                Finding* finding = report.add(
+                    *child.source, child.span, workload.address,
+                    fmt::format("{} has InfiniBand, and only inference on single nodes goes there: a size without it "
+                                "costs less",
+                                child.text));
+                if (finding)
+                    report.relate(finding, *work.inference->source, work.inference->span, work.inference->what);
+            }
+        });
+}
+
 }  // namespace
 
 void check_sku005(const Bundle& bundle, Report& report) {
@@ -43,6 +74,7 @@ void check_sku005(const Bundle& bundle, Report& report) {
                         size.text));
         if (finding) report.relate(finding, *work.inference->source, work.inference->span, work.inference->what);
     });
+    sku005_of_pods(bundle, report);
 }
 
 }  // namespace stoker::lint

@@ -260,6 +260,7 @@ std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quot
         if (!inside.empty() && std::all_of(inside.begin(), inside.end(), shell_name_char) &&
             put_echo(inside, quoted, out, depth + 1))
             return j;
+        if (inside.starts_with("printf ") && put_printf({at + 2 + 7, j - 1}, quoted, out, depth + 1)) return j;
         put_unknown({at, j}, out);
         return j;
     }

@@ -122,6 +122,57 @@ bool ShellValues::put_echo(std::string_view name, bool quoted, Expanded& out, in
     return true;
 }
 
+// $(printf 'Standard_%s' "$FAMILY"): a format in quotes with %s and %d, and a word for each of them.
+bool ShellValues::put_printf(Span words, bool quoted, Expanded& out, int depth) {
+    if (depth > 20) return false;
+    std::vector<Span> parts;
+    for (std::uint32_t at = words.begin; at < words.end;) {
+        if (value_blank_of(all_[at])) {
+            ++at;
+            continue;
+        }
+        const std::uint32_t begin = at;
+        for (char quote = 0; at < words.end && (quote != 0 || !value_blank_of(all_[at])); ++at) {
+            const char c = all_[at];
+            if (std::string_view("|&;<>()`\\\n").find(c) != std::string_view::npos) return false;
+            if (quote == 0 && (c == '\'' || c == '"'))
+                quote = c;
+            else if (c == quote)
+                quote = 0;
+        }
+        parts.push_back({begin, at});
+    }
+    if (parts.size() < 2) return false;
+    const Span format = parts[0];
+    if (format.end - format.begin < 2) return false;
+    const char quote = all_[format.begin];
+    if ((quote != '\'' && quote != '"') || all_[format.end - 1] != quote) return false;
+    const std::string_view text_of = all_.substr(format.begin + 1, format.end - format.begin - 2);
+    if (text_of.find_first_of("$\\") != std::string_view::npos) return false;
+    std::size_t wanted = 0;
+    for (std::size_t i = 0; i < text_of.size(); ++i)
+        if (text_of[i] == '%') {
+            if (i + 1 == text_of.size() || (text_of[i + 1] != 's' && text_of[i + 1] != 'd')) return false;
+            ++wanted, ++i;
+        }
+    if (wanted != parts.size() - 1) return false;
+    std::size_t next = 1, from = 0;
+    const auto literal = [&](std::size_t to) {
+        if (to > from) put(std::string(text_of.substr(from, to - from)), format, false, !quoted, true, out);
+    };
+    for (std::size_t i = 0; i < text_of.size(); ++i) {
+        if (text_of[i] != '%') continue;
+        literal(i);
+        const std::size_t before = out.runs.size();
+        text(parts[next].begin, parts[next].end, false, out, depth + 10);
+        for (std::size_t r = before; r < out.runs.size(); ++r) out.runs[r].splits = !quoted;
+        ++next;
+        from = i + 2;
+    }
+    literal(text_of.size());
+    return true;
+}
+
 // $((GPUS * 2)): whole numbers, names and the four operations; nothing where a name has no one value.
 std::optional<std::int64_t> ShellValues::calculated(Span expression, int depth) {
     std::uint32_t at = expression.begin;

@@ -99,6 +99,7 @@ private:
     bool put_argument(std::uint32_t at, std::size_t number, bool quoted, Expanded& out, int depth);
     std::optional<std::int64_t> calculated(Span expression, int depth);
     bool put_echo(std::string_view name, bool quoted, Expanded& out, int depth);
+    bool put_printf(Span words, bool quoted, Expanded& out, int depth);
     bool put_keyed(const Variable& variable, std::string_view key, Span whole, bool quoted, Expanded& out, int depth);
     static std::optional<std::string> edited(std::string_view value, std::string_view rest);
     void collect(Span word, std::vector<Value>& found, std::vector<std::string_view>& seen, int depth);

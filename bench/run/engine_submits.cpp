@@ -21,6 +21,7 @@
 #include "deploy/local/local_driver.h"
 #include "io/process.h"
 #include "io/sqlite.h"
+#include "must.h"
 #include "run/engine/engine.h"
 #include "run/state/load_state.h"
 #include "run/state/rules.h"
@@ -28,13 +29,6 @@
 using namespace stoker;
 
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-    if (!result) fmt::print(stderr, "{}\n", result.error().text());
-    CHECK(result.ok());
-    return std::move(result).value();
-}
 
 double now_s() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "deploy/local/rank_measures.h"
 #include "io/process.h"
 #include "observe/watch.h"
 
@@ -52,14 +53,26 @@ int main(int argc, char** argv) {
     {
         auto store = SeriesStore::open(folder);
         auto observer = Observer::start({.series = std::shared_ptr<SeriesStore>(std::move(*store))});
-        std::vector<WatchedRank> watched;
-        for (int i = 0; i < ranks; ++i)
-            watched.push_back({.run = "r-" + std::to_string(i / 8),
-                               .attempt = 1,
-                               .rank = i % 8,
-                               .pid = children[static_cast<std::size_t>(i)],
-                               .start_ticks = start_ticks(children[static_cast<std::size_t>(i)]).value_or(0),
-                               .sources = {{.kind = StepSource::Kind::lines, .path = folder + "/none"}}});
+        const auto measures = std::make_shared<RankMeasures>();
+        std::vector<WatchedGang> watched;
+        for (int i = 0; i < ranks; ++i) {
+            if (i % 8 == 0) {
+                MeasuredGang gang{.launched = {"bench", static_cast<std::uint64_t>(i + 1)},
+                                  .log_folder = folder,
+                                  .measure = {},
+                                  .live = {}};
+                gang.measure.lines = folder + "/none";
+                watched.push_back({.run = "r-" + std::to_string(i / 8),
+                                   .attempt = 1,
+                                   .live = {},
+                                   .read = [measures, gang](const auto& live, const MeasureQuery& query) {
+                                       MeasuredGang now = gang;
+                                       now.live = live;
+                                       return measures->read(now, query);
+                                   }});
+            }
+            watched.back().live.push_back({.rank = i % 8, .pid = children[static_cast<std::size_t>(i)], .node = {}});
+        }
         observer->watch(watched);
         std::this_thread::sleep_for(std::chrono::seconds(3));
         const ObserverStats before = observer->stats();

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "must.h"
 #include "run/state/records.h"
 #include "scenarios.h"
 #include "simulation.h"
@@ -17,13 +18,6 @@ using namespace stoker;
 using namespace stoker::sim;
 
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-    if (!result) fmt::print(stderr, "{}\n", result.error().text());
-    CHECK(result.ok());
-    return std::move(result).value();
-}
 
 double seconds_of(const std::function<void()>& work) {
     const auto began = std::chrono::steady_clock::now();

@@ -40,6 +40,7 @@ constexpr std::array kCauses = {
     CauseWords{Cause::node_unhealthy, "node_unhealthy",
                "a node did not pass its health check, or has not been checked"},
     CauseWords{Cause::begin_later, "begin_later", "it was told to begin later"},
+    CauseWords{Cause::engine_away, "engine_away", "the engine that it is to run on does not answer"},
     CauseWords{Cause::parallel_limit, "parallel_limit", "as many runs of its array or graph run as may at once"},
     CauseWords{Cause::node_lemon, "node_lemon", "a node was the slowest, or was repaired, again and again"},
     CauseWords{Cause::node_repaired, "node_repaired", "a person said that the node was repaired"},

@@ -40,6 +40,7 @@ enum class Cause : std::uint8_t {
     node_unhealthy,      // the nodes that it needs did not pass their check, or have not been checked
     begin_later,         // it was told when to begin
     parallel_limit,      // as many of its array run as may at once
+    engine_away,         // the engine that it was told to run on does not answer
     // Why a node is what it is.
     node_lemon,     // slow or repaired again and again
     node_repaired,  // a person says that it was repaired

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "io/journal_columns.h"
 #include "io/sha256.h"
 
 namespace stoker {
@@ -25,31 +26,10 @@ namespace {
 constexpr std::int64_t kApplicationId = 0x53746f6b;  // "Stok", at offset 68 of the file
 constexpr std::int64_t kSchema = 1;
 constexpr auto kOrphanedLock = std::chrono::seconds(10);
-const std::string kFirstHash(kDigestBytes, '\0');
 
-constexpr std::string_view kTables = R"(
-CREATE TABLE journal(
-  seq       INTEGER PRIMARY KEY,
-  at_us     INTEGER NOT NULL,
-  epoch     INTEGER NOT NULL,
-  kind      INTEGER NOT NULL,
-  format    INTEGER NOT NULL,
-  object    TEXT NOT NULL,
-  version   INTEGER NOT NULL,
-  actor     TEXT NOT NULL,
-  cause     TEXT NOT NULL,
-  operation TEXT NOT NULL,
-  trace     TEXT NOT NULL,
-  body      BLOB,
-  body_hash BLOB NOT NULL,
-  hash      BLOB NOT NULL
-) STRICT;
-CREATE INDEX journal_object ON journal(object, seq);
+constexpr std::string_view kSnapshots = R"(
 CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, format INTEGER NOT NULL, state BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
 )";
-
-constexpr std::string_view kJournalColumns =
-    "seq, at_us, epoch, kind, format, object, version, actor, cause, operation, trace, body, body_hash, hash";
 
 // Beside the first schema, which does not know it: a snapshot in pieces has an empty text there, which no digest fits,
 // so an older Stoker passes it over.
@@ -63,6 +43,12 @@ CREATE TABLE IF NOT EXISTS snapshot_piece(
 // it was closed or has lost it.
 constexpr std::string_view kMarks = R"(
 CREATE TABLE IF NOT EXISTS mark(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+)";
+
+// And what stands in files of its own (journal_archive.cpp), in order, without a gap from record 1 on.
+constexpr std::string_view kArchives = R"(
+CREATE TABLE IF NOT EXISTS archive(
+  first_seq INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, last_hash BLOB NOT NULL, name TEXT NOT NULL) STRICT;
 )";
 
 std::string big_endian(std::uint64_t value) {
@@ -89,32 +75,6 @@ std::string hash_of(const JournalEntry& entry, const Frame& frame, std::string_v
     for (const std::string* text : {&entry.object, &entry.actor, &entry.cause, &entry.operation, &entry.trace})
         (bytes += big_endian(text->size())) += *text;
     return sha256(bytes += frame.body_hash);
-}
-
-// Into a record whose room is used again and again.
-void take_record(const Statement& row, JournalRecord& record) {
-    record.seq = static_cast<std::uint64_t>(row.integer(0));
-    record.at_us = row.integer(1);
-    record.epoch = static_cast<std::uint64_t>(row.integer(2));
-    record.kind = static_cast<std::uint32_t>(row.integer(3));
-    record.format = static_cast<std::uint32_t>(row.integer(4));
-    record.object = row.text(5);
-    record.version = static_cast<std::uint64_t>(row.integer(6));
-    record.actor = row.text(7);
-    record.cause = row.text(8);
-    record.operation = row.text(9);
-    record.trace = row.text(10);
-    record.redacted = row.is_null(11);
-    record.body = row.blob(11);
-    record.body_hash = row.blob(12);
-    record.hash = row.blob(13);
-}
-
-Error broken(const Database& database, std::uint64_t seq, std::string_view what) {
-    return Error(
-        ErrorKind::invalid, fmt::format("record {} of {} {}", seq, database.path(), what), {},
-        "someone or something changed the file. Restore a backup; or see stoker journal verify, and stoker journal "
-        "cut, which forgets this record and all after it");
 }
 
 // The folder belongs to one process at a time; the kernel drops the lock when that process ends, however it ends.
@@ -255,11 +215,13 @@ Status Journal::migrate(const Options& options) {
     TRY(const std::int64_t schema, check_file());
     TRY(Transaction transaction, Transaction::begin(db));
     if (schema == 0) {
-        TRY_VOID(db.execute(kTables));
+        TRY_VOID(db.execute(kJournalTable));
+        TRY_VOID(db.execute(kSnapshots));
         TRY_VOID(db.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kSchema)));
     }
     TRY_VOID(db.execute(kPieces));
     TRY_VOID(db.execute(kMarks));
+    TRY_VOID(db.execute(kArchives));
     if (options.prepare_tables) {
         TRY_VOID(options.prepare_tables(db));
     }
@@ -267,9 +229,10 @@ Status Journal::migrate(const Options& options) {
 }
 
 Status Journal::load_head() {
-    head_ = {.seq = 0, .hash = kFirstHash};
+    head_ = {.seq = 0, .hash = first_hash()};
     TRY(const std::int64_t tables, database_->integer("SELECT count(*) FROM sqlite_schema WHERE name = 'journal'"));
     if (tables == 0) return done();  // looked at before its first writer has made them
+    TRY_VOID(load_archives());
     TRY(Statement last, database_->prepare("SELECT seq, hash, at_us, epoch FROM journal ORDER BY seq DESC LIMIT 1"));
     TRY(const bool any, last.step());
     if (any) {
@@ -340,45 +303,6 @@ Status Journal::append(std::span<const JournalEntry> entries, std::int64_t at_us
     Status status = write();
     if (!status) failed_ = true;
     return status;
-}
-
-Status Journal::read(std::uint64_t after, const std::function<Result<bool>(const JournalRecord&)>& use) {
-    std::string previous = kFirstHash;
-    if (after > 0) {
-        TRY(Statement before, database_->prepare("SELECT hash FROM journal WHERE seq = ?"));
-        before.bind(1, static_cast<std::int64_t>(after));
-        TRY(const bool found, before.step());
-        if (!found) return broken(*database_, after, "is missing");
-        previous = before.blob(0);
-    }
-    TRY(Statement rows,
-        database_->prepare(fmt::format("SELECT {} FROM journal WHERE seq > ? ORDER BY seq", kJournalColumns)));
-    rows.bind(1, static_cast<std::int64_t>(after));
-    JournalRecord record;
-    for (std::uint64_t expected = after + 1;; ++expected) {
-        TRY(const bool more, rows.step());
-        if (!more) break;
-        take_record(rows, record);
-        if (record.seq != expected) return broken(*database_, expected, "is missing");
-        if (!record.redacted && sha256(record.body) != record.body_hash)
-            return broken(*database_, record.seq, "has another body than when it was written");
-        if (record_hash(record, previous) != record.hash)
-            return broken(*database_, record.seq, "does not follow from the one before");
-        TRY(const bool go_on, use(record));
-        if (!go_on) break;
-        previous = record.hash;
-    }
-    return done();
-}
-
-Result<JournalHead> Journal::verify() {
-    JournalHead head{.seq = 0, .hash = kFirstHash};
-    TRY_VOID(read(0, [&](const JournalRecord& record) -> Result<bool> {
-        head = {.seq = record.seq, .hash = record.hash};
-        return true;
-    }));
-    if (head.seq != head_.seq || head.hash != head_.hash) return broken(*database_, head_.seq, "is missing");
-    return head;
 }
 
 Status Journal::save_snapshot(const Snapshot& snapshot) {

@@ -108,6 +108,26 @@ public:
     // Reads everything; the head when all is well.
     Result<JournalHead> verify();
 
+    // The numbers of the records about an object, behind `after`, at most so many.
+    Result<std::vector<std::uint64_t>> numbers_of(std::string_view object, std::uint64_t after, std::size_t most);
+
+    // Records that stand in a file of their own, FOLDER/archive/`name`, and are read from there as if they had stayed.
+    struct Archive {
+        std::uint64_t first = 0, last = 0;
+        std::string last_hash{}, name{}, path{};
+        bool here = false;  // the file is there
+    };
+    // From record 1 on, without a gap.
+    std::vector<Archive> archives() const;
+    // The last record that is in an archive; 0: none is.
+    std::uint64_t archived() const { return parts_.empty() ? 0 : parts_.back().archive.last; }
+    // Moves what is not in an archive yet, up to record `last`, into a new one, and gives the room back. At least the
+    // newest record stays. Killed at any point, all is where it was or where it belongs; what was half done is done
+    // again. The caller has a snapshot behind `last`, or each start reads the archive.
+    Result<Archive> archive_until(std::uint64_t last);
+    // The newest record that is not younger than `at_us`; 0: there is none.
+    Result<std::uint64_t> last_until(std::int64_t at_us);
+
     // The newest whose digest is right; two are kept.
     Status save_snapshot(const Snapshot& snapshot);
     // The same in pieces, for a state that one write would take too long for. Both are called inside append()'s
@@ -129,6 +149,12 @@ private:
     Result<std::int64_t> check_file();
     Status migrate(const Options& options);
     Status load_head();
+    Status load_archives();
+    Result<Database*> open_archive(std::size_t which);
+    Result<std::string> hash_at(std::uint64_t seq);
+    Status read_from(Database& database, std::uint64_t& after, std::uint64_t until, std::string& previous,
+                     const std::function<Result<bool>(const JournalRecord&)>& use, bool& go_on);
+    Status copy_records(const std::string& path, std::uint64_t first, std::uint64_t last);
     Status compare(const Result<KeptHead>& kept, bool has_log);
     // Before the first record: a file that is looked at and refused stays as it is, byte for byte.
     Status begin_writing();
@@ -145,6 +171,11 @@ private:
     std::string site_;
     std::uint64_t runs_ = 0;
     std::optional<Statement> insert_;
+    struct Part {
+        Archive archive;
+        std::unique_ptr<Database> database;  // once it was needed
+    };
+    std::vector<Part> parts_;
 };
 
 // The hash of a record, given the one before: SHA-256 over it, the numbers as 8 big-endian bytes each, the texts each

@@ -22,10 +22,8 @@ Status Journal::compare(const Result<KeptHead>& kept, bool has_log) {
         return lost(fmt::format("{} ends at record {}, and had {}: the newest {} records are gone", path, head_.seq,
                                 kept->seq, kept->seq - head_.seq));
     if (kept && kept->seq > 0) {
-        TRY(Statement row, database_->prepare("SELECT hash FROM journal WHERE seq = ?"));
-        row.bind(1, static_cast<std::int64_t>(kept->seq));
-        TRY(const bool there, row.step());
-        if (!there || row.blob(0) != kept->hash)
+        TRY(const std::string hash, hash_at(kept->seq));
+        if (hash != kept->hash)
             return lost(
                 fmt::format("record {} of {} is not the one that was written: it is another journal, or an "
                             "older copy that went on",

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <condition_variable>
@@ -151,6 +152,8 @@ std::string log_line(LogFormat format, std::int64_t at_us, const LogEvent& event
 
 struct Log::Shared {
     LogOptions options;
+    std::atomic<LogLevel> level = LogLevel::info;
+    std::atomic<LogFormat> format = LogFormat::logfmt;
     std::mutex mutex;  // guards what follows
     std::condition_variable wake, quiet;
     std::deque<std::string> lines;
@@ -219,7 +222,7 @@ struct Log::Shared {
             lock.unlock();
             std::uint64_t failed = 0;
             for (const std::string& line : batch) failed += put(line) ? 0 : 1;
-            if (lost > 0) put(log_line(options.format, options.now_us(), kDropped, {{"lines", lost}}));
+            if (lost > 0) put(log_line(format, options.now_us(), kDropped, {{"lines", lost}}));
             lock.lock();
             dropped += failed;
             writing = false;
@@ -238,6 +241,8 @@ Log::Log(std::shared_ptr<Shared> shared) : shared_(std::move(shared)), thread_(s
 
 Result<std::unique_ptr<Log>> Log::open(LogOptions options) {
     auto shared = std::make_shared<Shared>();
+    shared->level = options.level;
+    shared->format = options.format;
     shared->options = std::move(options);
     if (!shared->options.now_us) shared->options.now_us = wall_clock_us;
     if (!shared->options.file.empty() && !shared->options.sink) TRY_VOID(shared->open_file());
@@ -254,7 +259,20 @@ Log::~Log() {
 }
 
 bool Log::wants(LogLevel level) const {
-    return level >= shared_->options.level && level != LogLevel::off;
+    return level >= shared_->level && level != LogLevel::off;
+}
+
+LogLevel Log::level() const {
+    return shared_->level;
+}
+
+LogFormat Log::format() const {
+    return shared_->format;
+}
+
+void Log::use(LogLevel level, LogFormat format) {
+    shared_->level = level;
+    shared_->format = format;
 }
 
 void Log::write(const LogEvent& event, const LogFields& fields) {
@@ -268,7 +286,7 @@ void Log::write(const LogEvent& event, const LogFields& fields) {
     for (LogField& field : shown)
         for (const std::string& secret : hidden)
             if (!field.number) field.text = replace_all(field.text, secret, "***");
-    std::string line = log_line(shared_->options.format, shared_->options.now_us(), event, shown);
+    std::string line = log_line(shared_->format, shared_->options.now_us(), event, shown);
     {
         const std::lock_guard guard(shared_->mutex);
         if (shared_->stopping || shared_->lines.size() >= shared_->options.most_waiting) {

@@ -31,6 +31,9 @@ constexpr std::array<std::pair<LogLevel, std::string_view>, 5> enum_names(LogLev
              {LogLevel::off, "off"}}};
 }
 enum class LogFormat : std::uint8_t { logfmt, json };
+constexpr std::array<std::pair<LogFormat, std::string_view>, 2> enum_names(LogFormat) {
+    return {{{LogFormat::logfmt, "logfmt"}, {LogFormat::json, "json"}}};
+}
 
 // A row of a table of events. fields: all that it may have, "run, node, cause".
 struct LogEvent {
@@ -93,6 +96,10 @@ public:
     Log& operator=(const Log&) = delete;
 
     bool wants(LogLevel level) const;
+    LogLevel level() const;
+    LogFormat format() const;
+    // Any thread; for what is written from here on.
+    void use(LogLevel level, LogFormat format);
     // Any thread; never waits for a disk. Of a level that nobody wants it costs nothing.
     void write(const LogEvent& event, const LogFields& fields);
     // This text is not written from here on, wherever it stands.

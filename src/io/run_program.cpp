@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,12 +40,29 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
     return result;
 }
 
-Result<pid_t> spawn(const std::string& path, const ProgramCall& call, int output, int complaint) {
+// A file of its own in memory: however slowly the program reads, nobody waits for it.
+Result<UniqueFd> input_of(const std::string& text) {
+    UniqueFd file(::memfd_create("stoker-input", MFD_CLOEXEC));
+    bool whole = static_cast<bool>(file);
+    for (std::string_view rest = text; whole && !rest.empty();) {
+        const ssize_t put = ::write(file.get(), rest.data(), rest.size());
+        whole = put > 0;
+        if (whole) rest.remove_prefix(static_cast<std::size_t>(put));
+    }
+    if (!whole || ::lseek(file.get(), 0, SEEK_SET) != 0)
+        return Error(ErrorKind::exhausted, std::string("cannot keep the input of a program: ") + std::strerror(errno));
+    return file;
+}
+
+Result<pid_t> spawn(const std::string& path, const ProgramCall& call, int input, int output, int complaint) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawnattr_init(&attributes);
-    ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (input >= 0)
+        ::posix_spawn_file_actions_adddup2(&actions, input, 0);
+    else
+        ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions, output, 1);
     ::posix_spawn_file_actions_adddup2(&actions, complaint, 2);
     ::posix_spawn_file_actions_addclosefrom_np(&actions, 3);
@@ -73,7 +91,11 @@ Result<ProgramResult> run_program(const ProgramCall& call, std::chrono::steady_c
         return Error(ErrorKind::not_found, "there is no program " + printable(call.arguments.front()) + " in PATH");
     TRY(PipePair output, make_pipe());
     TRY(PipePair complaint, make_pipe());
-    TRY(const pid_t child, spawn(path, call, output.write.get(), complaint.write.get()));
+    UniqueFd input;
+    if (!call.input.empty()) {
+        TRY(input, input_of(call.input));
+    }
+    TRY(const pid_t child, spawn(path, call, input.get(), output.write.get(), complaint.write.get()));
     output.write.reset();
     complaint.write.reset();
     ProgramResult result;

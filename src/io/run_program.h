@@ -14,6 +14,7 @@ struct ProgramCall {
     std::vector<std::string> arguments;    // arguments[0] is looked up in the PATH of `environment`
     std::vector<std::string> environment;  // "KEY=value": all that it gets
     std::size_t most_bytes = 64u << 20;    // of its output; what comes after is dropped
+    std::string input{};                   // what it reads; empty: nothing
 };
 struct ProgramResult {
     std::string output, complaint;  // stdout and stderr
@@ -22,7 +23,7 @@ struct ProgramResult {
 };
 
 // timed_out: it was not over by the deadline and was killed, with its process group. not_found: there is no such
-// program. It gets no input, and signals that this process blocks or ignores are as usual for it.
+// program. Signals that this process blocks or ignores are as usual for it.
 Result<ProgramResult> run_program(const ProgramCall& call, std::chrono::steady_clock::time_point deadline);
 
 }  // namespace stoker

@@ -199,6 +199,16 @@ Status Database::copy_to(const std::string& path) {
     return done();
 }
 
+Status Database::shrink() {
+    // VACUUM attaches a file of its own.
+    sqlite3_limit(handle_, SQLITE_LIMIT_ATTACHED, 1);
+    const Status shrunk = execute("VACUUM");
+    sqlite3_limit(handle_, SQLITE_LIMIT_ATTACHED, 0);
+    TRY_VOID(shrunk);
+    TRY([[maybe_unused]] const std::int64_t busy, integer("PRAGMA wal_checkpoint(TRUNCATE)"));
+    return done();
+}
+
 Error Database::error(std::string_view doing) const {
     const int code = handle_ == nullptr ? SQLITE_NOMEM : sqlite3_extended_errcode(handle_);
     std::string message =

@@ -68,6 +68,8 @@ public:
     Result<std::int64_t> integer(std::string_view sql);
     // An online copy that a reader can open; readers and the writer go on meanwhile.
     Status copy_to(const std::string& path);
+    // Gives the room of what was removed back to the disk, all or nothing.
+    Status shrink();
     const std::string& path() const { return path_; }
 
     // What a failed call means: exhausted (disk full), conflict (locked), invalid (not a database, damaged), denied,

@@ -1,6 +1,8 @@
 #include "io/terminal.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +39,28 @@ bool stdout_is_terminal() {
 }
 bool stderr_is_terminal() {
     return isatty(STDERR_FILENO) == 1;
+}
+
+Result<std::string> ask_secret(std::string_view question) {
+    constexpr std::size_t kMostTyped = 4096;
+    const int fd = ::open("/dev/tty", O_RDWR | O_CLOEXEC);
+    if (fd < 0) return Error(ErrorKind::unavailable, "there is no terminal to ask for a password");
+    struct termios before {};
+    const bool hidden = ::tcgetattr(fd, &before) == 0;
+    if (hidden) {
+        struct termios silent = before;
+        silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+        ::tcsetattr(fd, TCSAFLUSH, &silent);
+    }
+    std::string typed;
+    char c = 0;
+    bool read = ::write(fd, question.data(), question.size()) >= 0;
+    while (read && typed.size() < kMostTyped && (read = ::read(fd, &c, 1) == 1) && c != '\n') typed += c;
+    if (hidden) ::tcsetattr(fd, TCSAFLUSH, &before);
+    (void)!::write(fd, "\n", 1);
+    ::close(fd);
+    if (!read && typed.empty()) return Error(ErrorKind::unavailable, "no password was typed");
+    return typed;
 }
 
 bool colour_allowed() {

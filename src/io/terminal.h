@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace stoker {
 
 bool stdin_is_terminal();
@@ -14,6 +16,9 @@ bool stderr_is_terminal();
 bool colour_allowed();
 // Whether text may hold more than ASCII: not where the locale says C, POSIX or another encoding than UTF-8.
 bool unicode_allowed();
+// A line that is typed on the terminal and not shown there, whatever stdin and stdout are. unavailable: there is no
+// terminal.
+Result<std::string> ask_secret(std::string_view question);
 // Columns: COLUMNS when it is set, else what the terminal says, else 100. At least 40.
 int terminal_width();
 

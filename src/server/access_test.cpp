@@ -19,8 +19,12 @@ protected:
     // With something in each of its places.
     static std::string path_of(const Route& route) {
         std::string path(route.path);
-        for (const auto& [place, value] : std::vector<std::pair<std::string, std::string>>{
-                 {"{run}", "r-1"}, {"{node}", "alpha"}, {"{version}", "1"}, {"{path...}", "a.txt"}})
+        for (const auto& [place, value] : std::vector<std::pair<std::string, std::string>>{{"{run}", "r-1"},
+                                                                                           {"{node}", "alpha"},
+                                                                                           {"{version}", "1"},
+                                                                                           {"{path...}", "a.txt"},
+                                                                                           {"{key}", "k-1"},
+                                                                                           {"{user}", "u-1"}})
             if (const std::size_t at = path.find(place); at != std::string::npos) path.replace(at, place.size(), value);
         return path;
     }

@@ -1,4 +1,4 @@
-// What every request passes before its handler: host, route, method, token, role, content type, parameters.
+// What every request passes before its handler: host, route, method, caller, role, content type, parameters.
 #include "server/api.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "govern/keys.h"
 #include "io/files.h"
-#include "io/sha256.h"
+#include "server/audit_trail.h"
+#include "server/caller.h"
 #include "server/handlers.h"
 #include "server/log_events.h"
 #include "server/router.h"
@@ -20,14 +20,6 @@ namespace stoker {
 namespace {
 
 using namespace stoker::api;
-
-// Of the whole length whatever differs, so that the time tells nothing about the token.
-bool same_token(std::string_view given, std::string_view wanted) {
-    unsigned char differs = given.size() == wanted.size() ? 0 : 1;
-    for (std::size_t i = 0; i < given.size(); ++i)
-        differs |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(wanted[i % wanted.size()]);
-    return differs == 0;
-}
 
 // A page of a stranger can make a browser resolve its own name to our address; the Host then is that name. A numeric
 // address cannot be rebound.
@@ -93,8 +85,11 @@ public:
             return exchange->send(std::move(response));
         }
         const Route& route = *matched.route;
-        exchange->actor = service_->options().actor;
-        if (!route.access.is_open() && !caller_is_known(exchange)) return;
+        exchange->operation = route.operation;
+        // Whoever asks for what is open to everybody is nobody.
+        exchange->actor =
+            route.access.is_open() ? Actor{.kind = PrincipalKind::user, .name = "nobody"} : service_->options().actor;
+        if (!route.access.is_open() && !know_caller(*service_, exchange, route.changes)) return;
         // Before the request is looked at any closer: a refusal tells nothing of what there is.
         if (const auto& right = route.access.right(); right && !may(exchange->actor, *right))
             return exchange->fail(denial(exchange->actor, *right));
@@ -109,24 +104,36 @@ public:
     }
 
 private:
-    // One event for each answer, whoever gives it. The exchange owns the callback, so it holds what it needs by value.
+    // One event for each answer, whoever gives it, and a line of the audit trail for what changes something or is
+    // refused. The exchange owns the callback, and is there while it runs.
     void log_answer(Exchange& exchange) {
         const std::shared_ptr<Log>& log = service_->options().log;
-        if (!log) return;
-        // Without the query: what is asked may be anything.
-        exchange.on_status([log, began = std::chrono::steady_clock::now(), method = exchange.request.method,
-                            path = exchange.request.path, request = exchange.request_id, trace = exchange.trace.id,
-                            peer = exchange.request.peer](int status) {
+        const std::shared_ptr<AuditTrail>& audit = service_->options().audit;
+        if (!log && !audit) return;
+        exchange.on_status([log, audit, began = std::chrono::steady_clock::now(), &exchange](int status) {
+            // Without the query: what is asked may be anything.
+            const auto path = [&] { return exchange.request.path.substr(0, exchange.request.path.find('?')); };
+            if (audit && AuditTrail::wants(exchange.request.method, status)) {
+                const std::string claimed = exchange.claimed();
+                audit->write({.who = claimed.empty() ? exchange.actor.text() : "user/" + claimed + " by password",
+                              .method = exchange.request.method,
+                              .path = path(),
+                              .operation = std::string(exchange.operation),
+                              .status = status,
+                              .peer = exchange.request.peer,
+                              .request = exchange.request_id,
+                              .trace = exchange.trace.id});
+            }
             const LogEvent& event = status >= 500 ? log_event("request.failed") : log_event("request.done");
-            if (!log->wants(event.level)) return;
+            if (!log || !log->wants(event.level)) return;
             const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
-            log->write(event, {{"method", method},
-                               {"path", path.substr(0, path.find('?'))},
+            log->write(event, {{"method", exchange.request.method},
+                               {"path", path()},
                                {"status", status},
                                {"ms", took.count()},
-                               {"request", request},
-                               {"trace", trace},
-                               {"peer", peer}});
+                               {"request", exchange.request_id},
+                               {"trace", exchange.trace.id},
+                               {"peer", exchange.request.peer}});
         });
     }
 
@@ -144,45 +151,6 @@ private:
         if (!asked) error = asked.error();
         if (error) exchange->fail(*error);
         return !error;
-    }
-
-    // Who holds the key acts as whom it was made for.
-    bool key_is_right(const ExchangePtr& exchange, std::string_view secret) {
-        if (!secret.starts_with(kKeyPrefix)) return false;
-        const std::string sum = hex(sha256(secret));  // before the readers' lock is taken
-        bool right = false;
-        const Status asked = service_->engine().read([&](const EngineView& view) {
-            const KeyEntry* key = valid_key(view.state.tenants, sum, view.now_us);
-            if (key == nullptr) return;
-            right = true;
-            exchange->actor = actor_of(*key, view.state.tenants);
-        });
-        return asked.ok() && right;
-    }
-
-    bool caller_is_known(const ExchangePtr& exchange) {
-        const std::string& wanted = service_->options().token;
-        if (wanted.empty()) return true;
-        const std::string& peer = exchange->request.peer;
-        const auto header = exchange->request.headers.find("Authorization");
-        const bool bearer = header && starts_with_ignore_case(*header, "Bearer ");
-        if (bearer && same_token(trim(header->substr(7)), wanted)) return true;
-        if (bearer && key_is_right(exchange, trim(header->substr(7)))) return true;
-        // The right token always passes: on loopback all share one address, and nobody may lock out the others.
-        if (!service_->may_try_token(peer)) {
-            exchange->fail(Error(ErrorKind::denied, "too many wrong tokens from this address", {}, "wait a minute"),
-                           429, "60");
-            return false;
-        }
-        if (header) service_->wrong_token(peer);
-        HttpResponse response = problem_response(
-            Error(ErrorKind::denied, header ? "the token is wrong" : "there is no token", {},
-                  "send `Authorization: Bearer TOKEN`: a key that stoker key make gave you and that has neither ended "
-                  "nor been revoked, or the token that the server wrote to its folder at first start"),
-            exchange->trace.id, 401);
-        response.headers.add("WWW-Authenticate", "Bearer realm=\"stoker\"");
-        exchange->send(std::move(response));
-        return false;
     }
 
     bool body_is_right(const Route& route, const ExchangePtr& exchange) {

@@ -19,6 +19,11 @@
 
 namespace stoker {
 
+class AuditTrail;
+namespace api {
+class FirstAdmin;
+}
+
 struct ApiOptions {
     std::string token;                      // Bearer; empty: callers are trusted (this process)
     Actor actor = Actor::part("api");       // whom callers act as, and the journal names
@@ -31,11 +36,14 @@ struct ApiOptions {
     std::vector<std::string> host_names;
     // What /metrics says about what carries the requests.
     std::function<void(api::MetricsText&)> more_metrics;
-    std::size_t max_waiting = 256;        // long polls and streams at once; the next is answered 503
-    bool check_prerequisites = true;      // of a submitted run, before it is taken
+    std::size_t max_waiting = 256;                     // long polls and streams at once; the next is answered 503
+    bool check_prerequisites = true;                   // of a submitted run, before it is taken
+    std::function<Status(const RunSpec&)> may_notify;  // of a submitted run; none: whomever it names
     std::shared_ptr<SeriesStore> series;  // of the observer; none: the folder's are read, where there are any
     std::shared_ptr<Log> log;             // of requests; none: nothing is said
-    bool embedded = false;                // ends with the command that carries it; told by /api/v1/version
+    std::shared_ptr<AuditTrail> audit;    // of requests that change something or are refused; none: none is kept
+    std::shared_ptr<api::FirstAdmin> first_admin;  // while nobody was made; none: nobody is made by a token
+    bool embedded = false;                         // ends with the command that carries it; told by /api/v1/version
 };
 
 class Api {

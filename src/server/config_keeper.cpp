@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/codec.h"
+#include "base/enum_words.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "deploy/azure/scheduled_events.h"
@@ -48,6 +49,12 @@ std::string exact_prices(const PriceBook& book) {
     return text;
 }
 
+std::string exact_engine(const EngineChoice& engine) {
+    std::string exact = in_words(engine) + fmt::format("\n{}", engine.notice_s);
+    for (const auto& [name, model] : engine.gpu_models) exact += "\n" + name + "=" + model;
+    return exact + exact_words(engine.kubernetes);
+}
+
 std::optional<HealthLevel> gate_level(GateChoice choice, const std::vector<NodeInfo>& nodes) {
     if (choice == GateChoice::quick) return HealthLevel::quick;
     if (choice == GateChoice::full) return HealthLevel::full;
@@ -65,6 +72,23 @@ std::string azure_events_url(const std::string& asked) {
     if (asked == "off") return {};
     if (asked != "auto") return asked;
     return on_azure() ? EventPollerOptions{}.url : std::string();
+}
+
+ConfigKeeper::ConfigKeeper(ServerSettings usual, std::map<std::string, std::string> overrides, CatalogSource catalog,
+                           std::shared_ptr<Log> log)
+    : usual_([&] {
+          if (log) {
+              usual.log_level = log->level();
+              usual.log_format = log->format();
+          }
+          return std::move(usual);
+      }()),
+      overrides_(std::move(overrides)),
+      catalog_(std::move(catalog)),
+      log_(std::move(log)) {}
+
+void ConfigKeeper::use_log(const ServerSettings& settings) const {
+    if (log_) log_->use(settings.log_level, settings.log_format);
 }
 
 Result<ServerConfig> ConfigKeeper::read(const std::string& text, const std::string& name) const {
@@ -96,6 +120,7 @@ Result<ServerSettings> ConfigKeeper::settle(const ServerConfig& config) const {
     if (config.keep_ended && !overridden("keep_ended"))
         settings.limits.keep_ended_s = static_cast<std::int64_t>(config.keep_ended->value());
     say("policy", config.policy, settings.limits.policy);
+    if (!config.admission.empty()) settings.limits.admission = std::make_shared<const AdmissionRules>(config.admission);
     // What cannot check stays off.
     if (usual_.health_gate != GateChoice::off) say("health_gate", config.health_gate, settings.health_gate);
     settings.limits.health = gate_level(settings.health_gate, settings.nodes);
@@ -106,7 +131,12 @@ Result<ServerSettings> ConfigKeeper::settle(const ServerConfig& config) const {
         settings.backup.keep = config.backup->keep.value_or(plain.keep);
     }
     say("rate", config.rate, settings.rate);
+    say("log_level", config.log_level, settings.log_level);
+    say("log_format", config.log_format, settings.log_format);
     if (config.engine) settings.engine = *config.engine;
+    settings.engines.assign(config.engines.begin(), config.engines.end());
+    if (config.webhook) settings.webhook = *config.webhook;
+    if (config.notify) settings.notify = *config.notify;
     if (config.azure_events && !overridden("azure_events"))
         settings.azure_events = azure_events_url(*config.azure_events);
     return settings;
@@ -146,16 +176,34 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
         fmt::format("{}\n{}\n{}", backup.to, backup.every_s, backup.keep));
     const std::string policy(to_string(limits.policy));
     add("policy", config.policy.has_value(), policy, policy);
+    const AdmissionRules rules = limits.admission ? *limits.admission : AdmissionRules{};
+    add("admission", !rules.empty(),
+        rules.empty() ? "every run is taken" : fmt::format("{} rule{}", rules.size(), rules.size() == 1 ? "" : "s"),
+        exact_text(rules));
     const std::string gate(limits.health ? to_string(*limits.health) : "off");
     add("health_gate", config.health_gate.has_value(), gate, gate);
     add("rate", config.rate.has_value(), settings.rate == 0 ? "no limit" : fmt::format("{:g} a second", settings.rate),
         fmt::format("{}", settings.rate), false);
+    const std::string level(enum_word(settings.log_level)), format(enum_word(settings.log_format));
+    add("log_level", config.log_level.has_value(), level, level);
+    add("log_format", config.log_format.has_value(), format, format);
     add("azure_events", config.azure_events.has_value(),
         settings.azure_events.empty() ? "off" : printable(settings.azure_events, 80), settings.azure_events, false);
-    const std::string engine = in_words(settings.engine);
-    std::string exact = engine + fmt::format("\n{}", settings.engine.notice_s);
-    for (const auto& [name, model] : settings.engine.gpu_models) exact += "\n" + name + "=" + model;
-    add("engine", config.engine.has_value(), engine, std::move(exact), false);
+    add("webhook", config.webhook.has_value(),
+        settings.webhook.url.empty() ? "none" : printable(settings.webhook.url, 80),
+        settings.webhook.url + "\n" + settings.webhook.secret_file, false);
+    const NotifyForm& notify = settings.notify;
+    const std::string urls = notify.urls.empty() ? "any address" : join(notify.urls, ", ");
+    add("notify", config.notify.has_value(),
+        printable(urls, 80) + (notify.program.empty() ? "" : "; program " + printable(notify.program, 80)),
+        urls + "\n" + notify.program, false);
+    add("engine", config.engine.has_value(), in_words(settings.engine), exact_engine(settings.engine), false);
+    std::string engines, exact_engines;
+    for (const EngineChoice& each : settings.engines) {
+        engines += fmt::format("{}{} ({})", engines.empty() ? "" : "; ", each.name, in_words(each));
+        exact_engines += each.name + "\n" + exact_engine(each) + "\n";
+    }
+    add("engines", !config.engines.empty(), engines.empty() ? "none" : engines, std::move(exact_engines), false);
     return rows;
 }
 
@@ -165,6 +213,7 @@ Result<ServerSettings> ConfigKeeper::begin(const std::string& text, const std::s
     const std::lock_guard guard(mutex_);
     rows_ = rows_of(config, settings);
     for (const Row& row : rows_) at_start_[row.setting.key] = row.exact;
+    use_log(settings);
     return settings;
 }
 
@@ -198,8 +247,9 @@ Result<ConfigOutcome> ConfigKeeper::apply() {
         return any;
     };
     // The limits first: they alone can fail, and then nothing else has changed.
-    if (changed({"max_queued", "max_ended", "keep_ended", "policy", "health_gate"}))
+    if (changed({"max_queued", "max_ended", "keep_ended", "policy", "health_gate", "admission"}))
         TRY_VOID(hooks_.set_limits(settings.limits));
+    if (changed({"log_level", "log_format"})) use_log(settings);
     if (changed({"nodes"})) hooks_.set_nodes(std::move(settings.nodes));
     if (changed({"prices"})) hooks_.set_prices(std::move(settings.prices));
     if (changed({"backup"})) hooks_.set_backup(std::move(settings.backup));

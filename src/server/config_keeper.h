@@ -25,6 +25,11 @@ struct ServerSettings {
     std::string azure_events;  // empty: not asked
     GateChoice health_gate = GateChoice::by_nodes;
     EngineChoice engine;
+    std::vector<EngineChoice> engines;  // beside it
+    WebhookForm webhook;                // without an URL: none
+    LogLevel log_level = LogLevel::info;
+    LogFormat log_format = LogFormat::logfmt;
+    NotifyForm notify;
 };
 
 // How a change reaches what runs. Each returns when it holds.
@@ -42,8 +47,9 @@ std::string azure_events_url(const std::string& asked);
 class ConfigKeeper final : public ConfigControl {
 public:
     // `overrides`: what the command line says, by key, in its own words; `usual` has it and the defaults.
-    ConfigKeeper(ServerSettings usual, std::map<std::string, std::string> overrides, CatalogSource catalog)
-        : usual_(std::move(usual)), overrides_(std::move(overrides)), catalog_(std::move(catalog)) {}
+    // `log`: which is told what holds for it; none: nobody is.
+    ConfigKeeper(ServerSettings usual, std::map<std::string, std::string> overrides, CatalogSource catalog,
+                 std::shared_ptr<Log> log = nullptr);
 
     // Before anything runs: from here on these settings are in force.
     Result<ServerSettings> begin(const std::string& text, const std::string& name);
@@ -63,9 +69,12 @@ private:
     std::vector<Row> rows_of(const ServerConfig& config, const ServerSettings& settings) const;
     bool overridden(const std::string& key) const { return overrides_.contains(key); }
 
+    void use_log(const ServerSettings& settings) const;
+
     const ServerSettings usual_;
     const std::map<std::string, std::string> overrides_;
     const CatalogSource catalog_;
+    const std::shared_ptr<Log> log_;
 
     std::mutex mutex_;  // guards what follows; one change at a time
     ConfigHooks hooks_;

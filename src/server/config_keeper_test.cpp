@@ -91,6 +91,26 @@ TEST(ConfigKeeper, WhatFailedIsStillToBeDone) {
     EXPECT_THAT(keeper.apply()->applied, ElementsAre("max_ended", "nodes"));
 }
 
+// Who looks for a fault in a server that runs makes its log talk, without a restart.
+TEST(ConfigKeeper, TheLogDoesWhatTheConfigurationSays) {
+    auto opened = Log::open({.sink = [](std::string_view) {}});
+    ASSERT_TRUE(opened.ok());
+    const std::shared_ptr<Log> log = std::move(*opened);
+    ConfigKeeper keeper({}, {{"log_format", "--log-format logfmt"}}, {}, log);
+    ASSERT_TRUE(keeper.begin("log_level: debug\nlog_format: json\n", "server.yaml").ok());
+    EXPECT_EQ(log->level(), LogLevel::debug);
+    EXPECT_EQ(log->format(), LogFormat::logfmt) << "the command line goes first";
+    Server server;
+    keeper.use(server.hooks());
+    server.text = "log_level: warn\n";
+    EXPECT_THAT(keeper.apply()->applied, ElementsAre("log_level"));
+    EXPECT_FALSE(log->wants(LogLevel::info));
+    server.text = "";
+    EXPECT_THAT(keeper.apply()->applied, ElementsAre("log_level"));
+    EXPECT_EQ(log->level(), LogLevel::info) << "as it was before anything was written";
+    EXPECT_FALSE(keeper.check("log_level: loud\n").ok());
+}
+
 // A store without keys, or a URL that is none, is told with its line before it is written down.
 TEST(ConfigKeeper, WhatThisServerCannotBeIsRefused) {
     ConfigKeeper keeper({}, {}, {});

@@ -14,16 +14,23 @@ namespace stoker {
 struct GpuNameForm {
     std::string name, model;
 };
-struct EngineForm : EngineChoice {
+struct EngineForm : EngineChoice, KubernetesChoice {
     std::vector<GpuNameForm> gpu_names;
-    std::optional<Seconds> notice;
+    std::vector<std::string> node_labels;
+    std::optional<Seconds> notice, gang_wait;
     std::map<std::string, SourcePos> at;
 };
 
 RecordTable<EngineForm> engine_form_table();
+RecordTable<EngineForm> engine_beside_table();  // one of `engines`, which has a name
 // Everything that is wrong with it, with its place; `choice` without that.
 EngineChoice engine_choice(const EngineForm& form, Problems& problems);
+// Those beside the first: what is wrong with each, and with them together.
+std::vector<EngineChoice> engine_choices(const EngineChoice& first, const std::vector<EngineForm>& forms,
+                                         Problems& problems);
 // In a line, for `stoker config`.
 std::string in_words(const EngineChoice& choice);
+// All of it, for telling whether it has changed.
+std::string exact_words(const KubernetesChoice& choice);
 
 }  // namespace stoker

@@ -17,7 +17,7 @@ Event event_of(const JournalRecord& record) {
             .cause = record.cause,
             .trace = record.trace,
             .operation = record.operation,
-            .body = record.redacted ? std::string() : record.body};
+            .body = record.redacted ? std::string() : shown_body(record.kind, record.body)};
 }
 
 }  // namespace
@@ -30,18 +30,7 @@ Status read_events(const EngineView& view, std::uint64_t after, std::size_t most
             out.push_back(event_of(record));
             return out.size() < most;
         });
-    TRY(Statement of_run,
-        view.journal->database().prepare("SELECT seq FROM journal WHERE object = ? AND seq > ? ORDER BY seq LIMIT ?"));
-    const std::string object = "run/" + run.text();
-    of_run.bind(1, object);
-    of_run.bind(2, static_cast<std::int64_t>(after));
-    of_run.bind(3, static_cast<std::int64_t>(most));
-    std::vector<std::uint64_t> numbers;
-    for (;;) {
-        TRY(const bool more, of_run.step());
-        if (!more) break;
-        numbers.push_back(static_cast<std::uint64_t>(of_run.integer(0)));
-    }
+    TRY(const auto numbers, view.journal->numbers_of("run/" + run.text(), after, most));
     for (const std::uint64_t seq : numbers)
         TRY_VOID(view.journal->read(seq - 1, [&](const JournalRecord& record) -> Result<bool> {
             out.push_back(event_of(record));

@@ -170,6 +170,15 @@ void Exchange::dress(HttpResponse& response) const {
     response.headers.add("X-Content-Type-Options", "nosniff");
 }
 
+void Exchange::claim(std::string name) {
+    const std::lock_guard lock(claim_mutex_);
+    claimed_ = std::move(name);
+}
+std::string Exchange::claimed() const {
+    const std::lock_guard lock(claim_mutex_);
+    return claimed_;
+}
+
 void Exchange::send(HttpResponse response) {
     if (answered_.exchange(true)) return;
     dress(response);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,8 +48,13 @@ public:
     HttpRequest request;
     Parameters parameters;
     Trace trace;
-    Actor actor{};           // who asks
+    Actor actor{.kind = PrincipalKind::user, .name = "nobody"};  // who asks
+    std::string_view operation{};                                // of the route; empty: of none
     std::string request_id;  // X-Request-Id of the caller, echoed; the id of the trace when there is none
+
+    // Whom somebody says to be who has not shown it yet; for the audit trail. Any thread.
+    void claim(std::string name);
+    std::string claimed() const;
 
     // Any thread; the first answer counts, later ones are dropped.
     void send(HttpResponse response);
@@ -64,6 +70,8 @@ private:
     void dress(HttpResponse& response) const;
     HttpReply reply_;
     std::atomic<bool> answered_{false};
+    mutable std::mutex claim_mutex_;  // guards claimed_
+    std::string claimed_;
     std::function<void()> then_;
     std::function<void(int)> tell_;
 };

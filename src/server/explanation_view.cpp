@@ -45,6 +45,7 @@ ExplanationView view_of_explanation(const ExplainedRun& e) {
                                   .expected_gain = each.expected_gain,
                                   .fix = each.fix,
                                   .rank = each.rank,
+                                  .node = each.node,
                                   .stops = each.stops});
     view.ruled_out = notes_of(e.ruled_out);
     view.not_known = notes_of(e.not_known);

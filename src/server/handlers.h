@@ -20,6 +20,7 @@ void get_run(Service&, const ExchangePtr&);
 void cancel_run(Service&, const ExchangePtr&);
 void hold_run(Service&, const ExchangePtr&);
 void release_run(Service&, const ExchangePtr&);
+void edit_run(Service&, const ExchangePtr&);
 void evict_run(Service&, const ExchangePtr&);
 void renew_lease(Service&, const ExchangePtr&);
 void resume_run(Service&, const ExchangePtr&);
@@ -56,6 +57,27 @@ void make_project(Service&, const ExchangePtr&);
 void list_keys(Service&, const ExchangePtr&);
 void make_key(Service&, const ExchangePtr&);
 void revoke_key(Service&, const ExchangePtr&);
+void rotate_key(Service&, const ExchangePtr&);
+void log_in(Service&, const ExchangePtr&);
+void log_out(Service&, const ExchangePtr&);
+void set_up(Service&, const ExchangePtr&);
+void set_own_password(Service&, const ExchangePtr&);
+void list_users(Service&, const ExchangePtr&);
+void make_user(Service&, const ExchangePtr&);
+void bind_role(Service&, const ExchangePtr&);
+void set_user_password(Service&, const ExchangePtr&);
+void disable_user(Service&, const ExchangePtr&);
+void list_audit(Service&, const ExchangePtr&);
+void list_admission(Service&, const ExchangePtr&);
+void test_admission(Service&, const ExchangePtr&);
+struct Caller;
+Caller caller_view(const EngineView& view, const Actor& actor);
+void list_quotas(Service&, const ExchangePtr&);
+void set_quota(Service&, const ExchangePtr&);
+void list_budgets(Service&, const ExchangePtr&);
+void set_budget(Service&, const ExchangePtr&);
+void get_invoice(Service&, const ExchangePtr&);
+void list_charges(Service&, const ExchangePtr&);
 
 // None: an empty book.
 Result<PriceBook> read_prices(const std::string& file);
@@ -63,6 +85,8 @@ Result<PriceBook> read_prices(const std::string& file);
 std::function<void(Result<Ack>)> answer_of(Service& service, const ExchangePtr& exchange, RunId run,
                                            std::optional<std::uint64_t> version);
 // What would happen to it now.
+// By the rules of admission in force; denied, as the core would answer.
+Status would_be_taken(Service& service, const Actor& actor, const RunSpec& spec);
 void say_what_if(Service& service, const ExchangePtr& exchange, RunSpec spec);
 void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key);
 

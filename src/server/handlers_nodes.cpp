@@ -32,6 +32,10 @@ void list_nodes(Service& service, const ExchangePtr& exchange) {
         exchange,
         [actor = exchange->actor](const EngineView& view) -> Result<NodeList> {
             NodeList list = view_of_nodes(view.state, view.scheduler.health, view.now_us);
+            for (const EngineScene& engine : view.scheduler.engines) {
+                if (!list.engines) list.engines.emplace();
+                list.engines->push_back({engine.name, engine.fault});
+            }
             for (NodeView& node : list.items)
                 std::erase_if(node.runs, [&](RunId id) {
                     const Run* run = view.state.find(id);

@@ -65,6 +65,8 @@ Status prerequisites_are_met(const Questions& engine, const RunSpec& spec, const
                                  .disk_folder = engine_folder,
                                  .image = each.image,
                                  .environment = each.environment};
+        const auto& wanted = each.engine ? each.engine : graph.engine;
+        if (wanted && *wanted != kAnyEngine) place.engine = *wanted;
         for (const auto& [key, value] : graph.environment) place.environment.emplace(key, value);
         const Status met = engine.look_for(*each.prerequisites, place, deadline);
         if (met || met.error().kind() == ErrorKind::unsupported) return;
@@ -80,9 +82,11 @@ Status prerequisites_are_met(const Questions& engine, const RunSpec& spec, const
     return Error(failed->kind(), std::move(problems));
 }
 
-Status engines_are_known(const RunSpec& spec) {
-    const auto check = [](const RunSpec& each) -> Status {
-        if (!each.engine) return done();
+Status engines_are_known(const Engine& engine, const RunSpec& spec) {
+    // Of several the core knows the names.
+    const bool several = !engine.engines().empty();
+    const auto check = [several](const RunSpec& each) -> Status {
+        if (!each.engine || *each.engine == kAnyEngine || several) return done();
         const auto found = find_engine(*each.engine);
         if (found) return done();
         const Problem& problem = found.error().problems().front();
@@ -378,8 +382,10 @@ void submit_run(Service& service, const ExchangePtr& exchange) {
     if (!document) return exchange->fail(document.error());
     auto spec = read_run_spec(document->root());
     if (!spec) return exchange->fail(spec.error());
-    if (const Status known = engines_are_known(*spec); !known) return exchange->fail(known.error());
+    if (const Status known = engines_are_known(service.engine(), *spec); !known) return exchange->fail(known.error());
     if (const Status named = sign(service, exchange->actor, *spec); !named) return exchange->fail(named.error());
+    if (const auto& may = service.options().may_notify)
+        if (const Status known = may(*spec); !known) return exchange->fail(known.error());
     // Before anything keeps, shows or logs it.
     if (const Status stored = store_secrets(service.engine().folder(), *spec); !stored)
         return exchange->fail(stored.error());

@@ -11,6 +11,7 @@
 #include "base/api_time.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "deploy/engine_node.h"
 #include "explain/run_cost.h"
 #include "run/engine/journal_care.h"
 #include "server/event_view.h"
@@ -293,6 +294,8 @@ void get_usage(Service& service, const ExchangePtr& exchange) {
             return copied;
         },
         [&service, exchange, by, from](const std::shared_ptr<Copied>& copied) {
+            const std::vector<EngineState> engines = service.engine().engines();
+            const std::string first = engines.empty() ? "the engine" : engines.front().name;
             const auto book = service.prices();
             const PriceBook& prices = *book;
             const UsageWindow window{from, copied->to};
@@ -302,10 +305,11 @@ void get_usage(Service& service, const ExchangePtr& exchange) {
             total.key = "total";
             for (const Used& used : copied->runs)
                 for (const UsageInterval& interval : used.intervals) {
-                    const std::string& key = by == "user"      ? used.user
-                                             : by == "project" ? used.project
-                                             : by == "node"    ? interval.node
-                                                               : used.run;
+                    const std::string key = by == "user"      ? used.user
+                                            : by == "project" ? used.project
+                                            : by == "node"    ? interval.node
+                                            : by == "engine"  ? engine_of_node(interval.node, first)
+                                                              : used.run;
                     if (!lines.contains(key)) order.push_back(key);
                     const Cost cost = cost_of(prices, interval, window);
                     for (UsageLine* line : {&lines[key], &total}) {

@@ -6,8 +6,10 @@
 #include "govern/keys.h"
 #include "io/random_bytes.h"
 #include "io/sha256.h"
+#include "run/state/rules.h"
+#include "server/caller.h"
 #include "server/handlers.h"
-#include "server/views_tenants.h"
+#include "server/views_users.h"
 
 namespace stoker::api {
 namespace {
@@ -32,6 +34,7 @@ KeyView view_of_key(const EngineView& view, const KeyEntry& key) {
     const std::int64_t now_us = view.now_us;
     const ProjectView project = view_of_project(view.state.tenants, key.project);
     const bool expired = key.expires_us > 0 && now_us >= key.expires_us;
+    const UserEntry* user = view.state.tenants.find_user(key.name);
     return {.id = key.id,
             .name = key.name,
             .service = key.service,
@@ -41,9 +44,10 @@ KeyView view_of_key(const EngineView& view, const KeyEntry& key) {
             .project_name = project.organisation_name + "/" + project.name,
             .made_at = rfc3339(key.made_us),
             .expires_at = rfc3339(key.expires_us),
-            .state = key.revoked ? "revoked"
-                     : expired   ? "expired"
-                                 : "valid"};
+            .state = key.revoked                         ? "revoked"
+                     : expired                           ? "expired"
+                     : user != nullptr && user->disabled ? "disabled"
+                                                         : "valid"};
 }
 
 // The command's outcome, then what it made, as it is now.
@@ -63,25 +67,35 @@ void tell(Service& service, const ExchangePtr& exchange, CommandBody what, int s
 
 }  // namespace
 
+Caller caller_view(const EngineView& view, const Actor& actor) {
+    const Tenants& tenants = view.state.tenants;
+    Caller caller{.name = actor.name,
+                  .role = actor.role,
+                  .level = actor.level,
+                  .project = view_of_project(tenants, actor.tenant.project)};
+    const auto id = KeyId::parse(actor.via);
+    if (const auto key = id ? tenants.keys.find(*id) : tenants.keys.end(); key != tenants.keys.end()) {
+        caller.key = actor.via;
+        caller.expires_at = rfc3339(key->second.expires_us);
+    }
+    const auto in = LoginId::parse(actor.via);
+    if (const auto login = in ? tenants.logins.find(*in) : tenants.logins.end(); login != tenants.logins.end()) {
+        caller.login = actor.via;
+        caller.expires_at = rfc3339(login->second.expires_us);
+    }
+    return caller;
+}
+
 void get_caller(Service& service, const ExchangePtr& exchange) {
     service.ask<Caller>(
         exchange,
-        [actor = exchange->actor](const EngineView& view) -> Result<Caller> {
-            const Tenants& tenants = view.state.tenants;
-            Caller caller{.name = actor.name,
-                          .role = actor.role,
-                          .level = actor.level,
-                          .project = view_of_project(tenants, actor.tenant.project),
-                          .key = {},
-                          .expires_at = {}};
-            const auto id = KeyId::parse(actor.via);
-            if (const auto key = id ? tenants.keys.find(*id) : tenants.keys.end(); key != tenants.keys.end()) {
-                caller.key = actor.via;
-                caller.expires_at = rfc3339(key->second.expires_us);
-            }
-            return caller;
-        },
-        [exchange](const Caller& caller) { exchange->send(codec::write(caller)); });
+        [actor = exchange->actor](const EngineView& view) -> Result<Caller> { return caller_view(view, actor); },
+        [exchange](Caller caller) {
+            const std::string secret =
+                exchange->request.headers.find("Authorization") ? std::string() : secret_in_cookie(exchange->request);
+            if (!secret.empty() && !caller.login.empty()) caller.csrf = csrf_token(secret);
+            exchange->send(codec::write(caller));
+        });
 }
 
 void list_organisations(Service& service, const ExchangePtr& exchange) {
@@ -169,6 +183,31 @@ void make_key(Service& service, const ExchangePtr& exchange) {
                            .project = *project,
                            .sha256 = hex(sha256(secret)),
                            .expires_us = body->expires_s > 0 ? now_us + body->expires_s * kSecondUs : 0},
+                   201, [secret](const EngineView& view, const std::string& made) -> Result<KeyGiven> {
+                       return KeyGiven{view_of_key(view, view.state.tenants.keys.at(*KeyId::parse(made))), secret};
+                   });
+}
+
+void rotate_key(Service& service, const ExchangePtr& exchange) {
+    const std::string word = exchange->parameters.path.at("key");
+    const auto key = KeyId::parse(word);
+    if (!key) return exchange->fail(Error(ErrorKind::not_found, "there is no key " + printable(word, 60)));
+    const auto body = read_body_as<RotateBody>(*exchange, false);
+    if (!body) return exchange->fail(body.error());
+    for (const auto& [name, seconds] :
+         {std::pair("expires_s", body->expires_s), std::pair("old_for_s", body->old_for_s)})
+        if (seconds < 0 || seconds > kLongestKeyS)
+            return exchange->fail(Error(ErrorKind::invalid, fmt::format("{} is {}, expected 0 to {} (ten years)", name,
+                                                                        seconds, kLongestKeyS)));
+    const std::string secret = std::string(kKeyPrefix) + random_hex(kSecretBytes);
+    std::int64_t now_us = 0;
+    if (const Status asked = service.engine().read([&](const EngineView& view) { now_us = view.now_us; }); !asked)
+        return exchange->fail(asked.error());
+    tell<KeyGiven>(service, exchange,
+                   RotateKey{.key = *key,
+                             .sha256 = hex(sha256(secret)),
+                             .expires_us = body->expires_s > 0 ? now_us + body->expires_s * kSecondUs : 0,
+                             .old_until_us = body->old_for_s > 0 ? now_us + body->old_for_s * kSecondUs : 0},
                    201, [secret](const EngineView& view, const std::string& made) -> Result<KeyGiven> {
                        return KeyGiven{view_of_key(view, view.state.tenants.keys.at(*KeyId::parse(made))), secret};
                    });

@@ -86,6 +86,8 @@ Result<WhatIfView> answer(const Scene& scene, const Question& question) {
     for (const Admission& admission : decisions.admit) {
         if (std::find(runs.begin(), runs.end(), admission.run) == runs.end()) continue;
         view.starts_now = true;
+        view.engine = admission.engine;
+        view.chosen = admission.chosen;
         for (std::size_t i = 0; i < admission.places.size(); ++i)
             view.places.push_back(
                 {.rank = static_cast<int>(i),
@@ -179,10 +181,15 @@ void ask(Service& service, const ExchangePtr& exchange, Question question) {
 void ask_what_if(Service& service, const ExchangePtr& exchange) {
     auto question = read_question(*exchange);
     if (!question) return exchange->fail(question.error());
+    if (question->spec)
+        if (const Status taken = would_be_taken(service, exchange->actor, *question->spec); !taken)
+            return exchange->fail(taken.error());
     ask(service, exchange, std::move(*question));
 }
 
 void say_what_if(Service& service, const ExchangePtr& exchange, RunSpec spec) {
+    if (const Status taken = would_be_taken(service, exchange->actor, spec); !taken)
+        return exchange->fail(taken.error());
     ask(service, exchange, {.spec = std::move(spec), .run = {}, .changes = {}, .actor = exchange->actor});
 }
 
@@ -206,6 +213,7 @@ Result<RunSpec> spec_to_resume(const EngineView& view, RunId id) {
     spec.labels["stoker/resumed_from"] = id.text();
     spec.after.reset();  // it began once
     spec.begin_at_us.reset();
+    spec.repeat.reset();
     const auto same_checkpoints = [&](RunSpec& each, RunId of) {
         if (each.checkpoint.folder.empty()) return;
         each.checkpoint.folder = run_folder(view.folder, of).checkpoints(each);

@@ -15,6 +15,7 @@ inline constexpr auto kLogEvents = [] {
     return std::to_array<LogEvent>({
         {"server.started", info, "version, commit, folder, url, pid", "It listens and answers."},
         {"server.stopping", info, "", "It was told to end; what runs goes on."},
+        {"server.replaced", info, "pid", "Another process takes its place, and its socket: it ends."},
         {"server.stopped", info, "", "It has ended."},
         {"server.failed", error, "error", "The journal cannot be written: the process ends now."},
         {"engine.ready", info, "runs, live, queued, nodes, epoch, records", "The journal was read."},
@@ -49,6 +50,10 @@ inline constexpr auto kLogEvents = [] {
         {"checkpoint.prune_failed", warn, "run, error", "Old checkpoints could not be removed from the store."},
         {"backup.made", info, "name, bytes", "A copy of the journal is in its store."},
         {"backup.failed", warn, "to, error", "It is not; it is tried again."},
+        {"webhook.sent", info, "id, tries", "What a budget reached was told to the webhook."},
+        {"webhook.failed", warn, "id, tries, error", "Nobody took it; it is not tried again."},
+        {"notify.sent", info, "id, to, tries", "Somebody was told that a run has ended."},
+        {"notify.failed", warn, "id, to, tries, error", "Nobody took it; it is not tried again."},
         {"request.done", debug, "method, path, status, ms, request, trace, peer", "A request was answered."},
         {"request.failed", warn, "method, path, status, ms, request, trace, peer", "The same, with 500 or more."},
     });

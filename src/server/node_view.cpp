@@ -44,6 +44,7 @@ NodeList view_of_nodes(const State& state, const HealthGate& gate, std::int64_t 
         view.boot_id = node.info.boot_id;
         view.topology = node.info.topology;
         view.doctor = node.info.doctor;
+        view.engine = node.info.engine;
         view.takes = takes_of(node, gate, busy.contains(name), now_us);
         view.reason = limit_text(node, gate, busy.contains(name), now_us);
         view.under_check = gate.under_check.contains(name);

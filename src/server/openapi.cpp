@@ -62,17 +62,38 @@ void add_components(Schemas& s) {
     s.ref<ConfigSet>();
     s.ref<ConfigBody>(true);
     s.ref<RollbackBody>(true);
+    s.ref<EditBody>(true);
     s.ref<EvictBody>(true);
     s.ref<LeaseBody>(true);
     s.ref<BackupBody>(true);
     s.ref<OrganisationList>();
     s.ref<ProjectList>();
+    s.ref<UserList>();
+    s.ref<LoginGiven>();
+    s.ref<LoginBody>(true);
+    s.ref<SetupBody>(true);
+    s.ref<OwnPasswordBody>(true);
+    s.ref<UserBody>(true);
+    s.ref<RoleBody>(true);
+    s.ref<PasswordBody>(true);
+    s.ref<DisableBody>(true);
+    s.ref<RotateBody>(true);
+    s.ref<AuditPage>();
+    s.ref<AdmissionList>();
+    s.ref<AdmissionTest>();
+    s.ref<AdmissionTestBody>(true);
     s.ref<KeyList>();
     s.ref<KeyGiven>();
     s.ref<Caller>();
     s.ref<OrganisationBody>(true);
     s.ref<ProjectBody>(true);
     s.ref<KeyBody>(true);
+    s.ref<QuotaList>();
+    s.ref<QuotaBody>(true);
+    s.ref<BudgetList>();
+    s.ref<BudgetBody>(true);
+    s.ref<Invoice>();
+    s.ref<ChargeList>();
     s.ref<RunSpec>(true);
     s.put("WhatIfBody", strict(Json::object()
                                    .set("changes", s.ref<WhatIfChanges>(true))
@@ -197,6 +218,8 @@ Json parameters_of(const Route& route) {
                       .set("description", name == "run"       ? "The run, like r-7."
                                           : name == "node"    ? "The node's name."
                                           : name == "version" ? "The number of the version, from 1."
+                                          : name == "key"     ? "The key, like k-3."
+                                          : name == "user"    ? "The user, like u-3, or its name."
                                                               : "Below the folder; may have slashes.")
                       .set("schema", std::move(schema)));
     }

@@ -71,6 +71,8 @@ struct Route {
 const std::vector<Route>& routes();
 void add_config_routes(std::vector<Route>& all);  // parts of them
 void add_tenant_routes(std::vector<Route>& all);
+void add_user_routes(std::vector<Route>& all);
+void add_limit_routes(std::vector<Route>& all);
 
 struct Matched {
     const Route* route = nullptr;  // nothing: see `allowed`

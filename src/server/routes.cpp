@@ -158,6 +158,10 @@ std::vector<Route> make_routes() {
                              "Keeps a run from starting.", "What runs already goes on.", hold_run));
     all.push_back(run_action(Access::tenant(Action::steer), "/api/v1/runs/{run}/release", "releaseRun",
                              "Lets a held run start.", "", release_run));
+    all.push_back(run_action(Access::tenant(Action::steer), "/api/v1/runs/{run}/edit", "editRun",
+                             "Changes a run that waits for its first start.",
+                             "What is left out stays as it is. A graph is edited by its steps. 409: it has begun.",
+                             edit_run, "EditBody", true));
     all.push_back(run_action(Access::tenant(Action::operate), "/api/v1/runs/{run}/evict", "evictRun",
                              "Takes the places of a run back.",
                              "Its ranks are told to write a checkpoint, and stopped when the notice is over; the run "
@@ -407,7 +411,7 @@ std::vector<Route> make_routes() {
                              {.name = "by",
                               .description = "One line for each of these.",
                               .type = Type::choice,
-                              .choices = {"run", "user", "project", "node"},
+                              .choices = {"run", "user", "project", "node", "engine"},
                               .otherwise = "run"}},
                    .answers = {{.description = "The usage.", .schema = "Usage"}},
                    .handler = get_usage});
@@ -435,6 +439,8 @@ std::vector<Route> make_routes() {
                    .handler = post_backup});
     add_config_routes(all);
     add_tenant_routes(all);
+    add_user_routes(all);
+    add_limit_routes(all);
     return all;
 }
 

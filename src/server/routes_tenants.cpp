@@ -76,6 +76,17 @@ void add_tenant_routes(std::vector<Route>& all) {
                    .problems = {404},
                    .changes = true,
                    .handler = revoke_key});
+    all.push_back({.method = "POST",
+                   .path = "/api/v1/keys/{key}/rotate",
+                   .access = Access::tenant(Action::administer),
+                   .operation = "rotateKey",
+                   .summary = "Makes a key with the same rights in place of one.",
+                   .description = "The old one ends at once, or after old_for_s, so that programs can change over.",
+                   .body = "RotateBody",
+                   .answers = {{.status = 201, .description = "On disk.", .schema = "KeyGiven"}},
+                   .problems = {404, 409},
+                   .changes = true,
+                   .handler = rotate_key});
 }
 
 }  // namespace stoker::api

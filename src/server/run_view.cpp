@@ -16,6 +16,8 @@ AttemptView view_of_attempt(const State& state, const Run& run, const Attempt& a
     view.state = attempt.state;
     view.cause = attempt.cause;
     view.detail = attempt.detail;
+    view.engine = attempt.engine;
+    view.chosen = attempt.chosen;
     view.resume_from = attempt.resume_from;
     view.resume_step = attempt.resume_step;
     view.operation = attempt.launch.seq == 0 ? "" : attempt.launch.text();
@@ -93,6 +95,7 @@ RunItem item_of(const State&, const Run& run, std::int64_t now_us) {
     item.parent = run.parent;
     item.step = run.step;
     item.attempts = static_cast<std::int64_t>(run.attempts.size());
+    if (!run.attempts.empty()) item.engine = run.attempts.back().engine;
     if (!run.attempts.empty())
         for (const RankPlace& place : run.attempts.back().places)
             if (!place.node.empty() && std::find(item.nodes.begin(), item.nodes.end(), place.node) == item.nodes.end())
@@ -106,11 +109,27 @@ RunItem item_of(const State&, const Run& run, std::int64_t now_us) {
     return item;
 }
 
+namespace {
+
+// Told to end, and not ended: what the engine says of it.
+std::string what_keeps_it(const State& state, const Run& run) {
+    const Attempt* attempt = run.live_attempt();
+    if (attempt == nullptr || !attempt->cancelling) return {};
+    for (const auto& [id, operation] : state.operations)
+        if (operation.verb == Verb::cancel && operation.attempt == AttemptId{run.id, attempt->number} &&
+            !operation.detail.empty())
+            return operation.detail;
+    return {};
+}
+
+}  // namespace
+
 RunView view_of_run(const EngineView& view, const Run& run) {
     const State& state = view.state;
     RunView out;
     out.run = item_of(state, run, view.now_us);
     out.spec = run.spec;
+    if (out.run.detail.empty()) out.run.detail = what_keeps_it(state, run);
     for (const Attempt& attempt : run.attempts) out.attempts.push_back(view_of_attempt(state, run, attempt));
     if (run.lease.stop_at_us != 0 || run.lease.hard_max_at_us != 0)
         out.lease = LeaseView{.stop_at = rfc3339(run.lease.stop_at_us),

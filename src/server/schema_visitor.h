@@ -10,10 +10,15 @@
 #include <vector>
 
 #include "server/views.h"
+#include "server/views_admission.h"
+#include "server/views_audit.h"
 #include "server/views_config.h"
+#include "server/views_edit.h"
+#include "server/views_limits.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
 #include "server/views_tenants.h"
+#include "server/views_users.h"
 
 namespace stoker::api {
 
@@ -168,6 +173,8 @@ STOKER_COMPONENT(GraphStep, "GraphStep")
 STOKER_COMPONENT(RankNeeds, "RankNeeds")
 STOKER_COMPONENT(CheckpointPolicy, "CheckpointPolicy")
 STOKER_COMPONENT(LeaseSpec, "LeaseSpec")
+STOKER_COMPONENT(RepeatSpec, "RepeatSpec")
+STOKER_COMPONENT(NotifySpec, "NotifySpec")
 STOKER_COMPONENT(SourceSpec, "SourceSpec")
 STOKER_COMPONENT(PrerequisitesSpec, "PrerequisitesSpec")
 STOKER_COMPONENT(ObserveSpec, "ObserveSpec")
@@ -206,6 +213,25 @@ STOKER_COMPONENT(DiagnosisNoteView, "CauseNote")
 STOKER_COMPONENT(ExplanationView, "Explanation")
 STOKER_COMPONENT(ArtifactList, "ArtifactList")
 STOKER_COMPONENT(UsageLine, "UsageLine")
+STOKER_COMPONENT(RoleView, "UserRole")
+STOKER_COMPONENT(UserView, "User")
+STOKER_COMPONENT(UserList, "UserList")
+STOKER_COMPONENT(LoginGiven, "LoginGiven")
+STOKER_COMPONENT(LoginBody, "LoginBody")
+STOKER_COMPONENT(SetupBody, "SetupBody")
+STOKER_COMPONENT(OwnPasswordBody, "OwnPasswordBody")
+STOKER_COMPONENT(UserBody, "UserBody")
+STOKER_COMPONENT(RoleBody, "RoleBody")
+STOKER_COMPONENT(PasswordBody, "PasswordBody")
+STOKER_COMPONENT(DisableBody, "DisableBody")
+STOKER_COMPONENT(RotateBody, "RotateBody")
+STOKER_COMPONENT(AuditLine, "AuditLine")
+STOKER_COMPONENT(AuditPage, "AuditPage")
+STOKER_COMPONENT(AdmissionRuleView, "AdmissionRule")
+STOKER_COMPONENT(AdmissionList, "AdmissionList")
+STOKER_COMPONENT(AdmissionTestBody, "AdmissionTestBody")
+STOKER_COMPONENT(RefusedRun, "RefusedRun")
+STOKER_COMPONENT(AdmissionTest, "AdmissionTest")
 STOKER_COMPONENT(UsageView, "Usage")
 STOKER_COMPONENT(VersionView, "Version")
 STOKER_COMPONENT(HealthView, "Health")
@@ -218,9 +244,20 @@ STOKER_COMPONENT(ConfigVersionList, "ConfigVersionList")
 STOKER_COMPONENT(ConfigSet, "ConfigSet")
 STOKER_COMPONENT(ConfigBody, "ConfigBody")
 STOKER_COMPONENT(RollbackBody, "RollbackBody")
+STOKER_COMPONENT(EditBody, "EditBody")
 STOKER_COMPONENT(EvictBody, "EvictBody")
 STOKER_COMPONENT(LeaseBody, "LeaseBody")
 STOKER_COMPONENT(BackupBody, "BackupBody")
+STOKER_COMPONENT(QuotaView, "Quota")
+STOKER_COMPONENT(QuotaList, "QuotaList")
+STOKER_COMPONENT(QuotaBody, "QuotaBody")
+STOKER_COMPONENT(BudgetView, "Budget")
+STOKER_COMPONENT(BudgetList, "BudgetList")
+STOKER_COMPONENT(BudgetBody, "BudgetBody")
+STOKER_COMPONENT(InvoiceLine, "InvoiceLine")
+STOKER_COMPONENT(Invoice, "Invoice")
+STOKER_COMPONENT(ChargeItem, "Charge")
+STOKER_COMPONENT(ChargeList, "ChargeList")
 STOKER_COMPONENT(WhatIfChanges, "WhatIfChanges")
 STOKER_COMPONENT(OrganisationView, "Organisation")
 STOKER_COMPONENT(OrganisationList, "OrganisationList")

@@ -1,15 +1,14 @@
 #include "server/server.h"
 
-#include <arpa/inet.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -20,13 +19,17 @@
 #include "deploy/engines/engines.h"
 #include "explain/run_observer.h"
 #include "io/files.h"
+#include "io/handover.h"
 #include "io/http/http_server.h"
 #include "io/process.h"
 #include "io/random_bytes.h"
 #include "run/engine/upload.h"
+#include "server/audit_trail.h"
+#include "server/caller.h"
 #include "server/handlers.h"
 #include "server/log_events.h"
 #include "server/server_log.h"
+#include "server/tellers.h"
 
 namespace stoker {
 namespace {
@@ -36,11 +39,8 @@ namespace fs = std::filesystem;
 constexpr int kCertificateDays = 825;  // what browsers accept at most
 constexpr double kLastWordsS = 1;      // of the log, when the process ends at once
 constexpr std::size_t kMostPriceBytes = 4 << 20;
-constexpr std::size_t kMaxSmallFile = 1 << 20, kMostToken = 1024;
-
-std::string address_file(const std::string& folder) {
-    return folder + "/server.json";
-}
+constexpr std::size_t kMaxSmallFile = 1 << 20, kMostToken = 1024, kSetupBytes = 32;
+constexpr std::string_view kSetupPrefix = "setup_";
 
 // Readable by the owner alone from its first byte on.
 Status write_secret(const std::string& path, std::string_view text) {
@@ -104,23 +104,26 @@ public:
             return Error(ErrorKind::denied,
                          fmt::format("cannot make the folder {}: {}", options_.folder, code.message()));
         TRY_VOID(take_prices());
-        keeper_ = std::make_shared<ConfigKeeper>(usual_settings(), options_.overrides, options_.catalog);
+        keeper_ = std::make_shared<ConfigKeeper>(usual_settings(), options_.overrides, options_.catalog, options_.log);
         const auto offer = std::make_shared<NodeOffer>();
         ServerSettings settings;
         // Member by member: g++ 12 warns about an initialiser with a map in it.
         EngineOptions engine;
         engine.folder = options_.folder;
         const EngineKind* kind = nullptr;
+        std::vector<std::string> left;
         engine.choose = [&](const State& state) -> Result<std::string> {
             TRY(settings, settings_at_start(state.config));
             if (settings.engine.kind.empty()) settings.engine.kind = options_.engine;
             TRY(kind, find_engine(settings.engine.kind));
             offer->set(settings.nodes);
+            left = engines_left(state, settings);
             return std::string(kind->name);
         };
         // Called while it opens, behind choose().
         engine.make_driver = [&, check = options_.node_check](const std::string& folder) {
-            return kind->make({.folder = folder, .offer = offer, .check = check, .choice = settings.engine});
+            return make_engines({.folder = folder, .offer = offer, .check = check, .choice = settings.engine},
+                                settings.engines, left);
         };
         engine.accept_loss = options_.accept_loss;
         engine.on_loss = [this](const std::string& what) {
@@ -141,6 +144,8 @@ public:
         TRY(engine_, Engine::open(std::move(engine)));
         if (options_.log) server_log_ = ServerLog::start(*engine_, options_.log);
         TRY_VOID(record_config());
+        TRY_VOID(use_prices(settings.prices));
+        TRY(tellers_, start_tellers(*engine_, settings.webhook, settings.notify, options_.log));
         TRY(observer_, RunObserver::start(*engine_, settings.prices));
         uploads_ =
             CheckpointUploads::start(*engine_, {.prune_failed = [log = options_.log](RunId run, const Error& error) {
@@ -150,6 +155,12 @@ public:
         TRY(token_, token_of(options_.folder));
         if (options_.log) options_.log->hide(Secret(token_));
         ApiOptions api{.token = token_, .actor = Actor::token("admin")};
+        if (!options_.embedded) {
+            TRY(api.audit, AuditTrail::open({.folder = options_.folder}));
+            TRY(api.first_admin, first_admin());
+            if (api.first_admin) setup_token_ = api.first_admin->token();
+            if (api.first_admin && options_.log) options_.log->hide(Secret(setup_token_));
+        }
         api.prices = std::move(settings.prices);
         api.config = keeper_;
         api.host_names = options_.host_names;
@@ -159,6 +170,7 @@ public:
                 api.host_names.push_back(std::move(name));
         api.embedded = options_.embedded;
         api.log = options_.log;
+        api.may_notify = tellers_.may_notify;
         // Asked by requests only, so the server is there.
         api.more_metrics = [this](api::MetricsText& out) {
             add_http_metrics(out, http_->stats());
@@ -174,7 +186,7 @@ public:
                               offer->set(std::move(nodes));
                               engine_->discover();
                           },
-                      .set_prices = [this](PriceBook prices) { api_->set_prices(std::move(prices)); },
+                      .set_prices = [this](const PriceBook& prices) { (void)use_prices(prices); },
                       .set_limits = [this](const CoreLimits& limits) -> Status {
                           TRY([[maybe_unused]] const Ack ack,
                               call(*engine_, {.what = SetLimits{limits}, .actor = Actor::part("config")}));
@@ -183,8 +195,10 @@ public:
                       .set_backup = [this](BackupOptions backup) { set_backups(std::move(backup)); }});
         HttpServerOptions http{.address = options_.address,
                                .port = options_.port,
+                               .socket = options_.socket,
                                .certificate_pem = options_.certificate ? options_.certificate->certificate_pem : "",
                                .key_pem = options_.certificate ? options_.certificate->key_pem : "",
+                               .client_ca_pem = options_.client_ca_pem,
                                .max_body_bytes = 2u << 20,
                                .requests_per_second = settings.rate};
         const HttpHandler handler = [this](HttpRequest request, HttpReply reply) {
@@ -206,6 +220,15 @@ public:
                 }));
         }
         TRY_VOID(advertise());
+        if (options_.on_handover) {
+            // Where no such socket can be made, stoker up --replace says that nobody offers one.
+            auto place = HandoverOffer::start(options_.folder, http_->socket(), [this](pid_t pid) {
+                handed_over_ = true;
+                say(log_event("server.replaced"), {{"pid", static_cast<std::int64_t>(pid)}});
+                options_.on_handover(pid);
+            });
+            if (place) handover_ = std::move(*place);
+        }
         say(log_event("server.started"), {{"version", version().number},
                                           {"commit", version().commit},
                                           {"folder", options_.folder},
@@ -216,10 +239,10 @@ public:
 
     const std::string& url() const override { return url_; }
     const std::string& token() const override { return token_; }
+    const std::string& setup_token() const override { return setup_token_; }
     Engine& engine() override { return *engine_; }
     Api& api() override { return *api_; }
     const std::string& config_in_words() const override { return config_in_words_; }
-
     std::size_t finish_uploads(const std::function<bool()>& stop) override {
         if (!uploads_) return 0;
         uploads_->finish(stop);
@@ -229,8 +252,11 @@ public:
     void stop(double seconds) override {
         if (stopped_.exchange(true)) return;
         if (advertised_) say(log_event("server.stopping"), {});
-        if (advertised_) ::unlink(address_file(options_.folder).c_str());
+        handover_.reset();
+        // Whoever takes over listens there already.
+        if (advertised_ && !handed_over_) ::unlink(address_file(options_.folder).c_str());
         events_.reset();
+        tellers_ = {};
         if (api_) api_->stop();
         if (http_)
             http_->stop(std::chrono::steady_clock::now() +
@@ -249,7 +275,24 @@ private:
         if (options_.log) options_.log->write(event, fields);
     }
 
+    // Where strangers could come, and nobody is there yet who could log in.
+    Result<std::shared_ptr<api::FirstAdmin>> first_admin() {
+        bool nobody = false;
+        TRY_VOID(engine_->read([&](const EngineView& view) { nobody = view.state.tenants.users.empty(); }));
+        if (!nobody || ListenAddress{options_.address, options_.port}.loopback())
+            return std::shared_ptr<api::FirstAdmin>();
+        return std::make_shared<api::FirstAdmin>(std::string(kSetupPrefix) + random_hex(kSetupBytes));
+    }
+
     // The book that was given last stays with the folder: what a run cost is asked of later commands, too.
+    Status use_prices(const PriceBook& prices) {
+        TRY([[maybe_unused]] const Ack ack,
+            call(*engine_, {.what = SetPrices{std::make_shared<const PriceBook>(prices), digest(prices)},
+                            .actor = Actor::part("config")}));
+        if (api_) api_->set_prices(prices);
+        return done();
+    }
+
     Status take_prices() {
         const std::string kept = kept_prices(options_.folder);
         std::error_code code;
@@ -258,6 +301,16 @@ private:
         TRY(const std::string text, read_file(options_.prices_file, kMostPriceBytes));
         TRY(prices_, PriceBook::read(text, options_.prices_file));
         return options_.prices_file == kept ? done() : write_file_atomic(kept, text);
+    }
+
+    // Engines that have work of ours and are not in the configuration any more.
+    static std::vector<std::string> engines_left(const State& state, const ServerSettings& settings) {
+        std::set<std::string> names;
+        for (const auto& [operation, attempt] : state.launches) names.insert(state.find(attempt)->engine);
+        names.erase("");
+        names.erase(name_of_engine(settings.engine));
+        for (const EngineChoice& each : settings.engines) names.erase(each.name);
+        return {names.begin(), names.end()};
     }
 
     // As the command line and the defaults have it.
@@ -350,12 +403,13 @@ private:
     }
 
     ServerOptions options_;
-    std::string url_, token_;
+    std::string url_, token_, setup_token_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<ServerLog> server_log_;
     std::unique_ptr<RunObserver> observer_;
     std::unique_ptr<CheckpointUploads> uploads_;
     std::shared_ptr<ConfigKeeper> keeper_;
+    Tellers tellers_;
     PriceBook prices_;
     std::string config_in_words_;
     std::mutex backups_mutex_;  // guards backups_
@@ -363,95 +417,28 @@ private:
     std::unique_ptr<Api> api_;
     std::unique_ptr<EventPoller> events_;
     std::unique_ptr<HttpServer> http_;  // goes first: it calls the API
+    std::unique_ptr<HandoverOffer> handover_;
     bool advertised_ = false;
+    std::atomic<bool> handed_over_ = false;
     std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
-    const ListenAddress listen{options.address, options.port};
-    if (!listen.loopback() && !options.certificate)
-        return Error(ErrorKind::denied,
-                     fmt::format("{} can be reached from elsewhere, and without TLS the token could be read on the way",
-                                 options.address),
-                     {}, "add --tls auto, or --tls-cert and --tls-key; 127.0.0.1 needs neither");
+    TRY_VOID(may_listen({options.address, options.port}, options.certificate.has_value()));
     auto server = std::make_unique<LocalServer>(std::move(options));
     TRY_VOID(server->open());
     return std::unique_ptr<Server>(std::move(server));
 }
 
-Result<std::string> state_folder(const std::string& given) {
-    const auto absolute = [](const std::string& path) {
-        std::error_code code;
-        const fs::path full = fs::absolute(path, code).lexically_normal();
-        std::string text = code ? path : full.string();
-        while (text.size() > 1 && text.back() == '/') text.pop_back();
-        return text;
-    };
-    if (!given.empty()) return absolute(given);
-    const auto variable = [](const char* name) {
-        const char* value = std::getenv(name);
-        return std::string(value == nullptr ? "" : value);
-    };
-    if (const std::string folder = variable("STOKER_FOLDER"); !folder.empty()) return absolute(folder);
-    if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/'))
-        return absolute(state + "/stoker");
-    const std::string home = variable("HOME");
-    if (!home.starts_with('/'))
-        return Error(ErrorKind::invalid, "HOME is not set, so there is no usual place for what Stoker keeps", {},
-                     "name one with --folder or STOKER_FOLDER");
-    return absolute(home + "/.local/state/stoker");
-}
-
-Result<ServerAddress> server_of(const std::string& folder) {
-    const std::string path = address_file(folder);
-    std::error_code code;
-    if (!fs::exists(path, code)) return Error(ErrorKind::not_found, "no server is running on " + folder);
-    TRY(const std::string text, read_file(path, kMaxSmallFile));
-    TRY(const Document document, Document::parse_json(text, path));
-    const Node* url = document.root().find("url");
-    const Node* pid = document.root().find("pid");
-    const Node* ca = document.root().find("ca_pem");
-    if (url == nullptr || pid == nullptr)
-        return Error(ErrorKind::invalid, "expected url and pid", {path, 1, 1}, "stoker up writes this file anew");
-    TRY(const std::string token, read_file(folder + "/token", kMaxSmallFile));
-    return ServerAddress{.url = url->text,
-                         .token = std::string(trim(token)),
-                         .ca_pem = ca == nullptr ? "" : ca->text,
-                         .pid = static_cast<std::int64_t>(pid->number)};
-}
-
-bool ListenAddress::loopback() const {
-    return address == "::1" || address.starts_with("127.");
-}
-
-Result<ListenAddress> parse_listen(std::string_view text) {
-    ListenAddress listen;
-    std::string_view host, port = text;
-    if (const std::size_t colon = text.rfind(':'); colon != std::string_view::npos) {
-        host = text.substr(0, colon);
-        port = text.substr(colon + 1);
-    }
-    const auto wrong = [&](std::string_view what) {
-        return Error(ErrorKind::invalid, fmt::format("{} in the address '{}'", what, printable(text, 60)), {},
-                     "expected ADDRESS:PORT, such as 127.0.0.1:8042, [::1]:8042 or 0.0.0.0:8042");
-    };
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    if (host == "localhost") host = "127.0.0.1";
-    if (host == "*") host = "0.0.0.0";
-    if (!host.empty()) {
-        in6_addr parsed{};
-        const std::string name(host);
-        if (::inet_pton(AF_INET, name.c_str(), &parsed) != 1 && ::inet_pton(AF_INET6, name.c_str(), &parsed) != 1)
-            return wrong("no numeric address");
-        listen.address = name;
-    }
-    unsigned number = 0;
-    const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), number);
-    if (failed != std::errc() || end != port.data() + port.size() || number > 65535) return wrong("no port");
-    listen.port = static_cast<std::uint16_t>(number);
-    return listen;
+Status may_listen(const ListenAddress& listen, bool with_tls) {
+    if (!listen.loopback() && !with_tls)
+        return Error(ErrorKind::denied,
+                     fmt::format("{} can be reached from elsewhere, and without TLS the token could be read on the way",
+                                 listen.address),
+                     {}, "add --tls auto, or --tls-cert and --tls-key; 127.0.0.1 needs neither");
+    return done();
 }
 
 Result<Certificate> own_certificate(const std::string& folder, const std::string& address,

@@ -25,10 +25,15 @@ std::string kept_prices(const std::string& folder);
 struct ServerOptions {
     std::string folder;
     std::string address = "127.0.0.1";
-    std::uint16_t port = 0;                  // 0: any free one
-    bool any_port_if_taken = false;          // when another program has that one
+    std::uint16_t port = 0;          // 0: any free one
+    bool any_port_if_taken = false;  // when another program has that one
+    int socket = -1;                 // listens there already; address and port say where
+    // Called when another process takes the place of this server, which ends then and leaves its address to it. None:
+    // nobody can.
+    std::function<void(std::int64_t pid)> on_handover;
     std::string engine;                      // deploy/engines; empty: the usual one
     std::optional<Certificate> certificate;  // none: plain HTTP, on loopback only
+    std::string client_ca_pem;               // who says by certificate which user a client is; empty: nobody
     std::vector<NodeInfo> nodes;             // empty: this machine as it is
     bool accept_loss = false;                // goes on with a journal that has lost records
     std::string prices_file;
@@ -61,6 +66,8 @@ public:
 
     virtual const std::string& url() const = 0;
     virtual const std::string& token() const = 0;
+    // Of the first administrator, once; empty: somebody can log in, or only this machine is listened to.
+    virtual const std::string& setup_token() const = 0;
     virtual Engine& engine() = 0;
     virtual Api& api() = 0;
     // The version of the configuration that it started with, in a line; empty: there is none.
@@ -81,6 +88,7 @@ struct ServerAddress {
     std::string url, token, ca_pem;
     std::int64_t pid = 0;
 };
+std::string address_file(const std::string& folder);  // what server_of reads
 Result<ServerAddress> server_of(const std::string& folder);
 
 // "127.0.0.1:8042", "[::1]:0", "8042".
@@ -90,6 +98,8 @@ struct ListenAddress {
     bool loopback() const;
 };
 Result<ListenAddress> parse_listen(std::string_view text);
+// denied: others could reach it, and read the token on its way.
+Status may_listen(const ListenAddress& listen, bool with_tls);
 
 // FOLDER/tls/{cert,key}.pem, made when missing, expired, or without one of these names.
 Result<Certificate> own_certificate(const std::string& folder, const std::string& address,

@@ -8,6 +8,7 @@
 #include "io/store/object_store_url.h"
 #include "run/state/config_history.h"
 #include "server/node_file.h"
+#include "server/webhook.h"
 
 namespace stoker {
 namespace {
@@ -40,6 +41,34 @@ RecordTable<BackupForm> backup_form_table() {
     table.count("keep", &BackupForm::keep, "Copies of this server that are kept there; 24 when nothing is said.", "48",
                 1, 1e6);
     table.other_names({"retain"});
+    return table;
+}
+
+RecordTable<WebhookForm> webhook_form_table() {
+    RecordTable<WebhookForm> table("webhook",
+                                   "Where it is told what a budget reached: a signed POST for each, tried again when "
+                                   "nobody takes it.");
+    table.text("url", &WebhookForm::url, "With its path.", "https://chat.example.org/hooks/stoker").required();
+    table
+        .text("secret_file", &WebhookForm::secret_file,
+              "A file with the secret of the signature, read at the start: Stoker-Signature is t=UNIX,v1=HEX, the "
+              "HMAC-SHA256 of UNIX, a full stop and the body.",
+              "/etc/stoker/webhook.secret")
+        .required();
+    return table;
+}
+
+RecordTable<NotifyForm> notify_form_table() {
+    RecordTable<NotifyForm> table("notify",
+                                  "Whom runs may have told that they have ended (stoker submit --notify). Signed as "
+                                  "the webhook is, where there is one.");
+    table.text("program", &NotifyForm::program,
+               "What `--notify program` means: it is run on the server with the notice as JSON on its input; none "
+               "when nothing is said.",
+               "/usr/local/bin/tell-the-team");
+    table.list_of_text("urls", &NotifyForm::urls,
+                       "How addresses may begin that a POST is sent to; every one when nothing is said.",
+                       "[\"https://chat.example.org/\"]");
     return table;
 }
 
@@ -90,8 +119,27 @@ const RecordTable<ServerForm>& server_form_table() {
                  "nothing is said. Holds after a restart.",
                  "1000", 0, kMostRate);
         t.other_names({"rate_limit", "requests_per_second"});
+        std::vector<std::pair<std::string, LogLevel>> levels;
+        for (const auto& [level, word] : enum_names(LogLevel{})) levels.emplace_back(std::string(word), level);
+        t.choice("log_level", &ServerForm::log_level, std::move(levels),
+                 "What it says of itself: debug (each request), info, warn, error or off; info when nothing is said.",
+                 "debug");
+        t.choice("log_format", &ServerForm::log_format, {{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}},
+                 "One line an event; logfmt when nothing is said.", "json");
         t.record("engine", &ServerForm::engine, engine_form_table(),
                  "What carries the work out; this machine when nothing is said. Holds after a restart.");
+        t.list_of(
+            "engines", &ServerForm::engines, engine_beside_table(),
+            "Further ones, beside that: a run goes to the one where it starts first, or to the one that it names. "
+            "Of two that are equal the first of the list; holds after a restart.");
+        t.record("webhook", &ServerForm::webhook, webhook_form_table(),
+                 "Who is told what budgets reach; nobody when nothing is said. Holds after a restart.");
+        t.list_of("admission", &ServerForm::admission, admission_rule_table(),
+                  "Which runs are taken: what each must do, and who it is about; every run when nothing is said.");
+        t.other_names({"rules", "policies"});
+        t.record("notify", &ServerForm::notify, notify_form_table(),
+                 "Whom runs may have told that they have ended; a mail or any address when nothing is said. Holds "
+                 "after a restart.");
         t.text("azure_events", &ServerForm::azure_events,
                "Scheduled events of Azure, which announce evictions: auto (on its VMs), off, or a URL. Holds after a "
                "restart.",
@@ -146,12 +194,22 @@ Result<ServerConfig> read_server_config(std::string_view text, const std::string
         if (const auto url = read_object_url(form.backup->to); !url)
             problems.push_back({"backup.to: " + url.error().message(), url.error().problems().front().remedy,
                                 form.backup->at.at("to")});
+    if (form.webhook && !form.webhook->url.empty())
+        if (const auto target = webhook_target(form.webhook->url); !target)
+            problems.push_back({"webhook.url: " + target.error().message(), target.error().problems().front().remedy,
+                                form.webhook->at.at("url")});
     if (form.engine) {
         const EngineChoice chosen = engine_choice(*form.engine, problems);
         static_cast<EngineChoice&>(*form.engine) = chosen;
         if (chosen.kind != "local" && (form.nodes || form.virtual_nodes))
             problems.push_back({"nodes: this engine knows its nodes itself", "leave nodes out",
                                 form.at.at(form.virtual_nodes ? "virtual_nodes" : "nodes")});
+    }
+    check_admission_rules(form.admission, problems);
+    if (!form.engines.empty()) {
+        const std::vector<EngineChoice> chosen = engine_choices(
+            form.engine ? static_cast<const EngineChoice&>(*form.engine) : EngineChoice(), form.engines, problems);
+        for (std::size_t i = 0; i < chosen.size(); ++i) static_cast<EngineChoice&>(form.engines[i]) = chosen[i];
     }
     if (form.azure_events && *form.azure_events != "auto" && *form.azure_events != "off" &&
         !form.azure_events->starts_with("http://") && !form.azure_events->starts_with("https://"))

@@ -12,7 +12,9 @@
 #include "base/table.h"
 #include "catalog/catalog.h"
 #include "deploy/driver.h"
+#include "govern/admission_rules.h"
 #include "govern/price_book.h"
+#include "io/log.h"
 #include "run/decide/place.h"
 #include "server/engine_config.h"
 
@@ -29,6 +31,18 @@ struct BackupForm {
     std::map<std::string, SourcePos> at;
 };
 
+struct WebhookForm {
+    std::string url, secret_file;
+    std::map<std::string, SourcePos> at;
+};
+
+// Who may be told that a run has ended.
+struct NotifyForm {
+    std::string program;
+    std::vector<std::string> urls;
+    std::map<std::string, SourcePos> at;
+};
+
 // What is not written is left to the command line and to the defaults.
 struct ServerConfig {
     std::optional<std::vector<NodeInfo>> nodes;
@@ -40,8 +54,14 @@ struct ServerConfig {
     std::optional<PlacementPolicy> policy;
     std::optional<GateChoice> health_gate;
     std::optional<double> rate;
+    std::optional<LogLevel> log_level;
+    std::optional<LogFormat> log_format;
     std::optional<std::string> azure_events;
     std::optional<EngineForm> engine;
+    std::vector<EngineForm> engines;  // beside that one
+    std::optional<WebhookForm> webhook;
+    AdmissionRules admission;
+    std::optional<NotifyForm> notify;
     std::map<std::string, SourcePos> at;
 };
 

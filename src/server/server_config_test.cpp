@@ -23,6 +23,7 @@ backup: {to: "file:///srv/backups", every: 30m, keep: 48}
 policy: fragmentation
 rate: 50
 azure_events: off
+webhook: {url: "https://chat.example.org/hooks/stoker", secret_file: /etc/stoker/webhook.secret}
 )";
 
 // Who writes a file with every key gets a server with every one of them.
@@ -40,6 +41,7 @@ TEST(ServerConfig, EveryKeyIsRead) {
     EXPECT_EQ(*config->policy, PlacementPolicy::fragmentation);
     EXPECT_EQ(*config->rate, 50);
     EXPECT_EQ(*config->azure_events, "off");
+    EXPECT_EQ(config->webhook->url, "https://chat.example.org/hooks/stoker");
     for (const char* nothing : {"", "# only a comment\n", "{}"}) {
         const auto empty = read_server_config(nothing, "server.yaml", {});
         ASSERT_TRUE(empty.ok()) << nothing;

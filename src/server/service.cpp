@@ -52,6 +52,7 @@ ScenePtr make_scene(const EngineView& view) {
     to.nodes = from.nodes;
     to.durations_us = from.durations_us;
     to.tenants = from.tenants;
+    to.fair_use = from.fair_use;
     const auto take = [&](RunId id) {
         if (id) to.runs.share(id, from.runs);
     };
@@ -112,8 +113,9 @@ void Service::stop() {
     for (auto& [id, waiter] : waiters) waiter->exchange->fail(Error(ErrorKind::unavailable, "the server is stopping"));
 }
 
-void Service::post(const ExchangePtr& exchange, Command command, std::function<void(Result<Ack>)> answer) {
-    command.actor = exchange->actor;
+void Service::post_as(const ExchangePtr& exchange, const Actor& actor, Command command,
+                      std::function<void(Result<Ack>)> answer) {
+    command.actor = actor;
     command.trace = exchange->trace.parent;
     const Status status = engine_.post(std::move(command), [self = shared_from_this(), answer = std::move(answer)](
                                                                Result<Ack> ack) { answer(std::move(ack)); });

@@ -79,7 +79,12 @@ public:
         if (!status) exchange->fail(status.error());
     }
     // `answer` on the core thread: short.
-    void post(const ExchangePtr& exchange, Command command, std::function<void(Result<Ack>)> answer);
+    void post(const ExchangePtr& exchange, Command command, std::function<void(Result<Ack>)> answer) {
+        post_as(exchange, exchange->actor, std::move(command), std::move(answer));
+    }
+    // As somebody other than the request came from: who has just shown a password.
+    void post_as(const ExchangePtr& exchange, const Actor& actor, Command command,
+                 std::function<void(Result<Ack>)> answer);
     // On the pool, or 503.
     void work(const ExchangePtr& exchange, std::function<void()> job);
     // The same for what may take seconds.

@@ -50,8 +50,12 @@ protected:
     }
     static std::string path_of(const Route& route, const std::string& run) {
         std::string path(route.path);
-        for (const auto& [place, value] : std::vector<std::pair<std::string, std::string>>{
-                 {"{run}", run}, {"{node}", "alpha"}, {"{version}", "1"}, {"{path...}", "a.txt"}, {"{key}", "k-1"}})
+        for (const auto& [place, value] : std::vector<std::pair<std::string, std::string>>{{"{run}", run},
+                                                                                           {"{node}", "alpha"},
+                                                                                           {"{version}", "1"},
+                                                                                           {"{path...}", "a.txt"},
+                                                                                           {"{key}", "k-1"},
+                                                                                           {"{user}", "u-1"}})
             if (const std::size_t found = path.find(place); found != std::string::npos)
                 path.replace(found, place.size(), value);
         return path;

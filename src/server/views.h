@@ -33,6 +33,7 @@ struct RunItem {
     std::string step;
     std::int64_t attempts = 0;
     std::vector<std::string> nodes;  // of the last attempt
+    std::string engine;              // the same, of several
     std::string submitted_at, started_at, ended_at;
     double used_s = 0;  // on machines, all attempts together
     std::map<std::string, std::string> labels, parameters;
@@ -59,6 +60,7 @@ struct AttemptView {
     AttemptState state = AttemptState::launching;
     Cause cause = Cause::none;
     std::string detail, resume_from, operation;
+    std::string engine, chosen;  // of several: which, and why
     std::int64_t resume_step = 0;
     std::string created_at, running_at, ended_at, stops_at;
     Cause notice = Cause::none;
@@ -147,6 +149,7 @@ struct PlaceView {
 struct WhatIfView {
     bool starts_now = false;
     std::string digest;
+    std::string engine, chosen;  // of several: where it would go, and why
     std::vector<PlaceView> places;
     std::optional<WhyView> why;
     std::optional<EtaView> eta;
@@ -223,6 +226,7 @@ void fields(V& visit, RunItem& v) {
     visit("class", v.run_class);
     visit("detail", v.detail);
     visit("ended_at", v.ended_at);
+    visit("engine", v.engine);
     visit("gpus", v.gpus);
     visit("held", v.held);
     visit("id", v.id);
@@ -269,9 +273,11 @@ void fields(V& visit, EngineWaitView& v) {
 template <class V>
 void fields(V& visit, AttemptView& v) {
     visit("cause", v.cause);
+    visit("chosen", v.chosen);
     visit("created_at", v.created_at);
     visit("detail", v.detail);
     visit("ended_at", v.ended_at);
+    visit("engine", v.engine);
     visit("engine_wait", v.engine_wait);
     visit("id", v.id);
     visit("notice", v.notice);
@@ -382,7 +388,9 @@ void fields(V& visit, PlaceView& v) {
 }
 template <class V>
 void fields(V& visit, WhatIfView& v) {
+    visit("chosen", v.chosen);
     visit("digest", v.digest);
+    visit("engine", v.engine);
     visit("eta", v.eta);
     visit("places", v.places);
     visit("starts_now", v.starts_now);

@@ -39,13 +39,20 @@ struct NodeView {
     std::int64_t gpu_milli_free = 0;
     std::vector<RunId> runs;
     std::string boot_id;
+    std::string engine;  // of several, which has it
     std::string topology, doctor;
     std::optional<NodeCheckView> check;  // the last
     std::vector<NodeBlameView> blames;   // the newest
     std::vector<std::string> repairs;
 };
+// One of several engines; its nodes are listed as they were when it does not answer.
+struct NodeEngineView {
+    std::string name;
+    std::string fault;  // why it does not answer; empty: it does
+};
 struct NodeList {
     std::vector<NodeView> items;
+    std::optional<std::vector<NodeEngineView>> engines;
 };
 struct NodeChanged {
     std::string node;
@@ -87,6 +94,7 @@ void fields(V& visit, NodeView& v) {
     visit("cpu_milli_free", v.cpu_milli_free);
     visit("devices", v.devices);
     visit("doctor", v.doctor);
+    visit("engine", v.engine);
     visit("gpu_milli_free", v.gpu_milli_free);
     visit("memory_bytes", v.memory_bytes);
     visit("memory_bytes_free", v.memory_bytes_free);
@@ -101,7 +109,13 @@ void fields(V& visit, NodeView& v) {
     visit("under_check", v.under_check);
 }
 template <class V>
+void fields(V& visit, NodeEngineView& v) {
+    visit("fault", v.fault);
+    visit("name", v.name);
+}
+template <class V>
 void fields(V& visit, NodeList& v) {
+    visit("engines", v.engines);
     visit("items", v.items);
 }
 template <class V>

@@ -41,6 +41,7 @@ struct DiagnosisView {
     double expected_gain = 0;            // of the time of a step, at most
     std::string fix;
     std::optional<int> rank;
+    std::string node;  // of that rank, where its gang is on several
     bool stops = false;
 };
 struct DiagnosisNoteView {
@@ -93,6 +94,7 @@ void fields(V& visit, DiagnosisView& v) {
     visit("evidence", v.evidence);
     visit("expected_gain", v.expected_gain);
     visit("fix", v.fix);
+    visit("node", v.node);
     visit("rank", v.rank);
     visit("share_of_gap", v.share_of_gap);
     visit("stops", v.stops);

@@ -33,7 +33,7 @@ struct KeyView {
     Level level = Level::project;
     ProjectId project;
     std::string project_name;                // "hospital/imaging"
-    std::string made_at, expires_at, state;  // valid, expired, revoked
+    std::string made_at, expires_at, state;  // valid, expired, revoked, disabled
 };
 struct KeyList {
     std::vector<KeyView> items;
@@ -47,7 +47,8 @@ struct Caller {
     Role role = Role::viewer;
     Level level = Level::project;
     ProjectView project;
-    std::string key, expires_at;  // empty: the installation's token
+    std::string key{}, login{}, expires_at{};  // empty: the installation's token
+    std::string csrf{};                        // of a login by cookie
 };
 
 struct OrganisationBody {
@@ -111,9 +112,11 @@ void fields(V& visit, KeyGiven& v) {
 }
 template <class V>
 void fields(V& visit, Caller& v) {
+    visit("csrf", v.csrf);
     visit("expires_at", v.expires_at);
     visit("key", v.key);
     visit("level", v.level);
+    visit("login", v.login);
     visit("name", v.name);
     visit("project", v.project);
     visit("role", v.role);

@@ -324,11 +324,37 @@ Result<ServerUrl> read_server_url(std::string_view url) {
     return out;
 }
 
-Result<std::shared_ptr<TlsClientContext>> make_tls_client_context(const std::string& ca_pem) {
+namespace {
+
+// With the certificates that lead from ours to an authority, where the file has them.
+Status show_certificate(SSL_CTX* raw, const Certificate& own) {
+    TRY_VOID(check_certificate(own));
+    BIO* chain = BIO_new_mem_buf(own.certificate_pem.data(), static_cast<int>(own.certificate_pem.size()));
+    bool good = true;
+    for (int i = 0; X509* certificate = PEM_read_bio_X509(chain, nullptr, nullptr, nullptr); ++i) {
+        good = good &&
+               (i == 0 ? SSL_CTX_use_certificate(raw, certificate) : SSL_CTX_add1_chain_cert(raw, certificate)) == 1;
+        X509_free(certificate);
+    }
+    BIO_free(chain);
+    ERR_clear_error();  // of the end of the file
+    BIO* key_text = BIO_new_mem_buf(own.key_pem.data(), static_cast<int>(own.key_pem.size()));
+    EVP_PKEY* key = PEM_read_bio_PrivateKey(key_text, nullptr, nullptr, nullptr);
+    BIO_free(key_text);
+    good = good && key != nullptr && SSL_CTX_use_PrivateKey(raw, key) == 1;
+    EVP_PKEY_free(key);
+    if (!good) return Error(ErrorKind::invalid, "the client certificate cannot be used: " + openssl_words());
+    return done();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TlsClientContext>> make_tls_client_context(const std::string& ca_pem, const Certificate& own) {
     auto context = std::make_shared<TlsClientContext>(SSL_CTX_new(TLS_client_method()));
     SSL_CTX* raw = context->raw();
     if (raw == nullptr) return Error(ErrorKind::internal, "OpenSSL cannot begin TLS: " + openssl_words());
     SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
+    if (!own.certificate_pem.empty() || !own.key_pem.empty()) TRY_VOID(show_certificate(raw, own));
     if (ca_pem.empty()) {
         SSL_CTX_set_default_verify_paths(raw);
         return context;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "io/http/tls.h"
 #include "io/process.h"
 
 namespace stoker::http {
@@ -20,8 +21,10 @@ struct ServerUrl {
 };
 Result<ServerUrl> read_server_url(std::string_view url);
 
-class TlsClientContext;  // whom to trust
-Result<std::shared_ptr<TlsClientContext>> make_tls_client_context(const std::string& ca_pem);
+class TlsClientContext;  // whom to trust, and who we are
+// `own`: shown to a server that asks; empty: none. invalid: not PEM, or the key is another's.
+Result<std::shared_ptr<TlsClientContext>> make_tls_client_context(const std::string& ca_pem,
+                                                                  const Certificate& own = {});
 
 class ClientConnection {
 public:

@@ -33,6 +33,7 @@ struct HttpRequest {
     std::string body;
     std::string peer;  // address of the client, without the port
     bool secure = false;
+    std::string certificate_name;  // of the client's certificate, where the server asks for one; empty: it has none
 
     std::optional<std::string_view> parameter(std::string_view name) const;  // the first of that name in the query
 };

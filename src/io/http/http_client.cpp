@@ -19,6 +19,7 @@ using http::TlsClientContext;
 
 constexpr std::size_t kMaxAnswerHead = 64 * 1024;
 constexpr std::size_t kMaxAnswerHeaders = 200;
+constexpr double kGiveUpPause = 0.1;
 
 ClientConnection::Time after(double seconds) {
     return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -84,6 +85,18 @@ private:
         bool answer_begun = false;
     };
 
+    static Result<std::string_view> receive(ClientConnection& connection, const HttpCall& call,
+                                            ClientConnection::Time deadline) {
+        if (!call.give_up) return connection.receive(deadline);
+        for (;;) {
+            if (call.give_up()) return Error(ErrorKind::unavailable, "the call was given up");
+            auto received = connection.receive(std::min(deadline, after(kGiveUpPause)));
+            if (received || received.error().kind() != ErrorKind::timed_out ||
+                std::chrono::steady_clock::now() >= deadline)
+                return received;
+        }
+    }
+
     // Leaves connection_ only when it can take the next call.
     Attempt attempt(const HttpCall& call, ClientConnection::Time deadline) {
         Attempt out{.result = HttpResponse{}};
@@ -114,7 +127,7 @@ private:
         };
         bool stray = false;
         while (parser.state() != HttpResponseParser::State::complete) {
-            auto received = connection->receive(streaming ? after(call.timeout_s) : deadline);
+            auto received = receive(*connection, call, streaming ? after(call.timeout_s) : deadline);
             if (!received) {
                 out.result = std::move(received).error();
                 return out;
@@ -150,7 +163,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::make(HttpClientOptions options) 
     TRY(ServerUrl url, http::read_server_url(options.url));
     std::shared_ptr<TlsClientContext> tls;
     if (url.tls) {
-        TRY(tls, http::make_tls_client_context(options.ca_pem));
+        TRY(tls, http::make_tls_client_context(options.ca_pem, options.own));
     }
     return std::unique_ptr<HttpClient>(
         std::make_unique<BlockingHttpClient>(std::move(options), std::move(url), std::move(tls)));

@@ -7,12 +7,14 @@
 
 #include "base/result.h"
 #include "io/http/http.h"
+#include "io/http/tls.h"
 
 namespace stoker {
 
 struct HttpClientOptions {
     std::string url;     // "http://127.0.0.1:8042" or "https://host:port"; no path
     std::string ca_pem;  // whom to trust for https; empty: the system's authorities
+    Certificate own;     // shown to a server that asks who we are; empty: none
     double connect_timeout_s = 5;
 };
 
@@ -25,6 +27,8 @@ struct HttpCall {
     std::size_t max_body_bytes = 64u << 20;
     // Gets the body in pieces instead of HttpResponse::body, when the status is 2xx; false ends the call.
     std::function<bool(std::string_view piece)> on_piece;
+    // Asked ten times a second while an answer is awaited, on the caller's thread; true ends the call: unavailable.
+    std::function<bool()> give_up;
 };
 
 class HttpClient {

@@ -44,6 +44,7 @@ public:
     bool keep_alive() const { return keep_alive_; }               // the client does not want to close after the answer
     bool http_1_0() const { return http_1_0_; }                   // no chunks in the answer
     bool head_only() const { return request_.method == "HEAD"; }  // until take()
+    const HttpRequest& request() const { return request_; }       // its head is there in every state but head
     HttpRequest take();                                           // of a complete one; the next may be fed
     // What to answer when refused.
     int refusal_status() const { return refusal_status_; }

@@ -49,6 +49,16 @@ Status use_certificate(Loop& loop) {
     tls->use_certificate_chain(asio::buffer(pem.certificate_pem), error);
     if (!error) tls->use_private_key(asio::buffer(pem.key_pem), asio::ssl::context::pem, error);
     if (error) return Error(ErrorKind::invalid, "OpenSSL does not take the certificate: " + error.message());
+    if (!pem.client_ca_pem.empty()) {
+        tls->add_certificate_authority(asio::buffer(pem.client_ca_pem), error);
+        if (error)
+            return Error(ErrorKind::invalid, "OpenSSL does not take the authority for clients: " + error.message(), {},
+                         "expected one or more certificates, PEM");
+        SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
+        // A session that is taken up again knows for which server its client was looked at.
+        static constexpr unsigned char kContext[] = "stoker";
+        SSL_CTX_set_session_id_context(raw, kContext, sizeof kContext - 1);
+    }
     loop.tls = std::move(tls);
     return done();
 }
@@ -99,13 +109,19 @@ public:
         if (error)
             return Error(ErrorKind::invalid, "'" + loop_.options.address + "' is not a numeric IPv4 or IPv6 address");
         const asio::ip::tcp::endpoint endpoint(address, loop_.options.port);
-        acceptor_.open(endpoint.protocol(), error);
-        if (error) return listen_error(loop_.options, error);
-        close_on_exec(acceptor_.native_handle());
-        acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-        if (!error) acceptor_.bind(endpoint, error);
-        if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-        if (error) return listen_error(loop_.options, error);
+        if (loop_.options.socket >= 0) {
+            acceptor_.assign(endpoint.protocol(), loop_.options.socket, error);
+            if (error) return listen_error(loop_.options, error);
+            close_on_exec(acceptor_.native_handle());
+        } else {
+            acceptor_.open(endpoint.protocol(), error);
+            if (error) return listen_error(loop_.options, error);
+            close_on_exec(acceptor_.native_handle());
+            acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+            if (!error) acceptor_.bind(endpoint, error);
+            if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+            if (error) return listen_error(loop_.options, error);
+        }
         port_ = acceptor_.local_endpoint(error).port();
         accept();
         thread_ = masked_thread("stoker-http", [this] {
@@ -116,6 +132,7 @@ public:
     }
 
     std::uint16_t port() const override { return port_; }
+    int socket() override { return acceptor_.native_handle(); }
 
     HttpServerStats stats() const override {
         return {.connections = loop_.connections,

@@ -16,7 +16,11 @@ namespace stoker {
 struct HttpServerOptions {
     std::string address = "127.0.0.1";     // numeric, IPv4 or IPv6
     std::uint16_t port = 0;                // 0: any free one
+    int socket = -1;                       // one that listens already goes before both; the server closes it
     std::string certificate_pem, key_pem;  // both or none: the texts, not files
+    // Whose signature makes the certificate of a client good. Whoever shows a bad one is turned away; nobody has to
+    // show one. Empty: none is asked for.
+    std::string client_ca_pem{};
 
     std::size_t max_head_bytes = 16 * 1024;   // request line and headers: 431
     std::size_t max_headers = 100;            // 431
@@ -48,6 +52,8 @@ public:
     virtual ~HttpServer() = default;  // stops without waiting
 
     virtual std::uint16_t port() const = 0;
+    // What it listens with, for whoever takes its place (io/handover.h); until stop().
+    virtual int socket() = 0;
     virtual HttpServerStats stats() const = 0;
     // Accepts no more, lets open requests end until the deadline, closes streams and connections.
     virtual void stop(std::chrono::steady_clock::time_point deadline) = 0;

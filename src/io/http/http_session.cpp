@@ -47,6 +47,28 @@ void HttpSession::expire_after(double seconds) {
                 std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+namespace {
+
+// The common name of the certificate that the client showed, and that was found good in the handshake.
+std::string name_of_peer(SSL* ssl) {
+    X509* certificate = SSL_get1_peer_certificate(ssl);
+    if (certificate == nullptr) return {};
+    std::string name;
+    if (SSL_get_verify_result(ssl) == X509_V_OK) {
+        std::array<char, 256> text{};
+        const int length = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, text.data(),
+                                                     static_cast<int>(text.size()));
+        // With a NUL within, or cut, it is the name of nobody.
+        if (length > 0 && length < static_cast<int>(text.size()) - 1 &&
+            std::string_view(text.data()).size() == static_cast<std::size_t>(length))
+            name.assign(text.data(), static_cast<std::size_t>(length));
+    }
+    X509_free(certificate);
+    return name;
+}
+
+}  // namespace
+
 void HttpSession::start() {
     if (!loop_.tls) {
         expire_after(loop_.options.idle_timeout_s);
@@ -61,6 +83,7 @@ void HttpSession::start() {
             if (self->phase_ != Phase::handshake) return;
             if (error) return self->close();
             self->phase_ = Phase::reading;
+            self->certificate_name_ = name_of_peer(self->tls_->native_handle());
             self->expire_after(self->loop_.options.idle_timeout_s);
             if (self->overloaded_)
                 return self->refuse(503, "the server has as many connections as it takes; try again", "1");
@@ -175,6 +198,7 @@ void HttpSession::dispatch() {
     HttpRequest request = parser_.take();
     request.peer = peer_;
     request.secure = tls_ != nullptr;
+    request.certificate_name = certificate_name_;
     phase_ = Phase::handling;
     deadline_ = SteadyTime::max();  // the handler owes an answer; HttpReply sees to it
     auto sink = make_sink(loop_.mailbox, weak_from_this(), http_1_0_, head_only_, loop_.options.max_waiting_bytes);

@@ -97,6 +97,7 @@ private:
     Socket socket_;
     std::unique_ptr<asio::ssl::stream<Socket&>> tls_;
     std::string peer_;
+    std::string certificate_name_;  // of the client; empty: it showed none
     HttpRequestParser parser_;
     Phase phase_ = Phase::reading;
     bool overloaded_, keep_alive_ = false, head_only_ = false, http_1_0_ = false;

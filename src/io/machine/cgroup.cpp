@@ -113,9 +113,10 @@ struct Hierarchies {
     std::map<std::string, std::string> own;  // our group by controller; "" is version 2
 };
 
-Hierarchies read_hierarchies(const std::string& root) {
+Hierarchies read_hierarchies(const std::string& root, const std::string& process = "self") {
     Hierarchies found;
-    const std::string mounts = value_of(root + "proc/self/mountinfo"), own = value_of(root + "proc/self/cgroup");
+    const std::string mounts = value_of(root + "proc/self/mountinfo"),
+                      own = value_of(root + "proc/" + process + "/cgroup");
     for (const std::string_view line : split_lines(mounts)) {
         const std::size_t dash = line.find(" - ");
         if (dash == std::string_view::npos) continue;
@@ -141,6 +142,17 @@ std::vector<std::string> candidates(const std::string& mount, const std::string&
     if (!own.empty() && own != "/") places.push_back(mount + own);
     places.push_back(mount);
     return places;
+}
+
+std::vector<std::string> groups_in(const Hierarchies& here) {
+    std::set<std::string> groups;  // controllers may share a tree
+    const auto add = [&](const std::string& mount, const std::string& controller) {
+        const auto own = here.own.find(controller);
+        groups.insert(own == here.own.end() || own->second == "/" ? mount : mount + own->second);
+    };
+    if (!here.unified.empty()) add(here.unified, "");
+    for (const auto& [controller, mount] : here.v1) add(mount, controller);
+    return {groups.begin(), groups.end()};
 }
 
 }  // namespace
@@ -186,16 +198,14 @@ CgroupHost discover_cgroups(const std::string& root) {
     return host;
 }
 
+std::vector<std::string> groups_of_process(pid_t pid, const std::string& root) {
+    std::vector<std::string> files = groups_in(read_hierarchies(root, std::to_string(pid)));
+    for (std::string& file : files) file += "/cgroup.procs";
+    return files;
+}
+
 std::vector<std::string> own_groups(const std::string& root) {
-    const Hierarchies here = read_hierarchies(root);
-    std::set<std::string> groups;  // controllers may share a tree
-    const auto add = [&](const std::string& mount, const std::string& controller) {
-        const auto own = here.own.find(controller);
-        groups.insert(own == here.own.end() || own->second == "/" ? mount : mount + own->second);
-    };
-    if (!here.unified.empty()) add(here.unified, "");
-    for (const auto& [controller, mount] : here.v1) add(mount, controller);
-    return {groups.begin(), groups.end()};
+    return groups_in(read_hierarchies(root));
 }
 
 std::vector<std::string> Cgroup::folders() const {

@@ -33,6 +33,8 @@ CgroupHost discover_cgroups(const std::string& root = "/");
 // Our own group in every tree that is mounted, those of version 1 without a controller we use among them: other
 // programs make groups there as well.
 std::vector<std::string> own_groups(const std::string& root = "/");
+// Of another process: the files into which a pid is written so that it joins them.
+std::vector<std::string> groups_of_process(pid_t pid, const std::string& root = "/");
 
 struct CgroupLimits {
     std::int64_t memory_bytes = 0, cpu_milli = 0, processes = 0;  // 0: none

@@ -74,7 +74,11 @@ void Core::emit(RecordBody body) {
                   .body = std::move(body)};
     const OperationId intended{.site = state_.site, .seq = record.seq};
     const RunId run = state_.run_of(record.body);
-    if (snapshot_) snapshot_->before_change(state_, run);
+    if (snapshot_) {
+        snapshot_->before_change(state_, run);
+        if (const auto* next = std::get_if<RunSubmitted>(&record.body); next != nullptr && next->spec.repeat)
+            snapshot_->before_change(state_, RunId::parse(next->spec.repeat->previous).value_or(RunId{}));
+    }
     JournalEntry entry{
         .kind = kind_of(record.body),
         .format = 1,
@@ -107,6 +111,8 @@ void Core::emit(RecordBody body) {
     entries_.push_back(std::move(entry));
     batch_.push_back(std::move(record));
     if (run && state_.find(run) != nullptr) look_again(run);
+    // What runs has changed, and so has what it will use.
+    if (run && !state_.tenants.budgets.empty()) next_budget_us_ = std::min(next_budget_us_, now_us_ + kSecondUs);
 }
 
 // The run, and whoever waits for it.
@@ -135,6 +141,10 @@ void Core::settle() {
         const Run* found = state_.find(id);
         if (found == nullptr) continue;
         const Run& run = *found;
+        if (next_is_due(run)) {
+            submit_next(run);
+            continue;  // it is looked at again, as every run that was told something
+        }
         bool done_marker = false;
         if (wants_done_marker(run) && !run.spec.checkpoint.folder.empty()) {
             const CheckpointView* view = checkpoints_of(run);
@@ -143,7 +153,10 @@ void Core::settle() {
             done_marker = view != nullptr && view->done;
         }
         const std::size_t before = state_.live.size();
-        if (auto record = next_step(state_, run, now_us_, done_marker)) emit(std::move(*record));
+        if (auto record = next_step(state_, run, now_us_, done_marker))
+            emit(std::move(*record));
+        else
+            charge(id);
         if (state_.live.size() < before) changed_ = true;
     }
 }
@@ -210,7 +223,13 @@ void Core::start_runs() {
     if (recovering_ || !changed_ || state_.queue.empty() || now_us_ < next_pass_us_) return;
     changed_ = false;
     next_pass_us_ = now_us_ + kPassUs + kPassUsPerRun * static_cast<std::int64_t>(state_.queue.size());
+    if (awaits_prices()) return;
+    guard_budgets();
     Decisions decisions = schedule(state_, now_us_, options_.scheduler);
+    for (const Reclaim& each : decisions.reclaim)
+        emit(NoticeGiven{.attempt = {each.victim, state_.find(each.victim)->live_attempt()->number},
+                         .deadline_us = now_us_ + kReclaimNoticeS * kSecondUs,
+                         .cause = Cause::preempted});
     begins_us_ = decisions.begins_us;
     for (const std::string& image : decisions.images) asked_images_.try_emplace(image);
     std::erase_if(asked_images_, [&](const auto& each) {
@@ -232,7 +251,9 @@ void Core::start_runs() {
         emit(AttemptCreated{.attempt = {run.id, static_cast<std::uint32_t>(run.attempts.size() + 1)},
                             .places = std::move(admission.places),
                             .resume_from = std::move(checkpoint.newest),
-                            .resume_step = checkpoint.step});
+                            .resume_step = checkpoint.step,
+                            .engine = std::move(admission.engine),
+                            .chosen = std::move(admission.chosen)});
     }
     changed_ = false;
     settle();
@@ -338,6 +359,8 @@ Result<Turn> Core::turn(std::span<const Command> commands, std::int64_t now_us) 
     acts({}, {});
     settle();
     fire_timers();
+    charge_what_runs();
+    if (next_budget_us_ <= now_us_) guard_budgets();
     start_runs();
     ask_for_checks();
     forget_runs();
@@ -369,6 +392,8 @@ Effect Core::effect_of(const OperationId& id, const Operation& operation) const 
     if (operation.verb == Verb::launch) {
         const Run& run = *state_.find(operation.attempt.run);
         effect.gang = gang_spec(state_, run, *state_.find(operation.attempt), options_.log_root);
+        if (options_.scheduler.binds)
+            effect.gang.avoid = nodes_to_avoid(state_, run.spec, options_.scheduler.health, now_us_);
     }
     return effect;
 }
@@ -418,6 +443,8 @@ std::int64_t Core::wake_us() const {
     if (options_.max_ended > 0 && state_.ended.size() > options_.max_ended + kMostForgotten) by(now_us_ + kSecondUs);
     if (options_.keep_ended_s > 0 && !state_.ended.empty())
         by(std::max(state_.ended.begin()->first + options_.keep_ended_s * kSecondUs, now_us_ + kSecondUs));
+    if (bills() && !state_.live.empty()) by(std::max(next_charge_us_, now_us_ + 1));
+    if (!state_.tenants.budgets.empty() && next_budget_us_ > 0) by(std::max(next_budget_us_, now_us_ + kSecondUs / 10));
     if (changed_ && !recovering_ && !state_.queue.empty()) by(next_pass_us_);
     if (begins_us_ > 0 && !recovering_) by(std::max(begins_us_, next_pass_us_));
     return wake;

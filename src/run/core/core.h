@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "deploy/driver.h"
 #include "govern/actor.h"
+#include "govern/admission_rules.h"
 #include "io/journal.h"
 #include "run/decide/next_step.h"
 #include "run/decide/recover.h"
@@ -28,6 +29,9 @@
 #include "run/state/state.h"
 
 namespace stoker {
+
+// Bytes; with these, the places of the largest gang fit into one record.
+inline constexpr std::size_t kMaxNodeName = 64;
 
 // From people.
 struct Submit {
@@ -40,6 +44,11 @@ struct CancelRun {
 struct HoldRun {
     RunId run;
     bool held = true;
+};
+// Another spec in place of the one that waits; what it has to be first is not changed by it.
+struct EditRun {
+    RunId run;
+    RunSpec spec;
 };
 // The attempt is told and stopped `notice_s` later; the run queues again.
 struct EvictRun {
@@ -87,6 +96,50 @@ struct MakeKey {
 struct RevokeKey {
     KeyId key;
 };
+// A new key with the same rights; the old one ends then.
+struct RotateKey {
+    KeyId key;
+    std::string sha256;  // of the new secret, in hex
+    std::int64_t expires_us = 0, old_until_us = 0;
+};
+// A person, or a program's account, with a first role. The user comes back as Ack::made.
+struct MakeUser {
+    std::string name;
+    bool service = false;
+    RoleBinding role;
+    std::string password{};  // its hash; empty: none
+};
+struct BindRole {
+    UserId user;
+    RoleBinding role;
+    bool remove = false;
+};
+struct SetPassword {
+    UserId user;
+    std::string password;  // its hash
+};
+struct DisableUser {
+    UserId user;
+    bool disabled = true;
+};
+// By the user itself, who has shown who it is.
+struct OpenLogin {
+    UserId user;
+    ProjectId project;
+    std::string sha256;  // of the secret, in hex
+    std::int64_t expires_us = 0;
+};
+struct CloseLogin {
+    LoginId login;
+};
+// Of a level of the tree; an entry that says nothing takes away what is there.
+struct SetQuota {
+    QuotaEntry quota;
+};
+struct SetBudget {
+    BudgetEntry budget;
+    bool remove = false;
+};
 // What may change while the server runs. Not written down: it follows from the configuration.
 struct CoreLimits {
     // More wait: refused as exhausted.
@@ -96,18 +149,25 @@ struct CoreLimits {
     std::size_t max_ended = 100'000;
     std::int64_t keep_ended_s = 0;
     PlacementPolicy policy = PlacementPolicy::best_fit;
-    std::optional<HealthLevel> health{};  // of the gate; none: there is none
+    std::optional<HealthLevel> health{};                // of the gate; none: there is none
+    std::shared_ptr<const AdmissionRules> admission{};  // none: every run is taken
     friend bool operator==(const CoreLimits&, const CoreLimits&) = default;
 };
 struct SetLimits {
     CoreLimits limits;
+};
+// By which usage is charged from here on. Not written down either: each charge names the book by its digest.
+struct SetPrices {
+    std::shared_ptr<const PriceBook> book;
+    std::string digest;
 };
 // From drivers.
 struct SawFact {
     Fact fact;
 };
 struct SawNodes {
-    std::vector<NodeInfo> nodes;  // all there are
+    std::vector<NodeInfo> nodes;         // all there are
+    std::vector<EngineState> engines{};  // of several, how each is; of one that does not answer no node is listed
 };
 struct Answered {
     OperationId operation;
@@ -156,9 +216,10 @@ struct BlameNode {
 };
 
 using AnyCommandBody =
-    std::variant<Submit, CancelRun, HoldRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered, Listed,
-                 SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore, CheckNode, SawHealth, BlameNode,
-                 SetConfig, SetLimits, MakeOrganisation, MakeProject, MakeKey, RevokeKey>;
+    std::variant<Submit, CancelRun, HoldRun, EditRun, EvictRun, RenewLease, SetNode, SawFact, SawNodes, Answered,
+                 Listed, SawCheckpoints, SawImage, BeginUpload, EndUpload, SawRestore, CheckNode, SawHealth, BlameNode,
+                 SetConfig, SetLimits, MakeOrganisation, MakeProject, MakeKey, RevokeKey, RotateKey, MakeUser, BindRole,
+                 SetPassword, DisableUser, OpenLogin, CloseLogin, SetQuota, SetBudget, SetPrices>;
 // As RecordBody (records.h): compiled once, in core.cpp.
 struct CommandBody : AnyCommandBody {
     using AnyCommandBody::variant;
@@ -234,6 +295,7 @@ struct CoreOptions {
     std::size_t max_queued = 50'000;
     std::size_t max_ended = 100'000;
     std::int64_t keep_ended_s = 0;
+    std::shared_ptr<const AdmissionRules> admission{};
     // Told why, before the program ends because its own state refuses a record: a bug of ours.
     std::function<void(const Error&)> on_bug;
 };
@@ -250,7 +312,7 @@ public:
     const SchedulerOptions& scheduler() const { return options_.scheduler; }
     void set_limits(const CoreLimits& limits);
     // Which engine carries the work out, as soon as that is known; binds: it chooses the nodes.
-    void drives(std::string engine, bool binds);
+    void drives(std::string engine, bool binds, const std::vector<EngineState>& engines = {});
     // Nothing is started before everything outside was listed once.
     bool recovering() const { return recovering_; }
 
@@ -264,6 +326,7 @@ private:
     Result<Ack> on(const Submit& submit);
     Result<Ack> on(const CancelRun& cancel);
     Result<Ack> on(const HoldRun& hold);
+    Result<Ack> on(const EditRun& edit);
     Result<Ack> on(const EvictRun& evict);
     Result<Ack> on(const RenewLease& renew);
     Result<Ack> on(const SetNode& set);
@@ -286,8 +349,26 @@ private:
     Result<Ack> on(const MakeProject& make);
     Result<Ack> on(const MakeKey& make);
     Result<Ack> on(const RevokeKey& revoke);
+    Result<Ack> on(const RotateKey& rotate);
+    Result<Ack> on(const MakeUser& make);
+    Result<Ack> on(const BindRole& bind);
+    Result<Ack> on(const SetPassword& set);
+    Result<Ack> on(const DisableUser& disable);
+    Result<Ack> on(const OpenLogin& open);
+    Result<Ack> on(const CloseLogin& close);
+    Result<Ack> on(const SetQuota& set);
+    Result<Ack> on(const SetBudget& set);
+    Result<Ack> on(const SetPrices& set);
+    Status may_limit(const std::string& scope) const;
+    bool bills() const;
+    bool awaits_prices() const;
+    void charge(RunId run);
+    void charge_what_runs();
+    void guard_budgets();
 
     RunId submit_one(RunSpec spec, std::string key, RunId parent, std::string step, std::vector<RunId> needs);
+    RunId submit_all(const RunSpec& spec, const std::string& key, const std::vector<RunId>& after);
+    void submit_next(const Run& run);
     void emit(RecordBody body);
     void look_again(RunId run);
     void settle();
@@ -304,6 +385,7 @@ private:
     void withdraw_notices(const std::string& node);
     void look_at_runs_on(const std::string& node);
     void remove_nodes(const std::set<std::string>& present);
+    void use_engines(const std::vector<EngineState>& engines);
     Ack ack(RunId run) const;
     Effect effect_of(const OperationId& id, const Operation& operation) const;
     void order_listing(Turn& turn);
@@ -351,6 +433,9 @@ private:
     std::vector<CheckWanted> checks_;
     bool health_changed_ = true;
     std::int64_t next_check_us_ = 0, checks_after_us_ = 0;
+
+    std::string prices_digest_;
+    std::int64_t next_charge_us_ = 0, next_budget_us_ = 0;  // 0: with the next turn
 
     std::optional<StateWriter> snapshot_;  // while it is being written
     std::vector<std::string> piece_digests_;

@@ -6,27 +6,36 @@
 
 #include "base/text.h"
 #include "run/core/core.h"
+#include "run/decide/judge_run.h"
 #include "run/state/rules.h"
 
 namespace stoker {
 namespace {
-
-// With these, the places of the largest gang fit into one record.
-constexpr std::size_t kMaxNodeName = 64;
 
 Error wrong_state(const Run& run, std::string_view what) {
     return Error(ErrorKind::conflict,
                  fmt::format("{} is {} and cannot be {}", run.id.text(), to_string(run.state), what));
 }
 
-// A server has one engine. (deploy/engines refuses names that are none.)
-Status check_engine(const RunSpec& spec, const std::string& own) {
+// What runs say of engines: one that this server has, or any. (deploy/engines refuses names that are none.)
+Status check_engine(const RunSpec& spec, const std::string& own, const std::vector<EngineScene>& engines) {
     const auto check = [&](const RunSpec& each) -> Status {
-        if (own.empty() || !each.engine || *each.engine == own) return done();
-        return Error(
-            ErrorKind::unsupported,
-            fmt::format("the run wants the engine {}, and this server drives {}", printable(*each.engine), own), {},
-            "leave `engine` out, or send it to a server that drives it");
+        if (!each.engine || *each.engine == kAnyEngine) return done();
+        if (engines.empty()) {
+            if (own.empty() || *each.engine == own) return done();
+            return Error(
+                ErrorKind::unsupported,
+                fmt::format("the run wants the engine {}, and this server drives {}", printable(*each.engine), own), {},
+                "leave `engine` out, or send it to a server that drives it");
+        }
+        std::string names;
+        for (const EngineScene& one : engines) {
+            if (one.name == *each.engine) return done();
+            names += (names.empty() ? "" : ", ") + one.name;
+        }
+        return Error(ErrorKind::unsupported,
+                     fmt::format("the run wants the engine {}, and this server has {}", printable(*each.engine), names),
+                     {}, "name one of these, or any");
     };
     TRY_VOID(check(spec));
     for (const GraphStep& step : spec.steps) TRY_VOID(check(step.run));
@@ -60,28 +69,6 @@ Fact storable(Fact fact) {
     if (!std::isfinite(fact.seconds)) fact.seconds = 0;
     return fact;
 }
-NodeInfo storable(NodeInfo node) {
-    node.name = printable(node.name, kMaxNodeName);
-    if (node.devices.size() > kMaxGpusOfNode) node.devices.resize(kMaxGpusOfNode);
-    node.boot_id = printable(node.boot_id, 1000);
-    node.topology = printable(node.topology, 1000);
-    node.doctor = printable(node.doctor, 1000);
-    for (DeviceInfo& device : node.devices) {
-        device.id = printable(device.id, 1000);
-        device.model = printable(device.model, 1000);
-    }
-    return node;
-}
-
-bool same_node(const NodeInfo& a, const NodeInfo& b) {
-    return a.cpu_milli == b.cpu_milli && a.memory_bytes == b.memory_bytes && a.boot_id == b.boot_id &&
-           a.topology == b.topology && a.doctor == b.doctor && a.link_bytes_per_s == b.link_bytes_per_s &&
-           std::equal(a.devices.begin(), a.devices.end(), b.devices.begin(), b.devices.end(),
-                      [](const DeviceInfo& x, const DeviceInfo& y) {
-                          return x.id == y.id && x.model == y.model && x.memory_bytes == y.memory_bytes;
-                      });
-}
-
 // Of each command; one that is not here does not compile.
 struct Rights {
     static constexpr Right kSteer{Action::steer, Level::project};
@@ -92,6 +79,7 @@ struct Rights {
     Right operator()(const Submit&) { return {Action::submit, Level::project}; }
     Right operator()(const CancelRun&) { return kSteer; }
     Right operator()(const HoldRun&) { return kSteer; }
+    Right operator()(const EditRun&) { return kSteer; }
     Right operator()(const EvictRun&) { return {Action::operate, Level::project}; }
     Right operator()(const RenewLease&) { return kSteer; }
     Right operator()(const SetNode&) { return kNodes; }
@@ -102,6 +90,18 @@ struct Rights {
     Right operator()(const MakeProject&) { return {Action::administer, Level::organisation}; }
     Right operator()(const MakeKey&) { return {Action::administer, Level::project}; }
     Right operator()(const RevokeKey&) { return {Action::administer, Level::project}; }
+    Right operator()(const RotateKey&) { return {Action::administer, Level::project}; }
+    Right operator()(const MakeUser&) { return {Action::administer, Level::project}; }
+    Right operator()(const BindRole&) { return {Action::administer, Level::project}; }
+    Right operator()(const DisableUser&) { return {Action::administer, Level::organisation}; }
+    // Everybody their own; see core_users.cpp.
+    Right operator()(const SetPassword&) { return {Action::look, Level::project}; }
+    Right operator()(const OpenLogin&) { return {Action::look, Level::project}; }
+    Right operator()(const CloseLogin&) { return {Action::look, Level::project}; }
+    // Of an organisation it takes a role of the provider, of a project one of the organisation: see may_limit.
+    Right operator()(const SetQuota&) { return {Action::administer, Level::project}; }
+    Right operator()(const SetBudget&) { return {Action::administer, Level::project}; }
+    Right operator()(const SetPrices&) { return kConfigure; }
     Right operator()(const SawFact&) { return kReport; }
     Right operator()(const SawNodes&) { return kReport; }
     Right operator()(const Answered&) { return kReport; }
@@ -191,7 +191,7 @@ RunId Core::submit_one(RunSpec spec, std::string key, RunId parent, std::string 
 
 Result<Ack> Core::on(const Submit& submit) {
     TRY_VOID(check_run_spec(submit.spec));
-    TRY_VOID(check_engine(submit.spec, options_.engine));
+    TRY_VOID(check_engine(submit.spec, options_.engine, options_.scheduler.engines));
     const std::string_view key = submit.key;
     if (key.size() > 255 || find_invalid_utf8(key) != std::string_view::npos)
         return Error(ErrorKind::invalid, "an idempotency key has at most 255 bytes of UTF-8");
@@ -211,6 +211,9 @@ Result<Ack> Core::on(const Submit& submit) {
         return Error(ErrorKind::unsupported,  // never later, either
                      fmt::format("the spec has {} bytes, at most {} are kept", size, kMaxBodyBytes - 2048), {},
                      "put scripts and long lists into files, or split the graph");
+    if (options_.admission)
+        TRY_VOID(check_admission(*options_.admission, submit.spec, state_.tenants, actor_.tenant.project, actor_.name,
+                                 options_.engine));
     const RunSpec& spec = submit.spec;
     const std::size_t more = std::max<std::size_t>(spec.steps.size(), 1);
     if (state_.queue.size() + more > options_.max_queued)
@@ -218,19 +221,30 @@ Result<Ack> Core::on(const Submit& submit) {
                      fmt::format("{} runs wait already and {} more would be, at most {} may", state_.queue.size(), more,
                                  options_.max_queued),
                      {}, "wait until some have started, or cancel what is not needed");
+    // What a row says of itself is ours to say.
+    if (spec.repeat && (spec.repeat->number != 1 || spec.repeat->missed != 0 || !spec.repeat->previous.empty() ||
+                        !spec.repeat->first.empty()))
+        return Error(ErrorKind::invalid, "repeat: number, missed, previous and first are told by the server", {},
+                     "say `every`, and `times` where it ends");
     TRY(const std::vector<RunId> after, runs_before(state_, spec, actor_.tenant.project));
-    const RunId id = submit_one(spec, submit.key, {}, {}, spec.kind == RunKind::graph ? std::vector<RunId>{} : after);
-    if (spec.kind == RunKind::graph) {
-        TRY(const auto order, order_of_steps(spec));
-        std::map<std::string, RunId> ids;
-        for (const std::size_t at : order) {
-            const GraphStep& step = spec.steps[at];
-            std::vector<RunId> needs = step.depends_on.empty() ? after : std::vector<RunId>{};
-            for (const std::string& need : step.depends_on) needs.push_back(ids.at(need));
-            ids[step.name] = submit_one(spec_of_step(spec, step), {}, id, step.name, std::move(needs));
-        }
+    return ack(submit_all(spec, submit.key, after));
+}
+
+// A checked spec, with its steps where it is a graph.
+RunId Core::submit_all(const RunSpec& spec, const std::string& key, const std::vector<RunId>& after) {
+    const bool graph = spec.kind == RunKind::graph;
+    const RunId id = submit_one(spec, key, {}, {}, graph ? std::vector<RunId>{} : after);
+    if (!graph) return id;
+    const auto order = order_of_steps(spec);
+    CHECK(order.ok());
+    std::map<std::string, RunId> ids;
+    for (const std::size_t at : *order) {
+        const GraphStep& step = spec.steps[at];
+        std::vector<RunId> needs = step.depends_on.empty() ? after : std::vector<RunId>{};
+        for (const std::string& need : step.depends_on) needs.push_back(ids.at(need));
+        ids[step.name] = submit_one(spec_of_step(spec, step), {}, id, step.name, std::move(needs));
     }
-    return ack(id);
+    return id;
 }
 
 Result<Ack> Core::on(const CancelRun& cancel) {
@@ -280,64 +294,6 @@ Result<Ack> Core::on(const RenewLease& renew) {
     if (attempt != nullptr && attempt->notice == Cause::lease) emit(NoticeWithdrawn{{run->id, attempt->number}});
     emit(LeaseMoved{run->id, stop, false});
     return ack(run->id);
-}
-
-Result<Ack> Core::on(const SetNode& set) {
-    const auto found = state_.nodes.find(set.node);
-    if (found == state_.nodes.end()) return Error(ErrorKind::not_found, "there is no node " + printable(set.node));
-    if (set.state != NodeState::ready && set.state != NodeState::draining && set.state != NodeState::checking)
-        return Error(ErrorKind::invalid, fmt::format("a person drains a node or says that it was repaired; that it is "
-                                                     "{} shows by itself",
-                                                     to_string(set.state)));
-    if (found->second.state == NodeState::lost)
-        return Error(ErrorKind::conflict, printable(set.node) + " is lost; it returns when the driver sees it again");
-    const NodeStatus& node = found->second;
-    switch (set.state) {
-        case NodeState::draining:
-            if (node.state != NodeState::draining) emit(NodeMoved{set.node, NodeState::draining, Cause::held});
-            break;
-        case NodeState::checking:
-            emit(NodeMoved{set.node, NodeState::checking, Cause::node_repaired});
-            judge(set.node);
-            break;
-        default: {
-            HealthGate gate = options_.scheduler.health;
-            gate.under_check.clear();
-            // Of one that was drained: back to what it was. Of one whose check or history limits it: a person vouches.
-            if (node.state == NodeState::draining)
-                back_to_work(set.node);
-            else if (takes_of(node, gate, false, now_us_) != NodeTakes::gangs || node.state != NodeState::ready)
-                emit(NodeMoved{set.node, NodeState::ready, Cause::node_override});
-            withdraw_notices(set.node);
-        }
-    }
-    changed_ = true;
-    return Ack{};
-}
-
-// The machine stays after all: what has not been ended goes on.
-void Core::withdraw_notices(const std::string& node) {
-    std::vector<AttemptId> spared;
-    for (const RunId id : state_.live) {
-        const Attempt& attempt = state_.find(id)->attempts.back();
-        if (attempt.notice != Cause::evicted || attempt.end_us != 0 || attempt.unheard) continue;
-        const bool there = std::any_of(attempt.places.begin(), attempt.places.end(),
-                                       [&](const RankPlace& place) { return place.node == node; });
-        const bool others = std::any_of(attempt.places.begin(), attempt.places.end(), [&](const RankPlace& place) {
-            const auto found = state_.nodes.find(place.node);
-            return found != state_.nodes.end() && found->second.cause == Cause::evicted;
-        });
-        if (there && !others) spared.push_back({id, attempt.number});
-    }
-    for (const AttemptId& attempt : spared) emit(NoticeWithdrawn{attempt});
-}
-
-void Core::look_at_runs_on(const std::string& node) {
-    for (const RunId id : state_.live) {
-        const auto& places = state_.find(id)->attempts.back().places;
-        if (std::any_of(places.begin(), places.end(), [&](const RankPlace& place) { return place.node == node; }))
-            to_settle_.insert(id);
-    }
 }
 
 Result<Ack> Core::on(const SawFact& saw) {
@@ -396,46 +352,6 @@ Result<Ack> Core::on(const SawFact& saw) {
                                                      launch->second.text(), attempt.ranks.size()));
     emit(FactSeen{fact});
     return ack(launch->second.run);
-}
-
-Result<Ack> Core::on(const SawNodes& saw) {
-    std::set<std::string> present;
-    for (const NodeInfo& raw : saw.nodes) {
-        const NodeInfo node = storable(raw);
-        if (node.name.empty() || !present.insert(node.name).second) continue;
-        auto found = state_.nodes.find(node.name);
-        if (found == state_.nodes.end()) {
-            emit(NodeSeen{node});
-            judge(node.name);
-            changed_ = true;
-            continue;
-        }
-        const bool rebooted = found->second.info.boot_id != node.boot_id;
-        if (rebooted && found->second.state != NodeState::lost) {
-            emit(NodeMoved{node.name, NodeState::lost, Cause::node_lost});
-            look_at_runs_on(node.name);
-            settle();
-        }
-        if (!same_node(found->second.info, node)) {
-            emit(NodeSeen{node});
-            changed_ = true;
-        }
-        const bool back = found->second.state == NodeState::lost ||
-                          (found->second.state == NodeState::draining && found->second.cause == Cause::lost_contact);
-        if (back) {
-            settle();
-            back_to_work(node.name);
-            changed_ = true;
-        }
-    }
-    remove_nodes(present);
-    // What is not listed any more gets no new work; what runs there is ended only when the driver says it is lost.
-    std::vector<std::string> absent;
-    for (const auto& [name, node] : state_.nodes)
-        if (node.state != NodeState::draining && node.state != NodeState::lost && !present.contains(name))
-            absent.push_back(name);
-    for (const std::string& name : absent) emit(NodeMoved{name, NodeState::draining, Cause::lost_contact});
-    return Ack{};
 }
 
 Result<Ack> Core::on(const Answered& answered) {

@@ -25,9 +25,22 @@ Result<Ack> Core::on(const SetLimits& set) {
     return Ack{};
 }
 
-void Core::drives(std::string engine, bool binds) {
+void Core::drives(std::string engine, bool binds, const std::vector<EngineState>& engines) {
     options_.engine = std::move(engine);
     options_.scheduler.binds = binds;
+    use_engines(engines);
+}
+
+void Core::use_engines(const std::vector<EngineState>& engines) {
+    std::vector<EngineScene> scenes;
+    for (const EngineState& each : engines)
+        scenes.push_back({.name = each.name,
+                          .binds = each.can.binds,
+                          .runs_images = each.can.runs_images,
+                          .fault = printable(each.fault, 300)});
+    if (scenes == options_.scheduler.engines) return;
+    options_.scheduler.engines = std::move(scenes);
+    changed_ = true;
 }
 
 void Core::set_limits(const CoreLimits& limits) {
@@ -36,18 +49,20 @@ void Core::set_limits(const CoreLimits& limits) {
     options_.keep_ended_s = limits.keep_ended_s;
     options_.scheduler.policy = limits.policy;
     options_.scheduler.health.level = limits.health;
+    options_.admission = limits.admission;
     changed_ = true;
 }
 
 // A node that was not listed the last time either, and on which nothing runs. One that is lost stays, so that it is
-// seen; it was there when it was lost.
+// seen; it was there when it was lost. So does one whose engine does not answer.
 void Core::remove_nodes(const std::set<std::string>& present) {
     std::set<std::string> in_use;
     for (const RunId id : state_.live)
         for (const RankPlace& place : state_.find(id)->attempts.back().places) in_use.insert(place.node);
     std::vector<std::string> gone;
     for (const auto& [name, node] : state_.nodes)
-        if (node.state == NodeState::draining && !present.contains(name) && !in_use.contains(name))
+        if (node.state == NodeState::draining && !present.contains(name) && !in_use.contains(name) &&
+            engine_fault(options_.scheduler, node.info.engine).empty())
             gone.push_back(name);
     for (std::string& name : gone) emit(NodeRemoved{std::move(name)});
 }

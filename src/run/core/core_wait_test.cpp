@@ -1,5 +1,6 @@
 // Work that an engine has accepted and lets wait: Slurm's PENDING, a gang without pods.
 #include "run/core/core_testing.h"
+#include "run/decide/testing.h"
 #include "run/decide/why.h"
 
 namespace stoker {
@@ -38,6 +39,59 @@ TEST_F(EngineWaitTest, WhatCouldNotBeginSaysWhyInTheEnginesWords) {
     end.detail = "rank 0: no program named no-such-program in PATH";
     ASSERT_TRUE(tell(SawFact{end}));
     EXPECT_THAT(run().detail, HasSubstr("no program named no-such-program"));
+}
+
+// An engine that chooses the nodes is told which of them it may not choose, and whoever waits reads which and why. A
+// node that is only good for less takes what it is good for.
+TEST_F(EngineWaitTest, TheHealthGateHoldsWhereTheEngineChooses) {
+    CoreOptions options{.site = "tests", .log_root = "/logs", .engine = "far"};
+    options.scheduler.binds = true;
+    options.scheduler.health.level = HealthLevel::quick;
+    open(std::move(options));
+    std::vector<NodeInfo> nodes;
+    for (const char* name : {"n1", "n2", "n3", "n4"})
+        nodes.push_back({.name = name, .cpu_milli = 16'000, .memory_bytes = std::int64_t{64} << 30, .boot_id = "b"});
+    std::map<std::string, CheckWanted> asked;
+    const auto note = [&] {
+        for (const CheckWanted& check : turn_.checks) asked[check.node] = check;
+    };
+    ASSERT_TRUE(tell(SawNodes{nodes}));
+    note();
+    ASSERT_TRUE(tell(Listed{{.asked_seq = core_->state().seq, .ours = {}}}));
+    note();
+    const std::map<std::string, HealthVerdict> verdicts{{"n1", HealthVerdict::pass},
+                                                        {"n2", HealthVerdict::fail},
+                                                        {"n3", HealthVerdict::warn},
+                                                        {"n4", HealthVerdict::pass}};
+    for (std::size_t done = 0; done < verdicts.size(); ++done) {
+        ASSERT_FALSE(asked.empty());
+        const CheckWanted check = asked.begin()->second;
+        asked.erase(asked.begin());
+        ASSERT_TRUE(tell(SawHealth{check, run_testing::link_report(check.node, verdicts.at(check.node))}));
+        note();
+    }
+    RunSpec wide = job(0);
+    wide.ranks = wide.nodes = 2;
+    wide.per_rank.cpu_milli = 1000;
+    ASSERT_TRUE(tell(Submit{.spec = wide}));
+    const Effect* launch = effect(Verb::launch);
+    ASSERT_NE(launch, nullptr);
+    EXPECT_EQ(launch->gang.avoid, (std::vector<std::string>{"n2", "n3"}));
+    ASSERT_TRUE(
+        tell(Answered{launch->operation,
+                      {.certainty = Certainty::accepted, .cause = Cause::capacity_busy, .detail = "(Resources)"}}));
+    const std::string text = why(core_->state(), RunId{1}, now_us_, core_->scheduler()).text;
+    EXPECT_THAT(text, HasSubstr("it may not be put on n2 is quarantined: link-bandwidth"));
+    EXPECT_THAT(text, HasSubstr("n3"));
+    ASSERT_TRUE(tell(Submit{.spec = job(0)}));
+    ASSERT_NE(effect(Verb::launch), nullptr);
+    EXPECT_EQ(effect(Verb::launch)->gang.avoid, std::vector<std::string>{"n2"});
+    // One more that fails, and two nodes are not left: the next gang is not given to the engine at all.
+    ASSERT_TRUE(tell(SetNode{"n4", NodeState::draining}));
+    wide.name = "late";
+    ASSERT_TRUE(tell(Submit{.spec = wide}));
+    EXPECT_EQ(effect(Verb::launch), nullptr);
+    EXPECT_EQ(why(core_->state(), RunId{3}, now_us_, core_->scheduler()).code, Cause::node_unhealthy);
 }
 
 // A job that is PENDING for an hour is neither killed nor paid for, and says why it waits in the engine's words.

@@ -174,6 +174,7 @@ public:
           view_(view),
           history_(history),
           now_us_(now_us),
+          options_(options),
           placer_(view.fleet, options.policy, {}, 0),
           random_(seed),
           tilt_(kUncertainty * random_.normal()) {}
@@ -189,26 +190,30 @@ public:
             std::set<decltype(Gang{}.key())> too_large;
             for (auto each = waiting.begin(); each != waiting.end();) {
                 if (--steps <= 0) return {};
-                const auto shape = view_.shape_of((*each)->spec.per_rank);
-                if (!shape) return {};
-                const Gang gang{.shape = *shape,
-                                .ranks = (*each)->spec.ranks,
-                                .nodes = (*each)->spec.nodes,
-                                .one_switch = (*each)->spec.topology == TopologyWish::require,
-                                .topology = &view_.topology,
-                                .takes = &view_.takes};
+                const std::vector<TaskShape> shapes = shapes_of(**each);
+                if (shapes.empty()) return {};
                 std::vector<Placement> placements;
-                if (!too_large.contains(gang.key())) {
+                TaskShape held;
+                for (const TaskShape& shape : shapes) {
+                    const Gang gang{.shape = shape,
+                                    .ranks = (*each)->spec.ranks,
+                                    .nodes = (*each)->spec.nodes,
+                                    .one_switch = (*each)->spec.topology == TopologyWish::require,
+                                    .topology = &view_.topology,
+                                    .takes = &view_.takes};
+                    if (too_large.contains(gang.key())) continue;
                     placements = place_gang(placer_, view_.fleet.nodes.size(), gang);
                     steps -= kPlacing;
+                    held = shape;
+                    if (!placements.empty()) break;
+                    too_large.insert(gang.key());
                 }
                 if (placements.empty()) {
-                    too_large.insert(gang.key());
                     ++each;
                     continue;
                 }
                 if (*each == queue.back()) return at;
-                ends_.emplace(at + length(**each, 0), Held{std::move(placements), *shape});
+                ends_.emplace(at + length(**each, 0), Held{std::move(placements), held});
                 each = waiting.erase(each);
             }
             if (ends_.empty() || ends_.begin()->first >= kNoEnd) return {};
@@ -223,6 +228,19 @@ private:
         std::vector<Placement> placements;
         TaskShape shape;
     };
+
+    // One for each engine that it may go to.
+    std::vector<TaskShape> shapes_of(const Run& run) const {
+        std::vector<TaskShape> shapes;
+        if (options_.engines.empty()) {
+            if (const auto shape = view_.shape_of(run.spec.per_rank)) shapes.push_back(*shape);
+            return shapes;
+        }
+        for (const EngineScene& engine : options_.engines)
+            if (may_go_to(run.spec, engine) && engine.fault.empty() && (run.spec.image.empty() || engine.runs_images))
+                if (const auto shape = view_.shape_on(run.spec.per_rank, engine.name)) shapes.push_back(*shape);
+        return shapes;
+    }
 
     void hold(const Run& run) {
         const auto shape = view_.shape_of(run.spec.per_rank);
@@ -259,6 +277,7 @@ private:
     const FleetView& view_;
     const History& history_;
     std::int64_t now_us_;
+    const SchedulerOptions& options_;
     Placer placer_;
     SplitMix random_;
     double tilt_;                       // of all lengths of this future, in spreads

@@ -19,7 +19,7 @@ int NodeRoom::whole_gpus() const {
 }
 
 bool NodeRoom::fits(const TaskShape& task) const {
-    if (cpu_milli < task.cpu_milli || memory_mib < task.memory_mib) return false;
+    if (cpu_milli < task.cpu_milli || memory_mib < task.memory_mib || !is_of(task.engine)) return false;
     if (task.gpus == 0) return true;
     if (gpu_left < task.total_gpu_milli() || !has_model(task.models)) return false;
     if (task.shares_gpu()) return tightest_device(*this, task.gpu_milli) >= 0;
@@ -30,6 +30,7 @@ NodeRoom room_of(const FleetNode& node) {
     NodeRoom room;
     room.cpu_milli = node.cpu_milli;
     room.memory_mib = node.memory_mib;
+    room.engine = static_cast<std::int16_t>(node.engine);
     room.gpus = static_cast<std::int16_t>(node.gpus);
     room.model = static_cast<std::int16_t>(node.gpus > 0 ? node.model : -1);
     std::fill_n(room.gpu_milli.begin(), node.gpus, static_cast<std::int16_t>(kWholeGpu));

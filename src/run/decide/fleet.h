@@ -25,6 +25,7 @@ struct FleetNode {
     int gpus = 0;
     int model = -1;        // index into Fleet::models; -1: no GPU
     std::string topology;  // NodeInfo::topology
+    int engine = 0;        // which of several has it
 };
 
 // What one task takes from one node: gpus whole devices (gpu_milli 1000), or a part of one device.
@@ -32,6 +33,7 @@ struct TaskShape {
     std::int64_t cpu_milli = 0, memory_mib = 0;
     int gpus = 0, gpu_milli = 0;
     GpuModels models = 0;
+    int engine = -1;  // on nodes of this one only; -1: on any
     std::int64_t total_gpu_milli() const { return static_cast<std::int64_t>(gpus) * gpu_milli; }
     bool shares_gpu() const { return gpus == 1 && gpu_milli < kWholeGpu; }
     friend bool operator==(const TaskShape&, const TaskShape&) = default;
@@ -49,8 +51,10 @@ struct NodeRoom {
     std::array<std::int16_t, kMaxGpusOfNode> gpu_milli{};  // of each device
     std::int16_t gpus = 0, model = -1;
     std::int32_t gpu_left = 0;  // sum over devices
+    std::int16_t engine = 0;
 
     bool has_model(GpuModels wanted) const { return wanted == 0 || (model >= 0 && (wanted >> model & 1) != 0); }
+    bool is_of(int wanted) const { return wanted < 0 || wanted == engine; }
     int whole_gpus() const;
     // Whole devices for whole requests, one device with enough left for a part of one.
     bool fits(const TaskShape& task) const;

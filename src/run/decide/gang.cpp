@@ -136,6 +136,13 @@ std::optional<TaskShape> FleetView::shape_of(const RankNeeds& needs) const {
     return shape;
 }
 
+std::optional<TaskShape> FleetView::shape_on(const RankNeeds& needs, const std::string& engine) const {
+    const auto found = std::find(engines.begin(), engines.end(), engine);
+    auto shape = found == engines.end() ? std::nullopt : shape_of(needs);
+    if (shape) shape->engine = static_cast<int>(found - engines.begin());
+    return shape;
+}
+
 Placement FleetView::placement_of(const RankPlace& place) const {
     const auto found = index.find(place.node);
     return found == index.end() ? Placement{} : Placement{.node = found->second, .devices = place.devices};
@@ -170,6 +177,9 @@ FleetView view_of(const State& state, const HealthGate& gate, std::int64_t now_u
             if (found != view.fleet.models.end()) entry.model = static_cast<int>(found - view.fleet.models.begin());
         }
         entry.topology = node.info.topology;
+        auto engine = std::find(view.engines.begin(), view.engines.end(), node.info.engine);
+        if (engine == view.engines.end()) engine = view.engines.insert(engine, node.info.engine);
+        entry.engine = static_cast<int>(engine - view.engines.begin());
         view.index.emplace(name, static_cast<int>(view.fleet.nodes.size()));
         view.fleet.nodes.push_back(std::move(entry));
     }
@@ -179,7 +189,7 @@ FleetView view_of(const State& state, const HealthGate& gate, std::int64_t now_u
 }
 
 int how_many(const NodeRoom& room, const TaskShape& shape, int most) {
-    if (shape.gpus > 0 && !room.has_model(shape.models)) return 0;
+    if (!room.is_of(shape.engine) || (shape.gpus > 0 && !room.has_model(shape.models))) return 0;
     std::int64_t count = most;
     if (room.cpu_milli < 0 || room.memory_mib < 0) return 0;
     if (shape.cpu_milli > 0) count = std::min(count, room.cpu_milli / shape.cpu_milli);

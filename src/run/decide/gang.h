@@ -26,11 +26,14 @@ struct FleetView {
     Fleet fleet;
     Topology topology;
     std::map<std::string, int, std::less<>> index;
-    std::vector<NodeTakes> takes;  // of each; empty: gangs, all of them
-    bool limited = false;          // the health of some node keeps it from work
+    std::vector<NodeTakes> takes;      // of each; empty: gangs, all of them
+    std::vector<std::string> engines;  // of several, those that have nodes here; FleetNode::engine counts them
+    bool limited = false;              // the health of some node keeps it from work
 
     // Nothing when the model is nowhere in the fleet.
     std::optional<TaskShape> shape_of(const RankNeeds& needs) const;
+    // The same on the nodes of one of several engines; nothing also when that has none.
+    std::optional<TaskShape> shape_on(const RankNeeds& needs, const std::string& engine) const;
     Placement placement_of(const RankPlace& place) const;  // none when the node takes no work
     RankPlace place_of(const Placement& placement) const;
 };
@@ -44,7 +47,7 @@ struct Gang {
     const std::vector<NodeTakes>* takes = nullptr;  // of the fleet; none, or an empty list: all take gangs
     auto key() const {
         return std::tuple(shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli, shape.models, ranks, nodes,
-                          one_switch);
+                          one_switch, shape.engine);
     }
 };
 

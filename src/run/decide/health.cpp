@@ -142,6 +142,21 @@ std::set<std::string> busy_nodes(const State& state) {
     return busy;
 }
 
+std::vector<std::string> nodes_to_avoid(const State& state, const RunSpec& spec, const HealthGate& gate,
+                                        std::int64_t now_us) {
+    HealthGate lasting = gate;
+    lasting.under_check.clear();
+    const NodeTakes wanted = spec.ranks == 1   ? NodeTakes::one_rank
+                             : spec.nodes == 1 ? NodeTakes::one_node
+                                               : NodeTakes::gangs;
+    const std::set<std::string> busy = busy_nodes(state);
+    std::vector<std::string> names;
+    for (const auto& [name, node] : state.nodes)
+        if (node.state != NodeState::lost && takes_of(node, lasting, busy.contains(name), now_us) < wanted)
+            names.push_back(name);
+    return names;
+}
+
 ChecksDue checks_due(const State& state, std::optional<HealthLevel> gate, const AskedChecks& asked,
                      std::int64_t now_us) {
     ChecksDue due;

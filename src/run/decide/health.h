@@ -81,6 +81,10 @@ std::string check_text(const HealthCheck& check);
 // Why it takes less than everything: "b is quarantined: link-bandwidth ...". Empty: it takes everything.
 std::string limit_text(const NodeStatus& node, const HealthGate& gate, bool busy, std::int64_t now_us);
 std::set<std::string> busy_nodes(const State& state);
+// Where an engine that chooses the nodes may not put the run: drained, or by its health good for less. What is under
+// check for a moment, and was well before, is none of them; what is lost the engine knows itself.
+std::vector<std::string> nodes_to_avoid(const State& state, const RunSpec& spec, const HealthGate& gate,
+                                        std::int64_t now_us);
 
 constexpr std::array<std::pair<NodeTakes, std::string_view>, 4> enum_names(NodeTakes) {
     return {{{NodeTakes::nothing, "nothing"},

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <map>
 
+#include "deploy/engine_node.h"
 #include "run/spec/run_folder.h"
 #include "run/state/rules.h"
 
@@ -27,7 +28,7 @@ GangLayout layout_of(const Attempt& attempt) {
         const auto [at, fresh] = numbers.emplace(place.node, static_cast<int>(numbers.size()));
         if (fresh) {
             layout.of_node.push_back(0);
-            layout.names.push_back(place.node);
+            layout.names.push_back(node_on_engine(place.node, attempt.engine));
         }
         int& count = layout.of_node[static_cast<std::size_t>(at->second)];
         layout.ranks.push_back({.node_rank = at->second, .local_rank = count++});
@@ -85,7 +86,9 @@ GangSpec gang_spec(const State& state, const Run& run, const Attempt& attempt, c
                   .image = spec.image,
                   .nodes = spec.nodes,
                   .one_switch = spec.topology == TopologyWish::require,
-                  .longest_s = longest_s(run)};
+                  .longest_s = longest_s(run),
+                  .measure = measure_spec(spec, own)};
+    gang.engine = attempt.engine;
     std::string nodes;
     for (const std::string& name : layout.names) nodes += (nodes.empty() ? "" : ",") + name;
     std::map<std::string, std::string> common = spec.environment;

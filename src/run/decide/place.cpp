@@ -95,7 +95,7 @@ std::size_t Placer::ShapeHash::operator()(const TaskShape& task) const noexcept 
     const auto gpu = static_cast<std::uint64_t>(task.gpus) << 32 | static_cast<std::uint64_t>(task.gpu_milli);
     std::uint64_t hash = SplitMix::mix(static_cast<std::uint64_t>(task.cpu_milli));
     hash = SplitMix::mix(hash + static_cast<std::uint64_t>(task.memory_mib));
-    return SplitMix::mix(SplitMix::mix(hash + gpu) + task.models);
+    return SplitMix::mix(SplitMix::mix(hash + gpu) + task.models + static_cast<std::uint64_t>(task.engine + 1));
 }
 
 Placer::Placer(const Fleet& fleet, PlacementPolicy policy, const std::vector<TypicalTask>& typical, std::uint64_t seed)

@@ -7,6 +7,17 @@ namespace {
 
 using Found = std::map<OperationId, const Ours*>;
 
+// Whether what is not in it is not there: of one engine of several, when that one told all; of what belongs to nobody,
+// when all did.
+bool proves_absence(const OursListing& listing, const Attempt* attempt) {
+    if (!listing.complete) return false;
+    if (attempt == nullptr) return listing.silent.empty();
+    // One that was launched before there were several has no name; it went to the first of them.
+    return attempt->engine.empty()
+               ? listing.silent.empty()
+               : std::find(listing.silent.begin(), listing.silent.end(), attempt->engine) == listing.silent.end();
+}
+
 // Nothing while the listing cannot tell.
 std::optional<RecordBody> settle_operation(const State& state, const OperationId& id, const Operation& operation,
                                            const Ours* found, bool complete) {
@@ -42,7 +53,7 @@ void find_missing(const State& state, const Listing& listing, const Found& found
     std::map<OperationId, std::int64_t> missing;
     for (const RunId run : state.live) {
         const Attempt& attempt = state.find(run)->attempts.back();
-        if (attempt.end_us != 0 || !listing.ours.complete) continue;
+        if (attempt.end_us != 0 || !proves_absence(listing.ours, &attempt)) continue;
         const auto seen = found.find(attempt.launch);
         if (seen != found.end() && !seen->second->ended) continue;
         // A launch that is not confirmed may be missing; but when it has ended already, its facts are due as well.
@@ -86,8 +97,9 @@ std::vector<RecordBody> recover(const State& state, const Listing& listing, std:
     for (const auto& [id, operation] : state.operations) {
         if (!operation.unknown || operation.changed_seq > listing.asked_seq) continue;
         const auto at = found.find(operation.target);
-        auto record =
-            settle_operation(state, id, operation, at == found.end() ? nullptr : at->second, listing.ours.complete);
+        const Attempt* attempt = operation.attempt ? state.find(operation.attempt) : nullptr;
+        auto record = settle_operation(state, id, operation, at == found.end() ? nullptr : at->second,
+                                       proves_absence(listing.ours, attempt));
         if (record) out.push_back(std::move(*record));
     }
     find_missing(state, listing, found, now_us, memory.missing_since, out);

@@ -8,6 +8,7 @@
 
 #include "base/api_time.h"
 #include "base/units.h"
+#include "run/decide/limit_text.h"
 #include "run/state/rules.h"
 
 namespace stoker {
@@ -153,6 +154,23 @@ Why why_no_capacity(const State& state, const FleetView& view, const Run& run, W
     return why;
 }
 
+// Which number of which level keeps it back, and what would let it start.
+Why why_limited(const State& state, const Run& run, std::int64_t now_us, const SchedulerOptions& options, Why why) {
+    LimitText text = limit_text_of(state, block_of(state, run.id, now_us, options), now_us);
+    why.text = std::move(text.text);
+    why.numbers.insert(why.numbers.end(), text.numbers.begin(), text.numbers.end());
+    for (const RunId id : text.holders)
+        if (why.blockers.size() < kMostBlockers) why.blockers.push_back(id);
+    why.unblock = what_would_start(state, run, now_us, options);
+    WhatIf free = as_it_is(run);
+    free.without_limits = true;
+    if (!text.remedy.empty() && start_trial(state, run.id, now_us, options)(free)) {
+        if (why.unblock.size() >= kMostUnblock) why.unblock.pop_back();
+        why.unblock.push_back(std::move(text.remedy));
+    }
+    return why;
+}
+
 // The nodes whose health keeps them from taking everything, each with its reason.
 struct LimitedNode {
     std::string name, reason;
@@ -174,6 +192,18 @@ std::string reasons_of(const std::vector<LimitedNode>& nodes) {
         text += (text.empty() ? "" : "; ") + nodes[i].reason;
     if (nodes.size() > kMostNamedNodes) text += fmt::format("; and {} more", nodes.size() - kMostNamedNodes);
     return text;
+}
+
+// Of an engine that chooses the nodes: those that it was told not to choose.
+std::vector<LimitedNode> kept_off_nodes(const State& state, const Run& run, std::int64_t now_us,
+                                        const SchedulerOptions& options) {
+    std::vector<LimitedNode> nodes;
+    if (!options.binds) return nodes;
+    for (std::string& name : nodes_to_avoid(state, run.spec, options.health, now_us)) {
+        std::string reason = limit_text(state.nodes.at(name), options.health, false, now_us);
+        nodes.push_back({std::move(name), std::move(reason)});
+    }
+    return nodes;
 }
 
 Why why_unhealthy(const State& state, const Run& run, std::int64_t now_us, const SchedulerOptions& options, Why why) {
@@ -237,8 +267,17 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
     }
     if (waits_at_engine(run)) {
         const EngineWait& wait = *run.attempts.back().engine_wait;
-        Why why{.code = wait.cause, .text = "it was given to the engine and waits in its queue"};
+        const std::string& engine = run.attempts.back().engine;
+        Why why{
+            .code = wait.cause,
+            .text = fmt::format("it was given to {} and waits in its queue", engine.empty() ? "the engine" : engine)};
+        if (const std::string fault = engine_fault(options, engine); !engine.empty() && !fault.empty())
+            why.text = fmt::format("it is with {}, which does not answer now ({}); it waited there", engine, fault);
         if (!wait.detail.empty()) why.text += ": " + wait.detail;
+        if (const auto kept_off = kept_off_nodes(state, run, now_us, options); !kept_off.empty()) {
+            why.text += "; it may not be put on " + reasons_of(kept_off);
+            why.numbers.emplace_back("nodes_avoided", static_cast<std::int64_t>(kept_off.size()));
+        }
         why.numbers.emplace_back("waited_s", std::max<std::int64_t>(0, now_us - wait.since_us) / kSecondUs);
         if (wait.starts_us > 0)
             why.numbers.emplace_back("starts_in_s", std::max<std::int64_t>(0, wait.starts_us - now_us) / kSecondUs);
@@ -311,11 +350,26 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
             why.text = fmt::format("{} of {} may run at once, and they do",
                                    state.find(run.parent)->spec.parallel.value_or(0), run.parent.text());
             return why;
+        case Cause::quota:
+        case Cause::budget: why.blockers.clear(); return why_limited(state, run, now_us, options, std::move(why));
         case Cause::dependency_waiting: why.blockers.clear(); return why_dependency(state, run, std::move(why));
-        case Cause::capacity_none:
+        case Cause::engine_away:
+            why.blockers.clear();
+            why.text = "it goes nowhere now: " + engines_text(state, id, now_us, options);
+            for (const EngineScene& engine : options.engines)
+                if (may_go_to(run.spec, engine) && !engine.fault.empty())
+                    why.text += fmt::format("; {}: {}", engine.name, engine.fault);
+            if (run.spec.engine && *run.spec.engine != kAnyEngine)
+                why.unblock.push_back("submit it again with --engine any, which lets it go elsewhere");
+            return why;
+        case Cause::capacity_none: {
             why.blockers.clear();
             why.unblock = what_would_start(state, run, now_us, options);
-            return why_no_capacity(state, view_of(state, options.health, now_us), run, std::move(why));
+            Why none = why_no_capacity(state, view_of(state, options.health, now_us), run, std::move(why));
+            if (const std::string engines = engines_text(state, id, now_us, options); !engines.empty())
+                none.text += "; " + engines;
+            return none;
+        }
         case Cause::node_unhealthy:
             why.blockers.clear();
             return why_unhealthy(state, run, now_us, options, std::move(why));
@@ -334,6 +388,8 @@ Why why(const State& state, RunId id, std::int64_t now_us, const SchedulerOption
     add_free(view, state, why);
     if (view.limited && why.code == Cause::capacity_busy)
         why.text += "; not counted: " + reasons_of(limited_nodes(state, options.health, now_us));
+    if (const std::string engines = engines_text(state, id, now_us, options); !engines.empty())
+        why.text += "; " + engines;
     if (const auto& reserved = decisions.reservation; reserved && reserved->run == id) {
         why.blockers.clear();
         if (reserved->at_us > 0) {

@@ -125,10 +125,12 @@ public:
             }
             TRY(driver_, options_.make_driver(options_.folder));
             capabilities_ = driver_->capabilities();
+            for (const auto& [operation, attempt] : state.launches)
+                driver_->belongs(operation, state.find(attempt)->engine);
             return look_for_loss(*journal_, *driver_, state, options_, of);
         };
         TRY(core_, Core::open(*journal_, std::move(core), options_.wall_us()));
-        core_->drives(options_.engine, capabilities_.binds);
+        core_->drives(options_.engine, capabilities_.binds, driver_->engines());
         if (options_.configure) {
             TRY(const CoreLimits limits, options_.configure(core_->state()));
             core_->set_limits(limits);
@@ -238,6 +240,14 @@ public:
     }
 
     const Capabilities& capabilities() const override { return capabilities_; }
+    std::vector<EngineState> engines() const override {
+        std::shared_ptr<Driver> driver;
+        {
+            const std::lock_guard guard(mutex_);
+            driver = driver_;
+        }
+        return driver ? driver->engines() : std::vector<EngineState>();
+    }
     std::shared_ptr<const Questions> questions() const override {
         const std::lock_guard guard(mutex_);
         return driver_ ? std::shared_ptr<const Questions>(driver_) : std::make_shared<Questions>();

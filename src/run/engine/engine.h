@@ -106,7 +106,8 @@ public:
     virtual void discover() {}
 
     virtual EngineStats stats() const = 0;
-    virtual const Capabilities& capabilities() const = 0;
+    virtual const Capabilities& capabilities() const = 0;            // of the first of several
+    virtual std::vector<EngineState> engines() const { return {}; }  // none: there is one
     // From any thread; each answer may take its time, and outlives the engine. Never null: after stop() every answer is
     // `unsupported`.
     virtual std::shared_ptr<const Questions> questions() const = 0;

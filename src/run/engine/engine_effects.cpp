@@ -15,6 +15,13 @@
 namespace stoker {
 namespace {
 
+// Of several engines, the first that does not answer, for whoever looks after the server.
+std::string fault_of(const std::vector<EngineState>& engines) {
+    for (const EngineState& each : engines)
+        if (!each.fault.empty()) return fmt::format("the engine {} does not answer: {}", each.name, each.fault);
+    return {};
+}
+
 using EffectClock = std::chrono::steady_clock;
 
 // A cancel is told to the driver again and again rather than left waiting for its grace: so many cancels wait on few
@@ -256,6 +263,8 @@ void EngineEffects::launch(const Effect& effect, const RunFolder& folder, const 
             value = std::move(*secret);
         }
     Outcome outcome = driver_.launch(effect.operation, gang, after(options_.launch_timeout_s));
+    // One of several that does not answer gets nothing more, as soon as that is known.
+    if (outcome.certainty == Certainty::unknown && !gang.engine.empty()) discover();
     // What a refused launch leaves explains itself in the outcome; nobody comes back for it.
     if (outcome.certainty == Certainty::rejected) (void)driver_.release(effect.operation, after(kReleaseRejectedS));
     answer(effect, std::move(outcome));
@@ -265,8 +274,9 @@ void EngineEffects::cancel(std::shared_ptr<const Effect> effect, Deadline deadli
     const double slice = cancels_.waiting() > 0 ? kBusyCancelSliceS : kCancelSliceS;
     const Deadline until = std::min(deadline, after(slice));
     Outcome outcome = driver_.cancel(effect->target, effect->epoch, static_cast<double>(effect->grace_s), until);
-    // It was waiting for the end, not refused: again, behind the others.
-    if (outcome.certainty == Certainty::unknown && EffectClock::now() >= until && until < deadline) {
+    // It was waiting for the end, not refused: again, behind the others. What names a cause is told first.
+    if (outcome.certainty == Certainty::unknown && outcome.cause == Cause::none && EffectClock::now() >= until &&
+        until < deadline) {
         tell_driver(cancels_, effect, [this, effect, deadline] { cancel(effect, deadline); });
         return;
     }
@@ -278,7 +288,7 @@ void EngineEffects::list(std::uint64_t asked_seq) {
         Result<OursListing> ours = driver_.list_ours("", after(options_.call_timeout_s));
         {
             const std::lock_guard guard(mutex_);
-            driver_error_ = ours ? "" : ours.error().message();
+            driver_error_ = ours ? fault_of(driver_.engines()) : ours.error().message();
         }
         Listing listing{.asked_seq = asked_seq, .ours = {.items = {}, .complete = false}};
         if (ours) listing.ours = std::move(*ours);
@@ -320,9 +330,9 @@ void EngineEffects::discover() {
             const std::lock_guard guard(mutex_);
             discovering_ = false;
             again = std::exchange(discover_again_, false);
-            driver_error_ = nodes ? "" : nodes.error().message();
+            driver_error_ = nodes ? fault_of(driver_.engines()) : nodes.error().message();
         }
-        if (nodes) deliver_({.what = SawNodes{std::move(*nodes)}, .actor = Actor::part("driver")});
+        if (nodes) deliver_({.what = SawNodes{std::move(*nodes), driver_.engines()}, .actor = Actor::part("driver")});
         if (again) discover();
     });
 }

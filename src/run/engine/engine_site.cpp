@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 
@@ -74,12 +75,13 @@ Strangers strangers(Driver& driver, const State& state, const std::string& site)
     const auto listing = driver.list_ours("", std::chrono::steady_clock::now() + kListFor);
     if (!listing) return found;  // the first listing of a server tells, later
     // On a machine that others use, too, a name that we do not know is theirs.
-    const bool alone = driver.capabilities().ranks_here;
+    std::map<std::string, bool> alone{{"", driver.capabilities().ranks_here}};
+    for (const EngineState& each : driver.engines()) alone[each.name] = each.can.ranks_here;
     for (const Ours& item : listing->items) {
         const std::string& of = item.operation.site;
         // Of an earlier name: from before a copy was restored, or a loss accepted.
         if (of != state.site && std::find(state.sites.begin(), state.sites.end(), of) != state.sites.end()) continue;
-        if (of == site || of == state.site ? item.operation.seq <= state.seq : !alone) continue;
+        if (of == site || of == state.site ? item.operation.seq <= state.seq : !alone[item.engine]) continue;
         if (found.count++ == 0) found.first = item.operation.text();
         found.running += item.ended ? 0 : 1;
         found.highest = std::max(found.highest, item.operation.seq);

@@ -1,5 +1,6 @@
 #include "run/engine/journal_care.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -12,37 +13,53 @@
 namespace stoker {
 namespace {
 
-Status replay_all(Journal& journal, JournalHead& head) {
+Status replay(Journal& journal, std::uint64_t after, JournalHead& head) {
     State state;
-    return journal.read(0, [&](const JournalRecord& entry) -> Result<bool> {
+    return journal.read(after, [&](const JournalRecord& entry) -> Result<bool> {
         head = {.seq = entry.seq, .hash = entry.hash};
-        // What was erased on purpose has no body; from there on only the chain can be checked.
+        // What was erased on purpose has no body; from there on, and behind an archive that is away, only the chain can
+        // be checked.
         if (entry.redacted || state.seq + 1 != entry.seq) return true;
         TRY_VOID(apply_entry(state, entry));
         return true;
     });
 }
 
-}  // namespace
+Status check_integrity(Journal& journal, const std::string& folder) {
+    TRY(Statement check, journal.database().prepare("PRAGMA integrity_check(1)"));
+    TRY(const bool told, check.step());
+    if (told && check.text(0) == "ok") return done();
+    return Error(ErrorKind::invalid,
+                 fmt::format("{}/stoker.db is damaged: {}", printable(folder),
+                             told ? printable(check.text(0), 300) : "SQLite says nothing of it"),
+                 {}, "restore a backup");
+}
 
-Result<JournalHead> verify_journal(const std::string& folder) {
-    TRY(const auto journal, Journal::open_read_only(folder));
-    JournalHead head;
-    TRY_VOID(replay_all(*journal, head));
+Result<VerifiedJournal> verify(Journal& journal, const std::string& folder) {
+    VerifiedJournal verified;
+    verified.archives = journal.archives();
+    std::uint64_t after = 0;
+    for (const Journal::Archive& archive : verified.archives) {
+        if (archive.here) continue;
+        verified.away.push_back(archive);
+        after = archive.last;
+    }
+    TRY_VOID(replay(journal, after, verified));
     // And as a start reads it: from the snapshot.
     State state;
-    TRY_VOID(load_state(*journal, state));
-    TRY(Statement check, journal->database().prepare("PRAGMA integrity_check(1)"));
-    TRY(const bool told, check.step());
-    if (!told || check.text(0) != "ok")
-        return Error(ErrorKind::invalid,
-                     fmt::format("{}/stoker.db is damaged: {}", printable(folder),
-                                 told ? printable(check.text(0), 300) : "SQLite says nothing of it"),
-                     {}, "restore a backup");
+    TRY_VOID(load_state(journal, state));
+    TRY_VOID(check_integrity(journal, folder));
     // A server may have written more meanwhile, never less.
-    if (head.seq < journal->head().seq)
-        return Error(ErrorKind::invalid, fmt::format("record {} is missing", head.seq + 1), {}, "restore a backup");
-    return head;
+    if (verified.seq < journal.head().seq)
+        return Error(ErrorKind::invalid, fmt::format("record {} is missing", verified.seq + 1), {}, "restore a backup");
+    return verified;
+}
+
+}  // namespace
+
+Result<VerifiedJournal> verify_journal(const std::string& folder) {
+    TRY(const auto journal, Journal::open_read_only(folder));
+    return verify(*journal, folder);
 }
 
 Result<JournalHead> back_up_journal(const std::string& folder, const std::string& file) {
@@ -76,6 +93,10 @@ Result<std::string> restore_journal(const std::string& file, const std::string& 
 
 Result<std::string> cut_journal(const std::string& folder, std::uint64_t at) {
     TRY(const auto journal, Journal::open(folder, {.create = false}));
+    if (at <= journal->archived() + 1 && journal->archived() > 0)
+        return Error(ErrorKind::invalid,
+                     fmt::format("records up to {} are archived, and the one behind them stays", journal->archived()),
+                     {}, fmt::format("cut at a record from {} on, or restore a backup", journal->archived() + 2));
     if (at < 1 || at > journal->head().seq)
         return Error(ErrorKind::invalid,
                      fmt::format("there is no record {}: the journal has 1 to {}", at, journal->head().seq));
@@ -88,6 +109,39 @@ Result<std::string> cut_journal(const std::string& folder, std::uint64_t at) {
     TRY_VOID(transaction.commit());
     TRY_VOID(journal->admit_cut());
     return kept;
+}
+
+Result<CompactedJournal> compact_journal(const std::string& folder, std::int64_t at_us) {
+    std::error_code code;
+    const auto size_of = [&](const std::string& path) -> std::uint64_t {
+        const std::uintmax_t bytes = std::filesystem::file_size(path, code);
+        return code ? 0 : bytes;
+    };
+    const std::string file = folder + "/stoker.db";
+    CompactedJournal compacted;
+    {
+        TRY(const auto journal, Journal::open(folder, {.create = false}));
+        if (journal->loss())
+            return Error(ErrorKind::conflict, "the journal was cut, and no server has seen it since", {},
+                         "stoker up --accept-loss goes on with it; compact it after that");
+        TRY(std::uint64_t last, journal->last_until(at_us));
+        last = std::min(last, journal->head().seq - (journal->head().seq > 0 ? 1 : 0));
+        if (last <= journal->archived())
+            return Error(ErrorKind::not_found, "there is nothing to archive: no record is that old", {},
+                         "a smaller --older takes more; the newest record always stays");
+        compacted.bytes_before = size_of(file) + size_of(file + "-wal");
+        TRY_VOID(verify(*journal, folder));
+        State state;
+        TRY_VOID(load_state(*journal, state));
+        TRY_VOID(journal->save_snapshot({.seq = state.seq, .format = kStateFormat, .state = encode_state(state)}));
+        // Whose journal it is stands in a record that may go now.
+        TRY(const std::string site, site_of(*journal, folder));
+        TRY_VOID(write_file_atomic(folder + "/site", site + "\n"));
+        TRY(compacted.archive, journal->archive_until(last));
+    }
+    compacted.bytes_now = size_of(file);
+    compacted.archive_bytes = size_of(compacted.archive.path);
+    return compacted;
 }
 
 }  // namespace stoker

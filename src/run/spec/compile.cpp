@@ -108,6 +108,7 @@ public:
         if (run_.parallel) spec.parallel = *run_.parallel;
         spec.run_class = static_cast<RunClass>(run_.run_class);
         spec.lease = lease();
+        if (run_.engine) spec.engine = *run_.engine;
         if (run_.queue_timeout) {
             const std::int64_t most = whole_seconds(run_.queue_timeout, 0);
             if (spec.kind != RunKind::graph) spec.queue_timeout_s = most;

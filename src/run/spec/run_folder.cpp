@@ -16,6 +16,29 @@ std::string RunFolder::checkpoints(const RunSpec& spec) const {
     return path + "/" + folder;
 }
 
+std::string named_interface(const RunSpec& spec) {
+    std::string named;
+    for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"})
+        if (const auto found = spec.environment.find(name); found != spec.environment.end()) named = found->second;
+    return named;
+}
+
+MeasureSpec measure_spec(const RunSpec& spec, const RunFolder& folder) {
+    MeasureSpec measure{.lines = folder.metrics(),
+                        .heartbeat = {},
+                        .step_pattern = {},
+                        .folders = {folder.path},
+                        .interface = named_interface(spec)};
+    if (const std::string checkpoints = folder.checkpoints(spec);
+        !checkpoints.empty() && !checkpoints.starts_with(folder.path + "/"))
+        measure.folders.push_back(checkpoints);
+    if (!spec.observe) return measure;
+    const std::string& beat = spec.observe->heartbeat;
+    if (!beat.empty()) measure.heartbeat = (beat.starts_with('/') ? "" : spec.folder + "/") + beat;
+    measure.step_pattern = spec.observe->step_pattern;
+    return measure;
+}
+
 RunFolder run_folder(const std::string& engine_folder, RunId run) {
     return {engine_folder + "/runs/" + run.text()};
 }

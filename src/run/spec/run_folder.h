@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/measure.h"
 #include "base/result.h"
 #include "run/spec/run_spec.h"
 
@@ -20,6 +21,11 @@ struct RunFolder {
     // The spec's own when absolute, below `path` when relative; empty: none are written.
     std::string checkpoints(const RunSpec& spec) const;
 };
+// What its ranks are looked at for, wherever they run.
+MeasureSpec measure_spec(const RunSpec& spec, const RunFolder& folder);
+// The network interface that its ranks are told to use, as NCCL and gloo read it; empty: none is named.
+std::string named_interface(const RunSpec& spec);
+
 RunFolder run_folder(const std::string& engine_folder, RunId run);
 
 // Makes what a run finds when it starts: its folder, artifacts and checkpoints.

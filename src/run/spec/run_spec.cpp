@@ -1,6 +1,7 @@
 #include "run/spec/run_spec.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "io/sha256.h"
 #include "observe/step_file.h"
+#include "run/spec/repeat.h"
 #include "run/spec/upload_policy.h"
 
 namespace stoker {
@@ -154,6 +156,47 @@ void check_spec_steps(const RunSpec& spec, SpecChecker& checker, Problems& probl
     }
 }
 
+// An address that a mail program takes for one, and nothing else: no second one, no header.
+bool is_mail_address(std::string_view text) {
+    const std::size_t at = text.find('@');
+    return at != std::string_view::npos && at > 0 && at + 1 < text.size() && text.size() <= 254 && text[0] != '-' &&
+           text.find('@', at + 1) == std::string_view::npos &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) {
+               return std::isalnum(c) != 0 ||
+                      std::string_view("@.!#$%&'*+-/=?^_`{|}~").find(static_cast<char>(c)) != std::string_view::npos;
+           });
+}
+
+// When it comes again, and who is told.
+void check_spec_row(const RunSpec& spec, const std::string& where, SpecChecker& checker) {
+    if (!where.empty() && (spec.repeat || spec.notify))
+        return checker.wrong("repeat and notify are of a whole run, not of a step");
+    if (spec.repeat) {
+        const RepeatSpec& repeat = *spec.repeat;
+        if (const auto times = parse_repeat(repeat.every); !times)
+            checker.wrong("repeat." + times.error().message(), times.error().problems().front().remedy);
+        if (repeat.times && (*repeat.times < 1 || *repeat.times > 1'000'000))
+            checker.wrong(fmt::format("repeat.times is {}, expected 1 to 1000000", *repeat.times));
+        if (repeat.number < 1 || repeat.missed < 0) checker.wrong("repeat.number and repeat.missed are the server's");
+        for (const std::string* run : {&repeat.first, &repeat.previous})
+            if (!run->empty() && !RunId::parse(*run))
+                checker.wrong(fmt::format("repeat: '{}' is no run", printable(*run, 60)), "expected r-5");
+    }
+    if (!spec.notify) return;
+    if (spec.notify->empty() || spec.notify->size() > kMostNotify)
+        checker.wrong(fmt::format("notify names {} addresses, expected 1 to {}", spec.notify->size(), kMostNotify));
+    for (const NotifySpec& each : *spec.notify) {
+        const std::string_view to = each.to;
+        const bool plain =
+            to.size() <= 2000 && std::all_of(to.begin(), to.end(), [](unsigned char c) { return c > ' ' && c < 127; });
+        const bool web = to.starts_with("https://") || to.starts_with("http://");
+        const bool mail = to.starts_with(kNotifyMail) && is_mail_address(to.substr(kNotifyMail.size()));
+        if (!plain || !(web || mail || to == kNotifyProgram))
+            checker.wrong(fmt::format("notify: '{}' is nobody that can be told", printable(to, 80)),
+                          "write https://chat.example.org/hook, mailto:anna@example.org, or program");
+    }
+}
+
 void check_spec(const RunSpec& spec, const std::string& where, Problems& problems) {
     SpecChecker checker(problems, where);
     if (where.empty() && spec.name.empty()) checker.wrong("no name");
@@ -178,6 +221,7 @@ void check_spec(const RunSpec& spec, const std::string& where, Problems& problem
     if (spec.parallel && (*spec.parallel < 1 || spec.kind != RunKind::graph))
         checker.wrong(spec.kind == RunKind::graph ? fmt::format("parallel is {}, expected 1 or more", *spec.parallel)
                                                   : "parallel belongs to a sweep, an array or steps");
+    check_spec_row(spec, where, checker);
     if (spec.kind == RunKind::graph) return check_spec_steps(spec, checker, problems);
     if (!spec.steps.empty()) checker.wrong("steps belong to kind graph");
     check_spec_command(spec, checker);

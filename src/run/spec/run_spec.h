@@ -50,6 +50,30 @@ struct AfterRun {
     friend bool operator==(const AfterRun&, const AfterRun&) = default;
 };
 
+// Submitted again at each of these times (repeat.h): the next of the row waits as soon as this one has begun, and
+// begins when its time has come and this one has ended. One that is cancelled before it began ends the row.
+struct RepeatSpec {
+    std::string every;                  // "6h", or cron in UTC
+    std::optional<std::int64_t> times;  // so many in all; none: for ever
+    // Of the row, told by the server.
+    std::int64_t number = 1, missed = 0;  // missed: times that passed just before this one without a run
+    std::string previous, first;          // "r-5"; empty: this is the first
+    friend bool operator==(const RepeatSpec&, const RepeatSpec&) = default;
+};
+
+// Who is told that the run has ended. `to`: https://..., mailto:ADDRESS, or `program`, which server.yaml names.
+enum class NotifyOn : std::uint8_t { any, ok, failed };
+constexpr std::array<std::pair<NotifyOn, std::string_view>, 3> enum_names(NotifyOn) {
+    return {{{NotifyOn::any, "any"}, {NotifyOn::ok, "ok"}, {NotifyOn::failed, "failed"}}};
+}
+struct NotifySpec {
+    std::string to;
+    NotifyOn on = NotifyOn::any;
+    friend bool operator==(const NotifySpec&, const NotifySpec&) = default;
+};
+inline constexpr std::size_t kMostNotify = 10;
+inline constexpr std::string_view kNotifyProgram = "program", kNotifyMail = "mailto:";
+
 // Where the work comes from, so that it can be had again.
 struct SourceSpec {
     std::string file;          // the workload file, as given
@@ -82,8 +106,10 @@ struct RunSpec {
     std::optional<std::int64_t> queue_timeout_s;
     // As queue_timeout_s, left out where there is none.
     std::optional<std::vector<AfterRun>> after;
-    std::optional<std::int64_t> begin_at_us;       // does not start before; UTC
-    std::optional<std::int64_t> parallel;          // of a graph: at most so many steps at once
+    std::optional<std::int64_t> begin_at_us;  // does not start before; UTC
+    std::optional<std::int64_t> parallel;     // of a graph: at most so many steps at once
+    std::optional<RepeatSpec> repeat;
+    std::optional<std::vector<NotifySpec>> notify;
     std::vector<int> transient_exit_codes = {75};  // EX_TEMPFAIL of sysexits.h: try again, count nothing
     CheckpointPolicy checkpoint;
     LeaseSpec lease;
@@ -119,6 +145,20 @@ template <class V>
 void fields(V& visit, AfterRun& after) {
     visit("end", after.end);
     visit("run", after.run);
+}
+template <class V>
+void fields(V& visit, RepeatSpec& repeat) {
+    visit("every", repeat.every);
+    visit("first", repeat.first);
+    visit("missed", repeat.missed);
+    visit("number", repeat.number);
+    visit("previous", repeat.previous);
+    visit("times", repeat.times);
+}
+template <class V>
+void fields(V& visit, NotifySpec& notify) {
+    visit("on", notify.on);
+    visit("to", notify.to);
 }
 template <class V>
 void fields(V& visit, PrerequisitesSpec& spec) {
@@ -158,6 +198,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("max_restarts", spec.max_restarts);
     visit("name", spec.name);
     visit("nodes", spec.nodes);
+    visit("notify", spec.notify);
     visit("observe", spec.observe);
     visit("organisation", spec.organisation);
     visit("parallel", spec.parallel);
@@ -169,6 +210,7 @@ void fields(V& visit, RunSpec& spec) {
     visit("project", spec.project);
     visit("queue_timeout_s", spec.queue_timeout_s);
     visit("ranks", spec.ranks);
+    visit("repeat", spec.repeat);
     visit("source", spec.source);
     visit("steps", spec.steps);
     visit("timeout_s", spec.timeout_s);

@@ -67,6 +67,16 @@ Error no_such_reference(std::string_view variable, std::string_view value) {
                  {}, "secret://env/NAME names a variable of the server, secret://file/PATH a file of it");
 }
 
+// The reference under which the value lies now.
+Result<std::string> keep_plain(const std::string& folder, const std::string& plain) {
+    TRY(const std::string key, secrets_key(folder));
+    const std::string id = sha256_hex(key + plain).substr(0, kIdDigits);
+    const std::string path = secrets_folder(folder) + "/" + id;
+    std::error_code code;
+    if (!std::filesystem::exists(path, code)) TRY_VOID(write_private(path, plain));
+    return std::string(kStored) + id;
+}
+
 Status store_one(const std::string& folder, const std::string& variable, std::string& value) {
     const bool given = value.starts_with(kSecretValue);
     if (!given && value.starts_with(kReference)) {
@@ -80,12 +90,30 @@ Status store_one(const std::string& folder, const std::string& variable, std::st
     if (plain.size() > kMostSecretBytes)
         return Error(ErrorKind::invalid, fmt::format("environment.{} has {} bytes, at most {} are kept",
                                                      printable(variable, 60), plain.size(), kMostSecretBytes));
-    TRY(const std::string key, secrets_key(folder));
-    const std::string id = sha256_hex(key + plain).substr(0, kIdDigits);
-    const std::string path = secrets_folder(folder) + "/" + id;
-    std::error_code code;
-    if (!std::filesystem::exists(path, code)) TRY_VOID(write_private(path, plain));
-    value = std::string(kStored) + id;
+    TRY(value, keep_plain(folder, plain));
+    return done();
+}
+
+// The address without what stands behind its host; npos: it has nothing there.
+std::size_t end_of_host(std::string_view to) {
+    const std::size_t scheme = to.starts_with("https://") ? 8 : to.starts_with("http://") ? 7 : std::string_view::npos;
+    if (scheme == std::string_view::npos) return scheme;
+    const std::size_t end = to.find_first_of("/?#", scheme);
+    if (end == std::string_view::npos) return to.find('@', scheme) == end ? end : to.size();
+    return end + 1 == to.size() && to.find('@', scheme) == std::string_view::npos ? std::string_view::npos : end;
+}
+
+Status store_notify(const std::string& folder, NotifySpec& notify) {
+    const std::size_t end = end_of_host(notify.to);
+    if (end == std::string::npos) return done();
+    if (const std::size_t at = notify.to.find(kStored); at != std::string::npos) {
+        if (at == end + 1 && is_id(std::string_view(notify.to).substr(at + kStored.size()))) return done();
+        return Error(ErrorKind::invalid, "notify: a reference that means nothing", {}, "write the address itself");
+    }
+    const std::size_t scheme = notify.to.find("://") + 3, user = notify.to.rfind('@', end);
+    const std::size_t host = user == std::string::npos || user < scheme ? scheme : user + 1;
+    TRY(const std::string reference, keep_plain(folder, notify.to));
+    notify.to = notify.to.substr(0, scheme) + notify.to.substr(host, end - host) + "/" + reference;
     return done();
 }
 
@@ -114,8 +142,15 @@ bool names_a_secret(std::string_view variable) {
 
 Status store_secrets(const std::string& folder, RunSpec& spec) {
     for (auto& [variable, value] : spec.environment) TRY_VOID(store_one(folder, variable, value));
+    if (spec.notify)
+        for (NotifySpec& notify : *spec.notify) TRY_VOID(store_notify(folder, notify));
     for (GraphStep& step : spec.steps) TRY_VOID(store_secrets(folder, step.run));
     return done();
+}
+
+Result<std::string> read_notify(const std::string& folder, std::string_view to) {
+    const std::size_t at = to.find(kStored);
+    return at == std::string_view::npos ? Result<std::string>(std::string(to)) : read_secret(folder, to.substr(at));
 }
 
 Result<std::string> read_secret(const std::string& folder, std::string_view reference) {
@@ -146,6 +181,10 @@ Result<std::string> read_secret(const std::string& folder, std::string_view refe
 void collect_secrets(const RunSpec& spec, std::set<std::string>& out) {
     for (const auto& [variable, value] : spec.environment)
         if (value.starts_with(kStored)) out.insert(value);
+    if (spec.notify)
+        for (const NotifySpec& notify : *spec.notify)
+            if (const std::size_t at = notify.to.find(kStored); at != std::string::npos)
+                out.insert(notify.to.substr(at));
     for (const GraphStep& step : spec.steps) collect_secrets(step.run, out);
 }
 

@@ -3,8 +3,10 @@
 //   secret://env/NAME     a variable of the server, looked up at each launch
 //   secret://file/PATH    a file that the server can read, from the root; its last end of line is left out
 //   secret://stored/ID    a value that came with a submission; it lies in FOLDER/secrets, for the server's user only
-// `secret://value/...` is how a client hands over a value; it is stored before anything else sees the spec. So is the
-// value of a variable whose name says that it is one (HF_TOKEN, AWS_SECRET_ACCESS_KEY).
+// What stands behind the host of an address that is told (`notify`) is one, too: whoever has it can write there. The
+// spec has https://HOST/secret://stored/ID. `secret://value/...` is how a client hands over a value; it is stored
+// before anything else sees the spec. So is the value of a variable whose name says that it is one (HF_TOKEN,
+// AWS_SECRET_ACCESS_KEY).
 #pragma once
 
 #include <set>
@@ -25,6 +27,8 @@ bool names_a_secret(std::string_view variable);
 Status store_secrets(const std::string& folder, RunSpec& spec);
 // What the reference stands for, now.
 Result<std::string> read_secret(const std::string& folder, std::string_view reference);
+// The address that a `notify` of a stored spec means.
+Result<std::string> read_notify(const std::string& folder, std::string_view to);
 // Removes stored values that none of these references needs.
 void forget_secrets(const std::string& folder, const std::set<std::string>& needed);
 // References to stored values in a spec.

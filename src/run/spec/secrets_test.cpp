@@ -48,6 +48,43 @@ TEST_F(SecretsTest, ValuesLeaveTheSpec) {
     }
 }
 
+// Whoever knows the address of a chat's hook can write there: what stands behind its host leaves the spec, and is found
+// again when somebody is told.
+TEST_F(SecretsTest, WhatStandsBehindTheHostOfAnAddressLeavesTheSpec) {
+    for (const auto& [address, host] : std::vector<std::pair<std::string, std::string>>{
+             {"https://hooks.example.com/services/T0/B0/CANARY", "https://hooks.example.com/"},
+             {"http://127.0.0.1:8080/?sig=CANARY", "http://127.0.0.1:8080/"},
+             {"https://hooks.example.com?sig=CANARY", "https://hooks.example.com/"},
+             {"https://anna:CANARY@hooks.example.com", "https://hooks.example.com/"},
+             {"https://anna:CANARY@hooks.example.com:444/x", "https://hooks.example.com:444/"}}) {
+        RunSpec spec;
+        spec.notify = {{address, NotifyOn::any}};
+        ASSERT_TRUE(store_secrets(folder, spec).ok());
+        const std::string kept = spec.notify->front().to;
+        EXPECT_TRUE(kept.starts_with(host + "secret://stored/")) << kept;
+        EXPECT_EQ(kept.find("CANARY"), std::string::npos) << kept;
+        EXPECT_EQ(read_notify(folder, kept).value(), address);
+        // Submitted again, it is the same.
+        ASSERT_TRUE(store_secrets(folder, spec).ok());
+        EXPECT_EQ(spec.notify->front().to, kept);
+        std::set<std::string> needed;
+        collect_secrets(spec, needed);
+        forget_secrets(folder, needed);
+        EXPECT_EQ(read_notify(folder, kept).value(), address);
+    }
+    for (const char* open :
+         {"https://hooks.example.com", "http://hooks.example.com/", "mailto:anna@example.org", "program"}) {
+        RunSpec spec;
+        spec.notify = {{open, NotifyOn::any}};
+        ASSERT_TRUE(store_secrets(folder, spec).ok());
+        EXPECT_EQ(spec.notify->front().to, open);
+        EXPECT_EQ(read_notify(folder, open).value(), open);
+    }
+    RunSpec wrong;
+    wrong.notify = {{"https://evil.example.com/x/secret://stored/0123456789abcdef", NotifyOn::any}};
+    EXPECT_FALSE(store_secrets(folder, wrong).ok());
+}
+
 TEST_F(SecretsTest, OtherVariablesStay) {
     for (const char* name : {"TOKENIZERS_PARALLELISM", "MAX_TOKENS", "SEED", "KEYBOARD", "PATH", "SSH_KEYS", "KEY"})
         EXPECT_EQ(stored(name, "7"), "7") << name;

@@ -8,13 +8,43 @@ namespace stoker {
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<AnyRecordBody>> kRecordNames = {
-    "core.started",         "run.submitted",     "run.moved",        "run.held",
-    "attempt.created",      "attempt.moved",     "notice.given",     "operation.intended",
-    "operation.answered",   "operation.resent",  "fact.seen",        "node.seen",
-    "node.moved",           "lease.moved",       "notice.withdrawn", "run.forgotten",
-    "checkpoint.uploading", "checkpoint.stored", "node.checked",     "node.blamed",
-    "config.changed",       "node.removed",      "journal.lost",     "organisation.made",
-    "project.made",         "key.made",          "key.revoked",
+    "core.started",
+    "run.submitted",
+    "run.moved",
+    "run.held",
+    "attempt.created",
+    "attempt.moved",
+    "notice.given",
+    "operation.intended",
+    "operation.answered",
+    "operation.resent",
+    "fact.seen",
+    "node.seen",
+    "node.moved",
+    "lease.moved",
+    "notice.withdrawn",
+    "run.forgotten",
+    "checkpoint.uploading",
+    "checkpoint.stored",
+    "node.checked",
+    "node.blamed",
+    "config.changed",
+    "node.removed",
+    "journal.lost",
+    "run.edited",
+    "organisation.made",
+    "project.made",
+    "key.made",
+    "key.revoked",
+    "user.set",
+    "password.set",
+    "login.made",
+    "login.ended",
+    "key.ends",
+    "quota.set",
+    "budget.set",
+    "budget.reached",
+    "usage.charged",
 };
 
 // Kinds as they stand in RecordBody; numbers that are not there belong to nobody yet.
@@ -73,6 +103,14 @@ Cause cause_of(const RecordBody& body) {
 
 std::string encode_body(const RecordBody& body) {
     return std::visit([](const auto& each) { return codec::encode(each); }, body);
+}
+
+std::string shown_body(std::uint32_t kind, std::string_view json) {
+    if (kind != PasswordSet::kKind) return std::string(json);
+    auto body = codec::decode<PasswordSet>(json, "record");
+    if (!body) return {};
+    body->password = "***";
+    return codec::encode(*body);
 }
 
 Result<RecordBody> decode_body(std::uint32_t kind, std::uint32_t format, std::string_view json, std::uint64_t seq) {

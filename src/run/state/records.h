@@ -19,6 +19,7 @@
 #include "io/journal.h"
 #include "run/spec/run_spec.h"
 #include "run/state/node_health.h"
+#include "run/state/records_tenants.h"
 #include "run/state/states.h"
 
 namespace stoker {
@@ -76,6 +77,8 @@ struct AttemptCreated {
     std::vector<RankPlace> places;
     std::string resume_from;  // a complete checkpoint; empty: from the start
     std::int64_t resume_step = 0;
+    std::string engine{};  // of several, where it goes; empty: there is one
+    std::string chosen{};  // why there, where it could have gone elsewhere
 };
 struct AttemptMoved {
     static constexpr std::uint32_t kKind = 6;
@@ -177,41 +180,19 @@ struct JournalLost {
     std::string detail;
 };
 
-// The tree of tenants grows; numbers are given in order, and the first of each is there without a record.
-struct OrganisationMade {
-    static constexpr std::uint32_t kKind = 31;
-    OrganisationId organisation;
-    std::string name;
-};
-struct ProjectMade {
-    static constexpr std::uint32_t kKind = 32;
-    ProjectId project;
-    OrganisationId organisation;
-    std::string name;
+// Somebody changed what waits: the spec is another from here on.
+struct RunEdited {
+    static constexpr std::uint32_t kKind = 28;
+    RunId run;
+    RunSpec spec;
 };
 
-// Numbers are given in order.
-struct KeyMade {
-    static constexpr std::uint32_t kKind = 33;
-    KeyId key;
-    std::string name;
-    bool service = false;
-    Role role = Role::viewer;
-    Level level = Level::project;
-    ProjectId project;
-    std::string sha256;
-    std::int64_t expires_us = 0;
-};
-struct KeyRevoked {
-    static constexpr std::uint32_t kKind = 34;
-    KeyId key;
-};
-
-using AnyRecordBody =
-    std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved, NoticeGiven,
-                 OperationIntended, OperationAnswered, OperationResent, FactSeen, NodeSeen, NodeMoved, LeaseMoved,
-                 NoticeWithdrawn, RunForgotten, CheckpointUploading, CheckpointStored, NodeChecked, NodeBlamed,
-                 ConfigChanged, NodeRemoved, JournalLost, OrganisationMade, ProjectMade, KeyMade, KeyRevoked>;
+using AnyRecordBody = std::variant<CoreStarted, RunSubmitted, RunMoved, RunHeld, AttemptCreated, AttemptMoved,
+                                   NoticeGiven, OperationIntended, OperationAnswered, OperationResent, FactSeen,
+                                   NodeSeen, NodeMoved, LeaseMoved, NoticeWithdrawn, RunForgotten, CheckpointUploading,
+                                   CheckpointStored, NodeChecked, NodeBlamed, ConfigChanged, NodeRemoved, JournalLost,
+                                   RunEdited, OrganisationMade, ProjectMade, KeyMade, KeyRevoked, UserSet, PasswordSet,
+                                   LoginMade, LoginEnded, KeyEnds, QuotaSet, BudgetSet, BudgetReached, UsageCharged>;
 // Copying, moving and ending one is compiled once, in records.cpp: left to each file that holds records, it was the
 // larger part of what compiling that file took.
 struct RecordBody : AnyRecordBody {
@@ -237,6 +218,8 @@ std::string_view name_of_kind(std::uint32_t kind);  // "run.submitted"; for the 
 std::uint32_t kind_of(const RecordBody& body);
 Cause cause_of(const RecordBody& body);
 std::string encode_body(const RecordBody& body);
+// As people and other programs are shown it: what is written down for the server alone is left out.
+std::string shown_body(std::uint32_t kind, std::string_view json);
 Result<RecordBody> decode_body(std::uint32_t kind, std::uint32_t format, std::string_view json, std::uint64_t seq);
 
 constexpr std::array<std::pair<Verb, std::string_view>, 4> enum_names(Verb) {
@@ -283,6 +266,7 @@ void fields(V& visit, NodeInfo& node) {
     visit("cpu_milli", node.cpu_milli);
     visit("devices", node.devices);
     visit("doctor", node.doctor);
+    visit("engine", node.engine);
     visit("link_bytes_per_s", node.link_bytes_per_s);
     visit("memory_bytes", node.memory_bytes);
     visit("name", node.name);
@@ -339,6 +323,8 @@ void fields(V& visit, RunHeld& body) {
 template <class V>
 void fields(V& visit, AttemptCreated& body) {
     visit("attempt", body.attempt);
+    visit("chosen", body.chosen);
+    visit("engine", body.engine);
     visit("places", body.places);
     visit("resume_from", body.resume_from);
     visit("resume_step", body.resume_step);
@@ -430,38 +416,15 @@ void fields(V& visit, NodeRemoved& body) {
     visit("node", body.node);
 }
 template <class V>
+void fields(V& visit, RunEdited& body) {
+    visit("run", body.run);
+    visit("spec", body.spec);
+}
+template <class V>
 void fields(V& visit, JournalLost& body) {
     visit("detail", body.detail);
     visit("records", body.records);
     visit("runs_made", body.runs_made);
     visit("sites", body.sites);
 }
-template <class V>
-void fields(V& visit, OrganisationMade& body) {
-    visit("name", body.name);
-    visit("organisation", body.organisation);
-}
-template <class V>
-void fields(V& visit, ProjectMade& body) {
-    visit("name", body.name);
-    visit("organisation", body.organisation);
-    visit("project", body.project);
-}
-
-template <class V>
-void fields(V& visit, KeyMade& body) {
-    visit("expires_us", body.expires_us);
-    visit("key", body.key);
-    visit("level", body.level);
-    visit("name", body.name);
-    visit("project", body.project);
-    visit("role", body.role);
-    visit("service", body.service);
-    visit("sha256", body.sha256);
-}
-template <class V>
-void fields(V& visit, KeyRevoked& body) {
-    visit("key", body.key);
-}
-
 }  // namespace stoker

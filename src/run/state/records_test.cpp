@@ -70,12 +70,33 @@ const std::vector<std::pair<RecordBody, std::string>>& golden_records() {
          R"({"digest":"d1","note":"why","overrides":{"rate":"--rate 5"},"text":"max_queued: 9\n","version":3})"},
         {NodeRemoved{"n1"}, R"({"node":"n1"})"},
         {JournalLost{7, 90, {"abcde"}, "gone"}, R"({"detail":"gone","records":90,"runs_made":7,"sites":["abcde"]})"},
+        {RunEdited{{2}, spec}, R"({"run":"r-2","spec":)" + canonical_json(spec) + "}"},
         {OrganisationMade{{2}, "north"}, R"({"name":"north","organisation":"o-2"})"},
         {ProjectMade{{3}, {2}, "vision"}, R"({"name":"vision","organisation":"o-2","project":"p-3"})"},
         {KeyMade{{1}, "ci", true, Role::developer, Level::organisation, {3}, "00ff", 9},
          R"({"expires_us":9,"key":"k-1","level":"organisation","name":"ci","project":"p-3","role":"developer",)"
          R"("service":true,"sha256":"00ff"})"},
         {KeyRevoked{{1}}, R"({"key":"k-1"})"},
+        {UserSet{{{4}, "anna", false, {2}, {{Role::admin, Level::organisation, {3}}}, false, 7, ""}},
+         R"({"user":{"disabled":false,"id":"u-4","made_us":7,"name":"anna","organisation":"o-2",)"
+         R"("roles":[{"level":"organisation","project":"p-3","role":"admin"}],"service":false}})"},
+        {PasswordSet{{4}, "$argon2id$x"}, R"({"password":"$argon2id$x","user":"u-4"})"},
+        {LoginMade{{{9}, {4}, {3}, "00ff", 5, 8}},
+         R"({"login":{"expires_us":8,"id":"s-9","made_us":5,"project":"p-3","sha256":"00ff","user":"u-4"}})"},
+        {LoginEnded{{9}}, R"({"login":"s-9"})"},
+        {KeyEnds{{1}, 8}, R"({"expires_us":8,"key":"k-1"})"},
+        {QuotaSet{{"p-3/anna", "gpu:H100", 1000, {}, 4000}},
+         R"({"quota":{"guaranteed_milli":1000,"limit_milli":4000,"resource":"gpu:H100","scope":"p-3/anna"}})"},
+        {BudgetSet{{"o-2", BudgetUnit::usd, 5, BudgetStop::block_new, true, "", {}}, false},
+         R"({"budget":{"limit_micro":5,"on_exhausted":"block_new","reserve":true,"scope":"o-2","told":[],)"
+         R"("unit":"usd"},"removed":false})"},
+        {BudgetReached{"o-2", BudgetUnit::gpu_hours, "2026-11", "80", 8, 10, 3},
+         R"({"limit_micro":10,"mark":"80","month":"2026-11","rate_micro_per_h":3,"scope":"o-2","unit":"gpu_hours",)"
+         R"("used_micro":8})"},
+        {UsageCharged{
+             {{2}, 1}, {3}, "anna", 5, 9, false, 7, "b", {{PricedResource::gpu, "n1", "H100", 1000, 7, 3, true}}},
+         R"({"attempt":"a-2.1","book":"b","credit":false,"from_us":5,"gpu_micro_hours":7,"lines":[{"micro_hours":7,)"
+         R"("microusd":3,"milli":1000,"model":"H100","node":"n1","priced":true,"resource":"gpu"}],"project":"p-3","to_us":9,"user":"anna"})"},
     };
     return records;
 }
@@ -119,10 +140,18 @@ TEST(Records, KindsKeepTheirNumbers) {
     EXPECT_EQ(kind_of(ConfigChanged{}), 25U);
     EXPECT_EQ(kind_of(NodeRemoved{}), 26U);
     EXPECT_EQ(kind_of(JournalLost{}), 27U);
+    EXPECT_EQ(kind_of(RunEdited{}), 28U);
     EXPECT_EQ(kind_of(OrganisationMade{}), 31U);
     EXPECT_EQ(kind_of(ProjectMade{}), 32U);
     EXPECT_EQ(kind_of(KeyMade{}), 33U);
     EXPECT_EQ(kind_of(KeyRevoked{}), 34U);
+    EXPECT_EQ(kind_of(UserSet{}), 35U);
+    EXPECT_EQ(kind_of(KeyEnds{}), 39U);
+    EXPECT_EQ(kind_of(QuotaSet{}), 41U);
+    EXPECT_EQ(kind_of(BudgetSet{}), 42U);
+    EXPECT_EQ(kind_of(BudgetReached{}), 43U);
+    EXPECT_EQ(kind_of(UsageCharged{}), 44U);
+    EXPECT_EQ(name_of_kind(44), "usage.charged");
     EXPECT_EQ(name_of_kind(25), "config.changed");
     EXPECT_EQ(name_of_kind(24), "?");
     EXPECT_EQ(name_of_kind(9), "operation.answered");

@@ -95,7 +95,7 @@ bool looks_poisonous(const Run& run) {
 }
 
 bool has_back_off(Cause cause) {
-    return cause != Cause::evicted && cause != Cause::preempted && cause != Cause::node_lost;
+    return cause != Cause::evicted && cause != Cause::preempted && cause != Cause::node_lost && cause != Cause::budget;
 }
 
 std::int64_t back_off_us(int failures_in_row) {
@@ -137,6 +137,26 @@ std::int64_t lease_notice_us(const Run& run) {
     if (end == 0) return 0;
     const std::int64_t whole = std::max<std::int64_t>(end - run.started_us, 0);
     return end - std::min(run.spec.grace_s * kSecondUs, whole / 10);
+}
+
+bool next_is_due(const Run& run) {
+    if (!run.spec.repeat || run.parent || run.next_in_row) return false;
+    const RepeatSpec& repeat = *run.spec.repeat;
+    if (repeat.times && repeat.number >= *repeat.times) return false;
+    return run.started_us != 0 || (is_terminal(run.state) && run.state != RunState::cancelled);
+}
+
+std::int64_t fair_weight_milli(const RunSpec& spec) {
+    const QuotaDemand demand = quota_demand(spec);
+    return std::max(demand.gpu_milli, demand.cpu_milli / 8);
+}
+
+QuotaDemand quota_demand(const RunSpec& spec) {
+    const RankNeeds& needs = spec.per_rank;
+    QuotaDemand demand{.cpu_milli = spec.ranks * needs.cpu_milli,
+                       .gpu_milli = std::int64_t{spec.ranks} * needs.gpus * needs.gpu_milli};
+    if (!needs.gpu_model.empty() && demand.gpu_milli > 0) demand.gpu_milli_of[needs.gpu_model] = demand.gpu_milli;
+    return demand;
 }
 
 std::int64_t next_due(const Run& run) {

@@ -55,6 +55,12 @@ std::int64_t lease_warning_us(const Run& run);
 std::int64_t lease_end_us(const Run& run);
 // When the program is told of it: its grace before, or a tenth of the lease if that is less.
 std::int64_t lease_notice_us(const Run& run);
+// Of a row that repeats: it has begun, or ended otherwise than by being cancelled, and the next is not submitted yet.
+bool next_is_due(const Run& run);
+// What a second of it weighs in what its project used: thousandths of a GPU; 8 CPUs weigh as much as one.
+std::int64_t fair_weight_milli(const RunSpec& spec);
+// What it takes while it runs; of which model, where it says that itself.
+QuotaDemand quota_demand(const RunSpec& spec);
 // When the run must be looked at again even if nothing happens; 0: never.
 std::int64_t next_due(const Run& run);
 

@@ -29,11 +29,14 @@ template <class V>
 void fields(V& visit, Attempt& attempt) {
     visit("cancelling", attempt.cancelling);
     visit("cause", attempt.cause);
+    visit("charged_us", attempt.charged_us);
+    visit("chosen", attempt.chosen);
     visit("created_us", attempt.created_us);
     visit("deadline_us", attempt.deadline_us);
     visit("detail", attempt.detail);
     visit("end_us", attempt.end_us);
     visit("ended_us", attempt.ended_us);
+    visit("engine", attempt.engine);
     visit("engine_wait", attempt.engine_wait);
     visit("epoch", attempt.epoch);
     visit("gone", attempt.gone);
@@ -83,6 +86,7 @@ void fields(V& visit, Run& run) {
     visit("key", run.key);
     visit("lease", run.lease);
     visit("needs", run.needs);
+    visit("next_in_row", run.next_in_row);
     visit("not_before_us", run.not_before_us);
     visit("parent", run.parent);
     // Left out where it is what versions before tenants knew: they go on reading our snapshots, and we theirs.
@@ -105,6 +109,7 @@ template <class V>
 void fields(V& visit, Operation& operation) {
     visit("attempt", operation.attempt);
     visit("changed_seq", operation.changed_seq);
+    visit("detail", operation.detail);
     visit("grace_s", operation.grace_s);
     visit("next_us", operation.next_us);
     visit("signal", operation.signal);
@@ -153,6 +158,32 @@ void late_list(V& visit, std::string_view key, std::vector<T>& list) {
     visit(key, there);
     if (there) list = std::move(*there);
 }
+struct SnapshotCharge {
+    ChargeKey key;
+    ChargeSum sum;
+};
+template <class V>
+void fields(V& visit, SnapshotCharge& entry) {
+    visit("gpu_micro_hours", entry.sum.gpu_micro_hours);
+    visit("micro_hours", entry.sum.micro_hours);
+    visit("microusd", entry.sum.microusd);
+    visit("model", entry.key.model);
+    visit("month", entry.key.month);
+    visit("priced", entry.sum.priced);
+    visit("project", entry.key.project);
+    visit("resource", entry.key.resource);
+    visit("user", entry.key.user);
+}
+struct SnapshotFairUse {
+    ProjectId project;
+    FairUse use;
+};
+template <class V>
+void fields(V& visit, SnapshotFairUse& entry) {
+    visit("at_us", entry.use.at_us);
+    visit("milli_s", entry.use.milli_s);
+    visit("project", entry.project);
+}
 struct SnapshotBody {
     State& state;
     std::vector<Run> runs{};
@@ -161,11 +192,19 @@ struct SnapshotBody {
     std::vector<OrganisationEntry> organisations{};
     std::vector<ProjectEntry> projects{};
     std::vector<KeyEntry> keys{};
+    std::vector<UserEntry> users{};
+    std::vector<LoginEntry> logins{};
+    std::vector<QuotaEntry> quotas{};
+    std::vector<BudgetEntry> budgets{};
+    std::vector<SnapshotCharge> charges{};
+    std::vector<SnapshotFairUse> fair_use{};
 };
 template <class V>
 void fields(V& visit, SnapshotBody& body) {
     State& state = body.state;
     visit("at_us", state.at_us);
+    late_list(visit, "budgets", body.budgets);
+    late_list(visit, "charges", body.charges);
     std::optional<ClockMark> clock;
     if (!state.clock.boot_id.empty()) clock = state.clock;
     visit("clock", clock);
@@ -175,17 +214,25 @@ void fields(V& visit, SnapshotBody& body) {
     visit("cursor", state.cursor);
     visit("durations_us", state.durations_us);
     visit("epoch", state.epoch);
+    late_list(visit, "fair_use", body.fair_use);
     late_list(visit, "former_nodes", state.former_nodes);
     late_list(visit, "keys", body.keys);
+    late_list(visit, "logins", body.logins);
+    std::optional<std::uint64_t> logins_made;
+    if (state.tenants.logins_made > 0) logins_made = state.tenants.logins_made;
+    visit("logins_made", logins_made);
+    if (logins_made) state.tenants.logins_made = *logins_made;
     visit("nodes", state.nodes);
     visit("operations", body.operations);
     late_list(visit, "organisations", body.organisations);
     late_list(visit, "projects", body.projects);
+    late_list(visit, "quotas", body.quotas);
     visit("runs", body.runs);
     visit("runs_made", state.runs_made);
     visit("seq", state.seq);
     visit("site", state.site);
     visit("sites", state.sites);
+    late_list(visit, "users", body.users);
 }
 
 }  // namespace
@@ -200,6 +247,12 @@ StateWriter::StateWriter(const State& state) : seq_(state.seq) {
     for (const auto& [id, entry] : state.tenants.projects)
         if (id != kDefaultProject) body.projects.push_back(entry);
     for (const auto& [id, entry] : state.tenants.keys) body.keys.push_back(entry);
+    for (const auto& [id, entry] : state.tenants.users) body.users.push_back(entry);
+    for (const auto& [id, entry] : state.tenants.logins) body.logins.push_back(entry);
+    for (const auto& [key, entry] : state.tenants.quotas) body.quotas.push_back(entry);
+    for (const auto& [key, entry] : state.tenants.budgets) body.budgets.push_back(entry);
+    for (const auto& [key, sum] : state.charges) body.charges.push_back({key, sum});
+    for (const auto& [project, use] : state.fair_use) body.fair_use.push_back({project, use});
     head_ = codec::encode(body);
     constexpr std::string_view kPlace = "\"runs\":[]";
     const std::size_t place = head_.rfind(kPlace);
@@ -262,6 +315,12 @@ Result<State> decode_state(std::string_view json) {
         body.organisations.clear();
         body.projects.clear();
         body.keys.clear();
+        body.users.clear();
+        body.logins.clear();
+        body.quotas.clear();
+        body.budgets.clear();
+        body.charges.clear();
+        body.fair_use.clear();
         Problems problems;
         codec::read(document.root(), "", body, problems);
         if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
@@ -274,6 +333,12 @@ Result<State> decode_state(std::string_view json) {
     for (const OrganisationEntry& entry : body.organisations) state.tenants.organisations[entry.id] = entry;
     for (const ProjectEntry& entry : body.projects) state.tenants.projects[entry.id] = entry;
     for (KeyEntry& entry : body.keys) state.tenants.add(std::move(entry));
+    for (UserEntry& entry : body.users) state.tenants.add(std::move(entry));
+    for (LoginEntry& entry : body.logins) state.tenants.add(std::move(entry));
+    for (const QuotaEntry& entry : body.quotas) state.tenants.quotas[{entry.scope, entry.resource}] = entry;
+    for (const BudgetEntry& entry : body.budgets) state.tenants.budgets[{entry.scope, entry.unit}] = entry;
+    for (const SnapshotCharge& each : body.charges) state.charges[each.key] = each.sum;
+    for (const SnapshotFairUse& each : body.fair_use) state.fair_use[each.project] = each.use;
     for (const auto& [id, run] : state.runs)
         if (!state.tenants.projects.contains(run.project))
             return Error(ErrorKind::invalid,

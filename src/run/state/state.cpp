@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/enum_words.h"
 #include "base/text.h"
 #include "run/state/rules.h"
 
@@ -46,6 +47,12 @@ public:
         run.project = project;
         run.submitted_by = record_.actor.who();
         run.spec = body.spec;
+        // The next of a row is whose the one before was.
+        if (body.spec.repeat && !body.parent)
+            if (Run* before = find(RunId::parse(body.spec.repeat->previous).value_or(RunId{})); before != nullptr) {
+                run.submitted_by = before->submitted_by;
+                before->next_in_row = body.run;
+            }
         run.key = body.key;
         run.parent = body.parent;
         run.step = body.step;
@@ -75,6 +82,15 @@ public:
         return changed(*run);
     }
 
+    Status operator()(const RunEdited& body) {
+        Run* run = find(body.run);
+        if (run == nullptr) return refuse("no such run");
+        if (run->state != RunState::queued || !run->attempts.empty()) return refuse("it does not wait any more");
+        state_.queue.erase(queue_key(*run));
+        run->spec = body.spec;
+        return changed(*run);
+    }
+
     Status operator()(const AttemptCreated& body) {
         Run* run = find(body.attempt.run);
         if (run == nullptr) return refuse("no such run");
@@ -87,6 +103,8 @@ public:
         attempt.launch = {.site = state_.site, .seq = record_.seq};
         attempt.epoch = state_.epoch;
         attempt.places = body.places;
+        attempt.engine = body.engine;
+        attempt.chosen = body.chosen;
         attempt.ranks.resize(body.places.size());
         attempt.resume_from = body.resume_from;
         attempt.resume_step = body.resume_step;
@@ -122,6 +140,9 @@ public:
             attempt->ended_us = attempt->held_until_us(record_.at_us);
             const std::int64_t worked_us = attempt->worked_us(attempt->ended_us);
             run->used_us += worked_us;
+            if (!state_.tenants.quotas.empty())
+                add_use(state_.fair_use[run->project], worked_us / kSecondUs * fair_weight_milli(run->spec),
+                        record_.at_us);
             if (attempt->cause == Cause::ok) remember_duration(*run, worked_us);
         }
         return changed(*run);
@@ -213,6 +234,7 @@ public:
         if (!closed) {
             operation.unknown = true;
             operation.changed_seq = record_.seq;
+            operation.detail = body.detail;
             operation.next_us = record_.at_us + operation_back_off_us(operation.tries);
         } else {
             state_.operations.erase(found);
@@ -361,6 +383,105 @@ public:
         found->second.revoked = true;
         return done();
     }
+    Status operator()(const UserSet& body) {
+        auto& tenants = state_.tenants;
+        UserEntry user = body.user;
+        const auto found = tenants.users.find(user.id);
+        const std::uint64_t last = tenants.users.empty() ? 0 : tenants.users.rbegin()->first.number;
+        if (found == tenants.users.end() && user.id.number != last + 1) return refuse("user out of order");
+        if (found != tenants.users.end() ? found->second.name != user.name : tenants.user_of_name.contains(user.name))
+            return refuse("a name that somebody else has");
+        for (const RoleBinding& role : user.roles)
+            if (!tenants.projects.contains(role.project)) return refuse("there is no project " + role.project.text());
+        if (found == tenants.users.end())
+            user.made_us = record_.at_us;
+        else
+            user.password = found->second.password;
+        if (user.disabled) tenants.end_logins_of(user.id);
+        tenants.add(std::move(user));
+        return touched_core();
+    }
+    Status operator()(const PasswordSet& body) {
+        const auto found = state_.tenants.users.find(body.user);
+        if (found == state_.tenants.users.end()) return refuse("there is no such user");
+        found->second.password = body.password;
+        state_.tenants.end_logins_of(body.user);
+        return touched_core();
+    }
+    Status operator()(const LoginMade& body) {
+        auto& tenants = state_.tenants;
+        if (body.login.id.number != tenants.logins_made + 1) return refuse("login out of order");
+        if (!tenants.users.contains(body.login.user)) return refuse("there is no such user");
+        if (!tenants.projects.contains(body.login.project))
+            return refuse("there is no project " + body.login.project.text());
+        tenants.end_logins_until(record_.at_us);
+        tenants.logins_made = body.login.id.number;
+        LoginEntry login = body.login;
+        login.made_us = record_.at_us;
+        tenants.add(std::move(login));
+        return touched_core();
+    }
+    Status operator()(const LoginEnded& body) {
+        state_.tenants.end_login(body.login);
+        return touched_core();
+    }
+    Status operator()(const KeyEnds& body) {
+        const auto found = state_.tenants.keys.find(body.key);
+        if (found == state_.tenants.keys.end()) return refuse("there is no such key");
+        found->second.expires_us = body.expires_us;
+        return touched_core();
+    }
+    Status operator()(const QuotaSet& body) {
+        TRY_VOID(known_scope(body.quota.scope));
+        auto& quotas = state_.tenants.quotas;
+        const std::pair key(body.quota.scope, body.quota.resource);
+        if (body.quota.says_nothing())
+            quotas.erase(key);
+        else
+            quotas[key] = body.quota;
+        return touched_core();
+    }
+    Status operator()(const BudgetSet& body) {
+        TRY_VOID(known_scope(body.budget.scope));
+        const std::pair key(body.budget.scope, body.budget.unit);
+        if (body.removed)
+            state_.tenants.budgets.erase(key);
+        else
+            state_.tenants.budgets[key] = body.budget;
+        return touched_core();
+    }
+    Status operator()(const BudgetReached& body) {
+        const auto found = state_.tenants.budgets.find({body.scope, body.unit});
+        if (found == state_.tenants.budgets.end()) return refuse("there is no such budget");
+        BudgetEntry& budget = found->second;
+        if (budget.month != body.month) budget.told.clear();
+        budget.month = body.month;
+        budget.told.push_back(body.mark);
+        return touched_core();
+    }
+    Status operator()(const UsageCharged& body) {
+        Run* run = find(body.attempt.run);
+        Attempt* attempt = find(body.attempt);
+        if (attempt == nullptr) return refuse("no such attempt");
+        const std::int64_t was = std::max(attempt->began_us(), attempt->charged_us.value_or(0));
+        if (body.to_us <= body.from_us || was != (body.credit ? body.to_us : body.from_us))
+            return refuse("charged out of order");
+        if (body.project != run->project) return refuse("charged to another project");
+        attempt->charged_us = body.credit ? body.from_us : body.to_us;
+        std::int64_t gpu_micro_hours = body.gpu_micro_hours;
+        for (const UsageCharged::Line& line : body.lines)
+            add_charge(state_.charges,
+                       {.month = month_of(body.from_us),
+                        .project = body.project,
+                        .user = body.user,
+                        .resource = line.resource,
+                        .model = line.model},
+                       {.microusd = line.microusd,
+                        .micro_hours = line.micro_hours,
+                        .gpu_micro_hours = std::exchange(gpu_micro_hours, 0),
+                        .priced = line.priced});
+        return changed(*run);
+    }
     Status operator()(const LeaseMoved& body) {
         Run* run = find(body.run);
         if (run == nullptr) return refuse("no such run");
@@ -382,6 +503,10 @@ private:
     Error refuse(std::string_view what) const {
         return Error(ErrorKind::invalid, fmt::format("record {} ({}) does not fit the state before it: {}", record_.seq,
                                                      name_of_kind(kind_of(record_.body)), what));
+    }
+    Status known_scope(const std::string& scope) const {
+        const auto known = parse_quota_scope(state_.tenants, scope);
+        return known ? done() : Status(refuse(known.error().message()));
     }
     Run* find(RunId id) { return state_.runs.change(id); }
     Attempt* find(const AttemptId& id) {
@@ -650,6 +775,18 @@ struct Subject {
         version = 2;
         return {};
     }
+    RunId operator()(const UserSet& body) { return of_core("user/" + body.user.id.text()); }
+    RunId operator()(const PasswordSet& body) { return of_core("user/" + body.user.text()); }
+    RunId operator()(const LoginMade& body) { return of_core("login/" + body.login.id.text()); }
+    RunId operator()(const LoginEnded& body) { return of_core("login/" + body.login.text()); }
+    RunId operator()(const KeyEnds& body) { return of_core("key/" + body.key.text()); }
+    RunId operator()(const QuotaSet& body) {
+        tenant = fmt::format("quota/{}/{}", body.quota.scope, body.quota.resource);
+        version = state.core_version + 1;
+        return {};
+    }
+    RunId operator()(const BudgetSet& body) { return of_budget(body.budget.scope, body.budget.unit); }
+    RunId operator()(const BudgetReached& body) { return of_budget(body.scope, body.unit); }
     RunId operator()(const NodeRemoved& body) { return of_node(body.node); }
     RunId operator()(const NodeSeen& body) { return of_node(body.node.name); }
     RunId operator()(const NodeMoved& body) { return of_node(body.node); }
@@ -670,8 +807,18 @@ struct Subject {
     }
 
 private:
+    RunId of_core(std::string object) {
+        tenant = std::move(object);
+        version = state.core_version + 1;
+        return {};
+    }
     RunId of_node(const std::string& name) {
         node = name;
+        return {};
+    }
+    RunId of_budget(const std::string& scope, BudgetUnit unit) {
+        tenant = fmt::format("budget/{}/{}", scope, enum_word(unit));
+        version = state.core_version + 1;
         return {};
     }
     RunId of(const OperationId& id) const {

@@ -14,6 +14,8 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "govern/budget.h"
+#include "govern/quota.h"
 #include "govern/tenants.h"
 #include "run/state/config_history.h"
 #include "run/state/records.h"
@@ -50,6 +52,7 @@ struct Attempt {
     Answer launched = Answer::unknown;  // confirmed, accepted, rejected or absent once it is known
     std::uint64_t epoch = 0;            // facts of an older one are ignored
     std::vector<RankPlace> places;      // of each rank; an engine that binds tells the node later
+    std::string engine, chosen;         // of several: which one, and why
     std::vector<RankStatus> ranks;
     std::string resume_from;
     std::int64_t resume_step = 0;
@@ -66,6 +69,7 @@ struct Attempt {
     bool released = false;        // nothing outside remembers it
 
     std::optional<EngineWait> engine_wait;
+    std::optional<std::int64_t> charged_us;  // its usage is written down up to here; none: nothing of it is
     // When its last process ended, however long after that it was read; none: nobody said.
     std::optional<std::int64_t> over_us;
 
@@ -121,6 +125,7 @@ struct Run {
     bool held = false;
     Lease lease;
     std::optional<StoredCheckpoints> stored;
+    std::optional<RunId> next_in_row;  // of one that repeats: it is submitted already
     std::vector<Attempt> attempts;
 
     const Attempt* live_attempt() const {
@@ -138,6 +143,7 @@ struct Operation {
     std::int64_t grace_s = 0;
     std::int64_t next_us = 0;       // not looked at before, once unknown
     std::uint64_t changed_seq = 0;  // a listing asked for earlier says nothing about it
+    std::string detail;             // the engine's words, while it is not carried out
 };
 
 struct NodeStatus {
@@ -182,6 +188,8 @@ struct State {
     Tenants tenants;
     // How long attempts ran that ended well, by name of the run; the newest kMostDurations.
     std::map<std::string, std::vector<std::int64_t>> durations_us;
+    Charges charges;                        // of usage.charged
+    std::map<ProjectId, FairUse> fair_use;  // while there are quotas: of attempts that ended
 
     // Follow from the above; not in snapshots.
     std::set<QueueKey> queue;                               // queued runs other than graphs

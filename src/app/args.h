@@ -62,6 +62,12 @@ private:
 
 // Options every command takes.
 const std::vector<OptionSpec>& common_options();
+// In the order of --help: what belongs together, under one title.
+struct CommandGroup {
+    std::string title;
+    std::vector<CliCommand> commands;
+};
+const std::vector<CommandGroup>& command_groups();
 const std::vector<CliCommand>& all_commands();
 // What Stoker starts itself: found by name, and told to nobody.
 const std::vector<CliCommand>& internal_commands();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/doctor_join.h"
 #include "doctor/tool_text.h"
 #include "io/files.h"
 #include "observe/health_lines.h"
@@ -47,7 +48,17 @@ Result<CommandOutput> read_tools(Session& session, const Args& args) {
         files.push_back({shown, std::move(*text)});
     }
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
-    TRY(const ToolReport report, read_tool_files(files, context));
+    std::vector<ScriptReading> scripts;
+    for (std::size_t i = files.size(); i-- > 0;) {
+        if (recognise(files[i].text) != Tool::unknown || !looks_like_script(files[i].name, files[i].text)) continue;
+        scripts.insert(scripts.begin(), read_script(files[i], session.today));
+        files.erase(files.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    ToolReport report{.conclusion = "no output of a tool is among the files: what is there is what stoker check says"};
+    if (!files.empty()) {
+        TRY(report, read_tool_files(files, context));
+    }
+    join_scripts(report, std::move(scripts), context);
     const HealthVerdict verdict = report.verdict();
     const int exit = verdict == HealthVerdict::fail ? 1 : verdict == HealthVerdict::skipped ? 3 : 0;
     if (session.format != Format::text) return CommandOutput{dump(session, tool_json_answer(report)), exit};

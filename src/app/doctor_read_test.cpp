@@ -34,6 +34,39 @@ TEST(DoctorRead, ExitSaysWhatWasFound) {
               0);
 }
 
+// On call: the log says that sockets are used, the script says why, and what it costs is one answer.
+TEST(DoctorRead, TheLogTheLineTheBandwidthAndTheMoneyAreOneAnswer) {
+    auto folder = ScratchFolder::make("doctor-join");
+    ASSERT_TRUE(folder.ok());
+    const std::string log = folder->path() + "/nccl.log", script = folder->path() + "/train.sh";
+    ASSERT_TRUE(write_file_atomic(log,
+                                  "n1:1:1 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.\n"
+                                  "n1:1:9 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.4<0>\n"
+                                  "n1:1:9 [0] NCCL INFO Using network Socket\n")
+                    .ok());
+    ASSERT_TRUE(write_file_atomic(script,
+                                  "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\n"
+                                  "export NCCL_IB_DISABLE=1\nsrun torchrun --nnodes=4 --nproc_per_node=8 train.py\n")
+                    .ok());
+    const auto told = [&](bool with_script) {
+        Session session;
+        Args args;
+        args.add("read", log);
+        if (with_script) args.add("read", script);
+        args.add("size", "Standard_ND96isr_H100_v5");
+        const auto done = read_tools(session, args);
+        EXPECT_TRUE(done.ok());
+        EXPECT_EQ(done->exit, 1);
+        return done->out;
+    };
+    const std::string both = told(true);
+    for (const char* part : {"NCCL_IB_DISABLE of the log", "train.sh:4", "3200 Gbit/s", "4 nodes of the script"})
+        EXPECT_NE(both.find(part), std::string::npos) << part << "\n" << both;
+    const std::string alone = told(false);
+    EXPECT_EQ(alone.find("nodes of the script"), std::string::npos) << alone;
+    EXPECT_NE(alone.find("where NCCL_IB_DISABLE is set"), std::string::npos) << alone;
+}
+
 TEST(DoctorRead, MissingFilesAndMeasuringOptionsAreRefused) {
     Session session;
     Args args;

@@ -285,9 +285,12 @@ std::string help_text(const CliCommand& command) {
 std::string overview_text() {
     std::string text =
         "stoker: from a workload to the compute that fits it, with the cost, the reasons and the error bars.\n\nusage: "
-        "stoker COMMAND [...]\n\n";
-    for (const CliCommand& command : all_commands())
-        text += fmt::format("  {:<12} {}\n", command.name, command.summary);
+        "stoker COMMAND [...]\n";
+    for (const CommandGroup& group : command_groups()) {
+        text += fmt::format("\n{}\n", group.title);
+        for (const CliCommand& command : group.commands)
+            text += fmt::format("  {:<12} {}\n", command.name, command.summary);
+    }
     text +=
         "\nstart with:\n"
         "  stoker plan                        answer a few questions; the answers become a workload file\n"

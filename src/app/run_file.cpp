@@ -100,6 +100,7 @@ Status apply_overrides(const RunOverrides& given, RunSection& section) {
     // Relative to where the person stands; any other stays as it is.
     if (given.image) section.image = existing_image(std::filesystem::current_path(), *given.image);
     if (given.priority) section.priority = *given.priority;
+    if (given.engine) section.engine = *given.engine;
     if (given.memory) TRY_VOID(set_field(section, "memory", "memory", *given.memory));
     if (given.lease) TRY_VOID(set_field(section, "lease", "lease", *given.lease));
     if (given.timeout) TRY_VOID(set_field(section, "timeout", "timeout", *given.timeout));

@@ -14,7 +14,7 @@ namespace stoker {
 
 // What the command line says in place of the file.
 struct RunOverrides {
-    std::optional<std::string> name, folder, image, gpu, run_class;
+    std::optional<std::string> name, folder, image, gpu, run_class, engine;
     std::optional<int> ranks, nodes, priority, parallel;
     std::optional<double> cpus, gpus;
     std::optional<std::string> memory, lease, timeout;  // as people write them: 16GiB, 4h

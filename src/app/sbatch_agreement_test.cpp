@@ -102,7 +102,6 @@ TEST(SbatchAgreement, WordsThatAreNoOptionsAndWrongValuesAreRefusedInTheSameWord
                              "@nodes=1",
                              "-N1 x y",
                              "--container-image=a --container-mount-home --container-save=x",
-                             "hetjob",
                              "-HQ -vv",
                              "--nodes=1;",
                              "--gres=gpu:a100:x",

@@ -8,8 +8,11 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 
+#include "app/size_answer.h"
 #include "app/user_settings.h"
 #include "base/text.h"
 #include "base/utf16.h"
@@ -215,6 +218,37 @@ const std::vector<OptionSpec>& planning_options() {
     return options;
 }
 
+std::function<std::vector<Problem>(const std::string&, std::string_view)> workload_judge(Session& session) {
+    // Nodes that a file names are added to the catalogue of its reader: each file has one of its own.
+    const auto guard = std::make_shared<std::mutex>();
+    return [&session, guard](const std::string& path, std::string_view text) -> std::vector<Problem> {
+        std::optional<Session> own;
+        {
+            const std::lock_guard lock(*guard);
+            const auto read = session.catalog();
+            if (!read) return {};  // a bug of the binary, which every other command tells
+            own.emplace(session);
+        }
+        const auto document = Document::parse(text, path);
+        if (!document) return document.error().problems();
+        const auto workload = load_workload(*own, *document, path);
+        return workload ? std::vector<Problem>{} : workload.error().problems();
+    };
+}
+
+Result<std::vector<SkuOffer>> sku_offers(Session& session, const Args& args) {
+    std::vector<SkuOffer> all;
+    for (const std::string& path : args.all("skus")) {
+        TRY(const std::vector<Document> answers, read_answers(session, path, AzureAnswer::skus));
+        for (const Document& answer : answers) {
+            TRY(std::vector<SkuOffer> offers, read_list_skus(answer));
+            std::move(offers.begin(), offers.end(), std::back_inserter(all));
+        }
+    }
+    order_offers(all);
+    return all;
+}
+
 Result<PlanOptions> plan_options(Session& session, const Args& args) {
     TRY(Catalog * catalog, session.catalog());
     PlanOptions options;
@@ -222,13 +256,7 @@ Result<PlanOptions> plan_options(Session& session, const Args& args) {
     if (const auto day = args.get("as-of")) {
         TRY(options.today, parse_day(*day));
     }
-    for (const std::string& path : args.all("skus")) {
-        TRY(const std::vector<Document> answers, read_answers(session, path, AzureAnswer::skus));
-        for (const Document& answer : answers) {
-            TRY(std::vector<SkuOffer> offers, read_list_skus(answer));
-            std::move(offers.begin(), offers.end(), std::back_inserter(options.offers));
-        }
-    }
+    TRY(options.offers, sku_offers(session, args));
     if (const std::string unknown = unknown_gpu_sizes(options.offers, *catalog); !unknown.empty())
         tell(session, fmt::format("not planned with, because the catalogue has no row for them: {}", unknown));
     if (const auto path = args.get("usage")) {
@@ -270,9 +298,10 @@ Result<PlanOptions> plan_options(Session& session, const Args& args) {
     if (pages > 0) {
         tell(session,
              fmt::format(
-                 "{} prices taken from {} page{}, {} left out (Windows, low priority, not by the hour, not in force), "
+                 "{} price{} taken from {} page{}, {} left out (Windows, low priority, not by the hour, not in force), "
                  "{} of sizes the catalogue does not have",
-                 prices.taken, pages, pages == 1 ? "" : "s", prices.skipped, prices.unknown_sizes.size()));
+                 prices.taken, prices.taken == 1 ? "" : "s", pages, pages == 1 ? "" : "s", prices.skipped,
+                 prices.unknown_sizes.size()));
         if (followed == pages)
             tell(session, "each price page names a next one (NextPageLink): the list is not complete");
     }

@@ -1,9 +1,12 @@
 // Session: what one invocation of the binary knows: its catalogue, its terminal, the day.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "app/args.h"
 #include "base/style.h"
@@ -41,6 +44,9 @@ private:
 Result<Workload> load_workload(Session& session, const std::string& path);
 // The same of a file that has been read.
 Result<Workload> load_workload(Session& session, const Document& document, const std::string& path);
+// What `stoker plan` would refuse in the text of a workload file, for checks; may be called from several threads. What
+// it names beside it is read from the folder of `path`. Lives no longer than the session.
+std::function<std::vector<Problem>(const std::string& path, std::string_view text)> workload_judge(Session& session);
 // Adds what --skus, --usage, --prices, --nodes name to the options and the catalogue.
 Result<PlanOptions> plan_options(Session& session, const Args& args);
 const std::vector<OptionSpec>& planning_options();  // the options of the above

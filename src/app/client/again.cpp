@@ -69,6 +69,7 @@ Result<LoadedRun> load_again(Session& session, Client& client, const Args& args)
     if (const auto name = args.get("name")) loaded.spec.name = *name;
     loaded.spec.after.reset();  // of that time
     loaded.spec.begin_at_us.reset();
+    loaded.spec.repeat.reset();
     loaded.spec.labels[kAgainLabel] = old.text();
     std::vector<std::string> notes;
     const std::string& folder = view.spec.folder;

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "app/client/saved_logins.h"
 #include "base/text.h"
 #include "deploy/engines/engines.h"
 #include "io/clock.h"
@@ -107,7 +108,7 @@ private:
 class OfflineEngine final : public Engine {
 public:
     OfflineEngine(OfflineView view, std::string folder)
-        : view_(std::move(view)), folder_(std::move(folder)), questions_(engines().front().look(folder_)) {}
+        : view_(std::move(view)), folder_(std::move(folder)), questions_(stoker::engines().front().look(folder_)) {}
     Status post(Command, Answer) override {
         return Error(ErrorKind::unavailable, "no server is running", {}, "stoker up starts one");
     }
@@ -252,11 +253,16 @@ const std::vector<OptionSpec>& client_options() {
         {.name = "server", .value = "URL", .help = "a server elsewhere (STOKER_SERVER)"},
         {.name = "token-file",
          .value = "FILE",
-         .help = "its token, or a key (STOKER_TOKEN holds it itself)",
+         .help = "its token, or a key (STOKER_TOKEN holds it itself; else what stoker login kept)",
          .completes = "file"},
         {.name = "ca-file", .value = "FILE", .help = "whom to trust for https", .completes = "file"},
     };
     return options;
+}
+
+CliCommand with_client(CliCommand command) {
+    command.options.insert(command.options.end(), client_options().begin(), client_options().end());
+    return command;
 }
 
 std::string folder_option(const Args& args) {
@@ -264,6 +270,10 @@ std::string folder_option(const Args& args) {
 }
 
 Result<std::unique_ptr<Client>> connect(const Args& args) {
+    return connect_with(args, "");
+}
+
+Result<std::unique_ptr<Client>> connect_with(const Args& args, const std::string& token_given) {
     const auto variable = [](const char* name) {
         const char* value = std::getenv(name);
         return std::string(value == nullptr ? "" : value);
@@ -291,6 +301,12 @@ Result<std::unique_ptr<Client>> connect(const Args& args) {
                !token.empty() && (elsewhere || variable("STOKER_SERVER").empty())) {
         // Not the one that goes with a server elsewhere.
         address.token = token;
+    }
+    if (!token_given.empty()) {
+        address.token = token_given == "-" ? "" : token_given;
+    } else if (elsewhere && address.token.empty()) {
+        TRY(const SavedLogin login, saved_login(address.url));
+        address.token = login.token;
     }
     if (const auto file = args.get("ca-file")) {
         TRY(address.ca_pem, read_named(*file, 1 << 20));

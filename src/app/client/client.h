@@ -48,10 +48,13 @@ private:
 
 // --folder, --server, --token-file: how a command finds its server.
 const std::vector<OptionSpec>& client_options();
+CliCommand with_client(CliCommand command);  // with these behind its own
 std::string folder_option(const Args& args);
 
 // The server that --server, $STOKER_SERVER or the folder's server.json names; not_found when none runs.
 Result<std::unique_ptr<Client>> connect(const Args& args);
+// The same, with this token whatever else there is; "-": with none.
+Result<std::unique_ptr<Client>> connect_with(const Args& args, const std::string& token);
 // The same, or the folder's journal when no server runs.
 Result<std::unique_ptr<Client>> connect_to_look(const Args& args);
 // Asks again and again for the server of `args` after it has gone: a restart, perhaps on another port. It says so once,

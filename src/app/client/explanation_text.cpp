@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/client/run_text.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -26,14 +27,11 @@ std::string value_text(double value, std::string_view unit) {
     return explained_seconds_text(value);
 }
 
-// The interval is one of 80 %: one run of five lies outside of a good one.
 std::string verdict_text(const api::ExplainedTerm& term, const Style& style) {
     if (term.verdict.empty() || !term.measured) return "";
-    if (term.verdict == "inside") return style.good("inside");
-    const bool above = term.verdict == "above";
-    const double off = above ? *term.measured / term.high.value_or(1) - 1 : 1 - *term.measured / term.low.value_or(1);
-    const std::string text = fmt::format("{:.0f} % {}", 100 * off, term.verdict);
-    return above ? style.bad(text) : style.warn(text);
+    const std::string text =
+        held_words(*term.measured, term.predicted.value_or(0), term.low.value_or(0), term.high.value_or(0));
+    return term.verdict == "inside" ? style.good(text) : term.verdict == "above" ? style.bad(text) : style.warn(text);
 }
 
 std::string term_text(const api::ExplainedTerm& term, const Style& style) {
@@ -124,7 +122,10 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
     for (const api::DiagnosisView& each : view.diagnoses) add_diagnosis(each, style, lines);
     if (view.diagnoses.empty()) {
         const bool known = !view.ruled_out.empty();
+        const bool better = view.outside && std::none_of(view.terms.begin(), view.terms.end(),
+                                                         [](const auto& term) { return term.verdict == "above"; });
         lines.out_ += !known         ? "\nNothing can be said: no rule has what it needs.\n"
+                      : better       ? "\nIt does better than planned, and nothing was found that is wrong.\n"
                       : view.outside ? "\nNo diagnosis explains what is outside.\n"
                                      : "\nNothing found that slows it down.\n";
     } else if (view.gap_s && *view.gap_s > 0) {

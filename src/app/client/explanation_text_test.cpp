@@ -45,7 +45,7 @@ TEST(ExplanationText, NamesCauseEvidenceShareGainAndFix) {
     const std::string text = explanation_text(starved(), Style{});
     for (const char* part :
          {"r-7 succeeded, 90 steps of a rank looked at after 10 of warm-up", "300 ms measured, 200 ms predicted",
-          "20 % above", "1.4 GiB measured", "inside", "not measured, $1.00 predicted", "no price book",
+          "50 % more than predicted", "1.4 GiB measured", "inside", "not measured, $1.00 predicted", "no price book",
           "starved-input (rank 1)", "30 % of the step on rank 1; 0 loader workers", "90 % of the gap",
           "up to 30 % less", "num_workers=2", "disk-slow, checkpoint-stalls: 0 ms",
           "straggler: needs compute_s of two ranks"})
@@ -62,6 +62,11 @@ TEST(ExplanationText, SaysWhenNothingIsFoundOrKnown) {
     view.diagnoses.clear();
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("No diagnosis explains what is outside."));
     EXPECT_THAT(explanation_summary(view), HasSubstr("no diagnosis explains"));
+    // Faster than planned is an answer, and no riddle.
+    view.terms[0].measured = 0.15;
+    view.terms[0].verdict = "below";
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("25 % less than predicted"));
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("It does better than planned"));
     view.outside = false;
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("Nothing found that slows it down."));
     EXPECT_EQ(explanation_summary(view), "");

@@ -65,9 +65,15 @@ std::vector<std::string> node_remedies(const api::NodeView& node) {
 }  // namespace
 
 std::string nodes_text(const api::NodeList& list, const Style& style, std::int64_t now_us) {
-    if (list.items.empty()) return "no nodes\n";
+    if (list.items.empty() && !list.engines) return "no nodes\n";
     std::vector<std::vector<std::string>> rows;
     std::string notes;
+    if (list.engines)
+        for (const api::NodeEngineView& engine : *list.engines)
+            if (!engine.fault.empty())
+                notes += fmt::format(
+                    "the engine {} does not answer: {}; its nodes are shown as they were, and get nothing new\n",
+                    printable(engine.name), printable(engine.fault, 400));
     for (const api::NodeView& node : list.items) {
         // The name as the other commands want it; of the place its switch.
         const std::string_view at = std::string_view(node.topology).substr(node.topology.rfind('/') + 1);
@@ -77,19 +83,20 @@ std::string nodes_text(const api::NodeList& list, const Style& style, std::int64
                         memory_cell(node), gpus_cell(node), cut(printable(at), 10), health_cell(node, now_us),
                         node.blames.empty() ? "" : std::to_string(node.blames.size()),
                         node.since.empty() ? "" : ago_text(node.since, now_us)});
+        if (list.engines) rows.back().insert(rows.back().begin() + 1, printable(node.engine));
         if (!node.reason.empty()) notes += printable(node.reason, 600) + "\n";
     }
-    std::string text = table_text(style,
-                                  {{"node"},
-                                   {"state"},
-                                   {"CPUs", Align::right},
-                                   {"GiB", Align::right},
-                                   {"GPUs", Align::right},
-                                   {"switch"},
-                                   {"health"},
-                                   {"blames", Align::right},
-                                   {"since"}},
-                                  rows, 0);
+    std::vector<Column> columns{{"node"},
+                                {"state"},
+                                {"CPUs", Align::right},
+                                {"GiB", Align::right},
+                                {"GPUs", Align::right},
+                                {"switch"},
+                                {"health"},
+                                {"blames", Align::right},
+                                {"since"}};
+    if (list.engines) columns.insert(columns.begin() + 1, {"engine"});
+    std::string text = table_text(style, columns, rows, 0);
     return text + style.dim("CPUs, GiB, GPUs: free of all; health: the last check; blames: slowest of its gang") +
            "\n" + notes;
 }
@@ -114,6 +121,7 @@ std::string node_text(const api::NodeView& node, const Style& style, std::int64_
     if (!node.since.empty()) text += " for " + ago_text(node.since, now_us);
     text += "\n";
     if (!node.reason.empty()) text += "  " + printable(node.reason, 600) + "\n";
+    if (!node.engine.empty()) text += "  of the engine " + printable(node.engine) + "\n";
     text += fmt::format("  free: {} CPUs, {} GiB",
                         free_of("{:g} of {:g}", static_cast<double>(node.cpu_milli_free) / 1000,
                                 static_cast<double>(node.cpu_milli) / 1000),

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "io/process.h"
+#include "run/spec/repeat.h"
 
 namespace stoker {
 namespace {
@@ -81,8 +82,10 @@ void add_attempts(const api::RunView& view, const Style& style, RunLines& lines)
         const api::AttemptView& attempt = view.attempts[i];
         std::string text(to_string(attempt.state));
         if (attempt.engine_wait && attempt.engine_wait->began_at.empty() && attempt.ended_at.empty())
-            text = fmt::format("waits at the engine since {} ({})", attempt.engine_wait->since,
-                               to_string(attempt.engine_wait->cause));
+            text = fmt::format("waits at {} since {} ({})", attempt.engine.empty() ? "the engine" : attempt.engine,
+                               attempt.engine_wait->since, to_string(attempt.engine_wait->cause));
+        else if (!attempt.engine.empty() && i + 1 < view.attempts.size())
+            text += " on " + attempt.engine;
         if (attempt.cause != Cause::none) text += fmt::format(" ({})", to_string(attempt.cause));
         if (attempt.resume_step > 0) text += fmt::format(", resumed from step {}", attempt.resume_step);
         if (!attempt.detail.empty()) text += ": " + printable(attempt.detail, 300);
@@ -91,14 +94,6 @@ void add_attempts(const api::RunView& view, const Style& style, RunLines& lines)
         for (std::size_t rank = 0; rank < std::min(attempt.ranks.size(), kMostRanks); ++rank)
             lines.add("", style.dim(rank_line(attempt.ranks[rank])));
     }
-}
-
-// The interval is one of 80 %: one run of five lies outside of a good one.
-std::string verdict(double measured, double low, double high) {
-    if (!(measured > 0) || !(high > 0)) return "";
-    if (measured < low) return fmt::format("{:.0f} % below", 100 * (1 - measured / low));
-    if (measured > high) return fmt::format("{:.0f} % above", 100 * (measured / high - 1));
-    return "inside";
 }
 
 std::string with_verdict(const std::string& text, const std::string& verdict) {
@@ -123,7 +118,7 @@ void add_serving(const api::RunView& view, const PredictedServing& plan, RunLine
             lines.add(label, fmt::format("not measured: it writes no {} to STOKER_METRICS_FILE; {}", name, predicted));
         else
             lines.add(label, with_verdict(fmt::format("{} measured, {}", text(found->second), predicted),
-                                          verdict(found->second, range.low, range.high)));
+                                          held_words(found->second, range.mid, range.low, range.high)));
     };
     const auto rate = [](double value) { return fmt::format("{:.3g}", value); };
     add("first token", "ttft_p95_s", plan.ttft_s, run_seconds_text);
@@ -146,13 +141,14 @@ void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Run
         if (!(measured.step_s > 0)) {
             lines.add("step", "not measured: it writes no step_s to STOKER_METRICS_FILE; " + predicted);
         } else {
-            lines.add("step", with_verdict(fmt::format("{} measured, {}", run_seconds_text(measured.step_s), predicted),
-                                           verdict(measured.step_s, plan.step_low_s, plan.step_high_s)));
+            lines.add("step",
+                      with_verdict(fmt::format("{} measured, {}", run_seconds_text(measured.step_s), predicted),
+                                   held_words(measured.step_s, plan.step_s, plan.step_low_s, plan.step_high_s)));
             if (measured.cpu_s > 0 && measured.step_s > 1.1 * measured.cpu_s)
                 lines.add("", with_verdict(fmt::format("{} of it at work, the rest waiting for other ranks or for a "
                                                        "processor that does something else; what was at work",
                                                        run_seconds_text(measured.cpu_s)),
-                                           verdict(measured.cpu_s, plan.step_low_s, plan.step_high_s)));
+                                           held_words(measured.cpu_s, plan.step_s, plan.step_low_s, plan.step_high_s)));
         }
     }
     if (plan.serving) add_serving(view, *plan.serving, lines);
@@ -164,8 +160,9 @@ void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Run
                 fmt::format(" ({} - {})", bytes_text(plan.memory_low_bytes), bytes_text(plan.memory_high_bytes));
         lines.add("memory",
                   peak > 0 ? with_verdict(fmt::format("{} measured, {}", bytes_text(peak), predicted),
-                                          verdict(static_cast<double>(peak), static_cast<double>(plan.memory_low_bytes),
-                                                  static_cast<double>(plan.memory_high_bytes)))
+                                          held_words(static_cast<double>(peak), static_cast<double>(plan.memory_bytes),
+                                                     static_cast<double>(plan.memory_low_bytes),
+                                                     static_cast<double>(plan.memory_high_bytes)))
                            : "of a rank, when it has ended; " + predicted);
     }
     const auto until_now = [&] { return over ? (whole ? "" : " until it ended") : " so far"; };
@@ -174,7 +171,7 @@ void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Run
                   with_verdict(fmt::format("{} measured{}, {} predicted ({} - {})", run_seconds_text(view.run.used_s),
                                            until_now(), run_seconds_text(plan.run_s), run_seconds_text(plan.run_low_s),
                                            run_seconds_text(plan.run_high_s)),
-                               whole ? verdict(view.run.used_s, plan.run_low_s, plan.run_high_s) : ""));
+                               whole ? held_words(view.run.used_s, plan.run_s, plan.run_low_s, plan.run_high_s) : ""));
     const double predicted_cost = predicted_microusd(view);
     if (predicted_cost > 0 && !view.cost_microusd)
         lines.add("cost", fmt::format("{} predicted; without the price book nothing is counted (stoker up --prices)",
@@ -182,9 +179,9 @@ void add_prediction(const api::RunView& view, const MeasuredSteps& measured, Run
     if (predicted_cost > 0 && view.cost_microusd)
         lines.add("cost", with_verdict(fmt::format("{}{}, {} predicted", money_text(*view.cost_microusd), until_now(),
                                                    money_text(std::llround(predicted_cost))),
-                                       whole ? verdict(static_cast<double>(*view.cost_microusd),
-                                                       predicted_cost * plan.run_low_s / plan.run_s,
-                                                       predicted_cost * plan.run_high_s / plan.run_s)
+                                       whole ? held_words(static_cast<double>(*view.cost_microusd), predicted_cost,
+                                                          predicted_cost * plan.run_low_s / plan.run_s,
+                                                          predicted_cost * plan.run_high_s / plan.run_s)
                                              : ""));
 }
 
@@ -231,6 +228,14 @@ std::string checked_text(const PrerequisitesSpec& needs) {
 
 std::string money_text(std::int64_t microusd) {
     return format_usd(Usd::micro(microusd));
+}
+
+std::string held_words(double measured, double predicted, double low, double high) {
+    if (!(measured > 0) || !(high > 0)) return "";
+    if (measured >= low && measured <= high) return "inside";
+    if (!(predicted > 0)) predicted = measured < low ? low : high;
+    return fmt::format("{:.0f} % {} than predicted", 100 * std::abs(measured / predicted - 1),
+                       measured < low ? "less" : "more");
 }
 
 std::string ago_text(const std::string& time, std::int64_t now_us) {
@@ -285,7 +290,33 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
         lines.add("after", join(before, ", "));
     }
     if (view.spec.begin_at_us) lines.add("begins", rfc3339(*view.spec.begin_at_us / 1'000'000 * 1'000'000));
+    if (view.spec.repeat) {
+        const RepeatSpec& repeat = *view.spec.repeat;
+        std::string row = repeat_in_words(repeat.every);
+        if (repeat.number > 1 || repeat.times)
+            row +=
+                fmt::format("; number {}{}", repeat.number, repeat.times ? fmt::format(" of {}", *repeat.times) : "");
+        if (!repeat.first.empty()) row += ", since " + repeat.first;
+        lines.add("repeats", row);
+        if (repeat.missed > 0)
+            lines.add("missed",
+                      fmt::format("{}{} time{} before this one passed without a run", repeat.missed,
+                                  repeat.missed == kMostMissed ? " or more" : "", repeat.missed == 1 ? "" : "s"));
+    }
+    if (view.spec.notify) {
+        std::vector<std::string> told;
+        for (const NotifySpec& each : *view.spec.notify)
+            told.push_back(printable(each.to, 200) +
+                           (each.on == NotifyOn::any ? "" : fmt::format(" ({})", to_string(each.on))));
+        lines.add("tells", join(told, ", "));
+    }
     if (view.spec.parallel) lines.add("at once", fmt::format("{} at most", *view.spec.parallel));
+    if (!run.engine.empty())
+        lines.add("engine", view.attempts.empty() || view.attempts.back().chosen.empty()
+                                ? run.engine
+                                : fmt::format("{} ({})", run.engine, view.attempts.back().chosen));
+    else if (view.spec.engine)
+        lines.add("engine", printable(*view.spec.engine));
     if (!run.nodes.empty()) lines.add("nodes", join(run.nodes, ", "));
     if (run.used_s > 0) lines.add("on machines", run_seconds_text(run.used_s));
     if (view.cost_microusd) lines.add("cost", money_text(*view.cost_microusd));
@@ -347,23 +378,25 @@ std::string outcome_text(const api::RunView& view, const MeasuredSteps& measured
         text += fmt::format(" ({})", to_string(run.cause));
     if (run.used_s > 0) text += " after " + run_seconds_text(run.used_s);
     if (plan != nullptr && plan->run_s > 0 && run.state == RunState::succeeded)
-        text += against(run_seconds_text(plan->run_s), verdict(run.used_s, plan->run_low_s, plan->run_high_s));
+        text += against(run_seconds_text(plan->run_s),
+                        held_words(run.used_s, plan->run_s, plan->run_low_s, plan->run_high_s));
     if (run.attempts > 1) text += fmt::format(", {} attempts", run.attempts);
     if (!run.detail.empty() && run.state != RunState::succeeded) text += ": " + printable(run.detail, 300);
     if (measured.step_s > 0) {
         text += "; step " + run_seconds_text(measured.step_s);
         if (plan != nullptr && plan->step_s > 0)
-            text +=
-                against(run_seconds_text(plan->step_s), verdict(measured.step_s, plan->step_low_s, plan->step_high_s));
+            text += against(run_seconds_text(plan->step_s),
+                            held_words(measured.step_s, plan->step_s, plan->step_low_s, plan->step_high_s));
         if (measured.cpu_s > 0 && measured.step_s > 1.3 * measured.cpu_s)
             text += fmt::format(", {} of it at work", run_seconds_text(measured.cpu_s));
     }
     if (const std::int64_t peak = peak_memory(view); peak > 0) {
         text += "; memory " + bytes_text(peak);
         if (plan != nullptr && plan->memory_bytes > 0)
-            text += against(bytes_text(plan->memory_bytes),
-                            verdict(static_cast<double>(peak), static_cast<double>(plan->memory_low_bytes),
-                                    static_cast<double>(plan->memory_high_bytes)));
+            text += against(
+                bytes_text(plan->memory_bytes),
+                held_words(static_cast<double>(peak), static_cast<double>(plan->memory_bytes),
+                           static_cast<double>(plan->memory_low_bytes), static_cast<double>(plan->memory_high_bytes)));
     }
     if (view.cost_microusd) {
         text += "; cost " + money_text(*view.cost_microusd);

@@ -29,5 +29,8 @@ std::string outcome_text(const api::RunView& view, const MeasuredSteps& measured
 // What a run needed and was found: "/usr/bin/python3 with torch, train.py, 1.0 GiB of disk".
 std::string checked_text(const PrerequisitesSpec& needs);
 std::string money_text(std::int64_t microusd);
+// "inside", or how far it is from the prediction itself: "50 % more than predicted"; empty: nothing to hold. low and
+// high: an interval of 80 %, so one run of five lies outside of a good one.
+std::string held_words(double measured, double predicted, double low, double high);
 
 }  // namespace stoker

@@ -56,7 +56,7 @@ TEST(RunTextTest, AServerIsHeldAgainstItsLatency) {
                                                      .replicas = 2};
     view.metrics = {{"ttft_p95_s", 1.5}};
     const std::string text = describe_text(view, {}, Style{}, kNow);
-    EXPECT_THAT(text, HasSubstr("1.5 s measured, 1 s predicted (800 ms - 1.25 s): 20 % above"));
+    EXPECT_THAT(text, HasSubstr("1.5 s measured, 1 s predicted (800 ms - 1.25 s): 50 % more than predicted"));
     EXPECT_THAT(text, HasSubstr("it writes no tpot_p95_s"));
     EXPECT_THAT(text, Not(HasSubstr("tokens/s"))) << "of a service that is what is asked for";
 }
@@ -72,7 +72,7 @@ TEST(RunTextTest, DescribesARunAgainstItsPlan) {
     EXPECT_THAT(text, HasSubstr("resumed from step 30"));
     EXPECT_THAT(text, HasSubstr("231 ms measured, 200 ms predicted (180 ms - 250 ms): inside"));
     EXPECT_THAT(text, HasSubstr("190 ms of it at work"));
-    EXPECT_THAT(text, HasSubstr("1.5 GiB measured, 1.0 GiB predicted (0.9 GiB - 1.2 GiB): 25 % above"));
+    EXPECT_THAT(text, HasSubstr("1.5 GiB measured, 1.0 GiB predicted (0.9 GiB - 1.2 GiB): 50 % more than predicted"));
     EXPECT_THAT(text, HasSubstr("1 min 30 s measured so far, 20 s predicted"));
     for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
         end = text.find('\n', begin);
@@ -114,7 +114,7 @@ TEST(RunTextTest, CostIsComparedAtTheRateOfTheRun) {
     view.run.state = RunState::succeeded;
     view.cost_microusd = 90'000;  // 90 s
     EXPECT_THAT(outcome_text(view, {}), HasSubstr("cost $0.09 ($0.02 predicted)"));
-    EXPECT_THAT(describe_text(view, {}, Style{}, kNow), HasSubstr("$0.09, $0.02 predicted: 260 % above"));
+    EXPECT_THAT(describe_text(view, {}, Style{}, kNow), HasSubstr("$0.09, $0.02 predicted: 350 % more than predicted"));
 }
 
 TEST(RunTextTest, ProgressCountsToTheEndThatIsKnown) {

@@ -11,7 +11,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "govern/price_book.h"
+#include "io/process.h"
 #include "io/random_bytes.h"
+#include "run/spec/repeat.h"
 
 namespace stoker {
 namespace {
@@ -42,6 +44,7 @@ Result<RunOverrides> overrides_of(const Args& args) {
     overrides.image = args.get("image");
     overrides.gpu = args.get("gpu");
     overrides.run_class = args.get("class");
+    overrides.engine = args.get("engine");
     overrides.ranks = whole("ranks", 1, kMaxRanks);
     overrides.nodes = whole("nodes", 0, kMaxRanks);
     overrides.priority = whole("priority", -100, 100);
@@ -102,9 +105,20 @@ const std::vector<OptionSpec>& override_options() {
          .repeats = true,
          .completes = "run"},
         {.name = "begin", .value = "TIME", .help = "do not start before: 22:00, 2h (from now), 2026-12-01T08:00"},
+        {.name = "every",
+         .value = "TIME",
+         .help = "again and again: 6h, or cron in UTC (\"0 2 * * 1-5\"); never two of a row at once"},
+        {.name = "times", .value = "N", .help = "with --every: so many in all (for ever)"},
+        {.name = "notify",
+         .value = "WHOM[,END]",
+         .help = "when it has ended: https://..., mailto:ADDRESS or program; END: ok, failed or any",
+         .repeats = true},
         {.name = "lease", .value = "TIME", .help = "checkpoint and stop after this long: 4h"},
         {.name = "stop-when-done", .help = "give the place back when the work ends, as always"},
         {.name = "timeout", .value = "TIME", .help = "all attempts together at most this long"},
+        {.name = "engine",
+         .value = "NAME",
+         .help = "on this one of the server's engines; any: where it starts first, as by default"},
         {.name = "class", .value = "CLASS", .help = "who goes first", .choices = {"guaranteed", "interactive", "spot"}},
         {.name = "priority", .value = "N", .help = "-100 to 100; a step weighs as much as an hour of waiting"},
         {.name = "no-plan", .help = "leave out the prediction"},
@@ -202,6 +216,31 @@ Status set_start(Client& client, const Args& args, RunSpec& spec) {
     if (const auto begin = args.get("begin")) {
         TRY(spec.begin_at_us, parse_begin(*begin, wall_clock_us()));
     }
+    if (const auto every = args.get("every")) {
+        TRY(const RepeatTimes times, parse_repeat(*every).while_doing("reading --every"));
+        spec.repeat = RepeatSpec{.every = *every};
+        // An interval counts from the first, which begins at once; cron says when that is.
+        if (times.interval_us == 0 && !spec.begin_at_us) spec.begin_at_us = next_time(times, 0, wall_clock_us());
+    }
+    if (args.has("times")) {
+        if (!spec.repeat) return Error(ErrorKind::invalid, "--times: of what? There is no --every");
+        TRY(const int times, args.whole_number("times", 1, 1, 1'000'000));
+        spec.repeat->times = times;
+    }
+    return set_notify(args, spec);
+}
+
+Status set_notify(const Args& args, RunSpec& spec) {
+    for (const std::string& word : args.all("notify")) {
+        NotifySpec notify{.to = word};
+        const std::size_t comma = word.rfind(',');
+        const auto end = comma == std::string::npos ? std::nullopt : enum_named<NotifyOn>(word.substr(comma + 1));
+        if (end) notify = {.to = word.substr(0, comma), .on = *end};
+        const bool bare = notify.to.find('@') != std::string::npos && notify.to.find(':') == std::string::npos;
+        if (bare) notify.to.insert(0, kNotifyMail);
+        if (!spec.notify) spec.notify.emplace();
+        spec.notify->push_back(std::move(notify));
+    }
     return done();
 }
 
@@ -226,6 +265,10 @@ Result<CommandOutput> dry_run(Session& session, Client& client, const LoadedRun&
         const bool chosen = answer.places.empty() || !answer.places.front().node.empty();
         text = fmt::format("{} would {}\n", printable(loaded.spec.name),
                            chosen ? "start now" : "be given to the engine now, which starts it when its queue lets it");
+        if (!answer.chosen.empty())
+            text += "  " + answer.chosen + "\n";
+        else if (!answer.engine.empty())
+            text += "  on " + answer.engine + "\n";
         for (const api::PlaceView& place : answer.places)
             if (chosen)
                 text += fmt::format("  rank {} on {}{}\n", place.rank, place.node,

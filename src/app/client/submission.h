@@ -17,8 +17,9 @@ const std::vector<OptionSpec>& override_options();
 // goes to stderr.
 Result<LoadedRun> load_submission(Session& session, const Args& args);
 
-// --after and --begin, which name runs of that server and times of here.
+// --after, --begin, --every and --notify, which name runs of that server and times of here.
 Status set_start(Client& client, const Args& args, RunSpec& spec);
+Status set_notify(const Args& args, RunSpec& spec);  // --notify alone
 // "22:00" is the next such time of day; "2h" from now; a day or a time without an offset is of this machine's time
 // zone. UTC, microseconds.
 Result<std::int64_t> parse_begin(std::string_view text, std::int64_t now_us);

@@ -1,9 +1,11 @@
-// stoker bench cpu: what this machine has and does, measured, kept for plans that name cloud: this-machine.
+// stoker bench: what this machine has and does, measured, kept for plans that name cloud: this-machine; or a server
+// under load (bench_serve.cpp).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "app/commands/bench_serve.h"
 #include "app/commands/commands.h"
 #include "app/listing.h"
 #include "base/text.h"
@@ -87,6 +89,10 @@ void add_framework(const FrameworkSpeed& speed, Card& card) {
 }
 
 Result<CommandOutput> run_bench(Session& session, const Args& args) {
+    if (args.positional.front() == "serve") return bench_serve(session, args);
+    if (args.positional.size() > 1)
+        return Error(ErrorKind::invalid, fmt::format("stoker bench {} takes nothing more", args.positional.front()), {},
+                     "stoker bench cpu, or stoker bench serve URL");
     const Machine machine = discover_machine();
     const bool quick = args.has("quick"), framework = args.has("framework") || args.has("python");
     ProgressLine progress(!session.quiet);
@@ -119,29 +125,45 @@ Result<CommandOutput> run_bench(Session& session, const Args& args) {
 }  // namespace
 
 CliCommand bench_command() {
-    return {.name = "bench",
-            .summary = "measure this machine, for plans that run on it",
-            .usage = "stoker bench cpu [--quick] [--framework]",
-            .description =
-                "Measures an fp32 matrix product and memory bandwidth on all usable cores, prints them with their "
-                "spread, and keeps them\n"
-                "per processor in $XDG_CACHE_HOME/stoker/this-machine.json (or ~/.cache) for workloads with where: "
-                "{cloud: this-machine}.\n"
-                "--framework measures what PyTorch makes of them as well: products by shape, precision and threads, "
-                "the cost of an operator,\n"
-                "memory, gloo's all-reduce by size and ranks, and what ranks take from each other.",
-            .examples = {"stoker bench cpu", "stoker bench cpu --framework", "stoker bench cpu --quick -o json"},
-            .options = {{.name = "quick", .help = "2 seconds instead of up to 20; PyTorch 15 instead of 60"},
-                        {.name = "framework", .help = "PyTorch as well"},
-                        {.name = "python",
-                         .value = "PATH",
-                         .help = "the Python whose PyTorch is measured (/usr/bin/python3); implies --framework",
-                         .completes = "file"},
-                        {.name = "no-save", .help = "do not keep the result"}},
-            .min_positional = 1,
-            .max_positional = 1,
-            .subcommands = {"cpu"},
-            .run = run_bench};
+    CliCommand command{
+        .name = "bench",
+        .summary = "measure this machine for plans that run on it, or a server of models under load",
+        .usage =
+            "stoker bench cpu [--quick] [--framework]\n  stoker bench serve URL [--rate R | --concurrency N] [--plan "
+            "FILE]",
+        .description =
+            "cpu measures an fp32 matrix product and memory bandwidth on all usable cores, prints them with their "
+            "spread, and keeps them\n"
+            "per processor in $XDG_CACHE_HOME/stoker/this-machine.json (or ~/.cache) for workloads with where: "
+            "{cloud: this-machine}.\n"
+            "--framework measures what PyTorch makes of them as well: products by shape, precision and threads, "
+            "the cost of an operator,\n"
+            "memory, gloo's all-reduce by size and ranks, and what ranks take from each other.\n"
+            "\n"
+            "serve puts load on any OpenAI-compatible server and prints what its clients met: time to first token, "
+            "time per output token,\n"
+            "gaps, throughput, and with --goal the requests within it. In an open loop each request is timed from when "
+            "it was due.\n"
+            "--plan takes load and lengths from a workload file and holds the result against what was planned. Exit 1 "
+            "when some requests\n"
+            "failed, 3 when all did.",
+        .examples =
+            {"stoker bench cpu", "stoker bench cpu --framework", "stoker bench cpu --quick -o json",
+             "stoker bench serve http://127.0.0.1:8080 --rate 4 --goal ttft=500ms,tpot=50ms",
+             "stoker bench serve http://127.0.0.1:8080 --plan endpoint.yaml --row row.csv --cell engine=llama.cpp"},
+        .options = {{.name = "quick", .help = "cpu: 2 seconds instead of up to 20; PyTorch 15 instead of 60"},
+                    {.name = "framework", .help = "cpu: PyTorch as well"},
+                    {.name = "python",
+                     .value = "PATH",
+                     .help = "cpu: the Python whose PyTorch is measured (/usr/bin/python3); implies --framework",
+                     .completes = "file"},
+                    {.name = "no-save", .help = "cpu: do not keep the result"}},
+        .min_positional = 1,
+        .max_positional = 2,
+        .subcommands = {"cpu", "serve"},
+        .run = run_bench};
+    command.options.insert(command.options.end(), bench_serve_options().begin(), bench_serve_options().end());
+    return command;
 }
 
 }  // namespace stoker

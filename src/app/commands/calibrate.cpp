@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "app/client/client.h"
 #include "app/client/run_text.h"
@@ -12,6 +14,8 @@
 #include "base/text.h"
 #include "doctor/calibration_file.h"
 #include "doctor/this_machine.h"
+#include "observe/diagnosis.h"
+#include "server/views_observe.h"
 
 namespace stoker {
 
@@ -20,6 +24,22 @@ namespace {
 MemoryParts parts_of_memory(const PublishedSpec& said) {
     const double transient = std::clamp(said.transient_bytes.value_or(0), 0.0, said.memory_bytes);
     return {said.memory_bytes - transient, transient};
+}
+
+// Whether what was found makes its steps those of something else than was planned.
+bool spoils(const api::DiagnosisView& each, const api::ExplanationView& explained, bool alone) {
+    constexpr double kLeastShare = 0.03;  // of a step; less is within what is learnt anyway
+    const DiagnosisRule* rule = find_diagnosis_rule(each.name);
+    if (each.stops) return true;
+    if (rule == nullptr || rule->cost != CostLies::within_step)
+        return false;  // checkpoints and warm-up are no part of it
+    if (alone && each.name == "noisy-neighbour") return false;
+    for (const char* otherwise : {"other-precision", "batch-smaller", "recompute-on", "eager-not-compiled"})
+        if (each.name == otherwise) return true;
+    double step = 0;
+    for (const api::ExplainedTerm& term : explained.terms)
+        if (term.term == "step") step = term.measured.value_or(0);
+    return step > 0 && each.cost_s >= kLeastShare * step;
 }
 
 // What a run teaches; an error says why it teaches nothing.
@@ -34,45 +54,79 @@ Result<CalibrationPoint> point_of_run(Client& client, const api::RunView& view) 
     const std::string here = machine_key(discover_machine());
     const PublishedSpec& said = *plan->published;
     if (said.place != here) return nothing(fmt::format("it was predicted for {}, and this is {}", said.place, here));
+    if (view.run.state != RunState::succeeded)
+        return nothing(fmt::format("it is {}", to_string(view.run.state)), "a run that came to its end teaches");
+    TRY(const auto explained, get<api::ExplanationView>(client, fmt::format("/api/v1/runs/{}/explanation", name)));
+    // Its own processor seconds count, and no neighbour adds to those.
+    const bool alone = view.spec.ranks == 1 && view.spec.per_rank.cpu_milli < 2000;
+    for (const api::DiagnosisView& each : explained.diagnoses)
+        if (spoils(each, explained, alone))
+            return nothing(fmt::format("it did not run as planned: {}: {}", each.name, each.what),
+                           fmt::format("stoker explain {} says more; mend it and run again", name));
     const MeasuredSteps measured = measured_steps(client, view);
     if (!(measured.step_s > 0)) return nothing("it writes no step_s to STOKER_METRICS_FILE");
     CalibrationPoint point{.run = name + " " + view.digest.substr(0, 12),
                            .predicted = {said.compute_s, said.other_s, said.exchange_s},
                            .step_s = measured.step_s};
     // A rank that shares a core with strangers is slow, not mispredicted; alone in its run it waits for nobody else.
-    if (view.spec.ranks == 1 && measured.cpu_s > 0 && view.spec.per_rank.cpu_milli < 2000)
-        point.step_s = std::min(measured.step_s, measured.cpu_s);
-    if (const auto peak = view.metrics.find("peak_rss_bytes"); peak != view.metrics.end() && peak->second > 0)
-        point.bytes = peak->second, point.predicted_bytes = parts_of_memory(said);
+    if (alone && measured.cpu_s > 0) point.step_s = std::min(measured.step_s, measured.cpu_s);
+    // What the engine saw of its ranks; the program itself knows better where it tells.
+    double peak = 0;
+    for (const api::ExplainedTerm& term : explained.terms)
+        if (term.term == "memory") peak = term.measured.value_or(0);
+    if (const auto told = view.metrics.find("peak_rss_bytes"); told != view.metrics.end() && told->second > 0)
+        peak = told->second;
+    if (peak > 0) point.bytes = peak, point.predicted_bytes = parts_of_memory(said);
+    point.kind = said.kind.value_or("");
     point.shape = {said.hidden.value_or(0), said.layers.value_or(0), said.sequence.value_or(0),
                    said.tokens.value_or(0)};
     return point;
 }
 
+std::string kind_of(const CalibrationPoint& point) {
+    return point.kind.empty() ? "decoder" : point.kind;
+}
+
 Result<CommandOutput> show_calibration(Session& session, const std::string& place) {
     const auto points = load_calibration(place);
     if (!points && points.error().kind() != ErrorKind::not_found) return points.error();
-    const auto fit = points ? fit_calibration(*points) : std::nullopt;
+    // Each kind of network by itself, as plans use them.
+    std::map<std::string, std::vector<CalibrationPoint>> kinds;
+    std::map<std::string, Calibration> fits;
+    if (points)
+        for (const CalibrationPoint& p : *points) kinds[kind_of(p)].push_back(p);
+    for (const auto& [kind, taught] : kinds)
+        if (auto fit = fit_calibration(taught)) fits.emplace(kind, std::move(*fit));
+    const auto fit_of = [&](const CalibrationPoint& p) {
+        const auto found = fits.find(kind_of(p));
+        return found == fits.end() ? nullptr : &found->second;
+    };
     if (session.format != Format::text) {
-        Json runs = Json::array();
+        Json runs = Json::array(), factors = Json::object();
         if (points)
-            for (const CalibrationPoint& p : *points)
-                runs.push(Json::object()
-                              .set("run", p.run)
-                              .set("step_s", p.step_s)
-                              .set("published_step_s", p.predicted.sum())
-                              .set("calibrated_step_s",
-                                   fit ? Json(calibrated_step(*fit, p.predicted, p.shape).mid) : Json()));
-        Json factors;
-        if (fit)
-            factors = Json::object()
-                          .set("compute", fit->step.factor[0])
-                          .set("other", fit->step.factor[1])
-                          .set("exchange", fit->step.factor[2])
-                          .set("spread", fit->step.spread)
-                          .set("memory_held", fit->memory.factor[0])
-                          .set("memory_transient", fit->memory.factor[1])
-                          .set("memory_spread", fit->memory.spread);
+            for (const CalibrationPoint& p : *points) {
+                const Calibration* fit = fit_of(p);
+                runs.push(
+                    Json::object()
+                        .set("run", p.run)
+                        .set("kind", kind_of(p))
+                        .set("step_s", p.step_s)
+                        .set("published_step_s", p.predicted.sum())
+                        .set("calibrated_step_s", fit ? Json(calibrated_step(*fit, p.predicted, p.shape).mid) : Json())
+                        .set("memory_bytes", p.bytes > 0 ? Json(p.bytes) : Json()));
+            }
+        for (const auto& [kind, fit] : fits) {
+            const bool memory = fit.memory.spread > 0;
+            factors.set(kind, Json::object()
+                                  .set("runs", static_cast<std::int64_t>(fit.points))
+                                  .set("compute", fit.step.factor[0])
+                                  .set("other", fit.step.factor[1])
+                                  .set("exchange", fit.step.factor[2])
+                                  .set("spread", fit.step.spread)
+                                  .set("memory_held", memory ? Json(fit.memory.factor[0]) : Json())
+                                  .set("memory_transient", memory ? Json(fit.memory.factor[1]) : Json())
+                                  .set("memory_spread", memory ? Json(fit.memory.spread) : Json()));
+        }
         return CommandOutput{
             dump(session,
                  Json::object().set("place", place).set("runs", std::move(runs)).set("factors", std::move(factors)))};
@@ -81,8 +135,9 @@ Result<CommandOutput> show_calibration(Session& session, const std::string& plac
         return CommandOutput{fmt::format("{}: no run has been added; plans use the published constants\n", place)};
     std::vector<std::vector<std::string>> rows;
     for (const CalibrationPoint& p : *points) {
+        const Calibration* fit = fit_of(p);
         const double now = fit ? calibrated_step(*fit, p.predicted, p.shape).mid : 0;
-        rows.push_back({p.run.substr(0, p.run.find(' ')), format_seconds(Seconds(p.step_s)),
+        rows.push_back({p.run.substr(0, p.run.find(' ')), kind_of(p), format_seconds(Seconds(p.step_s)),
                         format_seconds(Seconds(p.predicted.sum())),
                         fmt::format("{:+.0f} %", 100 * (p.predicted.sum() / p.step_s - 1)),
                         now > 0 ? format_seconds(Seconds(now)) : "-",
@@ -91,21 +146,31 @@ Result<CommandOutput> show_calibration(Session& session, const std::string& plac
     std::string text = place + "\n" +
                        table_text(session.style,
                                   {{"run"},
+                                   {"kind"},
                                    {"measured", Align::right},
                                    {"published", Align::right},
                                    {"off", Align::right},
                                    {"calibrated", Align::right},
                                    {"off", Align::right}},
                                   rows, 0);
-    if (fit)
+    for (const auto& [kind, taught] : kinds) {
+        const auto fit = fits.find(kind);
+        if (fit == fits.end()) {
+            text += fmt::format("{}: {} of {} runs: plans use the published constants until then\n", kind,
+                                taught.size(), kLeastCalibration);
+            continue;
+        }
+        const auto& [step, memory] = std::pair(fit->second.step, fit->second.memory);
         text += fmt::format(
-            "steps: products x{:.2f}, memory and launches x{:.2f}, between ranks x{:.2f}; {:.0f} % spread is left\n"
-            "memory: held x{:.2f}, activations x{:.2f}; {:.0f} % spread is left\n",
-            fit->step.factor[0], fit->step.factor[1], fit->step.factor[2], 100 * fit->step.spread,
-            fit->memory.factor[0], fit->memory.factor[1], 100 * fit->memory.spread);
-    else
-        text += fmt::format("{} of {} runs: plans use the published constants until then\n", points->size(),
-                            kLeastCalibration);
+            "{}: products x{:.2f}, memory and launches x{:.2f}, between ranks x{:.2f}; {:.0f} % spread "
+            "is left\n",
+            kind, step.factor[0], step.factor[1], step.factor[2], 100 * step.spread);
+        if (memory.spread > 0)
+            text += fmt::format("{}: memory held x{:.2f}, activations x{:.2f}; {:.0f} % spread is left\n", kind,
+                                memory.factor[0], memory.factor[1], 100 * memory.spread);
+        else
+            text += fmt::format("{}: no run told its memory\n", kind);
+    }
     return CommandOutput{text};
 }
 
@@ -145,13 +210,20 @@ Result<CommandOutput> run_calibrate(Session& session, const Args& args) {
     if (names.empty())
         return Error(ErrorKind::invalid, "which run is to be added?", {}, "stoker calibrate add RUN, as r-7");
     TRY(const auto client, connect_to_look(args));
+    std::vector<Error> refused;
     for (const std::string& name : names) {
         TRY(const RunId id, find_run(*client, name));
         TRY(const auto view, get<api::RunView>(*client, "/api/v1/runs/" + id.text()));
-        TRY(const CalibrationPoint point, point_of_run(*client, view));
-        TRY_VOID(add_calibration(place, point));
+        const auto point = point_of_run(*client, view);
+        if (!point && point.error().kind() != ErrorKind::conflict) return point.error();
+        if (point) TRY_VOID(add_calibration(place, *point));
+        if (!point) refused.push_back(point.error());
     }
-    return show_calibration(session, place);
+    // One that teaches nothing keeps none of the others out.
+    if (refused.size() == names.size()) return refused.front();
+    TRY(CommandOutput shown, show_calibration(session, place));
+    for (const Error& each : refused) fmt::print(stderr, "not added: {}\n", each.text());
+    return shown;
 }
 
 }  // namespace
@@ -165,7 +237,9 @@ CliCommand calibrate_command() {
             "Adds what runs on this machine took to what their plans said. From three on, predictions for this machine "
             "use the factors\n"
             "that fit them, one for matrix products, one for memory and launches, one between ranks, and an interval "
-            "as wide as they are apart.\n"
+            "as wide as they are apart, for each kind of network by itself. A run that did not run as planned (see "
+            "stoker "
+            "explain) teaches nothing.\n"
             "The published constants stay as they are; the runs are kept in $XDG_DATA_HOME/stoker/calibration.json.",
         .examples = {"stoker calibrate add r-7 r-8 r-9", "stoker calibrate show -o json",
                      "stoker calibrate forget r-8"},

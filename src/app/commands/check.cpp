@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "app/commands/commands.h"
+#include "app/commands/own_files.h"
 #include "app/rule_view.h"
 #include "app/session.h"
+#include "app/size_answer.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "check/check_config.h"
@@ -129,6 +131,7 @@ Result<CheckSetup> set_up(Session& session, const Args& args) {
     request.suppressions = config.suppressions;
     for (lint::ConfigSuppression& suppression : request.suppressions) suppression.path = tidy_path(suppression.path);
     if (const auto kind = args.get("kind")) request.read.kind = lint::kind_from(*kind);
+    request.read.workload_problems = own_file_judge(session);
     if (const auto size = args.get("size")) {
         const lint::Knowledge& knowledge = lint::Knowledge::embedded();
         const lint::KnownSize* known = knowledge.size(*size);
@@ -350,6 +353,17 @@ Result<CommandOutput> run_check(Session& session, const Args& args) {
         return CommandOutput{text, problems.empty() ? (failed ? 1 : 0) : 3};
     }
     std::string out;
+    // The size and the region are asked about, not only taken for what files leave open.
+    if (args.has("skus") && !setup.request.read.size.empty() && !setup.request.options.region.empty()) {
+        TRY(const std::vector<SkuOffer> offers, sku_offers(session, args));
+        const SizeAnswer answer = answer_size(offers, setup.request.read.size, setup.request.options.region);
+        if (!answer.offered) exit = 1;
+        const std::string line_of_it = fmt::format("{}{}\n", answer.offered ? "" : "error: ", answer.text);
+        if (targets.front().file.empty() && targets.front().format == "text")
+            out += line_of_it;
+        else
+            fmt::print(stderr, "{}", line_of_it);
+    }
     for (const ReportTarget& target : targets) {
         std::string report = report_of(session, args, outcome, target.format, target.file.empty());
         if (target.file.empty())
@@ -371,7 +385,9 @@ std::vector<std::string> kind_names() {
 CliCommand check_command() {
     CliCommand command;
     command.name = "check";
-    command.summary = "mistakes in Kubernetes, Terraform, Bicep, ARM, shell, Slurm and DeepSpeed files for GPUs";
+    command.summary =
+        "mistakes in Kubernetes, Terraform, Bicep, ARM, shell, Slurm and DeepSpeed files for GPUs, and in files of "
+        "Stoker's own";
     command.usage = "stoker check [PATH...|-] [options]";
     command.description =
         "Reads configurations and scripts, and tells what is wrong in them for GPUs: retired sizes, scale sets without "
@@ -386,6 +402,7 @@ CliCommand check_command() {
                         "stoker check infra/ --fail-on warning --out sarif=check.sarif --out github",
                         "helm template chart | stoker check -",
                         "stoker check --fix main.tf",
+                        "stoker check --skus skus.json --size Standard_ND96isr_H100_v5 --region eastus",
                         "stoker check --write-baseline .stoker-baseline.json",
                         "stoker check --explain NET001"};
     command.options = {
@@ -442,7 +459,8 @@ CliCommand check_command() {
          .help = "where it will run: prices of findings, and which of the answers of --skus counts"},
         {.name = "size",
          .value = "SIZE",
-         .help = "what to take for sizes that a file leaves open: a variable without a default"},
+         .help = "with --skus and --region: whether it can be had there; and what to take for sizes that a file leaves "
+                 "open: a variable without a default"},
         {.name = "checklist", .help = "eleven points to have before a GPU deployment: pass, fail or unknown"},
         {.name = "list", .help = "all rules, and which would run"},
         {.name = "explain", .value = "ID", .help = "the page of a rule, as stoker explain ID"},

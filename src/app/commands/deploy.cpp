@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "app/commands/commands.h"
+#include "app/commands/deploy_endpoint.h"
 #include "app/listing.h"
 #include "app/run_file.h"
 #include "app/session.h"
@@ -36,9 +37,35 @@ bool wants_this_machine(const Workload& workload, const Args& args) {
     return workload.run && names_this_machine_only(workload);
 }
 
-Result<Deployment> deployment_of(Session& session, const Args& args) {
+// The rows that are named, in their order; none: nothing is.
+Result<std::vector<const RenderTarget*>> named_targets(const Args& args) {
+    std::vector<const RenderTarget*> out;
+    for (const std::string& text : args.all("target"))
+        for (const std::string_view name : split(text, ',')) {
+            TRY(const RenderTarget* target, find_render_target(trim(name)));
+            if (std::find(out.begin(), out.end(), target) == out.end()) out.push_back(target);
+        }
+    return out;
+}
+
+// A training for the launcher of one framework is planned for that framework.
+void fix_framework(Workload& workload, const std::vector<const RenderTarget*>& targets) {
+    if (!workload.framework.empty() || !is_training(workload.kind)) return;
+    std::string_view framework;
+    for (const RenderTarget* target : targets) {
+        if (target->framework.empty() || target->framework == framework) continue;
+        if (!framework.empty()) return;  // of several: they refuse what is not theirs
+        framework = target->framework;
+    }
+    workload.framework = framework;
+}
+
+// usd_per_hour: what its machines cost where a price is known.
+Result<Deployment> deployment_of(Session& session, const Args& args, double& usd_per_hour) {
     const std::string path = args.positional[0];
-    TRY(const Workload workload, load_workload(session, path));
+    TRY(Workload workload, load_workload(session, path));
+    TRY(const std::vector<const RenderTarget*> targets, named_targets(args));
+    fix_framework(workload, targets);
     TRY(const std::optional<StartSpec> start, load_start(session, workload, path));
     TRY(PlanOptions options, plan_options(session, args));
     TRY(const Catalog* catalog, session.catalog());
@@ -49,27 +76,19 @@ Result<Deployment> deployment_of(Session& session, const Args& args) {
                          "add for example run: {command: python3 train.py, ranks: 2}");
         DeploymentHere here = deployment_here(*catalog, session.today, workload, name, *start);
         if (here.deployment) return std::move(*here.deployment);
-        return Error(here.pos.known() ? ErrorKind::invalid : ErrorKind::unsupported, here.note,
-                     here.pos.known() ? here.pos : workload.pos, "stoker run starts it without a plan as well");
+        // What the planner cannot say of one rank's cores it may say of the machine.
+        if (!args.has("endpoint") || here.pos.known())
+            return Error(here.pos.known() ? ErrorKind::invalid : ErrorKind::unsupported, here.note,
+                         here.pos.known() ? here.pos : workload.pos, "stoker run starts it without a plan as well");
     }
     options.what_if = false, options.top = 1;
     TRY(const Plan plan, make_plan(workload, *catalog, options));
     if (!plan.feasible())
         return Error(ErrorKind::infeasible, "nothing to deploy: " + plan.infeasible_because, workload.pos,
                      fmt::format("stoker plan {} shows what comes nearest", path));
-    return make_deployment(plan.candidates.front(), plan.workload, *catalog,
-                           {.name = name, .start = start ? &*start : nullptr});
-}
-
-// The rows that are named, in their order; none: nothing is.
-Result<std::vector<const RenderTarget*>> named_targets(const Args& args) {
-    std::vector<const RenderTarget*> out;
-    for (const std::string& text : args.all("target"))
-        for (const std::string_view name : split(text, ',')) {
-            TRY(const RenderTarget* target, find_render_target(trim(name)));
-            if (std::find(out.begin(), out.end(), target) == out.end()) out.push_back(target);
-        }
-    return out;
+    const Candidate& first = plan.candidates.front();
+    usd_per_hour = first.node_per_hour.dollars() * first.nodes;
+    return make_deployment(first, plan.workload, *catalog, {.name = name, .start = start ? &*start : nullptr});
 }
 
 // The files of all targets: of several each has a folder of its name.
@@ -155,7 +174,15 @@ Result<CommandOutput> run_deploy(Session& session, const Args& args) {
         return Error(ErrorKind::invalid, "--render writes and --diff compares: give one of them", {},
                      "stoker deploy FILE --diff DIR");
     TRY(std::vector<const RenderTarget*> targets, named_targets(args));
-    TRY(Deployment deployment, deployment_of(session, args));
+    if (args.has("endpoint") && (folder || compared || args.has("explain") || !targets.empty()))
+        return Error(ErrorKind::invalid, "--endpoint makes an endpoint and renders nothing", {},
+                     "stoker deploy FILE --endpoint, without --render, --diff, --explain and --target");
+    for (const char* option : {"least", "most", "folder"})
+        if (args.has(option) && !args.has("endpoint"))
+            return Error(ErrorKind::invalid, fmt::format("--{} belongs to --endpoint", option));
+    double usd_per_hour = 0;
+    TRY(Deployment deployment, deployment_of(session, args, usd_per_hour));
+    if (args.has("endpoint")) return deploy_endpoint(session, args, std::move(deployment), usd_per_hour);
     std::string passed_over;
     if (targets.empty() && (folder || compared)) {
         TRY(const RenderTarget* usual, usual_render_target(deployment, &passed_over));
@@ -193,16 +220,21 @@ CliCommand deploy_command() {
             "Plans FILE and makes its first choice concrete: nodes, ranks and their GPUs, layout, environment, image, "
             "command, checkpoints, and the prediction with its intervals. Without --render that is what is printed; "
             "with it the target's files are written: those of the plan's own platform where --target is silent, and of "
-            "several targets each in a folder of its name. The same file and catalogue give the same files, byte for "
-            "byte.\n"
+            "several targets each in a folder of its name. A target of one framework plans a training for it where "
+            "FILE "
+            "names none. The same file and catalogue give the same files, byte for byte.\n"
             "The program is what run: in FILE says. What else run: says is for stoker run here; where it differs from "
             "the plan, the plan stands in what is rendered, and a note says so. Two statements of the file that "
-            "contradict each other are refused. Exit 1 when no plan meets the objective.",
+            "contradict each other are refused. Exit 1 when no plan meets the objective.\n"
+            "With --endpoint a kind: inference file becomes an endpoint: stoker serve answers for it under its name, "
+            "and "
+            "keeps its replicas as runs of the server.",
         .examples = {"stoker deploy examples/llama-3-8b.yaml",
                      "stoker deploy train.yaml --render out --target slurm,torchrun",
                      "stoker deploy train.yaml --diff out --target slurm",
                      "stoker deploy train.yaml --explain --target slurm",
-                     "stoker deploy examples/tiny-gpt.yaml --render - --target local", "stoker deploy --list"},
+                     "stoker deploy examples/tiny-gpt.yaml --render - --target local", "stoker deploy --list",
+                     "stoker deploy endpoint.yaml --endpoint --least 0 --most 4"},
         .options = {{.name = "render",
                      .value = "DIR",
                      .help = "write the target's files into this folder; -: to stdout",
@@ -220,6 +252,7 @@ CliCommand deploy_command() {
         .max_positional = 1,
         .run = run_deploy,
         .completes = "file"};
+    command.options.insert(command.options.end(), endpoint_options().begin(), endpoint_options().end());
     command.options.insert(command.options.end(), planning_options().begin(), planning_options().end());
     return command;
 }

@@ -304,15 +304,18 @@ CliCommand doctor_command() {
             "that it ran on, what the server's last check found is shown.\n"
             "--read takes what tools printed, from files (- is stdin), and measures nothing: nvidia-smi (table, -q -x, "
             "--query-gpu CSV, topo -m), logs with NCCL_DEBUG=INFO, ib_write_bw, nccl-tests, dcgmi diag, kubectl get "
-            "pods, nodes and events -o json, az vm list-skus, list-usage and extension show. Each file is known by its "
-            "content, annotated by its lines and held against --size; all are concluded together, network first.\n"
+            "pods, nodes and events -o json, az vm list-skus, list-usage and extension show, az network nic show, "
+            "kernel logs with Xid "
+            "lines, the text of a DCGM exporter; and the script of the run, whose line is named that a log speaks of. "
+            "Each file is known by its content, annotated by its lines and held against --size; all are concluded "
+            "together, network first.\n"
             "Ends with 0 when nothing failed, 1 when something did, 2 when a file is not recognised or breaks off, 3 "
             "when a peer that was named could not be measured, or nothing in the files could be judged.",
         .examples = {"stoker doctor", "stoker doctor serve --listen 10.0.0.5:7411 --link-token link.token",
                      "stoker doctor network --peer 10.0.0.5:7411 --link-token link.token --link-gbps 10",
                      "stoker doctor --full --size Standard_ND96isr_H100_v5", "stoker doctor --full --baseline",
                      "stoker doctor disk --disk /scratch", "stoker doctor r-12",
-                     "stoker doctor --read ib.txt nccl.log smi.txt --size Standard_ND96isr_H100_v5",
+                     "stoker doctor --read ib.txt nccl.log train.sh --size Standard_ND96isr_H100_v5",
                      "kubectl get pods,nodes,events -A -o json | stoker doctor --read -"},
         .options = {{.name = "read",
                      .value = "FILE...",

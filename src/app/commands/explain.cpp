@@ -7,6 +7,8 @@
 #include "app/client/explanation_text.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
+#include "app/commands/deploy_endpoint.h"
+#include "app/commands/endpoints.h"
 #include "app/explain_pages.h"
 #include "app/rule_view.h"
 #include "app/session.h"
@@ -63,6 +65,17 @@ Result<CommandOutput> explain_one_run(Session& session, const Args& args, RunId 
 Result<CommandOutput> run_explain(Session& session, const Args& args) {
     if (args.positional.size() == 1)
         if (const auto id = RunId::parse(args.positional[0])) return explain_one_run(session, args, *id);
+    if (args.positional.size() == 1 && is_endpoint_name(args.positional[0])) {
+        // A word of ours goes before an endpoint that is called like it, unless its folder is named.
+        const std::string& name = args.positional[0];
+        if (args.has("folder") || (find_rule(name) == nullptr && !find_page(name))) {
+            TRY(const std::string path, endpoints_path(args));
+            const EndpointFolder folder(path);
+            auto endpoint = folder.read(name);
+            if (endpoint) return explain_endpoint(session, folder, *endpoint);
+            if (endpoint.error().kind() != ErrorKind::not_found) return endpoint.error();
+        }
+    }
     for (const OptionSpec& option : explain_options())
         if (args.has(option.name))
             return Error(ErrorKind::invalid, fmt::format("--{} is for `stoker explain RUN`", option.name), {},
@@ -109,19 +122,21 @@ Result<CommandOutput> run_explain(Session& session, const Args& args) {
 CliCommand explain_command() {
     CliCommand command{
         .name = "explain",
-        .summary = "a run against its plan, and why; or a page on a term",
-        .usage = "stoker explain [TOPIC | RUN] [options]",
+        .summary = "a run or an endpoint against its plan, and why; or a page on a term",
+        .usage = "stoker explain [TOPIC | RUN | ENDPOINT] [options]",
         .description =
             "Of a run: step, input, collectives, memory, time and cost as measured beside the plan, "
             "and what explains the difference, each diagnosis with its evidence, its part and a fix; "
             "else what was ruled out, and what could not be known. With a server, or from what it "
             "left in the folder. A run is judged when it ends, and an hour later, when its seconds are "
             "gone, that is what is shown.\n"
+            "Of an endpoint: first and further tokens, tokens a second and cost as measured over the last ten minutes "
+            "beside the plan, and why it is slower, each cause with its evidence and a fix.\n"
             "Of a term: what it is, in infrastructure words and in AI words. Every term that a plan "
             "prints has a page. Without a topic: the list of pages.\n"
             "Of a rule of stoker check, by its id: why it fires, what ignoring it costs, its source, and "
             "examples.",
-        .examples = {"stoker explain r-7", "stoker explain r-7 -o json | jq '.causes[].cause'",
+        .examples = {"stoker explain r-7", "stoker explain chat", "stoker explain r-7 -o json | jq '.causes[].cause'",
                      "stoker explain profile training", "stoker explain infiniband", "stoker explain tensor-cores",
                      "stoker explain NET001"},
         .max_positional = 6,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/commands/commands.h"
+#include "app/commands/own_files.h"
 #include "app/session.h"
 #include "check/lsp_message.h"
 #include "check/lsp_server.h"
@@ -22,7 +23,9 @@ namespace {
 
 Result<CommandOutput> run_lsp(Session& session, const Args&) {
     LspFrames frames;
-    LspServer server(session.today);
+    ReadChoice choice;
+    choice.workload_problems = own_file_judge(session);
+    LspServer server(session.today, choice);
     std::array<char, 64u << 10> buffer{};
     for (;;) {
         const auto wait = server.tick(monotonic_seconds());

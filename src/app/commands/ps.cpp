@@ -74,23 +74,22 @@ Result<CommandOutput> run_ps(Session& session, const Args& args) {
     if (runs.empty())
         return CommandOutput{text + (args.has("all") ? "no runs\n" : "no runs now (--all lists those that ended)\n")};
     std::vector<std::vector<std::string>> rows;
+    // Where there is more than one.
+    const bool engines =
+        std::any_of(runs.begin(), runs.end(), [](const api::RunItem& run) { return !run.engine.empty(); });
     for (const api::RunItem& run : runs) {
         rows.push_back({run.id.text(), cut(printable(run.name), 32), state_text(session.style, run),
                         run.gpus > 0 ? fmt::format("{} x {} GPU", run.ranks, run.gpus / std::max(1, run.ranks))
                                      : std::to_string(run.ranks),
                         run.attempts > 1 ? std::to_string(run.attempts) : "", ago_text(run.submitted_at, now_us),
                         run.used_s > 0 ? format_seconds(Seconds(run.used_s)) : "", note_of(run)});
+        if (engines) rows.back().insert(rows.back().begin() + 3, run.engine.empty() ? "-" : printable(run.engine));
     }
-    text += table_text(session.style,
-                       {{"run"},
-                        {"name"},
-                        {"state"},
-                        {"ranks"},
-                        {"tries", Align::right},
-                        {"age", Align::right},
-                        {"ran", Align::right},
-                        {""}},
-                       rows, 0);
+    std::vector<Column> columns{
+        {"run"}, {"name"}, {"state"}, {"ranks"}, {"tries", Align::right}, {"age", Align::right}, {"ran", Align::right},
+        {""}};
+    if (engines) columns.insert(columns.begin() + 3, {"engine"});
+    text += table_text(session.style, columns, rows, 0);
     if (runs.size() == static_cast<std::size_t>(most)) text += fmt::format("the first {}; --limit lists more\n", most);
     return CommandOutput{text};
 }

@@ -92,6 +92,9 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
     if (args.has("prices") && !host->embedded() && !session.quiet)
         fmt::print(stderr, "{:<8} the server of this folder counts with its own price book (stoker up --prices)\n",
                    "warning");
+    if (args.has("every") && host->embedded())
+        return Error(ErrorKind::unsupported, "--every: without a server nobody is there when the next is due", {},
+                     "stoker up, and stoker submit with --every");
     if (loaded) TRY_VOID(set_start(host->client(), args, loaded->spec));
     if (args.has("dry-run") && loaded) return dry_run(session, host->client(), *loaded);
     TRY(const RunId id, submit_or_resume(*host, args, loaded ? &*loaded : nullptr));

@@ -4,6 +4,7 @@
 #include "app/rule_view.h"
 #include "app/session.h"
 #include "run/state/states.h"
+#include "serve/gateway/config.h"
 #include "server/log_events.h"
 #include "server/metrics.h"
 #include "server/openapi.h"
@@ -30,6 +31,8 @@ Result<CommandOutput> run_schema(Session&, const Args& args) {
     if (what == "server") return CommandOutput{server_config_record().json_schema().dump() + "\n", 0};
     if (what == "metrics-reference") return CommandOutput{api::metrics_reference(), 0};
     if (what == "log-reference") return CommandOutput{log_reference(), 0};
+    if (what == "gateway") return CommandOutput{gateway::gateway_config_record().json_schema().dump() + "\n", 0};
+    if (what == "gateway-reference") return CommandOutput{gateway::gateway_config_reference(), 0};
     if (what == "server-reference") return CommandOutput{server_config_reference(), 0};
     return CommandOutput{plan_schema().dump() + "\n", 0};
 }
@@ -40,7 +43,9 @@ CliCommand schema_command() {
     return {.name = "schema",
             .summary = "JSON Schemas: workload file, server configuration, plan -o json, and the HTTP API",
             .usage =
-                "stoker schema workload|plan|server|workload-reference|server-reference|openapi|api-reference|states|"
+                "stoker schema "
+                "workload|plan|server|gateway|workload-reference|server-reference|gateway-reference|openapi|api-"
+                "reference|states|"
                 "metrics-reference|log-reference|rules-reference [DIR]",
             .description =
                 "Point your editor at the first to get completion and checks while you write a workload.\n"
@@ -49,8 +54,9 @@ CliCommand schema_command() {
             .examples = {"stoker schema workload > workload.schema.json"},
             .min_positional = 1,
             .max_positional = 2,
-            .subcommands = {"workload", "plan", "server", "workload-reference", "server-reference", "openapi",
-                            "api-reference", "states", "metrics-reference", "log-reference", "rules-reference"},
+            .subcommands = {"workload", "plan", "server", "gateway", "workload-reference", "server-reference",
+                            "gateway-reference", "openapi", "api-reference", "states", "metrics-reference",
+                            "log-reference", "rules-reference"},
             .run = run_schema};
 }
 

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include "app/client/client.h"
+#include "app/client/tenant_named.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/session.h"
 #include "base/enum_words.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "server/views_tenants.h"
 
@@ -21,33 +23,6 @@ Result<std::string> name_given(const Args& args, std::string_view what, std::str
     if (args.positional.size() == 2) return args.positional[1];
     return Error(ErrorKind::invalid, fmt::format("which {}?", what), {},
                  fmt::format("stoker {} {} {}", what, args.positional[0], word));
-}
-
-// "o-2", or its name.
-Result<OrganisationId> organisation_named(Client& client, const std::string& word) {
-    if (const auto id = OrganisationId::parse(word)) return *id;
-    TRY(const auto list, get<api::OrganisationList>(client, "/api/v1/organisations"));
-    for (const api::OrganisationView& each : list.items)
-        if (each.name == word) return each.id;
-    return Error(ErrorKind::not_found, fmt::format("there is no organisation {}", printable(word, 60)), {},
-                 "stoker org list names those that you reach");
-}
-
-// "p-2", "vision", or "north/vision" where several organisations have one of that name.
-Result<ProjectId> project_named(Client& client, const std::string& word) {
-    if (const auto id = ProjectId::parse(word)) return *id;
-    TRY(const auto list, get<api::ProjectList>(client, "/api/v1/projects"));
-    std::optional<ProjectId> found;
-    for (const api::ProjectView& each : list.items) {
-        if (each.name != word && each.organisation_name + "/" + each.name != word) continue;
-        if (found)
-            return Error(ErrorKind::invalid, fmt::format("several projects are called {}", printable(word, 60)), {},
-                         "write ORGANISATION/PROJECT, or p-N as stoker project list has it");
-        found = each.id;
-    }
-    if (found) return *found;
-    return Error(ErrorKind::not_found, fmt::format("there is no project {}", printable(word, 60)), {},
-                 "stoker project list names those that you reach");
 }
 
 Result<CommandOutput> run_org(Session& session, const Args& args) {
@@ -96,6 +71,34 @@ std::string reach_text(const api::KeyView& key) {
     return fmt::format("{} of everything", to_string(key.role));
 }
 
+Result<std::int64_t> seconds_of(const Args& args, const char* option) {
+    const auto text = args.get(option);
+    if (!text) return 0;
+    const auto seconds = parse_seconds(*text);
+    if (!seconds)
+        return Error(ErrorKind::invalid, fmt::format("--{}: {}", option, seconds.error().message()), {},
+                     "write 90d, or 8h");
+    return static_cast<std::int64_t>(seconds->v);
+}
+
+Result<CommandOutput> key_given(Session& session, const api::KeyGiven& given) {
+    if (session.format == Format::text && !session.quiet)
+        fmt::print(stderr, "{} for {}, {}{}. The secret is shown this once; only its hash is kept.\n",
+                   given.key.id.text(), given.key.name, reach_text(given.key),
+                   given.key.expires_at.empty() ? "" : ", until " + given.key.expires_at);
+    return shown(session, given, given.secret + "\n");
+}
+
+Result<CommandOutput> rotate_key(Session& session, const Args& args) {
+    TRY(const std::string word, name_given(args, "key", "KEY"));
+    TRY(const std::int64_t expires_s, seconds_of(args, "expires"));
+    TRY(const std::int64_t old_for_s, seconds_of(args, "old-for"));
+    TRY(const auto client, connect(args));
+    TRY(const auto given, post<api::KeyGiven>(*client, fmt::format("/api/v1/keys/{}/rotate", url_encoded(word)),
+                                              Json::object().set("expires_s", expires_s).set("old_for_s", old_for_s)));
+    return key_given(session, given);
+}
+
 Result<CommandOutput> make_key(Session& session, const Args& args) {
     TRY(const std::string name, name_given(args, "key"));
     Json body = Json::object().set("name", name).set("role", args.get_or("role", "developer"));
@@ -104,27 +107,20 @@ Result<CommandOutput> make_key(Session& session, const Args& args) {
         return Error(ErrorKind::invalid, "--of-organisation and --of-provider: give one of them");
     if (args.has("of-organisation")) body.set("level", "organisation");
     if (args.has("of-provider")) body.set("level", "provider");
-    if (const auto expires = args.get("expires")) {
-        const auto seconds = parse_seconds(*expires);
-        if (!seconds)
-            return Error(ErrorKind::invalid, "--expires: " + seconds.error().message(), {}, "write 90d, or 8h");
-        body.set("expires_s", static_cast<std::int64_t>(seconds->v));
-    }
+    TRY(const std::int64_t expires_s, seconds_of(args, "expires"));
+    if (expires_s != 0) body.set("expires_s", expires_s);
     TRY(const auto client, connect(args));
     if (const auto project = args.get("project")) {
         TRY(const ProjectId id, project_named(*client, *project));
         body.set("project", id.text());
     }
     TRY(const auto given, post<api::KeyGiven>(*client, "/api/v1/keys", body));
-    if (session.format == Format::text && !session.quiet)
-        fmt::print(stderr, "{} for {}, {}{}. The secret is shown this once; only its hash is kept.\n",
-                   given.key.id.text(), given.key.name, reach_text(given.key),
-                   given.key.expires_at.empty() ? "" : ", until " + given.key.expires_at);
-    return shown(session, given, given.secret + "\n");
+    return key_given(session, given);
 }
 
 Result<CommandOutput> run_key(Session& session, const Args& args) {
     if (args.positional[0] == "make") return make_key(session, args);
+    if (args.positional[0] == "rotate") return rotate_key(session, args);
     if (args.positional[0] == "revoke") {
         TRY(const std::string word, name_given(args, "key", "KEY"));
         TRY(const auto client, connect(args));
@@ -149,13 +145,10 @@ Result<CommandOutput> run_whoami(Session& session, const Args& args) {
     return shown(session, caller,
                  fmt::format("{}, {} of the {}, in {}/{}{}{}\n", caller.name, to_string(caller.role),
                              to_string(caller.level), caller.project.organisation_name, caller.project.name,
-                             caller.key.empty() ? "" : ", by key " + caller.key,
+                             !caller.key.empty()     ? ", by key " + caller.key
+                             : !caller.login.empty() ? ", by login " + caller.login
+                                                     : "",
                              caller.expires_at.empty() ? "" : " until " + caller.expires_at));
-}
-
-CliCommand with_client(CliCommand command) {
-    command.options.insert(command.options.end(), client_options().begin(), client_options().end());
-    return command;
 }
 
 }  // namespace
@@ -191,8 +184,10 @@ CliCommand project_command() {
 CliCommand key_command() {
     return with_client(
         {.name = "key",
-         .summary = "keys for people and programs: make, list, revoke",
-         .usage = "stoker key make NAME [--role ROLE] [--project NAME] [--expires TIME] | list | revoke KEY",
+         .summary = "keys for people and programs: make, list, rotate, revoke",
+         .usage = "stoker key make NAME [--role ROLE] [--project NAME] [--expires TIME] | list | rotate KEY [--old-for "
+                  "TIME] | "
+                  "revoke KEY",
          .description =
              "A key is a secret of 256 bits that is shown once; the server keeps its SHA-256. Whoever sends it "
              "(STOKER_TOKEN, --token-file, or Authorization: Bearer) acts under that name, with that role, in that "
@@ -204,7 +199,8 @@ CliCommand key_command() {
          .examples = {"stoker key make anna --role developer --project vision --expires 90d",
                       "stoker key make ci --service --role developer",
                       "stoker key make boss --role auditor --of-organisation --project hospital/vision",
-                      "STOKER_TOKEN=stk_... stoker ps --server https://gpu.example.org:8443", "stoker key revoke k-3"},
+                      "STOKER_TOKEN=stk_... stoker ps --server https://gpu.example.org:8443",
+                      "stoker key rotate k-3 --old-for 1h", "stoker key revoke k-3"},
          .options = {{.name = "role",
                       .value = "ROLE",
                       .help = "what it may do (developer)",
@@ -213,10 +209,13 @@ CliCommand key_command() {
                      {.name = "of-organisation", .help = "the role reaches the whole organisation of that project"},
                      {.name = "of-provider", .help = "the role reaches everything, nodes and configuration as well"},
                      {.name = "expires", .value = "TIME", .help = "ends after this long: 90d, 8h; never, if left out"},
+                     {.name = "old-for",
+                      .value = "TIME",
+                      .help = "rotate: the old key still holds so long (it ends at once)"},
                      {.name = "service", .help = "it is for a program, not for a person"}},
          .min_positional = 1,
          .max_positional = 2,
-         .subcommands = {"make", "list", "revoke"},
+         .subcommands = {"make", "list", "rotate", "revoke"},
          .run = run_key});
 }
 

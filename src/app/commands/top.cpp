@@ -9,11 +9,13 @@
 #include "app/client/top_text.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
+#include "app/commands/gpu_table.h"
 #include "app/session.h"
 #include "base/api_time.h"
 #include "base/text.h"
 #include "io/process.h"
 #include "io/stop_signal.h"
+#include "observe/gpu/gpu_watch.h"
 
 namespace stoker {
 
@@ -51,8 +53,34 @@ Result<std::vector<TopRow>> look_at_runs(Client& client, const Args& args) {
     return rows;
 }
 
+// GPUs of this machine; no server is asked.
+Result<CommandOutput> top_gpus(Session& session, const Args& args, int every) {
+    if (!args.positional.empty())
+        return Error(ErrorKind::invalid, "stoker top --gpus shows this machine, and takes no run", {},
+                     "stoker top RUN shows its ranks; stoker gpu processes says whose processes use which GPU");
+    GpuOwners owners;
+    if (!session.interactive || session.format != Format::text || args.has("once")) {
+        TRY(const GpuView view, look_at_gpus_once({}, 20));
+        owners.refresh(gpu_pids(view));
+        if (session.format != Format::text) return CommandOutput{dump(session, gpu_json(view, owners))};
+        return CommandOutput{gpu_table(view, owners, session.style)};
+    }
+    StopSignal stop;
+    GpuWatch watch({});
+    while (true) {
+        const GpuView view = watch.look();
+        owners.refresh(gpu_pids(view));
+        TRY_VOID(print_now("\x1b[H\x1b[2J" + gpu_table(view, owners, session.style) + "\n" +
+                           gpu_process_table(view, owners, session.style) +
+                           session.style.dim(fmt::format("every {} s; ctrl-c ends", every)) + "\n"));
+        // The driver takes a moment to begin: the first look is soon followed by another.
+        if (stop.wait_for(view.down == NvmlDown::starting ? 0.2 : every)) return CommandOutput{};
+    }
+}
+
 Result<CommandOutput> run_top(Session& session, const Args& args) {
     TRY(const int every, args.whole_number("interval", 2, 1, 3600));
+    if (args.has("gpus")) return top_gpus(session, args, every);
     TRY(const auto client, connect_to_look(args));
     const bool live = session.interactive && session.format == Format::text && !args.has("once") && !client->offline();
     if (!live) {
@@ -89,9 +117,12 @@ CliCommand top_command() {
             "Step time against the plan, samples and tokens per second, processors, memory, and which part of a step "
             "waits for input and goes into collectives: a row for each rank, as means of the last five seconds that "
             "were measured. On a terminal it goes on until ctrl-c; elsewhere, with -o json and with --once it is "
-            "printed once.",
-        .examples = {"stoker top", "stoker top r-7 --once", "stoker top -o json | jq '.[].step_s'"},
+            "printed once. With --gpus: the GPUs of this machine, with who uses them, what holds their clocks down and "
+            "what is wrong with them.",
+        .examples = {"stoker top", "stoker top r-7 --once", "stoker top --gpus",
+                     "stoker top -o json | jq '.[].step_s'"},
         .options = {{.name = "once", .help = "print it once"},
+                    {.name = "gpus", .help = "the GPUs of this machine instead of runs"},
                     {.name = "interval", .value = "SECONDS", .help = "between looks (2)"}},
         .max_positional = 20,
         .run = run_top,

@@ -1,7 +1,11 @@
 // stoker up: the control plane on this host, until it is told to stop.
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 
@@ -14,12 +18,15 @@
 #include "base/units.h"
 #include "deploy/engines/engines.h"
 #include "io/files.h"
+#include "io/handover.h"
 #include "io/stop_signal.h"
 #include "io/store/object_store.h"
+#include "run/engine/engine.h"
 #include "server/config_keeper.h"
 #include "server/node_check.h"
 #include "server/node_file.h"
 #include "server/server.h"
+#include "server/server_config.h"
 
 namespace stoker {
 
@@ -27,6 +34,7 @@ namespace {
 
 // The same after a restart, so that browsers and followers find it again.
 constexpr int kUsualPort = 8042;
+constexpr double kOldEndsWithinS = 60;   // answers what is open within 5 s, and uploads what is half way
 constexpr double kRateElsewhere = 1000;  // of one address; the commands of a person make a few
 
 Result<std::optional<Certificate>> certificate_of(const Args& args, const std::string& folder,
@@ -73,6 +81,8 @@ std::map<std::string, std::string> config_overrides_of(const Args& args) {
         {"rate", "rate"},
         {"azure-events", "azure_events"},
         {"health-gate", "health_gate"},
+        {"log-level", "log_level"},
+        {"log-format", "log_format"},
     };
     std::map<std::string, std::string> overrides;
     for (const auto& [option, key] : kOptions)
@@ -160,14 +170,71 @@ Result<std::shared_ptr<Log>> log_of(const Session& session, const Args& args) {
     return std::shared_ptr<Log>(std::move(log));
 }
 
+// A socket that somebody else has made: the server whose place is taken, or the service manager (sd_listen_fds(3)).
+struct GivenSocket {
+    std::optional<Handover> from;  // the server before
+    int socket = -1;
+    ListenAddress listen;
+};
+
+Result<std::optional<GivenSocket>> given_socket(const Args& args, const std::string& folder) {
+    GivenSocket given;
+    const char* pid = std::getenv("LISTEN_PID");
+    const char* count = std::getenv("LISTEN_FDS");
+    if (args.has("replace")) {
+        TRY(given.from, Handover::ask(folder));
+        given.socket = given.from->socket();
+    } else if (pid != nullptr && count != nullptr && pid == std::to_string(::getpid())) {
+        if (std::string_view(count) != "1")
+            return Error(ErrorKind::invalid,
+                         fmt::format("the service manager gives {} sockets, and one is listened to", count), {},
+                         "one ListenStream= in the socket unit");
+        constexpr int kFirstGiven = 3;
+        given.socket = kFirstGiven;
+        for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);
+    } else {
+        return std::optional<GivenSocket>();
+    }
+    TRY(const SocketPlace place, place_of_socket(given.socket));
+    given.listen = {place.address, place.port};
+    if (const auto asked = args.get("listen")) {
+        TRY(const ListenAddress other, parse_listen(*asked));
+        if (other.address != given.listen.address || (other.port != 0 && other.port != given.listen.port))
+            return Error(ErrorKind::invalid,
+                         fmt::format("--listen {}, and the socket that is given listens on {} port {}",
+                                     printable(*asked, 80), given.listen.address, given.listen.port),
+                         {}, "leave --listen away; for another address, stop the server and start it again");
+    }
+    return std::optional(std::move(given));
+}
+
+// Before the server that is there ends: what would keep this one from starting is told, and nothing has happened.
+Status look_before(const std::string& folder, const std::optional<ServerOptions::ConfigFile>& config,
+                   const CatalogSource& catalog) {
+    if (config) TRY_VOID(read_server_config(config->text, config->name, catalog));
+    const auto known = read_offline(folder);
+    if (known || known.error().kind() == ErrorKind::not_found) return done();
+    Error error = known.error();
+    return std::move(error).while_doing("looking whether this one can go on; the server that is there goes on");
+}
+
 Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
-    TRY(const ListenAddress listen, parse_listen(args.get_or("listen", fmt::format("127.0.0.1:{}", kUsualPort))));
+    TRY(auto given, given_socket(args, folder));
+    TRY(ListenAddress listen, parse_listen(args.get_or("listen", fmt::format("127.0.0.1:{}", kUsualPort))));
+    if (given) listen = given->listen;
     for (const std::string& name : args.all("host-name"))
         if (name.empty() || name.find_first_of("/: \t") != std::string::npos)
             return Error(ErrorKind::invalid, "--host-name takes a name, not '" + printable(name, 80) + "'", {},
                          "without a scheme and a port: stoker.example.org");
     TRY(auto certificate, certificate_of(args, folder, listen.address));
+    std::string client_ca;
+    if (const auto file = args.get("client-ca")) {
+        if (!certificate)
+            return Error(ErrorKind::invalid, "--client-ca needs TLS", {},
+                         "add --tls auto, or --tls-cert and --tls-key");
+        TRY(client_ca, read_file(*file, 1 << 20));
+    }
     TRY(const double rate, args.number("rate", listen.loopback() ? 0 : kRateElsewhere, 0, kMostRate));
     TRY(const Bounds bounds, bounds_of(args));
     TRY(auto nodes, offered_nodes(session, args));
@@ -175,18 +242,34 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const std::string doctor_token, doctor_token_of(args));
     NodeCheckFunction check = node_check(doctor_token, folder);
     TRY(auto config, config_file(session, args));
-    auto catalog = [&session]() -> Result<Catalog> {
+    const CatalogSource catalog = [&session]() -> Result<Catalog> {
         TRY(const Catalog* known, session.catalog());
         return *known;
     };
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
     TRY(auto log, log_of(session, args));
+    TRY_VOID(may_listen(listen, certificate.has_value()));
+    int socket = given ? given->socket : -1;
+    if (given && given->from) {
+        TRY_VOID(look_before(folder, config, catalog));
+        socket = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);  // the server closes it
+        if (socket < 0) return Error(ErrorKind::exhausted, "there is no descriptor left for the socket");
+        TRY_VOID(given->from->go(kOldEndsWithinS).while_doing("taking the place of the server that is there"));
+    }
+    std::atomic<std::int64_t> replaced_by = 0;
     TRY(auto server, Server::start({.folder = folder,
                                     .address = listen.address,
                                     .port = listen.port,
-                                    .any_port_if_taken = !args.has("listen"),
+                                    .any_port_if_taken = !args.has("listen") && !given,
+                                    .socket = socket,
+                                    .on_handover =
+                                        [&replaced_by](std::int64_t pid) {
+                                            replaced_by = pid;
+                                            ::kill(::getpid(), SIGTERM);  // as if it was told to end
+                                        },
                                     .certificate = std::move(certificate),
+                                    .client_ca_pem = std::move(client_ca),
                                     .nodes = std::move(nodes),
                                     .accept_loss = args.has("accept-loss"),
                                     .prices_file = args.get_or("prices", ""),
@@ -201,24 +284,35 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .node_check = std::move(check),
                                     .overrides = config_overrides_of(args),
                                     .config = std::move(config),
-                                    .catalog = std::move(catalog),
+                                    .catalog = catalog,
                                     .log = std::move(log),
-                                    .on_failure = [](const Error& error) {
-                                        // The state may be ahead of the disk: nothing may happen any more.
-                                        fmt::print(stderr, "{}", error.text());
-                                        std::_Exit(3);
-                                    }}));
+                                    .on_failure =
+                                        [](const Error& error) {
+                                            // The state may be ahead of the disk: nothing may happen any more.
+                                            fmt::print(stderr, "{}", error.text());
+                                            std::_Exit(3);
+                                        }}));
     if (session.format == Format::text) {
         TRY_VOID(
             print_now(fmt::format("stoker is up at {}\n  folder {}, token in {}/token; ctrl-c ends it, and what "
                                   "runs goes on\n{}",
                                   server->url(), folder, folder,
                                   server->config_in_words().empty() ? "" : "  " + server->config_in_words() + "\n")));
+        if (!server->setup_token().empty())
+            TRY_VOID(
+                print_now(fmt::format("  nobody can log in yet; the first administrator, once:\n"
+                                      "  stoker login NAME --server {} --setup {}\n",
+                                      server->url(), server->setup_token())));
     } else {
-        TRY_VOID(print_now(dump(session, Json::object().set("url", server->url()).set("folder", folder))));
+        Json up = Json::object().set("url", server->url()).set("folder", folder);
+        if (!server->setup_token().empty()) up.set("setup_token", server->setup_token());
+        TRY_VOID(print_now(dump(session, up)));
     }
     stop.wait();
-    if (!session.quiet) fmt::print(stderr, "stopping; what runs goes on, and the next stoker up finds it\n");
+    if (!session.quiet)
+        fmt::print(stderr, "{}; what runs goes on, and {} finds it\n",
+                   replaced_by > 0 ? fmt::format("process {} takes over", replaced_by.load()) : "stopping",
+                   replaced_by > 0 ? "it" : "the next stoker up");
     stop.exit_on_the_next();
     server->stop(5);
     return CommandOutput{};
@@ -240,13 +334,16 @@ CliCommand up_command() {
             "is told on standard error, one event a line.",
         .examples = {"stoker up", "stoker up --listen 127.0.0.1:8042 --folder /srv/stoker",
                      "stoker up --listen 10.0.0.5:8443 --tls auto", "stoker up --nodes on-prem-nodes.yaml",
-                     "stoker up --config server.yaml"},
+                     "stoker up --config server.yaml", "stoker up --replace"},
         .options =
             {{.name = "folder",
               .value = "DIR",
               .help = "what it keeps (STOKER_FOLDER, else ~/.local/state/stoker)",
               .completes = "dir"},
              {.name = "accept-loss", .help = "go on with a journal that has lost records; what they started is ended"},
+             {.name = "replace",
+              .help = "take the place of the server that runs, as after an upgrade: its socket goes over, so nobody "
+                      "is refused meanwhile, and what runs goes on"},
              {.name = "listen",
               .value = "ADDRESS:PORT",
               .help = "where to listen (127.0.0.1:8042, or a free port when that is taken)"},
@@ -260,6 +357,10 @@ CliCommand up_command() {
               .repeats = true},
              {.name = "tls-cert", .value = "FILE", .help = "certificate chain, PEM", .completes = "file"},
              {.name = "tls-key", .value = "FILE", .help = "its key, PEM", .completes = "file"},
+             {.name = "client-ca",
+              .value = "FILE",
+              .help = "who shows a certificate of this authority is the user of its common name, PEM",
+              .completes = "file"},
              {.name = "config",
               .value = "FILE",
               .help = "what it offers, keeps and charges; each change of it is a version (stoker config). "

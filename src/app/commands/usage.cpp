@@ -7,6 +7,10 @@
 #include "app/commands/commands.h"
 #include "app/listing.h"
 #include "app/session.h"
+#include "base/enum_words.h"
+#include "base/text.h"
+#include "govern/budget.h"
+#include "server/views_limits.h"
 
 namespace stoker {
 
@@ -16,8 +20,118 @@ std::string hours(double value) {
     return value == 0 ? "-" : value < 0.01 ? fmt::format("{:.4f}", value) : fmt::format("{:.2f}", value);
 }
 
+// Money to the micro-dollar: what is added up elsewhere has to come to the same.
+std::string exact_money(std::int64_t microusd) {
+    const std::int64_t whole = microusd < 0 ? -microusd : microusd;
+    return fmt::format("{}{}.{:06}", microusd < 0 ? "-" : "", whole / 1'000'000, whole % 1'000'000);
+}
+
+std::string micro_text(std::int64_t micro) {
+    return exact_money(micro);
+}
+
+std::string csv_field(std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+    std::string quoted = "\"";
+    for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return quoted + "\"";
+}
+
+Result<CommandOutput> show_invoice(Session& session, Client& client, const std::string& month) {
+    TRY(const auto invoice, get<api::Invoice>(client, "/api/v1/invoice?month=" + url_encoded(month)));
+    if (session.format != Format::text) return CommandOutput{dump(session, codec::write(invoice))};
+    std::vector<std::vector<std::string>> rows;
+    for (const api::InvoiceLine& line : invoice.items)
+        rows.push_back({line.organisation + "/" + line.project, line.user,
+                        fmt::format("{}{}{}", enum_word(line.resource), line.model.empty() ? "" : " ", line.model),
+                        hours(static_cast<double>(line.micro_hours) / 1e6),
+                        line.priced || line.microusd != 0 ? exact_money(line.microusd) : "no price"});
+    rows.push_back({"in all", "", "", "", exact_money(invoice.total_microusd)});
+    std::string text = table_text(
+        session.style, {{"project"}, {"who"}, {"what"}, {"hours", Align::right}, {invoice.currency, Align::right}},
+        rows, 0);
+    text +=
+        session.style.dim(fmt::format("{}, charged by the hour, up to {}", invoice.month, invoice.charged_to)) + "\n";
+    if (!invoice.priced) text += "some of it has no price: stoker up --prices FILE\n";
+    return CommandOutput{text};
+}
+
+// FOCUS 1.2 (focus.finops.org, 2025-05): one row for each charge. The columns that this installation has a value for.
+Result<CommandOutput> show_focus(Client& client, const std::string& month) {
+    constexpr int kMostPages = 100'000;
+    std::string text =
+        "BillingPeriodStart,BillingPeriodEnd,ChargePeriodStart,ChargePeriodEnd,ChargeCategory,ChargeClass,"
+        "ChargeDescription,BillingAccountId,BillingAccountName,SubAccountId,SubAccountName,BillingCurrency,BilledCost,"
+        "EffectiveCost,ListCost,ContractedCost,ConsumedQuantity,ConsumedUnit,PricingQuantity,PricingUnit,"
+        "ServiceCategory,"
+        "ServiceName,ProviderName,PublisherName,InvoiceIssuerName,ResourceId,ResourceName,ResourceType,SkuId,Tags\n";
+    std::int64_t after = 0;
+    for (int page = 0; page < kMostPages; ++page) {
+        TRY(const auto list,
+            get<api::ChargeList>(client, fmt::format("/api/v1/charges?month={}&after={}", url_encoded(month), after)));
+        const int year = std::stoi(month.substr(0, 4)), of_year = std::stoi(month.substr(5, 2));
+        const std::string begins = month + "-01T00:00:00Z",
+                          ends = fmt::format("{:04}-{:02}-01T00:00:00Z", of_year == 12 ? year + 1 : year,
+                                             of_year == 12 ? 1 : of_year + 1);
+        for (const api::ChargeItem& each : list.items) {
+            const std::string cost = exact_money(each.microusd), quantity = micro_text(each.micro_hours),
+                              unit = fmt::format("{} hours", enum_word(each.resource)),
+                              sku = fmt::format("{}{}{}", enum_word(each.resource), each.model.empty() ? "" : ":",
+                                                each.model);
+            const Json tags = Json::object().set("user", each.user).set("price_book", each.book);
+            const std::vector<std::string> fields = {begins,
+                                                     ends,
+                                                     each.from,
+                                                     each.to,
+                                                     each.credit ? "Credit" : "Usage",
+                                                     each.credit ? "Correction" : "",
+                                                     fmt::format("{} of {} on {}", sku, each.attempt, each.node),
+                                                     each.organisation,
+                                                     each.organisation,
+                                                     each.project,
+                                                     each.project,
+                                                     list.currency,
+                                                     cost,
+                                                     cost,
+                                                     cost,
+                                                     cost,
+                                                     quantity,
+                                                     unit,
+                                                     quantity,
+                                                     unit,
+                                                     "Compute",
+                                                     "GPU compute",
+                                                     "Stoker",
+                                                     "Stoker",
+                                                     "Stoker",
+                                                     each.run.text(),
+                                                     each.run.text(),
+                                                     "run",
+                                                     sku,
+                                                     tags.dump(0)};
+            std::string row;
+            for (const std::string& field : fields) row += (row.empty() ? "" : ",") + csv_field(field);
+            text += row + "\n";
+        }
+        if (!list.next_after) return CommandOutput{text};
+        after = *list.next_after;
+    }
+    return Error(ErrorKind::exhausted, "the journal is longer than what is read of it at once");
+}
+
 Result<CommandOutput> run_usage(Session& session, const Args& args) {
     TRY(const auto client, connect_to_look(args));
+    if (args.has("focus") && !args.has("month"))
+        return Error(ErrorKind::invalid, "--focus needs a month", {}, "stoker usage --month 2026-11 --focus");
+    if (const auto month = args.get("month")) {
+        for (const char* name : {"by", "from", "to"})
+            if (args.has(name))
+                return Error(ErrorKind::invalid, fmt::format("--month and --{}: give one of them", name));
+        if (!month_window(*month))
+            return Error(ErrorKind::invalid,
+                         fmt::format("--month is {}, expected one like 2026-11", printable(*month, 40)));
+        return args.has("focus") ? show_focus(*client, *month) : show_invoice(session, *client, *month);
+    }
     std::string target = "/api/v1/usage?by=" + args.get_or("by", "user");
     for (const char* name : {"from", "to"})
         if (const auto value = args.get(name)) target += fmt::format("&{}={}", name, url_encoded(*value));
@@ -58,14 +172,19 @@ CliCommand usage_command() {
         .usage = "stoker usage [options]",
         .description =
             "Sums the intervals in which runs held machines, by user, project, node or run: from the moment a place "
-            "was taken to the moment it was given back. Cost is interval times price book (stoker up --prices).",
-        .examples = {"stoker usage", "stoker usage --by run --from 2026-11-01", "stoker usage --by node -o json"},
+            "was taken to the moment it was given back. Cost is interval times price book (stoker up --prices).\n"
+            "--month adds up what was charged: written into the journal every hour and at the end of each try, by "
+            "the prices of that moment, and kept for 25 months after the runs themselves were forgotten.",
+        .examples = {"stoker usage", "stoker usage --by run --from 2026-11-01", "stoker usage --by node -o json",
+                     "stoker usage --month 2026-11", "stoker usage --month 2026-11 --focus > charges.csv"},
         .options = {{.name = "by",
                      .value = "WHAT",
                      .help = "one line for each (user)",
-                     .choices = {"user", "project", "node", "run"}},
+                     .choices = {"user", "project", "node", "engine", "run"}},
                     {.name = "from", .value = "DATE", .help = "since then: 2026-11-01 or RFC 3339"},
-                    {.name = "to", .value = "DATE", .help = "until then"}},
+                    {.name = "to", .value = "DATE", .help = "until then"},
+                    {.name = "month", .value = "MONTH", .help = "the invoice of a month: 2026-11, to the micro-dollar"},
+                    {.name = "focus", .help = "with --month: every charge as CSV with the columns of FOCUS 1.2"}},
         .run = run_usage};
     command.options.insert(command.options.end(), client_options().begin(), client_options().end());
     return command;

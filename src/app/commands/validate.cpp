@@ -5,9 +5,12 @@
 
 #include "app/commands/commands.h"
 #include "app/session.h"
+#include "base/embedded.h"
 #include "io/files.h"
+#include "validate/campaigns.h"
 #include "validate/held_out.h"
 #include "validate/report.h"
+#include "validate/stated.h"
 
 namespace stoker {
 
@@ -15,14 +18,60 @@ namespace {
 
 constexpr std::size_t kMostRowBytes = 256u << 20;  // some 600,000 rows
 
+// Without a file: the table of the binary.
+Result<CommandOutput> run_campaigns(Session& session, const Args& args) {
+    namespace v = validate;
+    for (const char* other : {"regret", "predictions", "columns"})
+        if (args.has(other))
+            return Error(ErrorKind::invalid, fmt::format("--campaigns goes without --{}", other), {},
+                         fmt::format("leave --{} out", other));
+    std::string name = "data/calibration/campaigns.csv";
+    std::string text(embedded_bytes("calibration/campaigns.csv"));
+    if (!args.positional.empty()) {
+        const std::string& path = args.positional.front();
+        name = path == "-" ? "stdin" : path;
+        TRY(text, read_file(path, kMostRowBytes));
+        if (text.size() <= ReadLimits{}.max_bytes) session.sources[name] = text;
+    }
+    TRY(const v::Csv csv, v::Csv::read(text, name));
+    TRY(Catalog * catalog, session.catalog());
+    v::Hardware hardware(*catalog);
+    v::Shapes shapes(*catalog);
+    v::Jobs jobs(hardware, shapes);
+    TRY(const v::Campaigns all, v::campaigns(csv, jobs, name));
+    const Constant* constant = catalog->constant("campaign_factor");
+    const double used = constant != nullptr ? constant->value : 1;
+    if (session.format != Format::text) return CommandOutput{dump(session, v::campaigns_json(name, all, used)), 0};
+    return CommandOutput{v::campaigns_text(name, all, used, session.style), 0};
+}
+
 Result<CommandOutput> run_validate(Session& session, const Args& args) {
     namespace v = validate;
+    if (args.has("campaigns")) return run_campaigns(session, args);
+    if (args.positional.empty())
+        return Error(ErrorKind::invalid, "no file of published rows is named", {},
+                     "name one, such as data/validation/training.csv; --campaigns alone has a table of its own");
     const std::string& path = args.positional.front();
     const std::string name = path == "-" ? "stdin" : path;
     TRY(const std::string text, read_file(path, kMostRowBytes));
     if (text.size() <= ReadLimits{}.max_bytes) session.sources[name] = text;
     TRY(const v::Csv csv, v::Csv::read(text, name));
     TRY(const v::RowKind kind, v::kind_of(csv, name));
+    if (const auto out = args.get("columns")) {
+        if (args.has("regret") || args.has("predictions"))
+            return Error(ErrorKind::invalid, "--columns predicts nothing", {}, "leave --regret and --predictions out");
+        const std::string columns = v::columns_csv(csv);
+        TRY_VOID(write_file_atomic(*out, columns));
+        const auto lines = static_cast<std::size_t>(std::count(columns.begin(), columns.end(), '\n')) - 1;
+        if (session.format != Format::text) {
+            Json answer = Json::object();
+            answer.set("rows", csv.rows()).set("statements", lines);
+            return CommandOutput{dump(session, answer), 0};
+        }
+        return CommandOutput{
+            fmt::format("{} statements of {} rows were read from their words; written: {}\n", lines, csv.rows(), *out),
+            0};
+    }
     TRY(Catalog * catalog, session.catalog());
     v::Hardware hardware(*catalog);
     v::Shapes shapes(*catalog);
@@ -37,7 +86,7 @@ Result<CommandOutput> run_validate(Session& session, const Args& args) {
         if (session.format != Format::text) return CommandOutput{dump(session, v::regret_json(name, regret)), 0};
         return CommandOutput{v::regret_text(name, regret, session.style), 0};
     }
-    TRY(const v::Intervals intervals, v::Intervals::embedded());
+    TRY(const Intervals intervals, Intervals::embedded());
     std::vector<v::Line> lines;
     if (kind == v::RowKind::inference) {
         lines = v::predict_inference(csv, hardware, shapes, intervals);
@@ -65,7 +114,7 @@ CliCommand validate_command() {
     CliCommand command;
     command.name = "validate";
     command.summary = "predict published measurements and say how far off the predictions are";
-    command.usage = "stoker validate ROWS.csv [--predictions OUT.csv] | --regret";
+    command.usage = "stoker validate ROWS.csv [--predictions OUT.csv] | --regret | --columns OUT.csv | --campaigns";
     command.description =
         "Reads published measurements of training, training memory or inference (the columns are described in "
         "data/validation/README.md; the header tells which), predicts each row from its configuration alone, and "
@@ -74,16 +123,31 @@ CliCommand validate_command() {
         "of measured values inside the 80 % interval, the five worst rows. What was measured is never an input of a "
         "prediction. What was assumed for a blank cell is in -o json.\n"
         "--predictions OUT.csv writes one line per figure: id, metric, predicted, low, high, refused_reason, outcome.\n"
-        "--regret asks of training rows how much slower the layout ranked first is than the best measured one.";
+        "--columns OUT.csv predicts nothing and writes what rows say in words (a line for each: id, column, value, and "
+        "the cell "
+        "and words it was read from); a file that has these columns itself is read as it stands.\n"
+        "--regret asks of training rows how much slower the layout ranked first is than the best measured one.\n"
+        "--campaigns compares the device-hours of whole published trainings with those at the predicted steady rate: "
+        "the factor between them is fitted on one half of the sources and judged on the other; a file with too few "
+        "sources is judged by the factor that plans have. Without a file it takes the table that Stoker comes with "
+        "(data/calibration/campaigns.csv).";
     command.examples = {"stoker validate data/validation/training.csv",
                         "stoker validate data/validation/memory.csv --predictions predicted.csv",
-                        "stoker validate --regret data/validation/training.csv"};
-    command.options = {{.name = "predictions",
-                        .value = "OUT.csv",
-                        .help = "write every prediction with its interval to this file",
-                        .completes = "file"},
-                       {.name = "regret", .help = "rank measured layouts of one model on one number of devices"}};
-    command.min_positional = 1;
+                        "stoker validate --regret data/validation/training.csv",
+                        "stoker validate data/validation/inference.csv --columns said.csv",
+                        "stoker validate --campaigns"};
+    command.options = {
+        {.name = "predictions",
+         .value = "OUT.csv",
+         .help = "write every prediction with its interval to this file",
+         .completes = "file"},
+        {.name = "columns",
+         .value = "OUT.csv",
+         .help = "write what rows say in words, as columns, to this file; nothing is predicted",
+         .completes = "file"},
+        {.name = "regret", .help = "rank measured layouts of one model on one number of devices"},
+        {.name = "campaigns", .help = "whole published trainings, with what they took beyond their rate"}};
+    command.min_positional = 0;
     command.max_positional = 1;
     command.run = run_validate;
     command.completes = "file";

@@ -61,6 +61,11 @@ Json prediction_json(const Prediction& p, bool service) {
         .set("unit", p.unit_name)
         .set("usd_per_unit_of_asked_load", range_json(p.usd_per_unit_asked))
         .set("kwh", range_json(p.kwh));
+    out.set("campaign", p.campaign_factor > 0 ? Json::object()
+                                                    .set("factor", p.campaign_factor)
+                                                    .set("hours", p.hours.mid * p.campaign_factor)
+                                                    .set("usd", p.usd.mid * p.campaign_factor)
+                                              : Json());
     out.set("step_seconds", range_json(p.step_s)).set("step_terms", terms_json<TimeTerm>(p.seconds, "seconds"));
     out.set("memory_bytes", range_json(p.memory_bytes))
         .set("memory_capacity_bytes", p.memory_capacity_bytes)
@@ -93,6 +98,7 @@ Json prediction_json(const Prediction& p, bool service) {
                                .set("tpot_p99_seconds", l.tpot_p99)
                                .set("e2e_p95_seconds", l.e2e_p95)
                                .set("saturated", l.saturated)
+                               .set("chance", p.latency_chance >= 0 ? Json(p.latency_chance) : Json())
                                .set("knee_requests_per_second_per_replica", p.knee_requests_per_s)
                                .set("requests_per_second", p.requests_per_s)
                                .set("clients_per_replica", p.clients_per_replica)

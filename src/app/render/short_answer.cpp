@@ -10,6 +10,7 @@
 #include "app/render/plan_text.h"
 #include "base/text.h"
 #include "plan/chance.h"
+#include "plan/savings.h"
 
 namespace stoker {
 
@@ -60,10 +61,15 @@ std::string_view pricing_words(Pricing pricing) {
     return "";
 }
 
+std::string_view pricing_words(Pricing pricing, const Provenance& price) {
+    if (!by_savings_plan(price)) return pricing_words(pricing);
+    return pricing == Pricing::reserved_1y ? "on a 1-year savings plan" : "on a 3-year savings plan";
+}
+
 std::string machines_of(const Candidate& c, const Catalog& catalog) {
     std::string text = fmt::format("{} x {}", c.nodes, node_of(c, catalog).name);
     if (!c.region.empty() && c.region != node_of(c, catalog).name) text += ", " + c.region;
-    return fmt::format("{}, {}", text, pricing_words(c.pricing));
+    return fmt::format("{}, {}", text, pricing_words(c.pricing, c.price_provenance));
 }
 
 std::string hardware_of(const Candidate& c, const Catalog& catalog) {
@@ -90,17 +96,38 @@ std::string money_of(const Candidate& c) {
     return fmt::format("{}/h, {} a month", money_text(per_hour(c)), rounded_money(per_hour(c) * kHoursOfMonth));
 }
 
+// "349 ms (216 - 768)": the ends in the unit of the middle.
+std::string latency_in_one_unit(const Range& seconds) {
+    if (!(seconds.mid < 60)) return format_seconds(Seconds(seconds.mid));
+    const bool small = seconds.mid < 1;
+    const auto text = [&](double value) {
+        const double shown = small ? value * 1e3 : value;
+        const int digits = shown >= 99.5 ? 0 : shown >= 9.95 ? (small ? 0 : 1) : small ? 1 : 2;
+        return fmt::format("{:.{}f}", shown, digits);
+    };
+    const std::string low = text(seconds.low), mid = text(seconds.mid), high = text(seconds.high);
+    const std::string head = fmt::format("{} {}", mid, small ? "ms" : "s");
+    return low == high ? head : fmt::format("{} ({} - {})", head, low, high);
+}
+
 std::string time_of(const Prediction& p) {
     if (!runs_by_the_hour(p)) return duration_in_one_unit(p.hours);
     if (!(p.ttft_p95_s.mid > 0)) return {};
-    std::string text = fmt::format("first token {}", format_seconds(Seconds(p.ttft_p95_s.mid)));
-    if (!(p.tpot_p95_s.mid > 0)) return fmt::format("answer in {} (p95)", format_seconds(Seconds(p.ttft_p95_s.mid)));
-    return fmt::format("{}, then {} a token (p95)", text, format_seconds(Seconds(p.tpot_p95_s.mid)));
+    const std::string first = latency_in_one_unit(p.ttft_p95_s);
+    if (!(p.tpot_p95_s.mid > 0)) return fmt::format("p95: answer in {}", first);
+    return fmt::format("p95: first token {}, then {} a token", first, latency_in_one_unit(p.tpot_p95_s));
 }
 
 // Rounded down: nobody is promised the last percent. 99 at most, since no model is surer of itself.
 std::string percent(double chance) {
     return fmt::format("{:.0f} %", std::clamp(std::floor(100 * chance + 1e-9), 0.0, 99.0));
+}
+
+// A limit that nobody gave and that is not the usual one decides how many machines there are.
+std::string assumed_limit(const LatencySpec& latency) {
+    constexpr double kUsual = 2;
+    if (!latency.at.empty() || !latency.ttft_p99 || latency.ttft_p99->v <= kUsual) return {};
+    return fmt::format(" (first token within {}, assumed for the long prompts)", format_seconds(*latency.ttft_p99));
 }
 
 std::string chance_of(const Workload& workload, const Candidate& c) {
@@ -116,7 +143,8 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
         parts.push_back(percent(chance_below(p.hours, objective.deadline->v / 3600)) + " to make the deadline");
     if (!service && objective.budget && c.priced)
         parts.push_back(percent(chance_below(p.usd, objective.budget->dollars())) + " to stay in budget");
-    if (service && p.latency_chance >= 0) parts.push_back(percent(p.latency_chance) + " to keep the latency limits");
+    if (service && p.latency_chance >= 0)
+        parts.push_back(percent(p.latency_chance) + " to keep the latency limits" + assumed_limit(objective.latency));
     if (p.memory_bytes.mid > 0 && p.fit_probability < (parts.empty() ? 1.0 : 0.98))
         parts.push_back(percent(p.fit_probability) + " to fit in memory");
     return join(parts, ", ");
@@ -158,6 +186,20 @@ std::string why_line(const Plan& plan, const Catalog& catalog) {
                 text += fmt::format(", for {:.1f} x the speed", longer);
             else if (!one.why.empty())
                 text += fmt::format(": {}", one.why);
+            if (other != nullptr && other->node_type == c.node_type && other->nodes == c.nodes) return text;
+        }
+    // Nearly the fastest, for less money.
+    for (const Foregone& one : plan.foregone)
+        if (one.id == "faster" && per_hour(best) > 0) {
+            const Candidate& c = one.candidate;
+            const double longer = runs_by_the_hour(best.prediction)
+                                      ? best.prediction.latency.e2e_p95 / std::max(c.prediction.latency.e2e_p95, 1e-9)
+                                      : best.prediction.hours.mid / std::max(c.prediction.hours.mid, 1e-9);
+            const double later = best.prediction.latency.e2e_p95 - c.prediction.latency.e2e_p95;
+            const std::string what = fmt::format("the fastest, {} x {}", c.nodes, short_name(node_of(c, catalog)));
+            text = longer < 1.5 ? fmt::format("{:.0f} % longer than {}", 100 * (longer - 1), what)
+                                : fmt::format("{} later than {}", format_seconds(Seconds(later)), what);
+            if (c.priced && per_hour(c) > 0) text += fmt::format(", for {}", money_words(per_hour(best) / per_hour(c)));
             if (other != nullptr && other->node_type == c.node_type && other->nodes == c.nodes) return text;
         }
     if (other == nullptr) return text;
@@ -228,9 +270,16 @@ std::string watch_line(const Plan& plan) {
     return {};
 }
 
-std::string sure_line(const PublishedEvidence& evidence) {
+std::string sure_line(const Plan& plan, const Catalog& catalog) {
+    const PublishedEvidence& evidence = plan.evidence;
     if (!evidence.asked) return {};
+    const Candidate& best = plan.candidates.front();
+    const NodeType& node = node_of(best, catalog);
     std::string text = evidence.missing.empty() ? std::string() : first_sentence(evidence.missing);
+    // The runs that are compared are of language models; a device may be measured at the rest.
+    if (!text.empty() && best.measured && best.measured_rows >= 1 && best.devices_used > 0 && node.has_gpu())
+        text = fmt::format("{} published {} on this GPU, none close to this one", format_thousands(best.measured_rows),
+                           best.measured_rows < 2 ? "run" : "runs");
     if (evidence.closest) {
         const PublishedRun& run = *evidence.closest;
         if (!text.empty()) text += "; ";
@@ -242,6 +291,30 @@ std::string sure_line(const PublishedEvidence& evidence) {
     } else if (text.empty() && evidence.runs > 0) {
         text = "no measured run is like this one: plan with the far end of the interval";
     }
+    // A middle at the best MFU that anybody published has nothing below it.
+    const Range& hours = best.prediction.hours;
+    if (best.prediction.mfu > 0 && hours.low > 0.995 * hours.mid && hours.high > 1.05 * hours.mid)
+        text += fmt::format("{}no published run on this GPU reaches a higher MFU", text.empty() ? "" : "; ");
+    return text;
+}
+
+// A run as it is published: with what broke, was tried and was measured on the way.
+std::string campaign_line(const Workload& workload, const Candidate& best) {
+    const Prediction& p = best.prediction;
+    constexpr double kWorthALine = 1.05;  // less is lost in the interval of the hours
+    if (!(p.campaign_factor >= kWorthALine)) return {};
+    const double hours = p.hours.mid * p.campaign_factor, usd = p.usd.mid * p.campaign_factor;
+    std::string text = duration_in_one_unit({hours, hours, hours});
+    if (best.priced && usd > 0) text += ", " + rounded_money(usd);
+    text += fmt::format(": published runs took {:.1f} x their steady rate (restarts, evaluation, tuning)",
+                        p.campaign_factor);
+    const ObjectiveSpec& objective = workload.objective;
+    const bool late = objective.deadline && hours * 3600 > objective.deadline->v;
+    const bool dear = objective.budget && best.priced && usd > objective.budget->dollars();
+    if (late || dear)
+        text += fmt::format("; that is past the {}", late && dear ? "deadline and the budget"
+                                                     : late       ? "deadline"
+                                                                  : "budget");
     return text;
 }
 
@@ -288,7 +361,7 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
         const bool spot = pricing == Pricing::spot;
         if (spot && !long_lived && !plan.workload.interruptible) continue;
         parts.push_back(fmt::format(
-            "{} {}{}{}", pricing_words(pricing), spot && price->estimate ? "about " : "",
+            "{} {}{}{}", pricing_words(pricing, price->provenance), spot && price->estimate ? "about " : "",
             rounded_money(long_lived ? per_hour(best) * factor * kHoursOfMonth : best.prediction.usd.mid * factor),
             long_lived ? " a month"
             : spot     ? " before evictions"
@@ -307,8 +380,8 @@ std::string cheaper_line(const Plan& plan, const Catalog& catalog) {
     const Candidate& best = plan.candidates.front();
     for (const Foregone& one : plan.foregone) {
         const Candidate& c = one.candidate;
-        if (one.id == "rule" || one.id == "slower" || !best.priced || !c.priced || !(per_hour(best) > 0) ||
-            per_hour(c) >= per_hour(best))
+        if (one.id == "rule" || one.id == "slower" || one.id == "faster" || !best.priced || !c.priced ||
+            !(per_hour(best) > 0) || per_hour(c) >= per_hour(best))
             continue;
         std::string text = fmt::format("{} x {}", c.nodes, short_name(node_of(c, catalog)));
         if (!c.region.empty() && c.region != best.region) text += " in " + c.region;
@@ -382,7 +455,8 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     add(answer, "how", how_line(plan));
     add(answer, "first", first_line(plan, catalog));
     add(answer, "watch", watch_line(plan));
-    add(answer, "sure?", sure_line(plan.evidence));
+    add(answer, "sure?", sure_line(plan, catalog));
+    add(answer, "all in", campaign_line(plan.workload, best));
     add(answer, "cheaper", cheaper_line(plan, catalog));
     add(answer, "cost", cost_line(plan, catalog));
     const bool runs_here = node_of(best, catalog).cloud == "this-machine" && plan.workload.run;
@@ -394,57 +468,6 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
                     : "what was assumed",
          fmt::format("stoker plan {} --full", file)});
     return answer;
-}
-
-std::string render_answer(const ShortAnswer& answer, const Style& style) {
-    constexpr std::size_t kMargin = 2, kLabel = 9, kGap = 3, kSideBySide = 72;
-    const auto width = static_cast<std::size_t>(std::max(style.width, 20));
-    std::string text;
-    for (const std::string& line : wrap(answer.task + (answer.machines.empty() ? ": no plan" : ""), width))
-        text += line + "\n";
-    text += "\n";
-    // The facts of a row side by side where they fit, else one below the other.
-    const auto row = [&](const std::vector<std::string>& cells) {
-        std::string line;
-        const auto flush = [&] {
-            if (display_width(line) + kMargin <= width) {
-                text += std::string(kMargin, ' ') + line + "\n";
-            } else {
-                for (const std::string& part : wrap(line, width - kMargin))
-                    text += std::string(kMargin, ' ') + part + "\n";
-            }
-            line.clear();
-        };
-        for (const std::string& cell : cells) {
-            if (cell.empty()) continue;
-            if (!line.empty() &&
-                (width < kSideBySide || kMargin + display_width(line) + kGap + display_width(cell) > width))
-                flush();
-            line += (line.empty() ? "" : std::string(kGap, ' ')) + cell;
-        }
-        if (!line.empty()) flush();
-    };
-    if (!answer.machines.empty()) {
-        row({style.bold(answer.machines), answer.hardware});
-        row({answer.time, style.bold(answer.money), answer.chance});
-        text += "\n";
-    }
-    for (const AnswerLine& line : answer.lines) {
-        const std::size_t indent = kMargin + kLabel;
-        std::vector<std::string> parts;
-        if (line.command.empty()) {
-            parts = wrap(line.text, width - std::min(indent, width / 2));
-        } else {  // stays whole: it is copied
-            parts.push_back(line.command);
-            const bool fits = indent + display_width(line.command) + kGap + display_width(line.text) <= width;
-            if (fits && !line.text.empty()) parts.front() += std::string(kGap, ' ') + style.dim(line.text);
-        }
-        for (std::size_t i = 0; i < parts.size(); ++i)
-            text += (i > 0 ? std::string(indent, ' ')
-                           : std::string(kMargin, ' ') + style.dim(pad_right(line.label, kLabel))) +
-                    parts[i] + "\n";
-    }
-    return text;
 }
 
 }  // namespace stoker

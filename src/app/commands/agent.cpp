@@ -1,0 +1,258 @@
+// stoker agent: tells Prometheus what the GPUs of this machine do, whatever becomes of their driver.
+#include <arpa/inet.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "app/client/output.h"
+#include "app/commands/commands.h"
+#include "app/commands/gpu_options.h"
+#include "app/commands/gpu_table.h"
+#include "app/session.h"
+#include "base/text.h"
+#include "io/clock.h"
+#include "io/files.h"
+#include "io/http/http_server.h"
+#include "io/stop_signal.h"
+#include "io/worker.h"
+#include "observe/gpu/gpu_pages.h"
+#include "observe/gpu/gpu_watch.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr std::size_t kPages = 5;
+enum class Page : std::uint8_t { native, native_open, dcgm, dcgm_open, gpus };
+
+// What is known at one moment, and the texts made of it: each once, whoever asks for it first. No driver is called
+// here.
+class Snapshot {
+public:
+    Snapshot(GpuView view, std::shared_ptr<const GpuOwners> owners, GpuAllocations allocations, DcgmOptions dcgm)
+        : view_(std::move(view)),
+          owners_(std::move(owners)),
+          allocations_(std::move(allocations)),
+          dcgm_(std::move(dcgm)) {}
+    const std::string& text(Page page) const {
+        const std::lock_guard lock(mutex_);
+        std::optional<std::string>& text = texts_[static_cast<std::size_t>(page)];
+        if (!text) text = render(page);
+        return *text;
+    }
+
+private:
+    std::string render(Page page) const {
+        switch (page) {
+            case Page::native: return prometheus_text(native_gpu_families(view_, *owners_, allocations_));
+            case Page::native_open: return openmetrics_text(native_gpu_families(view_, *owners_, allocations_));
+            case Page::dcgm: return prometheus_text(dcgm_gpu_families(view_, dcgm_));
+            case Page::dcgm_open: return openmetrics_text(dcgm_gpu_families(view_, dcgm_));
+            case Page::gpus: return gpu_json(view_, *owners_).dump(0) + "\n";
+        }
+        return "";
+    }
+    const GpuView view_;
+    const std::shared_ptr<const GpuOwners> owners_;
+    const GpuAllocations allocations_;
+    const DcgmOptions dcgm_;
+    mutable std::mutex mutex_;  // guards texts_
+    mutable std::array<std::optional<std::string>, kPages> texts_;
+};
+
+class PageBoard {
+public:
+    // Pages that somebody reads are made before the next one asks.
+    void set(std::shared_ptr<const Snapshot> snapshot, double now_s) {
+        for (std::size_t page = 0; page < kPages; ++page)
+            if (now_s - asked_s_[page] < 90) (void)snapshot->text(static_cast<Page>(page));
+        const std::lock_guard lock(mutex_);
+        snapshot_ = std::move(snapshot);
+    }
+    std::string get(Page page) {
+        asked_s_[static_cast<std::size_t>(page)] = monotonic_seconds();
+        std::shared_ptr<const Snapshot> snapshot;
+        {
+            const std::lock_guard lock(mutex_);
+            snapshot = snapshot_;
+        }
+        return snapshot->text(page);
+    }
+
+private:
+    std::array<std::atomic<double>, kPages> asked_s_ = {-1000.0, -1000.0, -1000.0, -1000.0, -1000.0};
+    std::mutex mutex_;  // guards snapshot_
+    std::shared_ptr<const Snapshot> snapshot_ =
+        std::make_shared<Snapshot>(GpuView{}, std::make_shared<GpuOwners>(), GpuAllocations{}, DcgmOptions{});
+};
+
+// Owners are looked up on a thread of their own: /proc of a process that hangs may hang, too.
+class OwnerBoard {
+public:
+    std::shared_ptr<const GpuOwners> get() const {
+        const std::lock_guard lock(mutex_);
+        return owners_;
+    }
+    void ask(std::vector<std::uint32_t> pids) {
+        if (busy_.exchange(true)) return;
+        const bool taken = pool_.post([this, pids = std::move(pids)] {
+            auto next = std::make_shared<GpuOwners>(*get());
+            next->refresh(pids);
+            const std::lock_guard lock(mutex_);
+            owners_ = std::move(next);
+            busy_ = false;
+        });
+        if (!taken) busy_ = false;
+    }
+
+private:
+    mutable std::mutex mutex_;  // guards owners_
+    std::shared_ptr<const GpuOwners> owners_ = std::make_shared<GpuOwners>();
+    std::atomic<bool> busy_{false};
+    WorkerPool pool_{{.name = "gpu-owners", .threads = 1, .most_waiting = 1}};
+};
+
+HttpResponse plain(int status, std::string body) {
+    return {.status = status, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::move(body)};
+}
+
+HttpResponse answer(const HttpRequest& request, PageBoard& pages, bool dcgm_first) {
+    if (request.method != "GET" && request.method != "HEAD") {
+        HttpResponse refused = plain(405, "GET alone is answered here\n");
+        refused.headers.add("Allow", "GET, HEAD");
+        return refused;
+    }
+    if (request.path == "/health" || request.path == "/healthz") return plain(200, "ok\n");
+    if (request.path == "/gpus")
+        return {.status = 200, .content_type = "application/json", .headers = {}, .body = pages.get(Page::gpus)};
+    const bool native = request.path == "/metrics/native", dcgm = request.path == "/metrics/dcgm";
+    if (request.path != "/metrics" && !native && !dcgm)
+        return plain(404, "/metrics, /metrics/native, /metrics/dcgm, /gpus and /health are here\n");
+    const bool open = wants_openmetrics(request.headers.find("accept").value_or(""));
+    const bool theirs = dcgm || (!native && dcgm_first);
+    return {
+        .status = 200,
+        .content_type = std::string(open ? kOpenMetricsType : kPrometheusType),
+        .headers = {},
+        .body = pages.get(theirs ? (open ? Page::dcgm_open : Page::dcgm) : (open ? Page::native_open : Page::native))};
+}
+
+Result<std::pair<std::string, std::uint16_t>> listen_address(const std::string& text) {
+    const std::size_t colon = text.rfind(':');
+    const auto bad = [&] {
+        return Error(ErrorKind::invalid, "no address to listen on: " + printable(text, 60), {},
+                     "--listen 127.0.0.1:9400, --listen [::]:9400, or port 0 for any free one");
+    };
+    if (colon == std::string::npos) return bad();
+    std::string address = text.substr(0, colon);
+    const std::string port = text.substr(colon + 1);
+    if (address.size() > 1 && address.front() == '[' && address.back() == ']')
+        address = address.substr(1, address.size() - 2);
+    if (address.empty()) address = "0.0.0.0";
+    if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
+        std::stoi(port) > 65535)
+        return bad();
+    return std::pair(address, static_cast<std::uint16_t>(std::stoi(port)));
+}
+
+Result<CommandOutput> run_agent(Session& session, const Args& args) {
+    TRY(GpuWatchOptions options, gpu_watch_options(args));
+    TRY(const DcgmOptions dcgm, dcgm_options(args));
+    TRY(const auto address, listen_address(args.get_or("listen", "127.0.0.1:9400")));
+    const bool dcgm_first = args.get("compat").has_value();
+    StopSignal stop;
+    PageBoard board;
+    OwnerBoard owners;
+    std::atomic<bool> ending{false};
+    std::thread watcher = masked_thread("gpu-watch", [&] {
+        GpuWatch watch(options);
+        GpuAllocationWatch allocations;
+        double looked_s = 0;
+        GpuAllocations told;
+        std::uint64_t tick = 0;
+        auto next = std::chrono::steady_clock::now();
+        while (!ending) {
+            const GpuView view = watch.look();
+            if (tick++ % 5 == 0) owners.ask(gpu_pids(view));
+            if (const double now_s = monotonic_seconds(); now_s - looked_s >= 0.95) {
+                looked_s = now_s;
+                told = allocations.look(view, now_s);
+            }
+            board.set(std::make_shared<Snapshot>(view, owners.get(), told, dcgm), monotonic_seconds());
+            next += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                std::chrono::duration<double>(options.period_s));
+            while (!ending && std::chrono::steady_clock::now() < next)
+                std::this_thread::sleep_until(
+                    std::min(next, std::chrono::steady_clock::now() + std::chrono::milliseconds(200)));
+        }
+    });
+    const auto finish = [&] {
+        ending = true;
+        watcher.join();
+    };
+    HttpServerOptions http{.address = address.first, .port = address.second};
+    http.max_connections = 256;
+    http.max_head_bytes = 8 * 1024;
+    http.max_body_bytes = 1024;
+    auto server = HttpServer::start(http, [&board, dcgm_first](HttpRequest request, HttpReply reply) {
+        reply.send(answer(request, board, dcgm_first));
+    });
+    if (!server) {
+        finish();
+        return server.error();
+    }
+    const std::uint16_t port = (*server)->port();
+    if (const auto file = args.get("port-file")) {
+        if (const Status written = write_file_atomic(*file, std::to_string(port) + "\n"); !written) {
+            finish();
+            return written.error();
+        }
+    }
+    if (!session.quiet) {
+        const Status told = print_now(fmt::format("http://{}:{}/metrics\n", address.first, port));
+        if (!told) {
+            finish();
+            return told.error();
+        }
+    }
+    stop.wait();
+    (*server)->stop(std::chrono::steady_clock::now() + std::chrono::seconds(2));
+    finish();
+    return CommandOutput{};
+}
+
+}  // namespace
+
+CliCommand agent_command() {
+    CliCommand command{
+        .name = "agent",
+        .summary = "serve what the GPUs of this machine do to Prometheus",
+        .usage = "stoker agent [--listen ADDRESS:PORT] [options]",
+        .description =
+            "Serves /metrics from what was read last: a scrape never waits for the driver. /metrics/native and "
+            "/metrics/dcgm have the names of "
+            "Stoker and of dcgm-exporter; --compat dcgm puts the latter on /metrics. Prometheus' text and OpenMetrics, "
+            "as the scraper asks. "
+            "/gpus is the same as JSON, /health says that the agent lives.\n\n"
+            "The driver is called in a process of its own. One GPU that is lost or hangs changes nothing for the "
+            "others; errors of the driver (Xid) "
+            "are counted from its events and from the kernel log. It needs no rights beyond reading /dev/nvidia* and "
+            "/dev/kmsg; what it may not "
+            "read is told by stoker_agent_witness_up.",
+        .examples = {"stoker agent", "stoker agent --listen 0.0.0.0:9400 --compat dcgm",
+                     "stoker agent --listen 127.0.0.1:0 --port-file /run/stoker-agent.port",
+                     "curl -s 127.0.0.1:9400/metrics | grep stoker_gpu_power_watts"},
+        .options = {{.name = "listen", .value = "ADDRESS:PORT", .help = "where (127.0.0.1:9400); port 0: any free one"},
+                    {.name = "port-file", .value = "FILE", .help = "write the port there", .completes = "file"}},
+        .run = run_agent};
+    add_gpu_options(command);
+    return command;
+}
+
+}  // namespace stoker

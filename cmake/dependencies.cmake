@@ -1,4 +1,4 @@
-# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, sqlite, crypto, ssl, llhttp, asio,
+# Libraries of the distribution, under short names of our own: fmt, yaml, zlib, sqlite, argon2, crypto, ssl, llhttp, asio,
 # Threads::Threads.
 find_package(Threads REQUIRED)
 
@@ -25,6 +25,7 @@ endfunction()
 stoker_library(yaml yaml yaml.h)
 stoker_library(zlib z zlib.h)
 stoker_library(sqlite sqlite3 sqlite3.h)
+stoker_library(argon2 argon2 argon2.h)
 stoker_library(crypto crypto openssl/evp.h)
 stoker_library(ssl ssl openssl/ssl.h)
 

@@ -8,6 +8,9 @@ install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs OPTIONAL)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples USE_SOURCE_PERMISSIONS OPTIONAL)
 
+install(DIRECTORY packaging/systemd/system/ DESTINATION lib/systemd/system)
+install(DIRECTORY packaging/systemd/user/ DESTINATION lib/systemd/user)
+
 # Man pages and completions are what the binary itself prints, so that they cannot drift. Each shell looks for
 # completions in a folder and under a name of its own. A binary that cannot run here (cross-built) goes without them.
 if(TARGET stoker AND NOT CMAKE_CROSSCOMPILING)

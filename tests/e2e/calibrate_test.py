@@ -90,6 +90,15 @@ def test_what_teaches_nothing_is_refused(t):
     t.call("run", "--", "true")
     done = t.call("calibrate", "add", "r-1", exit=2)
     check("r-1 teaches nothing: it was not predicted" in done.stderr, done.stderr)
+    # Nine tenths of its steps wait for data: factors of that would be of the loader.
+    starved = [PYTHON, "-c", "import json, os, time\n"
+               "out = open(os.environ['STOKER_METRICS_FILE'], 'a', buffering=1)\n"
+               "for step in range(1, 41):\n"
+               "    time.sleep(0.1)\n"
+               "    print(json.dumps({'step': step, 'step_s': 0.1, 'wait_s': 0.09, 'compute_s': 0.01}), file=out)\n"]
+    t.call("run", training(t, "starved", 128, 2, command=starved))
+    done = t.call("calibrate", "add", "r-2", exit=2)
+    check("r-2 teaches nothing: it did not run as planned: starved-input" in done.stderr, done.stderr)
     check("which run" in t.call("calibrate", "add", exit=2).stderr, "no run named")
     check("r-9" in t.call("calibrate", "forget", "r-9", exit=None).stderr, "one that was never added")
     t.call("calibrate", "nonsense", exit=2)

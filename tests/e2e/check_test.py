@@ -330,6 +330,21 @@ def test_a_file_beyond_the_limit_is_told_and_not_read(t):
     check([f["rule"] for f in report["findings"]] == ["SYN005"], report["findings"])
 
 
+def test_a_workload_file_is_judged_as_plan_judges_it(t):
+    text = "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 10B, sequnce: 4096}\nobjective: {minimize: cost}\n"
+    write(t, "jobs/job.yaml", text)
+    found = findings(t, "jobs", exit=1)["findings"]
+    check([(f["rule"], f["line"], f["column"]) for f in found] == [("SYN006", 4, 21)], found)
+    refused = t.call("plan", "jobs/job.yaml", exit=2).stderr
+    check("job.yaml:4:21" in refused and "did you mean sequence?" in refused and "did you mean sequence?" in found[0]["message"],
+          refused)
+    # What it names beside it is found from where the file stands.
+    write(t, "jobs/config.json", json.dumps({"architectures": ["LlamaForCausalLM"], "hidden_size": 2048, "vocab_size": 32000,
+                                             "num_hidden_layers": 16, "num_attention_heads": 16, "intermediate_size": 5632}))
+    write(t, "jobs/job.yaml", text.replace("sequnce", "sequence").replace("llama-3-8b", "config.json"))
+    check(findings(t, "jobs")["findings"] == [], "a sound one")
+
+
 def test_the_number_of_threads_changes_nothing(t):
     rng = random.Random(3)
     for i in range(60):

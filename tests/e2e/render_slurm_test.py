@@ -184,6 +184,48 @@ def test_sbatch_takes_every_script(t):
         slurm.close()
 
 
+# Lines that slurmctld refuses, or a program that starts another machine than the one whose node was asked for: either way a job waits
+# for ever, and machines are paid for.
+def test_slurm_starts_the_nodes_that_it_rents(t):
+    if why := missing():
+        raise Skipped(why)
+    folder = render(t, f"version: 1\nname: gang\n{SCRIPTS['gang']}run: {{command: [python3, x.py]}}\n", "slurm-cloud", "rented")
+    base = pathlib.Path(tempfile.mkdtemp(prefix="stoker-slurm-"))
+    (base / "bin").mkdir()
+    (base / "bin/az").write_text(f'#!/bin/sh\necho "$@" >> {base}/az.log\n')  # writes down what Azure would be asked
+    (base / "bin/az").chmod(0o755)
+    for name in ("gres.conf", "topology.conf"):
+        shutil.copy(folder / name, base / name)
+    for name in ("resume", "suspend"):
+        (base / f"{name}.sh").write_text(f"#!/bin/sh\nexport PATH={base}/bin:/usr/sbin:$PATH SLURM_CONF={base}/slurm.conf\n"
+                                         f'exec {folder}/{name}.sh "$@" >> {base}/{name}.out 2>&1\n')
+        (base / f"{name}.sh").chmod(0o755)
+    port, host, user = free_ports(2), socket.gethostname().split(".")[0], os.popen("id -un").read().strip()
+    own = (f"ClusterName=rented\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser={user}\nAuthType=auth/none\nCredType=cred/none\n"
+           f"SlurmctldPort={port}\nSlurmdPort={port + 1}\nStateSaveLocation={base}\nSlurmctldPidFile={base}/pid\n"
+           f"SlurmctldLogFile={base}/log\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMailProg=/bin/true\n")
+    (base / "slurm.conf").write_text(own + (folder / "slurm-cloud.conf").read_text().replace("/etc/slurm/", f"{base}/"))
+    environment = dict(os.environ, SLURM_CONF=str(base / "slurm.conf"), PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")
+
+    def run(*words):
+        return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, env=environment, cwd=folder)
+
+    daemon = subprocess.Popen(["slurmctld", "-D", "-f", str(base / "slurm.conf")], env=environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    try:
+        wait_for("slurmctld", lambda: run("scontrol", "ping").stdout.count("UP"), LIMIT_S)
+        job = run("sbatch", "--parsable", "gang.sbatch")
+        check(job.returncode == 0, job.stderr)
+        wait_for("the programs", lambda: (base / "az.log").exists() and
+                 "NodeAddr=gang000001" in run("scontrol", "show", "node", "gang-1").stdout, LIMIT_S)
+        asked = (base / "az.log").read_text()
+        check(asked == "vmss start -g gang-rg -n gang --instance-ids 0 1 --no-wait\n", asked)
+    finally:
+        daemon.terminate()
+        daemon.wait(LIMIT_S)
+        shutil.rmtree(base, ignore_errors=True)
+
+
 def test_a_rendered_job_trains_stops_and_resumes(t):
     if why := missing() or no_torch():
         raise Skipped(why)

@@ -109,6 +109,11 @@ class Cluster:
     def kill_controller(self):
         self.end("run/slurmctld.pid", signal.SIGKILL)
 
+    def resume_nodes(self):
+        """A controller that was killed gives numbers a second time, and Slurm drains a node that sees one: "Duplicate jobid"."""
+        for name in self.say("sinfo", "-h", "-N", "-t", "drain", "-o", "%N").split():
+            self.say("scontrol", "update", f"NodeName={name}", "State=RESUME")
+
     def quiet(self):
         return self.say("squeue", "-h", "-t", "pending,running,completing,configuring") == ""
 

@@ -126,6 +126,60 @@ def test_a_preempted_training_goes_on_from_its_checkpoint(t):
     check("step-" in json.dumps(view["attempts"][1]), f"the second did not resume: {view['attempts'][1]}")
 
 
+LATE = """import json, os, sys, time
+rank, steps, work = int(os.environ["RANK"]), 60, sys.argv[1]
+mine = os.environ["STOKER_METRICS_FILE"] if rank == 0 else os.environ["STOKER_METRICS_FILE"].replace(".jsonl", ".rank-1.jsonl")
+for step in range(steps):
+    began = time.time()
+    until = time.process_time() + (0.12 if rank == 1 else 0.03)  # of the processor: others on the machine change nothing
+    while time.process_time() < until:
+        pass
+    computed = time.time()
+    open(f"{work}/at-{step}-{rank}", "w").close()
+    while not os.path.exists(f"{work}/at-{step}-{1 - rank}"):
+        time.sleep(0.001)
+    ended = time.time()
+    line = {"step": step, "step_s": ended - began, "compute_s": computed - began, "allreduce_s": ended - computed, "time": ended}
+    with open(mine, "a") as file:
+        file.write(json.dumps(line) + "\\n")
+"""
+
+
+def test_a_node_that_is_late_is_named(t):
+    """What each rank uses and how far it is comes from the node that it runs on, and whoever asks why it is slow hears which
+    node it is."""
+    up(t)
+    program = t.write("late.py", LATE)
+    steps = os.path.join(t.work, "steps")
+    os.makedirs(steps)
+    run = submit(t, t.write("late.yaml", json.dumps({"version": 1, "name": "late", "run": {
+        "command": [PYTHON, program, steps], "ranks": 2, "nodes": 2, "environment": {"PYTHONDONTWRITEBYTECODE": "1"}}})))
+    rows = wait_for("top shows both ranks", lambda: (lambda rows: rows if any("cpu" in row and "step_s" in row for row in rows) else None)(
+        json.loads(t.call("top", "-o", "json").stdout)), LIMIT_S)
+    check(rows[0]["run"] == run, str(rows))
+    view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+    check(view["run"]["state"] == "succeeded", t.call("logs", run, exit=None).stdout)
+    places = {rank["rank"]: rank["node"] for rank in view["attempts"][-1]["ranks"]}
+    check(set(places.values()) == {"n1", "n2"}, f"ranks on {places}")
+    explanation = json.loads(t.call("explain", run, "-o", "json").stdout)
+    found = [each for each in explanation["causes"] if each["cause"] == "straggler"]
+    check(found and found[0]["rank"] == 1 and found[0]["node"] == places[1], json.dumps(explanation["causes"], indent=1))
+    text = t.call("explain", run).stdout
+    check(f"rank 1 on {places[1]} works" in text, text)
+
+
+def test_a_drained_node_takes_no_new_run(t):
+    up(t)
+    t.call("nodes", "drain", "n1")
+    run = submit(t, "--", "sh", "-c", "echo on $SLURMD_NODENAME")
+    check(t.wait_state(run, "succeeded", "failed")["run"]["state"] == "succeeded", "it did not run")
+    check("on n2" in t.call("logs", run).stdout, t.call("logs", run).stdout)
+    both = submit(t, t.write("both.yaml", json.dumps({"version": 1, "run": {"command": "true", "ranks": 2, "nodes": 2}})))
+    wait_for("it waits for a node that is away", lambda: "nodes_away" in json.dumps(t.describe(both)))
+    t.call("nodes", "ready", "n1")
+    t.wait_state(both, "succeeded", limit_s=LIMIT_S)
+
+
 # The last: a controller that lost its memory gives out numbers again, and nodes that still know the old ones are drained by
 # Slurm itself.
 def test_server_and_controller_are_killed_in_flight(t):

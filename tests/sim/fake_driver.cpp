@@ -101,7 +101,7 @@ std::int64_t FakeDriver::next_event_us() const {
 }
 
 void FakeDriver::advance(std::int64_t to_us) {
-    for (std::int64_t at = next_event_us(); at != 0 && at <= to_us; at = next_event_us()) {
+    for (std::int64_t at = FakeDriver::next_event_us(); at != 0 && at <= to_us; at = FakeDriver::next_event_us()) {
         now_us_ = std::max(now_us_, at);
         while (!ends_.empty() && ends_.begin()->first <= now_us_) {
             const OperationId id = ends_.begin()->second;
@@ -142,6 +142,11 @@ void FakeDriver::advance(std::int64_t to_us) {
     now_us_ = std::max(now_us_, to_us);
 }
 
+bool FakeDriver::has_running(RunId run) const {
+    return std::any_of(gangs_.begin(), gangs_.end(),
+                       [&](const auto& each) { return !each.second.ended && run_of(each.second) == run; });
+}
+
 Capabilities FakeDriver::capabilities() const {
     return {.gang = !queues(),
             .follows_logs = false,
@@ -169,7 +174,7 @@ void FakeDriver::tell(Fact fact) {
 // How this attempt will end if nobody interferes.
 void FakeDriver::plan(FakeGang& gang) {
     const auto& environment = gang.spec.ranks.front().environment;
-    Program& program = programs_[run_of(gang)];
+    Program& program = (*programs_)[run_of(gang)];
     program.done_us = program.saved_us;
     const std::int64_t work = number_in(environment, "SIM_SECONDS", 60) * kSecond - program.saved_us;
     std::int64_t end = now_us_ + std::max<std::int64_t>(work, 1);
@@ -351,7 +356,7 @@ void FakeDriver::check_capacity() {
 }
 
 void FakeDriver::save_progress(const FakeGang& gang, bool now) {
-    Program& program = programs_[run_of(gang)];
+    Program& program = (*programs_)[run_of(gang)];
     const std::int64_t before = program.done_us;
     const std::int64_t worked = now_us_ - gang.started_us;
     const std::int64_t saved = now ? worked : worked / kCheckpointEveryUs * kCheckpointEveryUs;
@@ -363,7 +368,7 @@ void FakeDriver::end_rank(const OperationId& id, FakeGang& gang, std::size_t at,
     rank.alive = false;
     rank.exit_code = code;
     rank.cause = cause;
-    if (cause == Cause::user_error && code != 143) ++programs_[run_of(gang)].failures;
+    if (cause == Cause::user_error && code != 143) ++(*programs_)[run_of(gang)].failures;
     if (told && gang.told && !rank.waits)
         tell({.kind = FactKind::rank_ended,
               .operation = id,
@@ -383,7 +388,7 @@ void FakeDriver::close_if_ended(const OperationId& id, FakeGang& gang, bool told
     for (const FakeRank& rank : gang.ranks)
         if (rank.cause != Cause::ok) cause = rank.cause;
     if (cause == Cause::ok)
-        programs_[run_of(gang)].done = true;
+        (*programs_)[run_of(gang)].done = true;
     else
         save_progress(gang, false);
     for (const FakeRank& rank : gang.ranks) ends_.erase({rank.end_us, id});
@@ -505,8 +510,8 @@ void FakeDriver::plant(const OperationId& stranger) {
 }
 
 CheckpointView FakeDriver::look_at_checkpoints(RunId run) const {
-    const auto found = programs_.find(run);
-    if (found == programs_.end()) return {};
+    const auto found = programs_->find(run);
+    if (found == programs_->end()) return {};
     const std::int64_t step = found->second.saved_us / kSecond;
     return {.newest = step > 0 ? fmt::format("/ck/step-{:06}", step) : "", .step = step, .done = found->second.done};
 }

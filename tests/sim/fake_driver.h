@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,13 +38,13 @@ struct Faults {
     static Faults queueing();
 };
 
-class FakeDriver final : public Driver {
+class FakeDriver : public Driver {
 public:
     FakeDriver(std::uint64_t seed, const Faults& faults, std::vector<NodeInfo> nodes, std::int64_t now_us);
 
     // Everything that happens by itself up to then.
-    void advance(std::int64_t to_us);
-    std::int64_t next_event_us() const;  // 0: nothing will
+    virtual void advance(std::int64_t to_us);
+    virtual std::int64_t next_event_us() const;  // 0: nothing will
     std::int64_t now_us() const { return now_us_; }
 
     Capabilities capabilities() const override;
@@ -56,28 +57,35 @@ public:
     Result<OursListing> list_ours(const std::string& site, Deadline) override;
     Result<std::vector<Fact>> observe(std::uint64_t cursor, Deadline) override;
 
+    // Of two rooms (two_rooms.h): what a run has done is known in both.
+    void share_programs(const FakeDriver& other) { programs_ = other.programs_; }
+    virtual void new_server() {}
+    bool has_running(RunId run) const;
+    std::vector<Fact> facts_after(std::uint64_t cursor) const {
+        return {facts_.begin() + static_cast<std::ptrdiff_t>(cursor), facts_.end()};
+    }
     void make_slow(const std::string& node, bool slow) { slow ? (void)slow_.insert(node) : (void)slow_.erase(node); }
     void lose_node(const std::string& node, const std::string& why = "power");
     void give_notice(const std::string& node, double seconds);
     void take_notice_back(const std::string& node);
     void plant(const OperationId& stranger);  // with our mark, and nobody knows it
-    CheckpointView look_at_checkpoints(RunId run) const;
-    std::uint64_t last_cursor() const { return facts_.size(); }
+    virtual CheckpointView look_at_checkpoints(RunId run) const;
+    virtual std::uint64_t last_cursor() const { return facts_.size(); }
 
-    std::size_t alive() const;                                // gangs with a process
-    std::size_t remembered() const { return gangs_.size(); }  // not released
-    std::size_t launches() const { return launched_; }
+    virtual std::size_t alive() const;                                // gangs with a process
+    virtual std::size_t remembered() const { return gangs_.size(); }  // not released
+    virtual std::size_t launches() const { return launched_; }
     bool queues() const { return faults_.queue_mean_s > 0; }
     // How long ranks of the launch ran, and since when; none: none ever did.
     struct Ran {
         std::int64_t from_us = 0, to_us = 0;  // 0: still
     };
-    const std::map<OperationId, Ran>& ran() const { return ran_; }
+    virtual const std::map<OperationId, Ran>& ran() const { return ran_; }
     struct Counts {
         std::size_t waited = 0, parts = 0, lost = 0, forgotten = 0;
     };
     const Counts& counts() const { return counts_; }
-    const std::vector<std::string>& violations() const { return violations_; }
+    virtual std::vector<std::string> violations() const { return violations_; }
 
 private:
     struct FakeRank {
@@ -130,7 +138,7 @@ private:
     std::map<OperationId, FakeGang> gangs_;
     std::set<OperationId> released_;
     std::set<std::pair<std::int64_t, OperationId>> ends_;  // when something of the gang ends by itself
-    std::map<RunId, Program> programs_;
+    std::shared_ptr<std::map<RunId, Program>> programs_ = std::make_shared<std::map<RunId, Program>>();
     std::vector<Fact> facts_;
     std::vector<std::string> violations_;
     std::size_t launched_ = 0;

@@ -42,10 +42,22 @@ std::vector<NodeInfo> make_nodes(int count, int gpus) {
     return nodes;
 }
 
+namespace {
+
+std::unique_ptr<FakeDriver> make_room(const SimulationOptions& options) {
+    std::vector<NodeInfo> nodes = options.nodes.empty() ? make_nodes(4, 4) : options.nodes;
+    if (options.beside)
+        return std::make_unique<TwoRooms>(options.seed, options.faults, std::move(nodes), *options.beside, kStartUs);
+    return std::make_unique<FakeDriver>(options.seed, options.faults, std::move(nodes), kStartUs);
+}
+
+}  // namespace
+
 Simulation::Simulation(SimulationOptions options)
     : options_(std::move(options)),
       random_(SplitMix::mix(options_.seed ^ 0x51)),
-      driver_(options_.seed, options_.faults, options_.nodes.empty() ? make_nodes(4, 4) : options_.nodes, kStartUs),
+      room_(make_room(options_)),
+      driver_(*room_),
       folder_(make_folder()) {
     start_server();
 }
@@ -88,11 +100,14 @@ void Simulation::start_server() {
                              .snapshot_piece_bytes = options_.snapshot_piece_bytes,
                              .max_ended = options_.max_ended};
     core_options.scheduler.health.level = options_.health_gate;
-    core_options.scheduler.binds = driver_.capabilities().binds;
     auto core = Core::open(*journal_, std::move(core_options), now_us_);
     if (!core) std::fprintf(stderr, "%s\n", core.error().text().c_str());
     CHECK(core.ok());
     core_ = std::move(*core);
+    driver_.new_server();
+    for (const auto& [operation, attempt] : core_->state().launches)
+        driver_.belongs(operation, core_->state().find(attempt)->engine);
+    core_->drives("", driver_.capabilities().binds, driver_.engines());
     ++commits_;
     turn_planned_ = observing_ = false;
     wake_us_ = 0;
@@ -118,10 +133,14 @@ void Simulation::kill() {
     after(options_.downtime_s * random_.uniform(), [this] { start_server(); });
 }
 
-void Simulation::submit_at(double at_s, RunSpec spec) {
+void Simulation::submit_at(double at_s, RunSpec spec, Actor actor) {
     const std::size_t index = submissions_.size();
     const std::int64_t at_us = kStartUs + microseconds(at_s);
-    submissions_.push_back({.spec = std::move(spec), .key = fmt::format("key-{}", index), .at_us = at_us, .run = {}});
+    submissions_.push_back({.spec = std::move(spec),
+                            .key = fmt::format("key-{}", index),
+                            .at_us = at_us,
+                            .run = {},
+                            .actor = std::move(actor)});
     events_.emplace(at_us, [this, index] { deliver_submission(index); });
 }
 
@@ -138,7 +157,7 @@ void Simulation::deliver_submission(std::size_t at) {
     const Submission& submission = submissions_[at];
     if (submission.run || !core_) return;
     in_turn_.push_back(at);
-    enqueue({.what = Submit{.spec = submission.spec, .key = submission.key}, .actor = Actor::token("admin")});
+    enqueue({.what = Submit{.spec = submission.spec, .key = submission.key}, .actor = submission.actor});
 }
 
 void Simulation::enqueue(Command command) {
@@ -284,7 +303,7 @@ void Simulation::list(std::uint64_t seq) {
 
 void Simulation::discover() {
     if (!core_) return;
-    enqueue({.what = SawNodes{*driver_.discover({})}, .actor = Actor::part("driver/fake")});
+    enqueue({.what = SawNodes{*driver_.discover({}), driver_.engines()}, .actor = Actor::part("driver/fake")});
     in_this_life(options_.discover_every_s, [this] { discover(); });
 }
 
@@ -469,10 +488,11 @@ std::vector<std::string> Simulation::problems() {
     // Time is counted while ranks run: not while the engine lets them wait, and not until somebody reads of the end.
     // Where nobody told of it, the listing that misses it comes at most so late.
     constexpr std::int64_t kLateUs = 400 * kSecondUs;
+    const auto& ran = driver_.ran();
     for (const auto& [id, run] : core_->state().runs)
         for (const Attempt& attempt : run.attempts) {
-            const auto found = driver_.ran().find(attempt.launch);
-            if (found != driver_.ran().end() && attempt.over_us && attempt.ended_us > found->second.to_us)
+            const auto found = ran.find(attempt.launch);
+            if (found != ran.end() && attempt.over_us && attempt.ended_us > found->second.to_us)
                 all.push_back(fmt::format("{} is counted {:.3f} s after its end", id.text(),
                                           static_cast<double>(attempt.ended_us - found->second.to_us) / 1e6));
         }
@@ -480,8 +500,8 @@ std::vector<std::string> Simulation::problems() {
         if (!driver_.queues()) break;
         std::int64_t ran_us = 0;
         for (const Attempt& attempt : run.attempts) {
-            const auto found = driver_.ran().find(attempt.launch);
-            if (found == driver_.ran().end()) {
+            const auto found = ran.find(attempt.launch);
+            if (found == ran.end()) {
                 if (attempt.began_us() != 0 && attempt.engine_wait)
                     all.push_back(id.text() + " is said to have begun, and never ran");
                 continue;

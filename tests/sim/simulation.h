@@ -19,6 +19,7 @@
 #include "fake_driver.h"
 #include "io/journal.h"
 #include "run/core/core.h"
+#include "two_rooms.h"
 
 namespace stoker::sim {
 
@@ -37,7 +38,8 @@ struct SimulationOptions {
     bool check_each_turn = true;  // dearer than the run itself when thousands of runs wait
     std::optional<HealthLevel> health_gate{};
     double discover_every_s = 30;
-    std::int64_t batch_us = 0;  // the server gathers commands this long before it takes them
+    std::optional<BesideOptions> beside{};  // another engine beside the first
+    std::int64_t batch_us = 0;              // the server gathers commands this long before it takes them
 };
 
 // `count` nodes of 64 cores, 512 GB and `gpus` GPUs.
@@ -49,7 +51,8 @@ public:
     ~Simulation();
 
     // Times are seconds after the start.
-    void submit_at(double at_s, RunSpec spec);  // tried again with its key until it is acknowledged
+    // Tried again with its key until it is acknowledged.
+    void submit_at(double at_s, RunSpec spec, Actor actor = Actor::token("admin"));
     void at(double at_s, std::function<void(Simulation&)> action);
 
     // Until nothing is left to do, or the time is up. True: everything ended.
@@ -58,6 +61,7 @@ public:
     bool settle_for(double seconds);
 
     const State& state() const { return core_->state(); }
+    const SchedulerOptions& scheduler() const { return core_->scheduler(); }
     FakeDriver& driver() { return driver_; }
     std::int64_t now_us() const { return now_us_; }
     std::uint64_t commits() const { return commits_; }
@@ -86,6 +90,7 @@ private:
         std::string key;
         std::int64_t at_us = 0;
         RunId run;
+        Actor actor;
     };
 
     void start_server();
@@ -108,7 +113,8 @@ private:
 
     SimulationOptions options_;
     SplitMix random_;
-    FakeDriver driver_;
+    const std::unique_ptr<FakeDriver> room_;
+    FakeDriver& driver_;
     std::string folder_;
     std::unique_ptr<Journal> journal_;
     std::unique_ptr<Core> core_;

@@ -11,10 +11,12 @@ import sys
 
 WANTED = {
     "2024-11-01/Microsoft.Compute.json": ["virtualMachines", "virtualMachineScaleSets", "proximityPlacementGroups"],
-    "2025-10-01/Microsoft.ContainerService.Aks.json": ["managedClusters_agentPools"],
-    "2025-05-01/Microsoft.Network.NRP.json": ["networkInterfaces"],
+    "2025-10-01/Microsoft.ContainerService.Aks.json": ["managedClusters", "managedClusters_agentPools"],
+    "2025-05-01/Microsoft.Network.NRP.json": ["networkInterfaces", "networkSecurityGroups", "virtualNetworks", "publicIPAddresses", "azureFirewalls",
+                                              "routeTables", "natGateways"],
     "2025-06-01/Microsoft.Batch.json": ["batchAccounts_pools"],
     "2018-09-15/Microsoft.DevTestLab.json": ["schedules"],
+    "2024-08-01/Microsoft.Consumption.json": ["budgets"],
 }
 COMMON = "common/definitions.json"
 HOST = "https://schema.management.azure.com/schemas/"

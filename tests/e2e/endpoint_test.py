@@ -1,0 +1,200 @@
+"""From a plan to an endpoint that answers: stoker deploy --endpoint, stoker serve, stoker endpoints and stoker explain, with
+replicas that are runs of stoker up. Most of it with a server that does as it is told; once with llama.cpp's own, pinned in
+serve_requirements.txt, which is skipped where it cannot be had."""
+
+import http.client
+import json
+import os
+import pathlib
+import signal
+import threading
+import time
+
+from bench_serve_test import EXAMPLES, random_gguf, server_python
+from gateway_harness import Gateway
+from harness import check, main, wait_for
+
+HERE = pathlib.Path(__file__).resolve().parent
+PLAN = """version: 1
+kind: inference
+model: {family: llama, layers: 2, hidden: 128, heads: 4, vocab: 259, ffn: 352}
+traffic: {concurrency: 2, prompt_tokens: 60, output_tokens: 24}
+precision: fp16
+where: {cloud: this-machine}
+framework: llama.cpp
+objective: {survive_one_replica_lost: false}
+"""
+
+
+def plan_of(t, *words, name="chat", plan=PLAN):
+    command = json.dumps([str(word) for word in words])
+    return t.write(name + ".yaml", plan + f"run: {{command: {command}, cpus: 1}}\n")
+
+
+def fake(t, *words, name="chat"):
+    return plan_of(t, "python3", HERE / "fake_replica.py", "--port", "{port}", *words, name=name)
+
+
+def chat(tokens=4, model="chat", **more):
+    return dict({"model": model, "max_tokens": tokens, "messages": [{"role": "user", "content": "hello"}]}, **more)
+
+
+def described(t, name="chat"):
+    return t.json("endpoints", "describe", name)
+
+
+def ready(t, count=1, name="chat", revision=None, limit_s=60):
+    def there():
+        status = described(t, name)["status"]
+        return status if status and status["ready"] == count and len(status["replicas"]) == count and revision in (None, status["revision"]) else None
+    return wait_for(f"{count} replicas of {name} are ready", there, limit_s)
+
+
+def text_of(answer):
+    return answer["choices"][0]["message"]["content"]
+
+
+def test_an_endpoint_wakes_changes_and_ends(t):
+    t.up()
+    g = Gateway(t).start()
+    fake(t, "--load", "3")
+    told = t.json("deploy", "chat.yaml", "--endpoint", "--least", "0", "--most", "2")
+    check((told["endpoint"], told["revision"], told["changed"], told["planned"]["clients"]) == ("chat", 1, True, 2), str(told))
+    wait_for("the gateway knows it", lambda: "chat" in [m["id"] for m in g.get("/v1/models")[1]["data"]])
+    status = wait_for("it is kept", lambda: described(t)["status"])
+    check((status["state"], status["level"], status["starts"]) == ("idle", 0, 0), str(status))
+
+    # Asked by many while nobody is there: one start, a stream that is told that it waits, and nobody is sent away.
+    answers = []
+    others = [threading.Thread(target=lambda: answers.append(g.post(chat(3))[0])) for _ in range(8)]
+    for thread in others:
+        thread.start()
+    connection = http.client.HTTPConnection("127.0.0.1", g.port, timeout=60)
+    connection.request("POST", "/v1/chat/completions", json.dumps(chat(3, stream=True)),
+                       {"Authorization": "Bearer " + g.secret("anna"), "Content-Type": "application/json"})
+    response = connection.getresponse()
+    check(response.status == 200, str(response.status))
+    lines = [line.decode().strip() for line in response.read().split(b"\n") if line.strip()]
+    check(lines[0] == ": waiting for a replica", str(lines[:3]))
+    check(lines[-1] == "data: [DONE]" and sum("tok" in line for line in lines) == 3, str(lines))
+    for thread in others:
+        thread.join()
+    check(answers == [200] * 8, str(answers))
+    status = ready(t)
+    check((status["starts"], status["failed"]) == (1, 0), str(status))
+    check(status["cold_start_s"] >= 3, str(status["cold_start_s"]))
+    row = g.settled(9)
+    check((row["tokens_out"], row["model"]) == (27, "chat"), str(row))
+
+    # Its process killed: what has no byte yet is answered all the same, by another one.
+    run = status["replicas"][0]["run"]
+    pid = t.describe(run)["attempts"][-1]["ranks"][0]["pid"]
+    os.kill(pid, signal.SIGKILL)
+    check(g.post(chat(2), timeout=60)[0] == 200, "it is held until another replica is there")
+    again = ready(t)["replicas"][0]["run"]
+    check(again != run, f"{again} in place of {run}")
+    check("exit" in described(t)["status"]["last_failure"] or "signal" in described(t)["status"]["last_failure"].lower(), described(t)["status"]["last_failure"])
+
+    # A gateway that was killed: the next one goes on with the replica that runs.
+    g.kill()
+    g.start()
+    check(ready(t)["replicas"][0]["run"] == again, "the replica is found")
+    check(g.post(chat(2))[0] == 200, "and answers")
+
+    # Another revision, and back.
+    check(not t.json("deploy", "chat.yaml", "--endpoint")["changed"], "the same file is the same revision")
+    fake(t, "--word", "new ")
+    check(t.json("deploy", "chat.yaml", "--endpoint")["revision"] == 2, "another one")
+    ready(t, revision=2)
+    check(text_of(g.post(chat(2))[2]) == "new new ", "the new one answers")
+    t.call("endpoints", "rollback", "chat")
+    ready(t, revision=1)
+    check(text_of(g.post(chat(2))[2]) == "tok tok ", "the old one answers")
+    t.call("endpoints", "split", "chat", "1=1", "2=1")
+    t.call("endpoints", "scale", "chat", "2")
+    ready(t, 2)
+    words = {text_of(g.post(chat(1))[2]) for _ in range(24)}
+    check(words == {"tok ", "new "}, str(words))
+    check("chat" in t.call("explain", "chat").stdout, "explained")
+
+    # The end.
+    check("is not stopped" in t.call("endpoints", "remove", "chat", exit=None).stderr, "not while it runs")
+    t.call("endpoints", "stop", "chat")
+    wait_for("it is stopped", lambda: described(t)["state"] == "stopped")
+    status, headers, answer = g.post(chat(1))
+    check((status, answer["error"]["code"]) == (503, "stopped") and "retry-after" in headers, str(answer))
+    live = [r["id"] for r in t.json("ps") if r["name"] == "serve-chat" and r["state"] in ("queued", "running", "starting")]
+    check(not live, str(live))
+    t.call("endpoints", "remove", "chat")
+    wait_for("it is gone", lambda: g.post(chat(1))[0] == 404)
+    check(g.terminate() == 0, "exit")
+
+
+def test_what_cannot_be_an_endpoint_is_refused_with_its_reason(t):
+    def refused(text, words, exit=2, *more):
+        t.write("x.yaml", text)
+        got = t.call("deploy", "x.yaml", "--endpoint", *more, exit=exit).stderr
+        check(words in got, got)
+    refused(PLAN + "run: {command: [python3, server.py], cpus: 1}\n", "does not say where its port stands")
+    refused("version: 1\nkind: training\nmodel: gpt2\ndata: {tokens: 1M}\nwhere: {cloud: this-machine}\nrun: {command: [x], cpus: 1}\n", "an endpoint answers requests")
+    refused(PLAN + "run: {command: [x, '{port}'], cpus: 1}\n", "is no range", 2, "--least", "3", "--most", "2")
+    check("belongs to --endpoint" in t.call("deploy", "x.yaml", "--least", "1", exit=2).stderr, "alone")
+    for words, said in ((["describe", "none"], "there is no endpoint none"), (["scale", "none", "2"], "there is no endpoint none"),
+                        (["scale", "none"], "to how many"), (["scale", "none", "-1x"], "unknown"), (["dance"], "has no 'dance'"),
+                        (["describe", "../x"], "is no name"), (["split", "none", "1"], "REVISION=SHARE"), (["split", "none", "1=0"], "no revision has a share")):
+        got = t.call("endpoints", *words, exit=None)
+        check(got.returncode in (1, 2) and (said in got.stderr or said == "unknown"), f"{words}: {got.returncode} {got.stderr}")
+    check("there is no endpoint" in t.call("endpoints").stdout, "none yet")
+
+
+def test_a_full_upstream_is_waited_for(t):
+    """Static addresses with a queue: who comes when it is full waits, and who would wait too long is told so at once."""
+    g = Gateway(t, models=[{"name": "demo", "max_outstanding": 1, "queue": "1s"}]).start()
+    slow = {"model": "demo", "max_tokens": 4, "messages": [{"role": "user", "content": json.dumps({"tokens": 4, "gap": 0.1})}]}
+    answers = []
+    both = [threading.Thread(target=lambda: answers.append(g.post(slow)[0])) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    check(answers == [200, 200], str(answers))
+    stuck = dict(slow, messages=[{"role": "user", "content": json.dumps({"tokens": 2, "gap": 3})}], stream=True)
+    stream = g.stream(stuck)
+    stream.event()
+    began = time.monotonic()
+    status, headers, answer = g.post(slow)
+    check((status, answer["error"]["code"]) == (503, "overloaded") and int(headers["retry-after"]) > 0, str(answer))
+    check(0.9 < time.monotonic() - began < 10, "after its second")
+    g.terminate()
+
+
+def test_llama_cpp_from_plan_to_explanation(t):
+    python = server_python()
+    weights = random_gguf(t)
+    t.up()
+    g = Gateway(t).start()
+    plan_of(t, python, EXAMPLES / "serve_gguf.py", weights, "{port}", "--slots", "2", "--context", "512", "--name", "{name}", plan=PLAN.replace("concurrency: 2", "requests_per_second: 1"))
+    t.call("deploy", "chat.yaml", "--endpoint", "--least", "0", "--most", "2")
+    wait_for("the gateway knows it", lambda: "chat" in [m["id"] for m in g.get("/v1/models")[1]["data"]])
+    status, _, answer = g.post(chat(8), timeout=120)
+    check(status == 200 and answer["usage"]["completion_tokens"] > 0, str(answer))
+    ready(t)
+    # Four times as long as planned.
+    asked = 0
+    while asked < 12:
+        events = g.stream(chat(8, ignore_eos=True, messages=[{"role": "user", "content": " ".join(f"{asked * 97 + i:05}" for i in range(40))}])).rest()
+        check(events[-1] == "[DONE]", str(events[-2:]))
+        asked += 1
+    told = wait_for("they are seen", lambda: (lambda e: e if e["requests"] >= 12 else None)(t.json("explain", "chat")))
+    check(told["evidence"]["prompt_mean"] > 200 and told["evidence"]["ttft_p95_s"] > 0, str(told["evidence"]))
+    figures = {each["figure"]: each for each in told["figures"]}
+    check({"ttft p95", "tpot p95"} <= set(figures), str(figures))
+    if any(each["worse"] for each in told["figures"]):
+        check("long-prompts" in [cause["cause"] for cause in told["causes"]], str(told["causes"]))
+    t.call("endpoints", "stop", "chat")
+    wait_for("it is stopped", lambda: described(t)["state"] == "stopped")
+    check(g.terminate() == 0, "exit")
+
+
+if __name__ == "__main__":
+    main(dict(globals()))

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""The file that was planned, on a real Kubernetes: `stoker up --config` with a kubernetes engine, and everything that people do with runs.
+API server, scheduler and controllers are the real ones; pods are run by tests/kube/pod_runner.py as processes of this machine, without their
+images. Skipped with its reason where `./dev kube` was not built or pods cannot be run.
+
+    python3 tests/e2e/kubernetes_test.py --stoker build/release/stoker [NAME...]"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import harness
+from harness import Skipped, check, wait_for
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+TRAIN = os.path.join(SOURCE, "examples", "train-tiny", "train.py")
+PYTHON = "/usr/bin/python3"
+LIMIT_S = 240
+CLUSTER = None
+
+SERVER = """engine:
+  kind: kubernetes
+  config: {config}
+  image: this-machine
+  notice: 10s
+  shared: [{shared}]
+  gpu_models: [{{name: NVIDIA-A100-SXM4-80GB, model: A100-SXM4-80GB}}]
+{more}"""
+
+
+class Cluster:
+    """tests/kube/cluster.py, asked line by line."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([sys.executable, os.path.join(SOURCE, "tests", "kube", "cluster.py")], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        hello = self.process.stdout.readline()
+        if not hello:
+            raise Skipped(self.process.stderr.read().strip().splitlines()[-1])
+        self.config = json.loads(hello)["kubeconfig"]
+
+    def tell(self, *words):
+        self.process.stdin.write(" ".join(words) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        check(answer["ok"], f"{words}: {answer}")
+        return answer["answer"]
+
+    def create(self, thing):
+        self.tell("create", json.dumps(thing, separators=(",", ":")))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+
+
+def up(t, more="", shared=True):
+    t.write("server.yaml", SERVER.format(config=CLUSTER.config, shared=f"{{path: {t.base}}}" if shared else "", more=more))
+    server = t.up("--config", os.path.join(t.work, "server.yaml"))
+    wait_for("the nodes of the cluster", lambda: len(t.json("nodes")) == 2)
+    return server
+
+
+def submit(t, *words):
+    return t.call("submit", *words).stdout.strip()
+
+
+def quiet():
+    wait_for("nothing of ours is left", lambda: CLUSTER.tell("quiet"))
+
+
+def train_file(t, steps, checkpoint=False):
+    """Two ranks of the example, one on each node."""
+    return t.write("train.yaml", f"""version: 1
+name: ddp
+run:
+  command: {PYTHON} {TRAIN} --dim 48 --layers 2 --heads 4 --ctx 48 --batch 8 --steps {steps} {"--checkpoint-every 5" if checkpoint else ""}
+  ranks: 2
+  nodes: 2
+  checkpoint: {{every: 1h}}
+""")
+
+
+def test_a_run_goes_to_kubernetes_and_all_commands_know_it(t):
+    up(t)
+    nodes = {node["name"] for node in t.json("nodes")}
+    check(nodes == {"k1", "k2"}, f"nodes: {nodes}")
+    run = submit(t, "--ranks", "2", "--gpus", "2", "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE")
+    view = t.wait_state(run, "succeeded", "failed")
+    check(view["run"]["state"] == "succeeded", json.dumps(view))
+    check("rank 0 of 2" in t.call("logs", run).stdout, t.call("logs", run).stdout)
+    check("on k" in t.call("describe", run).stdout, t.call("describe", run).stdout)
+    check(run in t.call("ps", "--all").stdout, "ps does not show it")
+    failed = submit(t, "--", "sh", "-c", "exit 3")
+    check(t.wait_state(failed, "failed")["run"]["cause"] == "user_error", "an exit code is the user's")
+    missing = submit(t, "--", "no-such-program-anywhere")
+    text = json.dumps(t.wait_state(missing, "failed"))
+    check("no program named no-such-program-anywhere" in text, text)
+    quiet()
+
+
+def test_steps_and_use_are_known_without_a_shared_folder(t):
+    """Ranks write steps into the pod, where nobody but the container beside them sees it."""
+    up(t, shared=False)
+    script = """file=$STOKER_METRICS_FILE; [ $RANK = 0 ] || file=${file%.jsonl}.rank-$RANK.jsonl
+say() { echo "{\\"step\\": $1, \\"step_s\\": 0.25, \\"loss\\": $2}" >> $file; }
+trap 'say 1000 1; exit 143' TERM
+step=0; while :; do step=$((step + 1)); say $step 2; sleep 0.4; done"""
+    run = submit(t, "--ranks", "2", "--", "sh", "-c", script)
+    wait_for("what both ranks do now", lambda: len(
+        [row for row in json.loads(t.call("top", "-o", "json").stdout) if "step_s" in row and "cpu" in row]) == 2, LIMIT_S)
+    t.call("cancel", run)
+    t.wait_state(run, "cancelled", limit_s=LIMIT_S)
+    address = json.load(open(os.path.join(t.folder, "server.json")))["url"]
+    token = open(os.path.join(t.folder, "token")).read().strip()
+    for rank in (0, 1):
+        request = urllib.request.Request(f"{address}/api/v1/runs/{run}/series?metric=loss,rss&rank={rank}", headers={"Authorization": "Bearer " + token})
+
+        def points():
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                found = {each["metric"]: each["points"] for each in json.load(answer)["series"]}
+            # A point may stand for several steps: every one but the last has a loss of 2.
+            return found if found.get("loss") and found["loss"][-1][1] < 2 and found.get("rss") else None
+        wait_for(f"the last step that rank {rank} wrote, and its memory", points, LIMIT_S)
+    quiet()
+
+
+def test_what_waits_says_why_and_is_cancelled(t):
+    up(t)
+    CLUSTER.tell("cordon")
+    try:
+        run = submit(t, "--", "sh", "-c", f"echo ran > {t.work}/ran")
+        wait_for("its reason", lambda: "uncordon" in t.call("describe", run).stdout)
+        check("node_unhealthy" in t.call("describe", run).stdout, t.call("describe", run).stdout)
+        t.call("cancel", run)
+        t.wait_state(run, "cancelled")
+        quiet()
+    finally:
+        CLUSTER.tell("uncordon")
+    check(not os.path.exists(os.path.join(t.work, "ran")), "it ran")
+    running = submit(t, "--ranks", "2", "--", "sh", "-c", "while :; do sleep 0.1; done")
+    t.wait_state(running, "running")
+    t.call("cancel", running)
+    t.wait_state(running, "cancelled")
+    quiet()
+
+
+def needs_torch():
+    if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
+        raise Skipped("no PyTorch here")
+
+
+def test_two_ranks_of_pytorch_train_are_evicted_and_go_on(t):
+    needs_torch()
+    up(t)
+    run = submit(t, train_file(t, 400, checkpoint=True))
+    t.wait_state(run, "running", limit_s=LIMIT_S)
+    folder = os.path.join(t.folder, "runs", run, "checkpoints")
+
+    def steps():
+        return [name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith("step-") and not name.endswith(".tmp")]
+    wait_for("two checkpoints", lambda: len(steps()) >= 2, LIMIT_S)
+    CLUSTER.tell("evict")
+    view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+    check(view["run"]["state"] == "succeeded", t.call("logs", run, exit=None).stdout[-2000:])
+    check([each.get("cause") for each in view["attempts"]] == ["evicted", "ok"], json.dumps(view["attempts"]))
+    check("step-" in json.dumps(view["attempts"][1]), f"the second did not resume: {view['attempts'][1]}")
+    quiet()
+
+
+def test_server_and_api_server_are_killed_in_flight(t):
+    server = up(t)
+    run = submit(t, "--ranks", "2", "--", "sh", "-c", f"echo here >> {t.work}/ran-$RANK; while [ ! -e {t.work}/go ]; do sleep 0.1; done")
+    t.wait_state(run, "running")
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    CLUSTER.tell("restart")
+    # Without --config: what the journal has says which engine it is.
+    t.up()
+    check(t.describe(run)["run"]["state"] == "running", "it is not running any more")
+    open(os.path.join(t.work, "go"), "w").close()
+    t.wait_state(run, "succeeded", limit_s=LIMIT_S)
+    for rank in (0, 1):
+        check(open(f"{t.work}/ran-{rank}").read() == "here\n", f"rank {rank} was started more than once")
+    # A submission that nobody answers is not lost: it is given again.
+    CLUSTER.tell("shut")
+    late = submit(t, "--", "sh", "-c", f"echo here >> {t.work}/late")
+    CLUSTER.tell("open")
+    t.wait_state(late, "succeeded", limit_s=LIMIT_S)
+    check(open(f"{t.work}/late").read() == "here\n", "it ran more than once")
+    quiet()
+
+
+if __name__ == "__main__":
+    try:
+        CLUSTER = Cluster()
+    except Skipped as why:
+        print(f"skipped: {why}\n0 passed, 0 failed")
+        sys.exit(0)
+    try:
+        harness.main(globals())
+    finally:
+        CLUSTER.close()

@@ -1,0 +1,236 @@
+"""Many teams on one server, over real sockets: every route with every role and reach about what is one's own and what is
+not; logging in over TLS by password, certificate and the first administrator's token; rules of admission; who asked for what.
+
+    python3 tests/e2e/teams_test.py --stoker build/release/stoker [NAME...]
+
+Which role a route takes is read from the server's own OpenAPI, which comes from the table that the server checks by."""
+
+import http.client
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import urllib.parse
+
+from harness import Skipped, check, main, wait_for
+
+LEVELS = ("project", "organisation", "provider")
+ROLES = ("viewer", "developer", "operator", "admin", "auditor")
+JOB = {"command": ["true"], "per_rank": {"cpu_milli": 1000}}
+
+
+class Caller:
+    """One connection that is kept, with one secret."""
+
+    def __init__(self, t, token=None, context=None):
+        address = json.load(open(os.path.join(t.folder, "server.json")))
+        parts = urllib.parse.urlsplit(address["url"])
+        self.token = open(os.path.join(t.folder, "token")).read().strip() if token is None else token
+        self.connection = (http.client.HTTPSConnection("127.0.0.1", parts.port, timeout=30, context=context) if context
+                           else http.client.HTTPConnection("127.0.0.1", parts.port, timeout=30))
+
+    def ask(self, method, path, body=None, headers=None):
+        all_headers = dict(headers or {})
+        if self.token:
+            all_headers["Authorization"] = "Bearer " + self.token
+        if body is not None:
+            body = json.dumps(body)
+            all_headers["Content-Type"] = "application/json"
+        self.connection.request(method, path, body, all_headers)
+        answer = self.connection.getresponse()
+        return answer.status, answer.read().decode(errors="replace")
+
+    def json(self, method, path, body=None, wanted=(200, 201)):
+        status, text = self.ask(method, path, body)
+        check(status in wanted, f"{method} {path}: {status} {text[:500]}")
+        return json.loads(text or "null")
+
+
+def two_organisations(admin):
+    """hospital has p-2 and p-3, bank has p-4; in each something whose name must be seen nowhere else."""
+    admin.json("POST", "/api/v1/organisations", {"name": "hospital", "project": "north"})
+    admin.json("POST", "/api/v1/projects", {"name": "south", "organisation": "o-2"})
+    admin.json("POST", "/api/v1/organisations", {"name": "bank", "project": "vault"})
+    places = {}
+    for project, organisation in (("p-2", "o-2"), ("p-3", "o-2"), ("p-4", "o-3")):
+        key = admin.json("POST", "/api/v1/keys", {"name": f"owner-{project}", "role": "developer", "project": project})
+        canary = f"canary-{project}-x"
+        made = admin.json("POST", "/api/v1/users", {"name": f"person-{canary}", "role": "viewer", "project": project})
+        owner = Caller.__new__(Caller)
+        owner.token, owner.connection = key["secret"], admin.connection
+        run = owner.json("POST", "/api/v1/runs", {
+            "name": canary, "user": canary, "labels": {"of": canary}, **JOB,
+            "command": ["sh", "-c", f"echo {canary} | tee log.txt artifact.txt"]})["run"]
+        places[project] = {"organisation": organisation, "run": run, "canary": canary, "user": made["id"],
+                           "key": key["key"]["id"]}
+    return places
+
+
+def test_every_route_every_role_own_and_foreign(t):
+    """Generated from the table: 403 where the role is not enough, as good as nothing where it is foreign, and never a word."""
+    t.up()
+    admin = Caller(t)
+    places = two_organisations(admin)
+    for place in places.values():
+        wait_for("its end", lambda: admin.json("GET", f"/api/v1/runs/{place['run']}")["run"]["state"] == "succeeded")
+    openapi = admin.json("GET", "/api/v1/openapi.json")
+    cells = {"refused": 0, "foreign": 0, "own": 0}
+    for role in ROLES:
+        for level in LEVELS:
+            key = admin.json("POST", "/api/v1/keys", {"name": "reader", "role": role, "level": level, "project": "p-2"})
+            caller = Caller(t, key["secret"])
+            for shape, methods in openapi["paths"].items():
+                for method, operation in methods.items():
+                    if "x-stoker-roles" in operation:
+                        one_cell(caller, admin, cells, role, level, shape, method.upper(), operation, places, key["key"]["id"])
+    check(min(cells.values()) > 200, str(cells))
+    print(f"  {sum(cells.values())} cells: {cells}")
+
+
+def one_cell(caller, admin, cells, role, level, shape, method, operation, places, own_key):
+    may = role in operation["x-stoker-roles"] and LEVELS.index(level) >= LEVELS.index(operation["x-stoker-level"])
+    about = next((name for name in ("run", "user", "key") if "{" + name + "}" in shape), None)
+    for project, place in places.items():
+        reached = level == "provider" or (place["organisation"] == "o-2" if level == "organisation" else project == "p-2")
+        # What would change something is asked where it must change nothing.
+        if method != "GET" and (may and (reached or not about)):
+            continue
+        if not about and project != "p-4":
+            continue
+        path = shape.replace("{node}", "nosuchnode").replace("{version}", "1").replace("{path}", "artifact.txt")
+        for name in ("run", "user", "key"):
+            path = path.replace("{" + name + "}", place[name])
+        if operation["operationId"] in ("streamEvents",):
+            continue
+        body = {} if "requestBody" in operation else None
+        status, text = caller.ask(method, path, body)
+        asked = f"{role} of {level}: {method} {path} ({project}): {status} {text[:300]}"
+        if not may:
+            check(status == 403, asked)
+            cells["refused"] += 1
+        elif about and not reached:
+            # Also where the request is otherwise wrong it tells nothing of what there is.
+            check(status in (400, 404) and (method != "GET" or status == 404), asked)
+            cells["foreign"] += 1
+        else:
+            check(status != 403 and status < 500 or status == 503, asked)
+            cells["own"] += 1
+        if level == "provider":
+            continue
+        for other in places.values():
+            if other["organisation"] != "o-2" or (level == "project" and other is not places["p-2"]):
+                check(other["canary"] not in text, "it is told of " + other["canary"] + "; " + asked)
+
+
+def authority(t, name, *people):
+    """A certificate authority of our own, and certificates of people by it."""
+    if not shutil.which("openssl"):
+        raise Skipped("openssl is missing: apt-get install openssl")
+
+    def openssl(*words):
+        done = subprocess.run(["openssl", *words], cwd=t.work, capture_output=True, text=True)
+        check(done.returncode == 0, f"openssl {words}: {done.stderr}")
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    for person in people:
+        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={person}",
+                "-keyout", f"{name}-{person}.key", "-out", f"{name}-{person}.csr")
+        openssl("x509", "-req", "-in", f"{name}-{person}.csr", "-CA", f"{name}.pem", "-CAkey", f"{name}.key", "-days", "2",
+                "-CAcreateserial", "-out", f"{name}-{person}.pem")
+
+
+def test_the_first_administrator_and_a_team_over_tls(t):
+    """Beyond loopback: only with TLS; a token that holds once; people by password and by certificate."""
+    refused = t.call("up", "--listen", "0.0.0.0:0", exit=3)
+    check("without TLS" in refused.stderr and "--tls auto" in refused.stderr, refused.stderr)
+    authority(t, "ours", "anna", "nobody")
+    authority(t, "theirs", "anna")
+    check("needs TLS" in t.call("up", "--client-ca", "ours.pem", exit=2).stderr, "a CA without TLS")
+    up = t.up("--listen", "0.0.0.0:0", "--tls", "auto", "--client-ca", "ours.pem")
+    said = wait_for("the token is told", lambda: (lambda text: text if "--setup" in text else None)(open(up.out_path).read()))
+    address = json.load(open(os.path.join(t.folder, "server.json")))
+    t.write("ca.pem", address["ca_pem"])
+    token = said.split("--setup ")[1].split()[0]
+    t.environment["XDG_CONFIG_HOME"] = os.path.join(t.base, "config")
+    there = ("--server", address["url"], "--ca-file", "ca.pem")
+    secret = t.write("password", "correct horse battery\n")
+    done = t.call("login", "root", *there, "--setup", token, "--password-file", secret)
+    check("root, admin of the provider, in default/default" in done.stdout, done.stdout)
+    kept = os.path.join(t.base, "config", "stoker", "logins.json")
+    check(os.stat(kept).st_mode & 0o777 == 0o600, "others can read the logins")
+    check("first administrator is there" in t.call("login", "eve", *there, "--setup", token + "0", "--password-file", secret,
+                                                   exit=3).stderr, "another token")
+    t.call("org", "make", "hospital", "--project", "imaging", *there)
+    t.call("user", "make", "anna", "--project", "hospital/imaging", "--password-file", secret, *there)
+    t.call("user", "bind", "anna", "--role", "viewer", "--of-organisation", "--project", "imaging", *there)
+    users = t.call("user", "list", *there).stdout
+    check("developer of hospital/imaging, viewer of" in users and "all of hospital" in users, users)
+    done = t.call("login", "anna", *there, "--project", "imaging", "--password-file", secret)
+    check("anna, developer of the project, in hospital/imaging" in done.stdout, done.stdout)
+    check("anna" in t.call("whoami", *there).stdout, "who")
+    check("may not say who may do what" in t.call("user", "list", *there, exit=3).stderr, "not hers")
+    check("wrong" in t.call("login", "anna", *there, "--password-file", t.write("p2", "wrong horse battery"), exit=3).stderr, "wrong")
+    t.call("logout", *there)
+    check("there is no token" in t.call("ps", *there, exit=3).stderr, "logged out")
+
+    def by_certificate(name):
+        context = ssl.create_default_context(cafile=os.path.join(t.work, "ca.pem"))
+        context.check_hostname = False
+        context.load_cert_chain(os.path.join(t.work, name + ".pem"), os.path.join(t.work, name + ".key"))
+        return Caller(t, "", context)
+    who = by_certificate("ours-anna").json("GET", "/api/v1/whoami")
+    check((who["name"], who["role"], who["project"]["name"]) == ("anna", "developer", "imaging"), str(who))
+    status, text = by_certificate("ours-nobody").ask("GET", "/api/v1/whoami")
+    check(status == 401 and "no user of that name" in text, text)
+    try:
+        by_certificate("theirs-anna").ask("GET", "/api/v1/whoami")
+        check(False, "a certificate of another authority was taken")
+    except (ssl.SSLError, OSError, http.client.HTTPException):
+        pass
+    t.call("user", "disable", "anna")
+    check(by_certificate("ours-anna").ask("GET", "/api/v1/whoami")[0] == 401, "shut out, and still in")
+
+
+RULES = """admission:
+  - name: small-notebooks
+    kinds: [notebook]
+    most_ranks: 1
+    remedy: ask the platform team
+  - name: owners
+    labels: [cost-centre]
+"""
+
+
+def test_rules_are_tried_before_they_hold(t):
+    """An operator sees what a rule would have refused; then it holds, and says what to do."""
+    t.up()
+    check("no rules" in t.call("policy", "list").stdout, "none at first")
+    for i in range(3):
+        t.call("submit", "--name", f"old-{i}", "--", "true")
+    rules = t.write("server.yaml", RULES)
+    said = t.call("policy", "test", rules, "--last", "30d").stdout
+    check("would have refused 3 of 3 runs" in said and "owners" in said, said)
+    test = t.json("policy", "test", rules, "--last", "1h")
+    check([each["refuses"] for each in test["rules"]] == [0, 3] and len(test["items"]) == 3, str(test))
+    bad = t.call("policy", "test", t.write("bad.yaml", "admission:\n  - {name: x}\n"), exit=2).stderr
+    check("asks nothing" in bad and "bad.yaml:2:5" in bad, bad)
+    t.call("submit", "--name", "before", "--", "true")
+    t.call("config", "set", rules)
+    check("labels cost-centre" in t.call("policy", "list").stdout, "in words")
+    refused = t.call("submit", "--name", "after", "--", "true", exit=3).stderr
+    check("there is no cost-centre (rule owners)" in refused and "--label cost-centre=VALUE" in refused, refused)
+    api = Caller(t)
+    status, text = api.ask("POST", "/api/v1/runs?dry_run=true", {"name": "dry", **JOB})
+    check(status == 403 and "rule owners" in text, text)
+    run = api.json("POST", "/api/v1/runs", {"name": "labelled", "labels": {"cost-centre": "x"}, **JOB})
+    check(run["run"], str(run))
+    status, text = api.ask("POST", "/api/v1/runs", {"name": "big", "kind": "notebook", "ranks": 2,
+                                                    "labels": {"cost-centre": "x"}, **JOB})
+    check(status == 403 and "ask the platform team" in text and "at most 1 are allowed" in text, text)
+    check("POST" in t.call("audit", "--refused").stdout, "the refusals are told")
+    check(t.json("audit", "--refused", "--who", "token/")["items"][0]["operation"] == "submitRun", "by whom")
+
+
+if __name__ == "__main__":
+    main(dict(globals()))

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/newer_keys.h"
 #include "base/text.h"
 
 namespace stoker::codec {
+namespace {
 
 void expected(const Node& node, std::string_view key, std::string_view what, Problems& problems) {
     const std::string found = node.is_scalar() && !node.text.empty() ? fmt::format("'{}'", printable(node.text, 60))
@@ -15,27 +18,10 @@ void expected(const Node& node, std::string_view key, std::string_view what, Pro
                         .pos = node.pos});
 }
 
-bool read_integer(const Node& node, std::string_view key, std::int64_t low, std::uint64_t high, std::uint64_t& bits,
-                  Problems& problems) {
-    const char* const begin = node.text.data();
-    const char* const end = begin + node.text.size();
-    if (node.kind == NodeKind::number) {
-        if (!node.text.empty() && node.text.front() == '-') {
-            std::int64_t value = 0;
-            const auto [last, code] = std::from_chars(begin, end, value);
-            bits = static_cast<std::uint64_t>(value);
-            if (code == std::errc() && last == end && value >= low) return true;
-        } else {
-            const auto [last, code] = std::from_chars(begin, end, bits);
-            if (code == std::errc() && last == end && bits <= high) return true;
-        }
-    }
-    expected(node, key, fmt::format("a whole number from {} to {}", low, high), problems);
-    return false;
-}
-
 // Begins what is said of such a key and of nothing else.
 constexpr std::string_view kUnknownKey = "unknown key ";
+
+}  // namespace
 
 void unknown_keys(const Node& node, const std::vector<std::string_view>& known, Problems& problems) {
     for (const Member& member : node.members) {
@@ -53,47 +39,152 @@ void pass_over_unknown_keys(Problems& problems) {
     std::erase_if(problems, [](const Problem& problem) { return problem.message.starts_with(kUnknownKey); });
 }
 
-bool TextReader::text(std::string_view& out) {
-    if (!take('"')) return false;
-    const char* const begin = at_;
-    bool ascii = true;
-    const auto plain = [&] {
-        for (; at_ != end_ && *at_ != '"' && *at_ != '\\'; ++at_) {
-            const auto c = static_cast<unsigned char>(*at_);
-            if (c < 0x20 || c == 0x7F) return false;
-            ascii = ascii && c < 0x80;
-        }
-        return at_ != end_;
-    };
-    if (!plain()) return false;
-    out = {begin, static_cast<std::size_t>(at_ - begin)};
-    if (*at_ == '\\') {
-        room_ = out;
-        while (*at_ == '\\') {
-            constexpr std::string_view kLetters = "\"\\nrtbf", kMeant = "\"\\\n\r\t\b\f";
-            if (++at_ == end_) return false;
-            const std::size_t letter = kLetters.find(*at_);
-            if (letter == std::string_view::npos) return false;  // \u is rare
-            room_ += kMeant[letter];
-            const char* const next = ++at_;
-            if (!plain()) return false;
-            room_.append(next, at_);
-        }
-        out = room_;
+namespace {
+
+class TreeWriter final : public FieldVisitor {
+public:
+    Json finish() {
+        std::sort(members_.begin(), members_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        return Json(std::move(members_));
     }
-    ++at_;
-    return ascii || find_invalid_utf8(out) == std::string_view::npos;
+
+private:
+    void field(std::string_view key, void* value, const Shape& shape) override {
+        if (!is_left_out(value, shape)) members_.emplace_back(std::string(key), write_shaped(value, shape));
+    }
+
+    Json::Object members_;
+};
+
+}  // namespace
+
+Json write_shaped(const void* value, const Shape& shape) {
+    switch (shape.kind) {
+        case ShapeKind::boolean: return Json(*static_cast<const bool*>(value));
+        case ShapeKind::integer: return Json(load_integer(value, shape));
+        case ShapeKind::real: return Json(load_real(value, shape));
+        case ShapeKind::text: return Json(*static_cast<const std::string*>(value));
+        case ShapeKind::cause: return Json(to_string(*static_cast<const Cause*>(value)));
+        case ShapeKind::word: {
+            const std::string_view word = shape.word(value);
+            return word.empty() ? Json() : Json(word);
+        }
+        case ShapeKind::id: return shape.is_no_id(value) ? Json("") : Json(shape.id_text(value));
+        case ShapeKind::optional: {
+            const void* const held = shape.held(value);
+            return held != nullptr ? write_shaped(held, *shape.inner) : Json();
+        }
+        case ShapeKind::list: {
+            Json list = Json::array();
+            const auto [items, count] = shape.items(value);
+            for (std::size_t i = 0; i < count; ++i)
+                list.push(write_shaped(item_at(items, *shape.inner, i), *shape.inner));
+            return list;
+        }
+        case ShapeKind::map: {
+            Json::Object members;
+            each_item(value, shape, [&](const std::string& key, const void* item) {
+                members.emplace_back(key, write_shaped(item, *shape.inner));
+            });
+            return Json(std::move(members));
+        }
+        case ShapeKind::object: break;
+    }
+    TreeWriter writer;
+    shape.visit(writer, const_cast<void*>(value));  // one list of fields serves both ways; this one only reads
+    return writer.finish();
 }
 
-bool TextReader::number(std::string_view& out) {
-    const char* const begin = at_;
-    while (at_ != end_ &&
-           ((*at_ >= '0' && *at_ <= '9') || std::string_view("+-.eE").find(*at_) != std::string_view::npos))
-        ++at_;
-    out = {begin, static_cast<std::size_t>(at_ - begin)};
-    const std::string_view digits = out.substr(out.starts_with('-') ? 1 : 0);
-    if (digits.empty() || digits.front() < '0' || digits.front() > '9') return false;
-    return digits.front() != '0' || digits.size() == 1 || digits[1] < '0' || digits[1] > '9';
+namespace {
+
+class TreeReader final : public FieldVisitor {
+public:
+    TreeReader(const Node& node, Problems& problems) : node_(node), problems_(problems) {}
+    void finish() { unknown_keys(node_, known_, problems_); }
+
+private:
+    void field(std::string_view key, void* value, const Shape& shape) override {
+        known_.push_back(key);
+        const Node* member = node_.find(key);
+        if (member != nullptr && member->kind != NodeKind::null) read_shaped(*member, key, value, shape, problems_);
+    }
+
+    const Node& node_;
+    Problems& problems_;
+    std::vector<std::string_view> known_;
+};
+
+}  // namespace
+
+void read_shaped(const Node& node, std::string_view key, void* value, const Shape& shape, Problems& problems) {
+    const bool is_text = node.kind == NodeKind::string;
+    switch (shape.kind) {
+        case ShapeKind::boolean:
+            if (node.kind != NodeKind::boolean) return expected(node, key, "true or false", problems);
+            *static_cast<bool*>(value) = node.boolean;
+            return;
+        case ShapeKind::integer: {
+            std::uint64_t bits = 0;
+            if (node.kind != NodeKind::number || !parse_integer(node.text, shape, bits))
+                return expected(node, key, fmt::format("a whole number from {} to {}", lowest(shape), highest(shape)),
+                                problems);
+            return store_integer(value, shape, bits);
+        }
+        case ShapeKind::real:
+            if (node.kind != NodeKind::number) return expected(node, key, "a number", problems);
+            if (shape.bytes == sizeof(double))
+                *static_cast<double*>(value) = node.number;
+            else
+                *static_cast<float*>(value) = static_cast<float>(node.number);
+            return;
+        case ShapeKind::text:
+            if (!is_text) return expected(node, key, "a text", problems);
+            *static_cast<std::string*>(value) = node.text;
+            return;
+        case ShapeKind::cause: {
+            const auto cause = parse_cause(node.text);
+            if (!is_text || !cause) return expected(node, key, "a cause", problems);
+            *static_cast<Cause*>(value) = *cause;
+            return;
+        }
+        case ShapeKind::word: {
+            if (is_text && shape.set_word(value, node.text)) return;
+            std::vector<std::string_view> words;
+            shape.words(words);
+            return expected(node, key, fmt::format("one of {}", fmt::join(words, ", ")), problems);
+        }
+        case ShapeKind::id:
+            if (is_text && node.text.empty()) return;
+            if (!is_text || !shape.set_id(value, node.text)) return expected(node, key, "an id", problems);
+            return;
+        case ShapeKind::optional: return read_shaped(node, key, shape.hold(value), *shape.inner, problems);
+        case ShapeKind::list:
+            if (!node.is_sequence()) return expected(node, key, "a list", problems);
+            shape.clear(value);
+            shape.reserve(value, node.items.size());
+            for (const auto& item : node.items) read_shaped(*item, key, shape.grow(value), *shape.inner, problems);
+            return;
+        case ShapeKind::map:
+            if (!node.is_mapping()) return expected(node, key, "a mapping", problems);
+            shape.clear(value);
+            for (const Member& member : node.members)
+                read_shaped(*member.value, member.key, shape.item_of(value, member.key), *shape.inner, problems);
+            return;
+        case ShapeKind::object: break;
+    }
+    if (!node.is_mapping()) return expected(node, key, "a mapping", problems);
+    TreeReader reader(node, problems);
+    shape.visit(reader, value);
+    reader.finish();
+}
+
+Status decode_document(std::string_view text, std::string what, const ReadLimits& limits, void* value,
+                       const Shape& shape) {
+    TRY(const Document document, Document::parse_json(text, std::move(what), limits));
+    Problems problems;
+    read_shaped(document.root(), "", value, shape, problems);
+    if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    return Done{};
 }
 
 }  // namespace stoker::codec

@@ -30,6 +30,10 @@ void fields(V& visit, CodecSample& sample) {
     visit("text", sample.text);
 }
 
+bool exactly(std::string_view text, CodecSample& sample) {
+    return codec::decode_exactly(text, &sample, codec::kShape<CodecSample>);
+}
+
 // Times are microseconds since 1970: a detour through doubles would lose the last digits.
 TEST(Codec, KeepsEveryDigit) {
     CodecSample sample;
@@ -55,12 +59,12 @@ TEST(Codec, BothPathsSayTheSame) {
     const std::string json = codec::encode(sample);
     EXPECT_EQ(json, codec::write(sample).dump(0));
     CodecSample quick;
-    EXPECT_FALSE(codec::TextReader(json).whole(quick)) << "\\u goes the long way";
+    EXPECT_FALSE(exactly(json, quick)) << "\\u goes the long way";
     EXPECT_EQ(codec::decode<CodecSample>(json, "t").value().text, sample.text);
     sample.text = "quote \" backslash \\ tab \t line \n \b\f\r \xc3\xa9 \xf0\x9f\x98\x80";
     const std::string plain = codec::encode(sample);
     EXPECT_EQ(plain, codec::write(sample).dump(0));
-    ASSERT_TRUE(codec::TextReader(plain).whole(quick));
+    ASSERT_TRUE(exactly(plain, quick));
     EXPECT_EQ(quick.text, sample.text);
     EXPECT_EQ(codec::encode(quick), plain);
     EXPECT_EQ(codec::encode(CodecSample{}), codec::write(CodecSample{}).dump(0));
@@ -68,10 +72,10 @@ TEST(Codec, BothPathsSayTheSame) {
     for (std::size_t size = 0; size < plain.size(); ++size) {
         CodecSample cut;
         const std::string part(plain, 0, size);
-        EXPECT_FALSE(codec::TextReader(part).whole(cut));
+        EXPECT_FALSE(exactly(part, cut));
     }
     CodecSample more;
-    EXPECT_FALSE(codec::TextReader(plain + " ").whole(more));
+    EXPECT_FALSE(exactly(plain + " ", more));
 }
 
 // What we did not write ourselves is read as strictly as before.
@@ -98,7 +102,7 @@ TEST(Codec, TheQuickWayTakesNothingElse) {
                              "[]",
                              "{"}) {
         CodecSample sample;
-        EXPECT_FALSE(codec::TextReader(text).whole(sample)) << text;
+        EXPECT_FALSE(exactly(text, sample)) << text;
     }
 }
 
@@ -116,6 +120,41 @@ TEST(Codec, SortsWhatIsNotListedInOrder) {
     EXPECT_EQ(codec::encode(UnsortedSample{}), R"({"a":2,"b":1})");
     EXPECT_EQ(codec::decode<UnsortedSample>(R"({"a":3,"b":4})", "t").value().a, 3);
     EXPECT_EQ(codec::encode(std::vector<UnsortedSample>(2)), R"([{"a":2,"b":1},{"a":2,"b":1}])");
+}
+
+template <class T>
+struct WholeSample {
+    T value = 0;
+};
+template <class V, class T>
+void fields(V& visit, WholeSample<T>& sample) {
+    visit("value", sample.value);
+}
+template <class T>
+void expect_bounds(const char* below, const char* above) {
+    for (const T edge : {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()}) {
+        const std::string json = codec::encode(WholeSample<T>{edge});
+        EXPECT_EQ(json, codec::write(WholeSample<T>{edge}).dump(0));
+        EXPECT_EQ(codec::decode<WholeSample<T>>(json, "t").value().value, edge) << json;
+        EXPECT_EQ(codec::decode<WholeSample<T>>(" " + json, "t").value().value, edge) << "by way of a tree: " << json;
+    }
+    for (const char* text : {below, above})
+        for (const char* before : {"", " "}) {
+            const auto read = codec::decode<WholeSample<T>>(std::string(before) + "{\"value\":" + text + "}", "t");
+            ASSERT_FALSE(read) << text;
+            EXPECT_NE(read.error().text().find("expected a whole number from"), std::string::npos);
+        }
+}
+
+// A number that is cut to the width of its field is another number after a restart.
+TEST(Codec, WholeNumbersKeepTheirWidth) {
+    expect_bounds<std::int8_t>("-129", "128");
+    expect_bounds<std::uint8_t>("-1", "256");
+    expect_bounds<std::int16_t>("-32769", "32768");
+    expect_bounds<std::uint16_t>("-1", "65536");
+    expect_bounds<std::int32_t>("-2147483649", "2147483648");
+    expect_bounds<std::uint32_t>("-1", "4294967296");
+    expect_bounds<std::int64_t>("-9223372036854775809", "9223372036854775808");
 }
 
 TEST(Codec, RefusesNumbersThatDoNotFit) {

@@ -8,6 +8,16 @@
 #include "server/handlers.h"
 #include "server/openapi.h"
 #include "server/schema_visitor.h"
+#include "server/views.h"
+#include "server/views_admission.h"
+#include "server/views_audit.h"
+#include "server/views_config.h"
+#include "server/views_edit.h"
+#include "server/views_limits.h"
+#include "server/views_nodes.h"
+#include "server/views_observe.h"
+#include "server/views_tenants.h"
+#include "server/views_users.h"
 
 namespace stoker {
 namespace {

@@ -11,7 +11,7 @@ namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kMaxSmallFile = 1 << 20;
+constexpr std::size_t kMostServerFile = 1 << 20;
 
 }  // namespace
 
@@ -46,14 +46,14 @@ Result<ServerAddress> server_of(const std::string& folder) {
     const std::string path = address_file(folder);
     std::error_code code;
     if (!fs::exists(path, code)) return Error(ErrorKind::not_found, "no server is running on " + folder);
-    TRY(const std::string text, read_file(path, kMaxSmallFile));
+    TRY(const std::string text, read_file(path, kMostServerFile));
     TRY(const Document document, Document::parse_json(text, path));
     const Node* url = document.root().find("url");
     const Node* pid = document.root().find("pid");
     const Node* ca = document.root().find("ca_pem");
     if (url == nullptr || pid == nullptr)
         return Error(ErrorKind::invalid, "expected url and pid", {path, 1, 1}, "stoker up writes this file anew");
-    TRY(const std::string token, read_file(folder + "/token", kMaxSmallFile));
+    TRY(const std::string token, read_file(folder + "/token", kMostServerFile));
     return ServerAddress{.url = url->text,
                          .token = std::string(trim(token)),
                          .ca_pem = ca == nullptr ? "" : ca->text,

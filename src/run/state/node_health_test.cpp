@@ -32,7 +32,7 @@ TEST(NodeHealth, WhatIsKeptIsBoundedAndReadsBack) {
     const std::string text = codec::encode(record);
     EXPECT_LT(text.size(), 20'000U);
     NodeChecked again;
-    EXPECT_TRUE(codec::TextReader(text).whole(again));
+    EXPECT_TRUE(codec::decode_exactly(text, &again, codec::kShape<std::decay_t<decltype(again)>>));
     EXPECT_EQ(codec::encode(again), text);
     EXPECT_EQ(checked_record("n1", "b", HealthLevel::quick, {}).verdict, HealthVerdict::skipped);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/codec.h"
 
 namespace stoker {
@@ -54,20 +56,18 @@ constexpr std::array<std::uint32_t, sizeof...(I)> kinds_of_bodies(std::index_seq
 }
 constexpr auto kRecordKinds = kinds_of_bodies(std::make_index_sequence<std::variant_size_v<AnyRecordBody>>());
 
-template <std::size_t I = 0>
-Result<RecordBody> decode_record_kind(std::uint32_t kind, std::string_view json, const std::string& what) {
-    if constexpr (I == std::variant_size_v<AnyRecordBody>) {
-        return Error(ErrorKind::unsupported,
-                     fmt::format("{} is of kind {}, which this version does not know", what, kind), {},
-                     "install the version that wrote it");
-    } else {
-        using Body = std::variant_alternative_t<I, AnyRecordBody>;
-        static_assert(I == 0 || kRecordKinds[I] > kRecordKinds[I == 0 ? 0 : I - 1], "kinds stand in their order");
-        if (kind != Body::kKind) return decode_record_kind<I + 1>(kind, json, what);
-        TRY(Body body, codec::decode<Body>(json, what));
-        return RecordBody(std::move(body));
-    }
+// How each alternative is made and looked at by address, in the order of RecordBody.
+struct BodyShape {
+    const codec::Shape* shape;
+    void* (*make)(RecordBody& body);
+};
+template <std::size_t... I>
+constexpr std::array<BodyShape, sizeof...(I)> shapes_of_bodies(std::index_sequence<I...>) {
+    return {BodyShape{&codec::kShape<std::variant_alternative_t<I, AnyRecordBody>>,
+                      [](RecordBody& body) -> void* { return &body.template emplace<I>(); }}...};
 }
+constexpr auto kBodyShapes = shapes_of_bodies(std::make_index_sequence<std::variant_size_v<AnyRecordBody>>());
+static_assert(std::is_sorted(kRecordKinds.begin(), kRecordKinds.end()), "kinds stand in their order");
 
 }  // namespace
 
@@ -102,7 +102,8 @@ Cause cause_of(const RecordBody& body) {
 }
 
 std::string encode_body(const RecordBody& body) {
-    return std::visit([](const auto& each) { return codec::encode(each); }, body);
+    const void* const each = std::visit([](const auto& held) -> const void* { return &held; }, body);
+    return codec::encode_shaped(each, *kBodyShapes[body.index()].shape);
 }
 
 std::string shown_body(std::uint32_t kind, std::string_view json) {
@@ -118,7 +119,17 @@ Result<RecordBody> decode_body(std::uint32_t kind, std::uint32_t format, std::st
     if (format != 1)
         return Error(ErrorKind::unsupported, fmt::format("{} has format {}, this version knows 1", what, format), {},
                      "install the version that wrote it");
-    return decode_record_kind(kind, json, what);
+    const auto known = std::find(kRecordKinds.begin(), kRecordKinds.end(), kind);
+    if (known == kRecordKinds.end())
+        return Error(ErrorKind::unsupported,
+                     fmt::format("{} is of kind {}, which this version does not know", what, kind), {},
+                     "install the version that wrote it");
+    const BodyShape& one = kBodyShapes[static_cast<std::size_t>(known - kRecordKinds.begin())];
+    RecordBody body;
+    constexpr ReadLimits kLimits;
+    if (json.size() <= kLimits.max_bytes && codec::decode_exactly(json, one.make(body), *one.shape)) return body;
+    TRY_VOID(codec::decode_document(json, what, kLimits, one.make(body), *one.shape));
+    return body;
 }
 
 }  // namespace stoker

@@ -307,7 +307,7 @@ std::string encode_state(const State& state) {
 Result<State> decode_state(std::string_view json) {
     State state;
     SnapshotBody body{state};
-    if (!codec::TextReader(json).whole(body)) {
+    if (!codec::decode_exactly(json, &body, codec::kShape<SnapshotBody>)) {
         TRY(const Document document, Document::parse_json(json, "snapshot", kSnapshotLimits));
         state = {};
         body.runs.clear();

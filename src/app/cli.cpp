@@ -70,6 +70,7 @@ void apply_common(const Args& args, Session& session) {
     session.interactive = stdin_is_terminal() && stdout_is_terminal();
     session.quiet = args.has("quiet");
     session.catalog_dir = args.get_or("catalog", "");
+    session.stage = args.get_or("stage", "");
     session.today = today();
     const std::string format = args.get_or("output", "text");
     session.format = format == "json" ? Format::json : format == "yaml" ? Format::yaml : Format::text;

@@ -257,8 +257,12 @@ Result<LoadedRun> load_run_file(Session& session, const std::string& path, const
     context.source.file_sha256 = hex(sha256(session.sources[file]));
     LoadedRun loaded;
     const Node& root = document.root();
-    if (is_run_file(root)) {
-        TRY(RunFile form, read_run_file_form(document));
+    if (has_stages(root) || is_run_file(root)) {
+        // Stages are planned; what runs is run.steps, which go by their names.
+        if (has_stages(root) && root.find("run") == nullptr)
+            return Error(ErrorKind::invalid, "the file does not say what to run: it has no section run", root.pos,
+                         "add for example run: {steps: [{name: tune, command: python3 tune.py}]}");
+        TRY(RunFile form, has_stages(root) ? read_run_file_form(run_part(document)) : read_run_file_form(document));
         context.name = run_name_from(form.name.empty() ? stem : form.name, "run");
         return finish(session, std::move(loaded), std::move(form.run), overrides, std::move(context));
     }

@@ -170,8 +170,51 @@ Result<Workload> load_workload(Session& session, const std::string& path) {
     return load_workload(session, document, path);
 }
 
+namespace {
+
+// The stage that was named, of a file that has several.
+Result<Workload> load_one_stage(Session& session, const Document& document, const std::string& path) {
+    TRY(std::vector<Stage> stages, split_stages(document));
+    std::vector<std::string> names;
+    for (const Stage& stage : stages) {
+        if (stage.name == session.stage) return load_workload(session, stage.document, path);
+        names.push_back(stage.name);
+    }
+    if (session.stage.empty())
+        return Error(ErrorKind::invalid, fmt::format("the file has {} stages: one is needed", names.size()),
+                     document.root().pos, "--stage " + join(names, ", or --stage "));
+    return Error(ErrorKind::not_found, fmt::format("no stage is named {}", printable(session.stage)),
+                 document.root().pos, "stages are " + join(names, ", "));
+}
+
+}  // namespace
+
+Result<std::vector<LoadedStage>> load_stages(Session& session, const Document& document, const std::string& path) {
+    TRY(std::vector<Stage> stages, split_stages(document));
+    std::vector<LoadedStage> loaded;
+    Problems problems;
+    for (Stage& stage : stages) {
+        auto workload = load_workload(session, stage.document, path);
+        if (workload) {
+            loaded.push_back({std::move(stage), std::move(*workload)});
+            continue;
+        }
+        for (const Problem& problem : workload.error().problems()) {
+            // What is wrong outside of the stages is wrong in each of them, and is told once.
+            const bool known = std::any_of(problems.begin(), problems.end(), [&](const Problem& one) {
+                return one.message == problem.message && one.pos.line == problem.pos.line &&
+                       one.pos.column == problem.pos.column;
+            });
+            if (!known) problems.push_back(problem);
+        }
+    }
+    if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
+    return loaded;
+}
+
 Result<Workload> load_workload(Session& session, const Document& document, const std::string& path) {
     namespace fs = std::filesystem;
+    if (has_stages(document.root())) return load_one_stage(session, document, path);
     TRY(Catalog * catalog, session.catalog());
     const fs::path folder = path == "-" ? fs::path(".") : fs::path(path).parent_path();
     const FileLoader load = [&](const std::string& name) {
@@ -213,6 +256,7 @@ const std::vector<OptionSpec>& planning_options() {
          .repeats = true,
          .completes = "file"},
         {.name = "as-of", .value = "DATE", .help = "plan as on this day, YYYY-MM-DD: retirements, age of prices"},
+        {.name = "stage", .value = "NAME", .help = "of a file with several stages, this one alone"},
         {.name = "threads", .value = "N", .help = "cores to use; the plan does not depend on it"},
     };
     return options;
@@ -231,6 +275,10 @@ std::function<std::vector<Problem>(const std::string&, std::string_view)> worklo
         }
         const auto document = Document::parse(text, path);
         if (!document) return document.error().problems();
+        if (has_stages(document->root())) {
+            const auto stages = load_stages(*own, *document, path);
+            return stages ? std::vector<Problem>{} : stages.error().problems();
+        }
         const auto workload = load_workload(*own, *document, path);
         return workload ? std::vector<Problem>{} : workload.error().problems();
     };

@@ -12,6 +12,7 @@
 #include "base/style.h"
 #include "catalog/catalog.h"
 #include "plan/plan.h"
+#include "workload/stages.h"
 #include "workload/workload.h"
 
 namespace stoker {
@@ -25,6 +26,7 @@ struct Session {
     bool interactive = false;  // stdin and stdout are a terminal
     std::string today;         // YYYY-MM-DD
     std::string catalog_dir;
+    std::string stage;  // of a file with several: the one that is meant; empty: none was named
     std::map<std::string, std::string, std::less<>> sources;  // what was read, by name: messages show the line
 
     // Reads a file ("-": stdin) into a Document, and keeps its text for the messages.
@@ -44,6 +46,12 @@ private:
 Result<Workload> load_workload(Session& session, const std::string& path);
 // The same of a file that has been read.
 Result<Workload> load_workload(Session& session, const Document& document, const std::string& path);
+// One workload a stage, in the order of the file (workload/stages.h); all that is wrong in any of them together.
+struct LoadedStage {
+    Stage stage;
+    Workload workload;
+};
+Result<std::vector<LoadedStage>> load_stages(Session& session, const Document& document, const std::string& path);
 // What `stoker plan` would refuse in the text of a workload file, for checks; may be called from several threads. What
 // it names beside it is read from the folder of `path`. Lives no longer than the session.
 std::function<std::vector<Problem>(const std::string& path, std::string_view text)> workload_judge(Session& session);

@@ -8,6 +8,7 @@
 #include "app/render/plan_json.h"
 #include "app/render/plan_text.h"
 #include "app/render/short_answer.h"
+#include "app/render/stages_text.h"
 #include "app/session.h"
 #include "doctor/this_machine.h"
 #include "explain/prediction.h"
@@ -39,6 +40,33 @@ std::optional<LocalWork> as_it_runs_here(Session& session, const Workload& workl
     return local ? std::optional(std::move(*local)) : std::optional<LocalWork>();
 }
 
+// All stages of a file, and what they are together.
+Result<CommandOutput> plan_stages(Session& session, const Args& args, const Document& document,
+                                  const std::string& path) {
+    for (const char* option : {"html", "because", "full", "show"})
+        if (args.has(option))
+            return Error(ErrorKind::invalid,
+                         fmt::format("--{} shows one plan, and the file has several stages", option),
+                         document.root().pos, fmt::format("stoker plan {} --stage NAME --{}", path, option));
+    TRY(std::vector<LoadedStage> loaded, load_stages(session, document, path));
+    TRY(PlanOptions options, plan_options(session, args));
+    TRY(options.top, args.whole_number("top", options.top, 1, 1000));
+    options.what_if = !args.has("no-what-if");
+    TRY(const Catalog* catalog, session.catalog());
+    std::vector<PlannedStage> stages;
+    bool feasible = true;
+    for (LoadedStage& one : loaded) {
+        TRY(Plan plan, make_plan(one.workload, *catalog, options));
+        plan.evidence = validate::published_evidence(plan, *catalog);
+        feasible &= plan.feasible();
+        stages.push_back({std::move(one.stage.name), std::move(one.stage.after), std::move(plan)});
+    }
+    const int exit = feasible ? 0 : 1;
+    if (session.format != Format::text) return CommandOutput{dump(session, stages_json(stages, *catalog, path)), exit};
+    const Node* name = document.root().find("name");
+    return CommandOutput{render_stages(stages, *catalog, name != nullptr ? name->text : "", path, session.style), exit};
+}
+
 Result<CommandOutput> run_plan(Session& session, const Args& args) {
     std::string path;
     if (!args.positional.empty()) {
@@ -49,7 +77,12 @@ Result<CommandOutput> run_plan(Session& session, const Args& args) {
         return Error(ErrorKind::invalid, "no workload file given, and no terminal to ask questions on", {},
                      "stoker plan FILE; stoker template list shows files to start from");
     }
-    TRY(Workload workload, load_workload(session, path));
+    TRY(const Document document, session.read_document(path));
+    if (has_stages(document.root()) && session.stage.empty()) return plan_stages(session, args, document, path);
+    if (!session.stage.empty() && !has_stages(document.root()))
+        return Error(ErrorKind::invalid, "the file has no stages", document.root().pos,
+                     fmt::format("stoker plan {} plans all of it", path));
+    TRY(Workload workload, load_workload(session, document, path));
     TRY(PlanOptions options, plan_options(session, args));
     TRY(options.top, args.whole_number("top", options.top, 1, 1000));
     options.what_if = !args.has("no-what-if");

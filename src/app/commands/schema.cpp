@@ -23,7 +23,7 @@ Result<CommandOutput> run_schema(Session&, const Args& args) {
         TRY(std::string written, write_rules_reference(args.positional[1]));
         return CommandOutput{std::move(written), 0};
     }
-    if (what == "workload") return CommandOutput{workload_record().json_schema().dump() + "\n", 0};
+    if (what == "workload") return CommandOutput{workload_file_schema().dump() + "\n", 0};
     if (what == "workload-reference") return CommandOutput{workload_reference(), 0};
     if (what == "openapi") return CommandOutput{openapi_document().dump() + "\n", 0};
     if (what == "states") return CommandOutput{states_markdown(), 0};

@@ -18,7 +18,7 @@ std::vector<Recompute> recomputes(const LayoutSpace& space) {
         return {*space.pinned.recompute == "full" ? Recompute::full : Recompute::selective};
     }
     // FlashAttention recomputes the attention core by itself, which leaves nothing to the selective kind.
-    if (space.flash || !space.transformer) return {Recompute::none, Recompute::full};
+    if ((space.flash && !space.modules) || !space.transformer) return {Recompute::none, Recompute::full};
     return {Recompute::none, Recompute::selective, Recompute::full};
 }
 
@@ -63,11 +63,15 @@ LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, i
     space.transformer = setup.transformer;
     space.mla = workload.model.attention == AttentionKind::mla;
     space.flash = setup.flash;
+    // Who names no framework gets Megatron where a mixture is cut.
+    space.modules = setup.module_bytes > 0 ||
+                    (workload.framework.empty() && workload.kind == WorkloadKind::training && workload.model.moe());
     space.adapters_only = workload.method != Method::full;
     const std::string stack = lower(workload.framework);
     space.pipelines = workload.kind != WorkloadKind::fine_tuning || stack.find("megatron") != std::string::npos ||
                       stack.find("nemo") != std::string::npos;
     space.pinned = workload.layout;
+    space.any_framework = workload.framework.empty();
     // Who names a framework gets what it can do; else the layout decides which one it takes.
     if (!workload.framework.empty()) {
         const FrameworkFamily& family = framework_family(workload.framework);
@@ -173,6 +177,8 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
     const bool pinned = pin.offload || pin.tensor || pin.pipeline || pin.data || pin.zero || pin.shard_group;
     if (!out.found && !pinned && space.gpu) {
         for (ParallelLayout layout : all.layouts) {
+            // DeepSpeed does it, beside which nothing cuts the model; of a named framework any layout may.
+            if (needs_megatron(layout) && space.any_framework) continue;
             layout.offload = true;
             layout.recompute = kinds.back();
             if (fit_batch(layout, 1, space)) consider(layout);

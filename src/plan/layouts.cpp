@@ -66,6 +66,17 @@ std::vector<int> expert_degrees(const LayoutSpace& space, int ranks) {
 
 // Chunks of layers on each stage of a pipeline: whatever divides its layers. With few stages there is little to gain.
 std::vector<int> interleavings(const LayoutSpace& space, int pipeline) {
+    // Megatron-Core cuts anywhere: embedding, loss and a layer that predicts further count as layers where that helps.
+    const bool anywhere = space.modules && pipeline > 1 && !shares_layers(space.layers, pipeline);
+    if (anywhere && space.pinned.virtual_stages) {
+        const int chunks = static_cast<int>(std::lround(*space.pinned.virtual_stages));
+        return chunks >= 1 && chunks * pipeline <= space.layers ? std::vector<int>{chunks} : std::vector<int>{};
+    }
+    if (anywhere && space.interleaves) {
+        std::vector<int> depths;
+        for (int v = 1; v <= 4 && v * pipeline <= space.layers; v *= 2) depths.push_back(v);
+        return depths;
+    }
     if (pipeline == 1 || !shares_layers(space.layers, pipeline)) {
         const bool one = !space.pinned.virtual_stages || std::lround(*space.pinned.virtual_stages) == 1;
         return one ? std::vector<int>{1} : std::vector<int>{};

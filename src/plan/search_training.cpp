@@ -64,13 +64,12 @@ Workload as_megatron(Workload workload) {
 }
 
 // Who names no framework gets the one that can run the layout: where the model itself is cut, that is Megatron, with
-// what is known of it. How surely stays as with an unnamed one. Mixtures of experts stay as they were fitted: what is
-// known of Megatron hides none of their all-to-all, which the runs of DeepSeek do.
+// what is known of it, mixtures of experts among it: its kernels, what it hides of their exchange, and no ZeRO-3 beside
+// expert parallelism. How surely stays as with an unnamed one.
 std::optional<TrainingSetup> divided_setup(const Context& context, const Workload& megatron, const TrainingSetup& plain,
                                            const Device& device) {
     const bool pretraining = context.workload.kind == WorkloadKind::training;  // fine-tuning is done without it
-    if (!pretraining || plain.experts > 1 || !context.workload.framework.empty() || !plain.transformer ||
-        !plain.device.gpu)
+    if (!pretraining || !context.workload.framework.empty() || !plain.transformer || !plain.device.gpu)
         return std::nullopt;
     auto setup = make_training_setup(megatron, context.catalog, device);
     if (!setup) return std::nullopt;

@@ -172,6 +172,36 @@ TEST(SearchTraining, LayoutsAreTheOnesThatPeopleRun) {
     EXPECT_LE(large.candidates.front().layout.virtual_stages, 6);
 }
 
+// A large mixture is cut as the published runs cut it: experts over the ranks of an NVLink domain or more, no ZeRO-3
+// beside them, and modules recomputed rather than whole layers where that is enough.
+TEST(SearchTraining, MixturesAreCutAsTheyAreTrained) {
+    const Plan made = testing::plan(
+        "kind: training\nmodel: deepseek-v3\ndata: {tokens: 14.8T, sequence: 4096}\nobjective: {deadline: 60d}\nwhere: "
+        "{sizes: [Standard_ND128isr_NDR_GB200_v6]}\n");
+    ASSERT_TRUE(made.feasible());
+    const Candidate& c = made.candidates.front();
+    EXPECT_GE(c.layout.expert, 8);
+    EXPECT_LE(c.layout.zero, 1);
+    EXPECT_NE(c.layout.recompute, Recompute::full);
+    EXPECT_EQ(c.framework, "megatron");
+    // NVIDIA's 256 GB200 reach 0.25 of the FP8 peak (Megatron-Bridge 26.08, T00218), and forced balance helps them.
+    EXPECT_GT(c.prediction.mfu, 0.15);
+    EXPECT_LT(c.prediction.mfu, 0.26);
+}
+
+// Without a framework in the file, optimizer states go to the host where a stack does that: in DeepSpeed, beside which
+// nothing cuts the model.
+TEST(SearchTraining, StatesOnTheHostAreDeepSpeeds) {
+    const Plan made = testing::plan(
+        "kind: fine-tuning\nmethod: full\nmodel: llama-3-8b\ndata: {tokens: 10M, sequence: 2048}\nwhere: {sizes: "
+        "[Standard_NC64as_T4_v3], nodes: 1}\n");
+    for (const Candidate& c : made.candidates)
+        if (c.layout.offload) {
+            EXPECT_EQ(c.layout.tensor, 1);
+            EXPECT_EQ(c.framework, "deepspeed");
+        }
+}
+
 // Every training among the examples is planned with the batch that it asks for, or says which it takes.
 TEST(SearchTraining, ExamplesKeepTheirBatch) {
     int trainings = 0;

@@ -184,6 +184,10 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     if (layout.recompute == Recompute::full) layer.recompute = layer.forward();
     if (layout.recompute == Recompute::selective && setup.habits.selective_kept > 0)
         layer.recompute = 0.5 * layer.matmul_forward + layer.vector_forward;
+    else if (layout.recompute == Recompute::selective && setup.module_bytes > 0)
+        layer.recompute = tokens / t *
+                          (setup.module_flops / (setup.device.matmul(setup.precision) * setup.gemm_efficiency) +
+                           2 * setup.module_bytes / memory);
     else if (layout.recompute == Recompute::selective && !setup.flash)
         layer.recompute = layer.attention_forward;
     add_communication(setup, layout, tokens, moe_share, layer);

@@ -44,7 +44,12 @@ struct TrainingSetup {
            gate_matrices = 3;
     double query_head_dim = 0;  // of queries and keys where it differs from head_dim (MLA); 0: head_dim
     double window = 0;          // sliding window, tokens; 0: none
-    double routed_groups = 0;   // nodes that a token's experts lie on at most, by its router; 0: any
+    // What selective recompute of a mixture drops and makes again: outputs of norms, of the experts' activation
+    // function and of the up-projections of latent attention (DeepSeek-V3, arXiv 2412.19437, 3.2.3; Megatron-Core,
+    // recompute_modules). Bytes and FLOPs of one token and layer; 0: the code base has no such thing.
+    double module_bytes = 0, module_flops = 0;
+    bool uneven_chunks = false;  // chunks of a pipeline may differ by a layer (Megatron-Core, pipeline layout)
+    double routed_groups = 0;    // nodes that a token's experts lie on at most, by its router; 0: any
     double experts = 0, active_experts = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0;
     bool causal = true, tied = false, transformer = true, flash = true, compiled = false, dropout = false;
     double attention_params = 0, mlp_params = 0, expert_params = 0, norm_params = 0,

@@ -121,7 +121,10 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
                                  : layout.pipeline == 1 ? habits.undivided
                                                         : habits.undivided * habits.undivided_pipeline;
             const bool policy = layout.recompute == Recompute::selective && habits.selective_kept > 0;
-            activations = (policy ? habits.selective_kept : 1) * (layer + whole * area) * flying * params.layers;
+            const bool modules = layout.recompute == Recompute::selective && setup.module_bytes > 0;
+            const double dropped = modules ? std::min(0.8 * layer, tokens * setup.module_bytes / layout.tensor) : 0;
+            activations =
+                ((policy ? habits.selective_kept : 1) * (layer + whole * area) - dropped) * flying * params.layers;
             out.bytes[at(MemoryTerm::logits)] = out.logits;
         }
         if (layout.pipeline > 1) activations += habits.stage_bytes * area * flying;
@@ -300,7 +303,9 @@ Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, i
     if (whole(setup.layers) < layout.pipeline) return refuse(Reason::shape_indivisible, setup.layers, layout.pipeline);
     if (layout.virtual_stages > 1) {
         const std::int64_t chunks = std::int64_t{layout.pipeline} * layout.virtual_stages;
-        if (layout.pipeline == 1 || !shares_layers(whole(setup.layers), chunks))
+        const bool cut =
+            setup.uneven_chunks ? chunks <= whole(setup.layers) : shares_layers(whole(setup.layers), chunks);
+        if (layout.pipeline == 1 || !cut)
             return refuse(Reason::shape_indivisible, setup.layers, static_cast<double>(chunks));
     }
     if (layout.context > 1 && whole(setup.sequence) % layout.context != 0)

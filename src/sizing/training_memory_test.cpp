@@ -44,6 +44,32 @@ double gib(const TrainingSetup& setup, ParallelLayout layout, bool selective) {
     return activation_bytes(setup, layout) / kGiB;
 }
 
+// What selective recompute drops of a mixture is not held, costs time, and less of it than recomputing all.
+TEST(ActivationMemory, ModulesAreRecomputedOneByOne) {
+    TrainingSetup setup = gpt(32, 4096, 32);
+    setup.device.devices_per_node = 8;
+    setup.device.memory_bytes = 1e13;
+    setup.device.memory_per_node = 1e13;
+    setup.flash = true;
+    setup.module_bytes = 2 * 3 * 4096;
+    setup.module_flops = 2 * 4096.0 * 4096;
+    ParallelLayout layout{.data = 8, .zero = 1, .micro_batch = 1, .micro_batches = 4};
+    const auto with = [&](Recompute recompute) {
+        layout.recompute = recompute;
+        TrainingEstimate out;
+        evaluate(setup, layout, 1, out);
+        EXPECT_EQ(out.refused, Reason::none);
+        return out;
+    };
+    const TrainingEstimate none = with(Recompute::none), some = with(Recompute::selective), all = with(Recompute::full);
+    EXPECT_NEAR(none.bytes[static_cast<std::size_t>(MemoryTerm::activations)] -
+                    some.bytes[static_cast<std::size_t>(MemoryTerm::activations)],
+                32 * 2048 * setup.module_bytes, 1);
+    EXPECT_LT(all.memory_bytes, some.memory_bytes);
+    EXPECT_GT(some.step_s, none.step_s);
+    EXPECT_LT(some.step_s, all.step_s);
+}
+
 // Korthikanti et al. 2022 (arXiv 2205.05198): activations of the first stage of four GPT models, to the last printed
 // digit.
 TEST(ActivationMemory, ReproducesThePaper) {

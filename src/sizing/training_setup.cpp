@@ -200,6 +200,21 @@ void set_framework(const Workload& workload, const Catalog& catalog, const Frame
         attention_rate(catalog, tuned ? AttentionKernel::vendor : family.attention, setup.device);
 }
 
+// Megatron-Core recomputes modules of a mixture one by one, and cuts its pipeline anywhere.
+void set_modules(const Workload& workload, const FrameworkFamily& family, TrainingSetup& setup) {
+    const ModelSpec& m = workload.model;
+    if (family.name != "nemo" || !m.moe() || workload.method != Method::full) return;
+    setup.uneven_chunks = true;
+    const double moe_share = setup.layers > 0 ? 1 - setup.dense_layers / setup.layers : 1;
+    double elements = 2 * setup.hidden + moe_share * (setup.active_experts * setup.expert_ffn + setup.shared_ffn);
+    if (m.attention == AttentionKind::mla) {
+        elements += setup.heads * (2 * setup.query_head_dim + setup.head_dim);
+        const double query = m.q_lora_rank > 0 ? setup.heads * setup.query_head_dim * m.q_lora_rank : 0;
+        setup.module_flops = 2 * (query + setup.heads * (m.nope_head_dim + m.v_head_dim) * m.kv_lora_rank);
+    }
+    setup.module_bytes = setup.compute_bytes * elements;
+}
+
 // Of code bases with rows of their own theirs, else the largest of the architecture.
 void set_best_mfu(const Workload& workload, const Catalog& catalog, const FrameworkFamily& family,
                   TrainingSetup& setup) {
@@ -416,6 +431,7 @@ Result<TrainingSetup> make_training_setup(const Workload& workload, const Catalo
     set_bytes(workload, catalog, family, setup);
     set_constants(workload, catalog, setup);
     set_framework(workload, catalog, family, setup);
+    set_modules(workload, family, setup);
     set_best_mfu(workload, catalog, family, setup);
     // Collectives inside training are slower than in a benchmark of their own: they share memory and multiprocessors
     // with what runs beside them, and ranks arrive at different times. Seen on GPUs; between processes of a host what

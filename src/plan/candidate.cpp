@@ -20,7 +20,7 @@ std::string refusal_text(Reason reason, double have, double need) {
         case Reason::batch_too_large:
             return fmt::format("{:.0f} sequences at once asked of a global batch of {:.0f}", need, have);
         case Reason::wasteful:
-            return fmt::format("MFU {:.1f} %: as a gang it wastes more than nine tenths of what is paid for",
+            return fmt::format("MFU {:.1f} %: more than nine tenths of what you pay for is wasted at this scale",
                                100 * need);
         case Reason::no_rdma:
             return fmt::format("no RDMA network: {:.0f} % of the step would wait for it and for the pipeline",
@@ -171,24 +171,22 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
                  energy = percent(other.kwh.mid, winner.kwh.mid);
     const double time =
         winner.latency_s > 0 ? percent(other.latency_s, winner.latency_s) : percent(other.hours.mid, winner.hours.mid);
-    auto by = [](double value, std::string_view up, std::string_view down, std::string_view same) {
+    // "11 % more", "twice as much", "2.9 x as much"; from half as much again on, percent are read wrongly.
+    const auto much = [](double value, std::string_view more, std::string_view less, std::string_view same,
+                         std::string_view as) {
         if (std::abs(value) < 0.5) return std::string(same);
-        if (value >= 200)
-            return fmt::format("{:.1f} times as {}", 1 + value / 100,
-                               up == "more"             ? "much"
-                               : up == "more expensive" ? "expensive"
-                               : up == "slower"         ? "slow"
-                                                        : "much energy");
-        return fmt::format("{:.0f} % {}", std::abs(value), value > 0 ? up : down);
+        if (value >= 95 && value < 105) return fmt::format("twice as {}", as);
+        if (value >= 95) return fmt::format("{:.1f} x as {}", 1 + value / 100, as);
+        return fmt::format("{:.0f} % {}", std::abs(value), value > 0 ? more : less);
     };
+    const auto money = [&] { return much(cost, "more", "cheaper", "same cost", "much"); };
     std::string numbers;
     switch (minimize) {
-        case Minimize::cost: numbers = by(cost, "more", "cheaper", "same cost"); break;
-        case Minimize::time:
-            numbers =
-                by(time, "slower", "faster", "as fast") + ", " + by(cost, "more expensive", "cheaper", "same cost");
+        case Minimize::cost: numbers = money(); break;
+        case Minimize::time: numbers = much(time, "longer", "faster", "as fast", "long") + ", " + money(); break;
+        case Minimize::energy:
+            numbers = much(energy, "more energy", "less energy", "same energy", "much energy");
             break;
-        case Minimize::energy: numbers = by(energy, "more energy", "less energy", "same energy"); break;
     }
     return cause.empty() ? numbers : cause + ": " + numbers;
 }

@@ -222,7 +222,7 @@ std::vector<Offer> offers_of(Context& context, int type) {
             line(type, "", {Reason::unpriced, 0, 1, "no price in the catalogue: unpriced, which is not free"}));
     } else if (offers.empty() && !refused && (other_os || other_region)) {
         ++context.considered;
-        const std::string what = other_region ? "no price in the regions asked for" : "no price for " + where.os;
+        const std::string what = other_region ? "no price in these regions" : "no price for " + where.os;
         context.rejected.add(line(type, "", {other_region ? Reason::region : Reason::unpriced, 0, 1, what}));
     }
     if (offers.empty() && where.spot == SpotUse::only && !context.catalog.prices_of(type).empty()) {
@@ -232,7 +232,7 @@ std::vector<Offer> offers_of(Context& context, int type) {
         if (!any) {
             ++context.considered;
             context.rejected.add(
-                line(type, "", {Reason::unpriced, 0, 1, "only spot was asked for, and no spot price of it is known"}));
+                line(type, "", {Reason::unpriced, 0, 1, "where.spot is only, and its spot price is not known"}));
         }
     }
     sort_offers(offers);

@@ -1,5 +1,6 @@
 // What the first choice passes over: cheaper or faster, and something speaks against it; or what a rule of thumb would
 // have taken, and at what price.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -69,6 +70,16 @@ std::vector<Foregone> foregone(const Context& context, const Search& search, con
         add("faster", *faster,
             fmt::format("{:.1f} x the money",
                         static_cast<double>(score_cost(*faster)) / static_cast<double>(score_cost(winner))));
+    // A fleet for minutes is more to ask for than a few machines for hours that cost the same.
+    constexpr int kFleet = 4;
+    const Option* fewer = nullptr;
+    for (const Option& option : options)
+        if (winner.nodes >= kFleet && option.choice == winner.choice && option.offer == winner.offer &&
+            point_of(winner).work_s > 0 && option.doubts == winner.doubts && kFleet * option.nodes <= winner.nodes &&
+            option.usd.mid <= 1.05 * winner.usd.mid && (fewer == nullptr || option.nodes > fewer->nodes))
+            fewer = &option;
+    if (fewer != nullptr)
+        add("fewer", *fewer, fmt::format("{:.1f} x as long", fewer->hours.mid / std::max(winner.hours.mid, 1e-9)));
     const Option* ruled = nullptr;  // earlier by a rule of thumb, and dearer
     for (const Option& option : options)
         if ((option.doubts & (doubt::unpriced | doubt::blocked)) == 0 && option.preference < winner.preference &&

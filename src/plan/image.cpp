@@ -183,7 +183,7 @@ ImageChoice choose_image(const Workload& workload, const Catalog& catalog, const
         image, "microsoft-dsvm:ubuntu-hpc:2204:latest",
         fmt::format("HPC image: {}{}NCCL, MPI and monitoring inside{}", is_rdma(node) ? "InfiniBand drivers, " : "",
                     vendor == Vendor::nvidia ? "NVIDIA driver, CUDA, " : "",
-                    is_rdma(node) ? "; the Data Science VM lacks the InfiniBand part" : ""));
+                    is_rdma(node) ? "; the Data Science VM has no InfiniBand drivers" : ""));
 }
 
 }  // namespace stoker

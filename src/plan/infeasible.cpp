@@ -58,8 +58,8 @@ public:
         const std::string within = budget < kInfinity ? " within the budget" : "";
         if (o.hours.mid <= deadline_h)
             return fmt::format(
-                "the deadline of {} is kept with {} at best, {} is asked (objective.confidence): the "
-                "surest{} needs {}, with {} confidence {}",
+                "the deadline of {} holds with {} at best, objective.confidence asks for {}: the "
+                "safest{} needs {}, with {} confidence {}",
                 hours_text(deadline_h), percent(chance), asked(), within, hours_text(o.hours.mid), asked(),
                 hours_text(need));
         return fmt::format("the deadline of {} is missed by {}: the fastest{} needs {}, with {} confidence {}",
@@ -83,7 +83,7 @@ public:
         const std::string month = a_service(o) && !context_.workload.period ? " a month" : "";
         if (cost.mid <= budget)
             return fmt::format(
-                "the budget of {} is kept with {} at best, {} is asked (objective.confidence): {}{} costs {}, with {} "
+                "the budget of {} holds with {} at best, objective.confidence asks for {}: {}{} costs {}, with {} "
                 "confidence {}",
                 usd_text(budget), percent(chance_below(cost, budget)), asked(), which, within, usd_text(cost.mid),
                 asked(), usd_text(usd(o)));
@@ -142,8 +142,8 @@ void nearest_over_limit(const Context& context, const Search& search, const std:
         const bool doubted_is_cheaper = std::any_of(over.begin(), over.end(), [&](const Option& o) {
             return o.priced && limits.in_time(o) && o.doubts > cheapest->doubts && usd(o) < usd(*cheapest);
         });
-        why.push_back(limits.dear_text(
-            *cheapest, doubted_is_cheaper ? "the cheapest that nothing speaks against" : "the cheapest"));
+        why.push_back(
+            limits.dear_text(*cheapest, doubted_is_cheaper ? "the cheapest without a caveat" : "the cheapest"));
         add_nearest(context, search, *cheapest, limits.dear_relaxation(*cheapest), plan);
     }
     if (why.empty() && !over.empty()) {  // each limit alone excludes everything
@@ -355,7 +355,7 @@ void explain_infeasible(const Context& context, const Search& search, const Rank
     const Rejection* refusal = main_refusal(context, search.points.empty() ? plan.rejected : found,
                                             relaxation ? relaxation->reasons : std::vector<Reason>{});
     if (refusal == nullptr)
-        plan.infeasible_because = "no machine of the catalogue is in the clouds, regions and sizes asked for";
+        plan.infeasible_because = "the catalogue has no machine in these clouds, regions and sizes";
     else if (is_about_the_place(refusal->reason) && context.workload.where.sizes.size() != 1)
         plan.infeasible_because = refusal->text;
     else

@@ -39,7 +39,7 @@ Result<Search> search_kind(const Context& context, const SearchMode& mode) {
             [[fallthrough]];
         case WorkloadKind::inference:
             return search_serving(context, {.top = mode.quick ? 1 : std::max(1, context.options.top),
-                                            .most_simulated = mode.quick ? 4 : 12,
+                                            .most_simulated = mode.quick ? 8 : 12,
                                             .exhaustive = mode.exhaustive});
         case WorkloadKind::batch_inference: return search_batch(context);
         case WorkloadKind::preprocessing: return search_preprocessing(context);
@@ -83,7 +83,7 @@ void add_ethernet_alternative(const Context& context, const Search& search, cons
     const Option* over = within == nullptr ? best_of(ranking.expansion.over_limit) : nullptr;
     if (within == nullptr && over == nullptr) return;
     plan.ethernet.push_back(make_candidate(context, search, within != nullptr ? *within : *over));
-    if (over != nullptr) plan.ethernet.back().why_not_first = "which misses the limits";
+    if (over != nullptr) plan.ethernet.back().why_not_first = "outside the limits";
 }
 
 void fill_candidates(const Context& context, const Search& search, const Ranking& ranking, Plan& plan) {

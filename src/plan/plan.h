@@ -103,7 +103,8 @@ struct Candidate {
 // A choice with a better score than the first, and what speaks against it.
 struct Foregone {
     std::string id;  // unmeasured, far, scarce, blocked, by-arrangement, unlikely-to-fit, limits-unsure, wasteful,
-                     // slower (cheaper by a little), faster (by a little), rule (which costs more)
+                     // slower (cheaper by a little), faster (by a little), rule (which costs more),
+                     // fewer (of the same machines, a quarter at most, for longer)
     std::string why;
     Candidate candidate;
 };

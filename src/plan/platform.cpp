@@ -87,7 +87,7 @@ int own_machines(const Catalog& catalog) {
 Decision decide(const Workload& workload, const Catalog& catalog, const NodeType& node, const Candidate& candidate) {
     if (!workload.orchestrator.empty())
         for (const auto& one : kOrchestrators)
-            if (one.key == workload.orchestrator) return {one.orchestrator, "asked for in the workload"};
+            if (one.key == workload.orchestrator) return {one.orchestrator, "named in the workload"};
     if (node.cloud == "this-machine") return {Orchestrator::local, "runs on this machine"};
     if (node.cloud == "on-prem" && own_machines(catalog) == 1)
         return {Orchestrator::local, "one machine of your own: nothing to schedule over"};
@@ -149,13 +149,13 @@ std::vector<std::string> alternatives(const Workload& workload, const NodeType& 
     }
     if (candidate.nodes == 1 && workload.kind != WorkloadKind::inference)
         offer(Orchestrator::local,
-              "one VM by hand is enough for a single run; nothing restarts it and nobody stops the bill");
+              "a single VM is enough for one run; nothing restarts it, and it bills until you delete it");
     if (is_training(workload.kind)) {
         offer(Orchestrator::azure_ml,
               "managed jobs and experiment tracking, least work; less say over placement and images");
         offer(Orchestrator::cyclecloud_slurm, "worth it once several people queue for several nodes");
         offer(Orchestrator::aks,
-              "if the team lives in Kubernetes; a gang needs a batch scheduler (Kueue or Volcano) on top");
+              "if the team already runs Kubernetes; gang scheduling needs a batch scheduler (Kueue or Volcano) on top");
         offer(Orchestrator::vmss, "equal nodes from one image; gang start and retries are yours to write");
         offer(Orchestrator::ray,
               "elastic Python training on AKS or VMs (also where DeepSpeed and Horovod run); high complexity");
@@ -192,10 +192,10 @@ std::string paas_sentence(const Workload& workload, const NodeType& node, Orches
                 managed.hosted_model, managed.endpoint);
         case WorkloadKind::training:
         case WorkloadKind::fine_tuning:
-            return fmt::format("PaaS first: {} runs the same work without machines to keep; not chosen because {}",
-                               managed.training,
-                               nodes > 1 ? "a gang of several nodes wants control of placement, image and recovery"
-                                         : "one machine is as easily kept, with its image and data at hand");
+            return fmt::format(
+                "PaaS first: {} runs the same work without machines to keep; not chosen because {}", managed.training,
+                nodes > 1 ? "several nodes that start together need control over placement, image and recovery"
+                          : "one machine is as easily kept, with its image and data at hand");
         default:
             return fmt::format(
                 "PaaS alternative: {} on the same machines; not chosen because independent tasks need no experiment "

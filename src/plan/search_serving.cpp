@@ -253,7 +253,7 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
             const std::vector<SizedReplica>& loads = found->second;
             if (std::all_of(loads.begin(), loads.end(), [](const SizedReplica& s) { return s.needed == 0; })) {
                 refuse(r, r.cpu ? Reason::cpu_too_slow : Reason::latency, 0, demand_.rate,
-                       "meets the latency objective at no load worth having; " + predicted_text(r));
+                       "cannot keep the latency limits at any useful load; " + predicted_text(r));
                 continue;
             }
             std::optional<Shortfall> lack;

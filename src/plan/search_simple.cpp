@@ -157,7 +157,7 @@ Search search_simulation(const Context& context) {
                     choice.accelerator->vendor == "AMD" ? "graphics driver (AMD)" : "graphics driver (GRID)";
                 if (speed > 1.05 || speed < 0.95)
                     point.notes.push_back(
-                        fmt::format("one {} is taken for {:.1f} T4, by peak FP32", choice.accelerator->name, speed));
+                        fmt::format("one {} counts as {:.1f} T4, by peak FP32", choice.accelerator->name, speed));
             }
             prefer_what_stays(point, choice);
             fill_common(point, choice, need);

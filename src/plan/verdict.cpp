@@ -112,14 +112,14 @@ std::string limits_text(const Context& context, const Candidate& c) {
     const Prediction& p = c.prediction;
     std::string text;
     auto add = [&](std::string_view what, std::string limit, double chance) {
-        text += fmt::format("{}the {} of {} is kept with {:.0f} %", text.empty() ? "" : ", ", what, limit,
+        text += fmt::format("{}the {} of {} holds with {:.0f} % probability", text.empty() ? "" : ", ", what, limit,
                             std::floor(100 * chance + 1e-9));
     };
     const bool service = p.latency.requests_per_s > 0;
     if (!c.measured && context.node(c.node_type).has_gpu()) {
         // A percentage would be made up.
         if (objective.deadline || objective.budget)
-            text = "no chance of keeping the limits is given: too little is measured of this device";
+            text = "no probability is given for the limits: too few runs were measured on this device";
         return text;
     }
     if (objective.deadline && !service)
@@ -128,7 +128,7 @@ std::string limits_text(const Context& context, const Candidate& c) {
         add("budget", format_usd(*objective.budget),
             chance_below(budgeted_usd(context, p.usd, service ? p.hours.mid : 0), objective.budget->dollars()));
     if (!text.empty())
-        text += fmt::format(" ({:.0f} % asked: objective.confidence)", 100 * context.settings.confidence);
+        text += fmt::format(" (objective.confidence asks for {:.0f} %)", 100 * context.settings.confidence);
     return text;
 }
 
@@ -214,7 +214,7 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
     }
     // A machine that waits most of the time is dear by the token, whatever it would be when busy.
     if (const Prediction& p = c.prediction; c.priced && p.usd_per_unit_asked.mid > 1.01 * p.usd_per_unit.mid)
-        reasons.push_back(fmt::format("{} per {} at the load that is asked for, {} at full load",
+        reasons.push_back(fmt::format("{} per {} at the load you asked for, {} at full load",
                                       format_usd(Usd::from_double(p.usd_per_unit_asked.mid)), p.unit_name,
                                       format_usd(Usd::from_double(p.usd_per_unit.mid))));
     if (disk_was_asked_for(context.workload.disk) && node.cloud == "azure") reasons.push_back(disks_text(context, c));

@@ -104,12 +104,13 @@ std::vector<PlanWhatIf> what_ifs(const Context& context, const Search& search, c
             "accelerators: NVIDIA, the portable choice", [](Workload& w) { w.where.accelerators = {"nvidia"}; }, cache);
 
     const Precision now = search.points[static_cast<std::size_t>(winner.point)].precision;
-    const bool has_precision = is_training(workload.kind) || workload.kind == WorkloadKind::inference;
+    const bool has_precision = is_training(workload.kind) || workload.kind == WorkloadKind::inference ||
+                               workload.kind == WorkloadKind::batch_inference;
     auto precision = [&](Precision to) {
         if (to == now) return;
         with(
             fmt::format("precision {} -> {}{}", to_string(now), to_string(to),
-                        to == Precision::fp8 ? " (not verified on this model)" : ""),
+                        to == Precision::fp8 ? " (test the answers)" : ""),
             [&](Workload& w) { fix_precision(w, to); }, make_layout_cache());
     };
     if (has_precision && workload.model_known) {

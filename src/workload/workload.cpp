@@ -374,7 +374,8 @@ static std::string rate_text(double per_second, const std::string& unit) {
 
 std::string Workload::title() const {
     // A model without a name of its own is called "7B decoder".
-    const std::string what = model.name.find(' ') == std::string::npos ? model.name : "a " + model.name + " model";
+    const std::string& called = model_written.empty() ? model.name : model_written;
+    const std::string what = called.find(' ') == std::string::npos ? called : "a " + called + " model";
     const auto epochs = [&] {
         return data.epochs && *data.epochs != 1
                    ? fmt::format(
@@ -449,6 +450,7 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
         const std::size_t before = problems.size();
         workload.model = resolve_model(workload.form, catalog, load, workload.assumptions, problems);
         workload.model_known = problems.size() == before;
+        if (workload.model_known) workload.model_written = name_as_written(workload.form, workload.model);
     }
     resolve_where(workload, catalog, load, problems);
     check_workload(workload, problems);

@@ -415,7 +415,7 @@ void fill_defaults(WorkloadForm& w, const Catalog& catalog) {
     if (w.given_method)
         w.method = *w.given_method;
     else if (w.kind == WorkloadKind::fine_tuning)
-        w.assumptions.push_back("method full (all weights), since none is given");
+        w.assumptions.push_back("method full (all weights): none is given");
     fill_precision(w);
     fill_sequence(w);
     fill_batch(w);

@@ -43,6 +43,8 @@ const RecordTable<WorkloadForm>& workload_table();
 SourcePos place_of(const std::map<std::string, SourcePos>& at, std::string_view key, const SourcePos& otherwise);
 
 // Problems with the model are added; the spec that comes back is then only good for further checks.
+// The name in the file without an owner, where the catalogue knows its shape under another; else empty.
+std::string name_as_written(const ModelForm& form, const ModelSpec& model);
 ModelSpec resolve_model(const ModelForm& form, const Catalog& catalog, const FileLoader& load,
                         std::vector<std::string>& assumptions, Problems& problems);
 

@@ -258,6 +258,16 @@ private:
             model.published_precision = match->precision;
             model.provenance.source = "its name";
         }
+        // Its weights are those that were named, not those of the first model of this shape.
+        const auto named = std::find_if(model.aliases.begin(), model.aliases.end(), [&](const std::string& alias) {
+            return fold_name(alias) == fold_name(form_.name) ||
+                   (alias.find('/') != std::string::npos &&
+                    fold_name(std::string_view(alias).substr(alias.rfind('/') + 1)) == fold_name(written));
+        });
+        if (named != model.aliases.end() && named->find('/') != std::string::npos)
+            std::rotate(model.aliases.begin(), named, named + 1);
+        else if (named == model.aliases.end() && form_.name.find('/') != std::string::npos)
+            model.aliases.insert(model.aliases.begin(), form_.name);
         if (form_.any_shape()) change(model);
         compare(counted(model), model.name);
         return model;
@@ -404,6 +414,12 @@ private:
 SourcePos ModelForm::place(std::string_view key) const {
     if (key == "parameters" && !at.contains("parameters") && at.contains("params")) key = "params";
     return place_of(at, key, pos);
+}
+
+std::string name_as_written(const ModelForm& form, const ModelSpec& model) {
+    if (form.name.empty()) return {};
+    std::string written = form.name.substr(form.name.rfind('/') + 1);  // npos + 1 is 0: all of it
+    return fold_name(written) == fold_name(model.name) ? std::string() : written;
 }
 
 ModelSpec resolve_model(const ModelForm& form, const Catalog& catalog, const FileLoader& load,

@@ -40,7 +40,7 @@ void check_positions(const WorkloadForm& w, const Catalog& catalog, Problems& pr
     if (const ModelSpec* other = longer_model(catalog, model, asked))
         remedy += fmt::format("; {} takes {} tokens", other->name, format_thousands(other->max_sequence));
     problems.push_back(
-        {fmt::format("{} has learned positions for {} tokens, {} are asked for", model.name,
+        {fmt::format("{} has learned positions for {} tokens, the file asks for {}", model.name,
                      format_thousands(model.max_sequence), format_thousands(asked)),
          std::move(remedy),
          data ? place_of(w.data.at, "sequence", w.pos) : place_of(w.traffic.at, "prompt_tokens", w.pos)});

@@ -246,6 +246,58 @@ std::string own_text(const OwnSpec& own, Usd rent, double utilisation, const Sty
            "electricity.\n";
 }
 
+// What owning costs per node and hour of the calendar, whether it works or not: what a commitment costs is held
+// against it, since that is paid for unused hours as well.
+double own_per_calendar_hour(const OwnSpec& own, Usd rent, double utilisation) {
+    const double hours = own.years * 24 * 365.25 * own.nodes;
+    return hours > 0 ? own_or_rent(own, rent, utilisation).own_total.dollars() / hours : 0;
+}
+
+// Few who could own pay list prices: what other ways to rent would cost, and how deep a discount has to be.
+std::string own_against_others(const Catalog& catalog, const Question& q, const OwnSpec& own) {
+    const NodeType& node = catalog.node_types()[static_cast<std::size_t>(q.node_type)];
+    const double owning = own_per_calendar_hour(own, q.price->per_hour, q.utilisation);
+    const double list = q.price->per_hour.dollars();
+    std::string text = fmt::format(
+        "\n  A commitment is paid for whether it is used or not. At {:.0f} % utilisation owning costs {} per node\n"
+        "  and hour of the calendar",
+        q.utilisation * 100, money_text(owning));
+    text += owning < list ? fmt::format(", {:.0f} % below the {} of {}:\n", 100 * (1 - owning / list), money_text(list),
+                                        to_string(q.pricing))
+                          : fmt::format(", more than the {} of {}:\n", money_text(list), to_string(q.pricing));
+    const auto against = [&](double renting) {
+        const double ratio = renting / std::max(owning, 1e-9);
+        if (ratio >= 1.95) return fmt::format("renting is {:.1f} x as much as owning", ratio);
+        return fmt::format("renting is {:.0f} % {} than owning", 100 * std::abs(ratio - 1),
+                           ratio > 1 ? "more" : "less");
+    };
+    bool reserved = false;
+    for (const Pricing pricing : {Pricing::reserved_1y, Pricing::reserved_3y, Pricing::spot}) {
+        const Price* price = catalog.price(q.node_type, q.price->region, q.os, pricing);
+        if (pricing == q.pricing || price == nullptr) continue;
+        const double other = price->per_hour.dollars();
+        if (pricing != Pricing::spot) {
+            reserved = true;
+            text += fmt::format("  {} {}: {}\n", to_string(pricing), money_text(other), against(other));
+        } else if (price->estimate && price->low < price->high) {
+            text += fmt::format("  spot {} - {} (a bracket) for the used hours: at its ends {}, {}; it is evicted\n",
+                                money_text(price->low), money_text(price->high), against(price->low * q.utilisation),
+                                against(price->high * q.utilisation));
+        } else {
+            text += fmt::format("  spot {} for the used hours: {}; it is evicted\n", money_text(other),
+                                against(other * q.utilisation));
+        }
+    }
+    if (!reserved)
+        text += owning < list
+                    ? fmt::format(
+                          "  no reserved price of {} is known here: one of less than {:.0f} % off would cost more "
+                          "than owning;\n  --prices takes a saved page of the price list\n",
+                          node.name, 100 * (1 - owning / list))
+                    : std::string("  any commitment costs less than owning\n");
+    return text;
+}
+
 Json cost_json(const Catalog& catalog, const Question& q, const std::optional<OwnSpec>& own) {
     const NodeType& node = catalog.node_types()[static_cast<std::size_t>(q.node_type)];
     const Usd hourly = q.price->per_hour * q.nodes;
@@ -279,7 +331,9 @@ Json cost_json(const Catalog& catalog, const Question& q, const std::optional<Ow
                             .set("break_even_utilisation", v.break_even_utilisation)
                             .set("own_usd", v.own_total.dollars())
                             .set("rent_usd", v.rent_total.dollars())
-                            .set("own_usd_per_used_hour", v.own_usd_per_used_hour));
+                            .set("own_usd_per_used_hour", v.own_usd_per_used_hour)
+                            .set("own_usd_per_node_and_calendar_hour",
+                                 own_per_calendar_hour(*own, q.price->per_hour, q.utilisation)));
     }
     return json;
 }
@@ -318,7 +372,8 @@ Result<CommandOutput> run_cost(Session& session, const Args& args) {
     if (q.price == nullptr) return unpriced(session, *catalog, q);
     if (session.format != Format::text) return CommandOutput{dump(session, cost_json(*catalog, q, own)), 0};
     std::string text = cost_text(*catalog, q, disk, session.style, options.today);
-    if (own) text += own_text(*own, q.price->per_hour, q.utilisation, session.style);
+    if (own)
+        text += own_text(*own, q.price->per_hour, q.utilisation, session.style) + own_against_others(*catalog, q, *own);
     return CommandOutput{text, 0};
 }
 

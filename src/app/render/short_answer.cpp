@@ -1,3 +1,4 @@
+// Longer than 500 lines because the lines of the answer share their words; those about money are the next to move.
 #include "app/render/short_answer.h"
 
 #include <fmt/format.h>
@@ -89,10 +90,20 @@ double per_hour(const Candidate& c) {
     return usd_shown(c.prediction).mid;
 }
 
+// Of a price that is only known to lie between two figures, these; its middle is known to nobody.
+std::string bracket_text(const Range& usd) {
+    const std::string low = rounded_money(usd.low), high = rounded_money(usd.high);
+    return low == high ? low : fmt::format("{} - {}", low, high);
+}
+
 std::string money_of(const Candidate& c) {
     if (c.pricing == Pricing::owned && c.prediction.usd.mid <= 0) return "your own machines";
     if (!c.priced) return "no price known";
     if (!runs_by_the_hour(c.prediction)) return rounded_money_range(c.prediction.usd);
+    const Range hourly = usd_shown(c.prediction);
+    if (c.price_is_estimate && hourly.low < hourly.high)
+        return fmt::format("{} - {}/h, {} a month", money_text(hourly.low), money_text(hourly.high),
+                           bracket_text(hourly * kHoursOfMonth));
     return fmt::format("{}/h, {} a month", money_text(per_hour(c)), rounded_money(per_hour(c) * kHoursOfMonth));
 }
 
@@ -134,7 +145,7 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
     const ObjectiveSpec& objective = workload.objective;
     if (!c.measured)
         return objective.deadline || objective.budget || objective.latency.any()
-                   ? "not measured on these devices: no chance to keep the limits is given"
+                   ? "not measured on these devices: no probability is given for the limits"
                    : "";
     const Prediction& p = c.prediction;
     const bool service = runs_by_the_hour(p);
@@ -152,13 +163,15 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
 
 // How another's time or money stands to the first choice's: "11 % more", "2.9 x as long".
 std::string money_words(double ratio) {
-    if (ratio >= 2) return fmt::format("{:.1f} x as much", ratio);
+    if (ratio >= 1.95) return ratio < 2.05 ? std::string("twice as much") : fmt::format("{:.1f} x as much", ratio);
     if (ratio > 1.005) return fmt::format("{:.0f} % more", 100 * (ratio - 1));
     return ratio < 0.995 ? fmt::format("{:.0f} % less", 100 * (1 - ratio)) : "the same price";
 }
 
 std::string time_words(double ratio) {
+    if (ratio >= 1.95 && ratio < 2.05) return "twice as long";
     if (ratio >= 1.05) return fmt::format("{:.1f} x as long", ratio);
+    if (ratio <= 0.513 && ratio > 0.488) return "twice as fast";
     return ratio <= 0.95 ? fmt::format("{:.1f} x as fast", 1 / ratio) : "as fast";
 }
 
@@ -253,19 +266,14 @@ std::string first_line(const Plan& plan, const Catalog& catalog) {
 std::string watch_line(const Plan& plan) {
     constexpr std::string_view kSaidElsewhere[] = {"quota-short",  "quota-unknown", "quota-enough", "deadline-tight",
                                                    "budget-tight", "latency-tight", "stale-price",  "no-measured-row"};
+    // What cannot be ordered at all comes before what needs a request.
+    if (const Advice* scarce = advice_with(plan, {"hard-to-get"})) return first_sentence(scarce->text);
     for (const Advice& advice : plan.advice) {
         if (advice.background || advice.severity == AdviceSeverity::info) continue;
         if (advice.id.starts_with("passed-over-")) continue;
         if (std::find(std::begin(kSaidElsewhere), std::end(kSaidElsewhere), advice.id) != std::end(kSaidElsewhere))
             continue;
-        std::string text = first_sentence(advice.text);
-        // What would be used more, where a what-if found it.
-        if (advice.id == "under-used")
-            for (const PlanWhatIf& what : plan.what_if)
-                if (what.changes_choice && what.usd > 0 &&
-                    what.usd < 0.7 * plan.candidates.front().prediction.usd.mid && what.change.starts_with("precision"))
-                    return fmt::format("{}; {}: {}", text, what.change, what.outcome);
-        return text;
+        return first_sentence(advice.text);
     }
     return {};
 }
@@ -328,7 +336,7 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
     const bool spot_wanted = plan.workload.where.spot != SpotUse::never && best.pricing == Pricing::on_demand;
     if (spot_wanted && catalog.price(best.node_type, best.region, plan.workload.where.os, Pricing::spot) == nullptr)
         unknown.push_back(fmt::format("no spot price of {} known", short_name(node)));
-    if (best.price_is_estimate) parts.emplace_back("the spot price is an estimate, not from a list");
+    if (best.price_is_estimate) parts.emplace_back("the spot price is a bracket: no list has it");
     for (const Pricing pricing : {Pricing::on_demand, Pricing::spot, Pricing::reserved_1y, Pricing::reserved_3y}) {
         if (pricing == best.pricing) continue;
         if (pricing == Pricing::on_demand && best.on_demand) {
@@ -344,7 +352,10 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
         for (const Candidate& c : plan.candidates)
             if (planned == nullptr && c.pricing == pricing && c.node_type == best.node_type) planned = &c;
         if (planned != nullptr && planned->priced && !runs_by_the_hour(best.prediction)) {
-            parts.push_back(fmt::format("{} {}", pricing_words(pricing), rounded_money(planned->prediction.usd.mid)));
+            parts.push_back(
+                planned->price_is_estimate
+                    ? fmt::format("{} {} (a bracket)", pricing_words(pricing), bracket_text(planned->prediction.usd))
+                    : fmt::format("{} {}", pricing_words(pricing), rounded_money(planned->prediction.usd.mid)));
             continue;
         }
         const Price* price = catalog.price(best.node_type, best.region, plan.workload.where.os, pricing);
@@ -357,15 +368,18 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
             }
         }
         if (price == nullptr || best.node_per_hour.dollars() <= 0) continue;
-        const double factor = price->per_hour.dollars() / best.node_per_hour.dollars();
         const bool spot = pricing == Pricing::spot;
         if (spot && !long_lived && !plan.workload.interruptible) continue;
+        const double now = long_lived ? per_hour(best) * kHoursOfMonth : best.prediction.usd.mid;
+        const auto at = [&](double usd_per_hour) { return now * usd_per_hour / best.node_per_hour.dollars(); };
+        const bool bracket = price->estimate && price->low < price->high;
         parts.push_back(fmt::format(
-            "{} {}{}{}", pricing_words(pricing, price->provenance), spot && price->estimate ? "about " : "",
-            rounded_money(long_lived ? per_hour(best) * factor * kHoursOfMonth : best.prediction.usd.mid * factor),
+            "{} {}{}{}", pricing_words(pricing, price->provenance),
+            bracket ? bracket_text({at(price->low), 0, at(price->high)}) : rounded_money(at(price->per_hour.dollars())),
             long_lived ? " a month"
             : spot     ? " before evictions"
-                       : ""));
+                       : "",
+            bracket ? " (a bracket)" : ""));
     }
     parts.insert(parts.end(), unknown.begin(), unknown.end());
     std::string text = parts.empty() ? std::string() : join(parts, ", ") + "; ";
@@ -375,13 +389,49 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
     return text;
 }
 
+// The same work on a few of the machines, where many were chosen.
+std::string fewer_line(const Plan& plan, const Catalog& catalog) {
+    const Candidate& best = plan.candidates.front();
+    for (const Foregone& one : plan.foregone) {
+        if (one.id != "fewer") continue;
+        const Candidate& c = one.candidate;
+        const double hours = c.prediction.hours.mid;
+        std::string text = fmt::format("{} x {} in {}", c.nodes, short_name(node_of(c, catalog)),
+                                       duration_in_one_unit({hours, hours, hours}));
+        if (best.priced && c.priced && per_hour(best) > 0)
+            text += fmt::format(" for {}, {}", rounded_money(c.prediction.usd.mid),
+                                money_words(per_hour(c) / per_hour(best)));
+        return text;
+    }
+    return {};
+}
+
+// Narrower weights that the file does not ask for, where they save much: the widest of those that do.
+std::string narrower_line(const Plan& plan) {
+    constexpr double kMuch = 0.75;
+    const Candidate& best = plan.candidates.front();
+    const bool hourly = runs_by_the_hour(best.prediction);
+    if (!best.priced || !(best.prediction.usd.mid > 0) || is_training(plan.workload.kind) ||
+        plan.workload.asks_for_capacity())
+        return {};
+    for (const PlanWhatIf& what : plan.what_if) {
+        if (!what.change.starts_with("precision") || !(what.usd > 0)) continue;
+        const double ratio = what.usd / best.prediction.usd.mid;
+        if (ratio > kMuch) continue;
+        return fmt::format("{}: {}, {}{}", what.change, what.outcome, money_words(ratio),
+                           hourly || what.change.find("test") != std::string::npos ? "" : "; test the answers");
+    }
+    return {};
+}
+
 // What would cost less, and why it is not first.
 std::string cheaper_line(const Plan& plan, const Catalog& catalog) {
     const Candidate& best = plan.candidates.front();
     for (const Foregone& one : plan.foregone) {
         const Candidate& c = one.candidate;
-        if (one.id == "rule" || one.id == "slower" || one.id == "faster" || !best.priced || !c.priced ||
-            !(per_hour(best) > 0) || per_hour(c) >= per_hour(best))
+        if (per_hour(c) > 0.995 * per_hour(best)) continue;  // the same price is no saving
+        if (one.id == "rule" || one.id == "slower" || one.id == "faster" || one.id == "fewer" || !best.priced ||
+            !c.priced || !(per_hour(best) > 0) || per_hour(c) >= per_hour(best))
             continue;
         std::string text = fmt::format("{} x {}", c.nodes, short_name(node_of(c, catalog)));
         if (!c.region.empty() && c.region != best.region) text += " in " + c.region;
@@ -457,6 +507,8 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     add(answer, "watch", watch_line(plan));
     add(answer, "sure?", sure_line(plan, catalog));
     add(answer, "all in", campaign_line(plan.workload, best));
+    add(answer, "fewer", fewer_line(plan, catalog));
+    add(answer, "saves", narrower_line(plan));
     add(answer, "cheaper", cheaper_line(plan, catalog));
     add(answer, "cost", cost_line(plan, catalog));
     const bool runs_here = node_of(best, catalog).cloud == "this-machine" && plan.workload.run;

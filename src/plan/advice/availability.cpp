@@ -15,7 +15,7 @@ void advise_availability(const AdviceInput& input, AdviceList& out) {
     const std::string& device = input.context.catalog.accelerators()[static_cast<std::size_t>(node.accelerator)].name;
     const Scarce* found = scarce(node.cloud, device);
     if (found == nullptr) return;
-    std::string text = fmt::format("{} is rarely to be had on demand: {}", device, found->how);
+    std::string text = fmt::format("{} is hard to get on demand: {}", device, found->how);
     for (const Candidate& c : input.plan.candidates) {
         const NodeType& other = input.node(c);
         if (!other.has_gpu() || other.accelerator == node.accelerator || !c.doubt.empty() || !c.priced) continue;

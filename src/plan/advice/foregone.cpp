@@ -43,6 +43,12 @@ void advise_foregone(const AdviceInput& input, AdviceList& out) {
                                              c.region.empty() || c.region == winner->region ? "" : " in " + c.region,
                                              price_of(input, c), 100 * std::abs(share), share < 0 ? "less" : "more");
         const std::string passed_over = "passed-over-" + one.id;
+        if (one.id == "fewer") {
+            out.push_back({AdviceSeverity::info, "fewer-machines",
+                           fmt::format("fewer machines to get and to run, {}: {}", one.why, what),
+                           fmt::format("where: {{max_nodes: {}}} plans it", c.nodes), ""});
+            continue;
+        }
         if (one.id == "rule")
             out.push_back({AdviceSeverity::info, "rule-of-thumb",
                            fmt::format("the rule \"{}\" would take {}", one.why, what), "", ""});
@@ -56,8 +62,8 @@ void advise_foregone(const AdviceInput& input, AdviceList& out) {
             input.context.catalog.accelerators()[static_cast<std::size_t>(input.node(*winner).accelerator)];
         out.push_back(
             {AdviceSeverity::warning, "no-measured-row",
-             fmt::format("{} published {}s on {} are known ({:.0f} are wanted): speed and cost follow from its data "
-                         "sheet, the interval is the widest there is, and no chance of keeping a limit is given",
+             fmt::format("{} published {}s on {} are known ({:.0f} are wanted): speed and cost come from its data "
+                         "sheet, the interval is the widest there is, and no probability is given for the limits",
                          winner->measured_rows < 1 ? "no" : fmt::format("only {:.0f}", winner->measured_rows),
                          evidence_words(kind), gpu.name, input.context.settings.device_rows_wanted),
              "time a few steps on one machine before renting the rest", "data/calibration/measured.tsv"});

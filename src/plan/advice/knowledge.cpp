@@ -22,7 +22,7 @@ std::string nvidia_alternative(const AdviceInput& input) {
                                    format_usd(Usd::from_double(other.prediction.usd.mid)));
         }
     return input.context.workload.where.accelerators.empty()
-               ? ". No NVIDIA size is among the answers: where: {accelerators: [nvidia]} tells why"
+               ? ". No NVIDIA size made the list: where: {accelerators: [nvidia]} shows why"
                : ". What NVIDIA would take stands under what would change";
 }
 
@@ -49,7 +49,7 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
             });
             const std::string why = chip != accelerators.end() && !chip->is_gpu()
                                         ? lock_in(*chip)
-                                        : std::string("no size of it is in the clouds asked for");
+                                        : std::string("none of these clouds has it");
             out.push_back({AdviceSeverity::warning, "lock-in",
                            fmt::format("{} was asked for: {}. This plan is the NVIDIA alternative", word, why),
                            "where: {cloud: any} weighs what other clouds have", ""});

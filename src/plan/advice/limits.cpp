@@ -34,7 +34,7 @@ void advise_limits(const AdviceInput& input, AdviceList& out) {
         if (!limit || !(predicted.mid > 0) || predicted.high <= limit->v) return;
         out.push_back(
             {AdviceSeverity::warning, "latency-tight",
-             fmt::format("{} p95 of {} is kept with {:.0f} %: the interval ends at {}", what, format_seconds(*limit),
+             fmt::format("{} p95 of {} holds with {:.0f} %: the interval ends at {}", what, format_seconds(*limit),
                          100 * chance_below(predicted, limit->v), format_seconds(Seconds(predicted.high))),
              "measure one replica under load before buying the rest", ""});
     };

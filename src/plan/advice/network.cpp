@@ -19,7 +19,7 @@ void advise_network(const AdviceInput& input, AdviceList& out) {
                  "InfiniBand works inside one scale set in one zone only: orchestration mode Uniform (not the "
                  "default), singlePlacementGroup true, overprovision false, at most {:.0f} instances ({:.0f} by "
                  "request). A proximity placement group is neither needed nor enough; the loss of 30-50 % "
-                 "told of zones apart has no source",
+                 "often quoted for separate zones has no source",
                  input.context.settings.placement_group, input.context.settings.placement_group_on_request),
              "", "Azure setup-infiniband page, 2026-09-25"});
         const PlanSettings& settings = input.context.settings;

@@ -17,11 +17,11 @@ void advise_platform(const AdviceInput& input, AdviceList& out) {
                                "", "Azure/EOL id 132"}));
             break;
         case Orchestrator::aks:
-            out.push_back(
-                as_background({AdviceSeverity::info, "aks-taint",
-                               "AKS taints GPU pools only when told (--node-taints sku=gpu:NoSchedule): pool taint and "
-                               "toleration must match",
-                               "", "AKS GPU page, 2026-07-02"}));
+            out.push_back(as_background(
+                {AdviceSeverity::info, "aks-taint",
+                 "AKS does not taint GPU pools by itself (--node-taints sku=gpu:NoSchedule): pool taint and "
+                 "toleration must match",
+                 "", "AKS GPU page, 2026-07-02"}));
             break;
         case Orchestrator::azure_ml:
             out.push_back(

@@ -43,7 +43,7 @@ void advise_recommendations(const AdviceInput& input, AdviceList& out) {
                 text += fmt::format("; here {} x {} would cost {}, so it is not first", named->nodes,
                                     input.node(*named).name, format_usd(Usd::from_double(named->prediction.usd.mid)));
             else
-                text += "; such a size is out of the question here (--show rejected)";
+                text += "; no such size is possible here (--show rejected)";
         }
         if (is_training(workload.kind) && !role.small) {
             const auto& alternative = input.plan.ethernet;

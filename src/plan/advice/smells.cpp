@@ -73,13 +73,12 @@ void advise_smells(const AdviceInput& input, AdviceList& out) {
               "");
     if (tiles && workload.model.head_dim > 0 && workload.model.head_dim % 64 != 0)
         smell("smell-head-dimension",
-              fmt::format("head dimension {} misses the fast attention kernels", workload.model.head_dim),
-              "64, 128 or 256");
+              fmt::format("head dimension {} has no fast attention kernel", workload.model.head_dim), "64, 128 or 256");
     if (tiles && workload.model.vocabulary % (64 * layout.tensor) != 0)
         hint("smell-vocabulary",
              fmt::format("vocabulary {} is not padded to a multiple of {}", workload.model.vocabulary,
                          64 * layout.tensor),
-             "frameworks pad the embedding when told");
+             "have the framework pad the embedding");
     if (!workload.flash_attention && workload.sequence() >= 2048)
         smell("smell-unfused-attention", "unfused attention at 2k tokens and more", "FlashAttention");
     if (winner->precision == Precision::fp32 && node.has_gpu())

@@ -1,5 +1,6 @@
 // Right size: hardly used, nearly full, or a fraction that would do.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
              "recompute activations, a smaller micro-batch, or more shards", ""});
     if (p.fit_probability < input.context.settings.fit_wanted - 1e-9)
         out.push_back({AdviceSeverity::warning, "memory-unsure",
-                       fmt::format("fits with probability {:.0f} %", 100 * p.fit_probability),
+                       fmt::format("{:.0f} % likely to fit in memory", std::floor(100 * p.fit_probability + 1e-9)),
                        "try one step on one node first", ""});
     if (node.has_gpu() && node.accelerators < 1)
         out.push_back(

@@ -47,7 +47,7 @@ MaybeRefusal refuse_deadline(const Context& context, const Range& hours) {
                                    "{{deadline: ...}})",
                                    format_seconds(Seconds(hours.mid * 3600)), format_seconds(*deadline))};
     return Refusal{Reason::deadline, deadline->v, need,
-                   fmt::format("takes {}, with {} confidence {}; the deadline is {}, kept with {}",
+                   fmt::format("takes {}, with {} confidence {}; the deadline is {}, which holds with {}",
                                format_seconds(Seconds(hours.mid * 3600)), percent(context.settings.confidence),
                                format_seconds(Seconds(need)), format_seconds(*deadline),
                                percent(chance_below(hours, deadline->v / 3600)))};
@@ -59,7 +59,7 @@ MaybeRefusal refuse_budget(const Context& context, const Range& usd) {
     const double need = at_quantile(usd, context.settings.confidence_deviations);
     if (need <= budget->dollars()) return std::nullopt;
     return Refusal{Reason::budget, budget->dollars(), need,
-                   fmt::format("costs {}, with {} confidence {}; the budget is {}, kept with {}",
+                   fmt::format("costs {}, with {} confidence {}; the budget is {}, which holds with {}",
                                format_usd(Usd::from_double(usd.mid)), percent(context.settings.confidence),
                                format_usd(Usd::from_double(need)), format_usd(*budget),
                                percent(chance_below(usd, budget->dollars())))};

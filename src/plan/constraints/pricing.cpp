@@ -12,7 +12,7 @@ MaybeRefusal refuse_pricing(const Context& context, int type, Offer& offer) {
         case Pricing::owned: return std::nullopt;
         case Pricing::on_demand:
             if (workload.where.spot == SpotUse::only)
-                return Refusal{Reason::spot_not_allowed, 0, 0, "only spot was asked for"};
+                return Refusal{Reason::spot_not_allowed, 0, 0, "where.spot is only"};
             return std::nullopt;
         case Pricing::reserved_1y:
         case Pricing::reserved_3y: {

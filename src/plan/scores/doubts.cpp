@@ -90,19 +90,20 @@ std::string doubt_text(const Context& context, const Point& point, const Offer& 
             return fmt::format("{:.0f} % of each step waits: pipeline bubble {:.0f} %, network {:.0f} %", 100 * all,
                                100 * (all - network), 100 * network);
         }
-        if (point.layout.offload) return "optimizer states on the host: most of the step waits for PCIe";
+        if (point.layout.offload) return "optimizer states in host memory: most of the step waits for PCIe";
         return fmt::format("{:.0f} vCPUs of quota", fleet_vcpus(choice, point));
     }
-    if (doubts & doubt::evicted) return "spot, and nothing says interruptible: true";
+    if (doubts & doubt::evicted) return "spot, and the file does not say interruptible: true";
     if (doubts & doubt::unlikely_to_fit)
-        return fmt::format("fits in memory with a chance of {:.0f} % only", 100 * point.prediction.fit_probability);
+        return fmt::format("only {:.0f} % likely to fit in memory", 100 * point.prediction.fit_probability);
     if (doubts & doubt::no_gpu) return "no GPU";
     if (doubts & doubt::by_arrangement)
-        return fmt::format("{} nodes need several scale sets on one fabric: by arrangement with Azure only",
+        return fmt::format("{} nodes need several scale sets on one fabric, which Azure only does by arrangement",
                            point.nodes);
     if (doubts & doubt::unmeasured) {
         if (context.workload.kind == WorkloadKind::simulation)
-            return fmt::format("most solvers and renderers need CUDA, which {} has not", choice.accelerator->name);
+            return fmt::format("most solvers and renderers need CUDA, which {} does not have",
+                               choice.accelerator->name);
         const std::string_view what = evidence_words(evidence_kind(context.workload));
         const std::string device = choice.accelerator != nullptr ? choice.accelerator->name : "CPU cores";
         if (!choice.doubted) return fmt::format("no published serving of one LLM on several {}", device);
@@ -115,7 +116,7 @@ std::string doubt_text(const Context& context, const Point& point, const Offer& 
                            std::floor(100 * point.prediction.latency_chance + 1e-9));
     if (doubts & doubt::scarce) {
         const Scarce* known = scarce(choice.node->cloud, choice.accelerator->name);
-        return fmt::format("rarely to be had on demand: {}", known != nullptr ? known->how : "by reservation");
+        return fmt::format("hard to get on demand: {}", known != nullptr ? known->how : "by reservation");
     }
     if (doubts & doubt::far)
         return context.options.home.empty() ? fmt::format("{} is not among the well-known regions", offer.region)

@@ -64,6 +64,7 @@ struct Capabilities {
     bool preempts = false;       // may end work of ours for others by itself, with cause preempted
     bool ranks_here = false;     // rank_started's pid is a process of this machine, and can be watched here
     double keeps_history_s = 0;  // how long the engine remembers what has ended; 0: until it is released
+    std::string runs_as;         // "server": its own user, who can read all of its files; empty: nothing is known of it
     std::string detail;          // how, for `stoker describe`: "cgroup v2, pid namespace"
 };
 
@@ -118,6 +119,7 @@ struct GangSpec {
     std::vector<std::string> avoid;  // nodes that may not be chosen: drained here, or not healthy enough for it
     MeasureSpec measure;             // what its ranks are looked at for (Questions::read_measures)
     std::string engine;              // of several, which one it goes to; empty: the one of its nodes, or the first
+    std::uint64_t project = 0;       // whose work it is, for an engine that gives each project a user of its own
 };
 
 enum class FactKind : std::uint8_t {

@@ -68,6 +68,12 @@ bool is_workload_of_ours(std::string_view text) {
     return sections >= 2 || (sections == 1 && line_starts(text, "version:"));
 }
 
+// What a gateway is told to be: models with servers behind them and keys kept as digests.
+bool is_gateway_file_of_ours(std::string_view text) {
+    return line_starts(text, "models:") && line_starts(text, "keys:") && has_any(text, {"upstreams:", "endpoint:"}) &&
+           has_any(text, {"sha256:"}) && !has_any(text, {"apiVersion:", "{{"});
+}
+
 // What a server is told to be, its price book, or its machines: words that nobody else has at the beginning of a line,
 // or two that go together.
 bool is_server_file_of_ours(std::string_view text) {
@@ -75,6 +81,11 @@ bool is_server_file_of_ours(std::string_view text) {
         return false;
     for (const std::string_view key : {"max_queued:", "max_ended:", "keep_ended:", "health_gate:", "azure_events:"})
         if (line_starts(text, key)) return true;
+    int sections = 0;
+    for (const std::string_view key : {"engine:", "engines:", "admission:", "webhook:", "notify:", "rate:",
+                                       "log_level:", "log_format:", "virtual_nodes:", "backup:"})
+        sections += line_starts(text, key);
+    if (sections >= 2) return true;
     return (line_starts(text, "nodes:") && has_any(text, {"vcpus:", "gpus:"}) && has_any(text, {"name:"})) ||
            (line_starts(text, "prices:") && has_any(text, {"usd_per_hour:"}) && has_any(text, {"resource:"}));
 }
@@ -105,7 +116,8 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
         has_any(text, {"resources:", "bases:", "patches", "images:", "configMapGenerator:", "secretGenerator:"}))
         return {Kind::k8s};
     if (line_starts(text, "apiVersion:") && line_starts(text, "kind:")) return {Kind::k8s};
-    if (is_workload_of_ours(text) || is_server_file_of_ours(text)) return {Kind::stoker};
+    if (is_workload_of_ours(text) || is_server_file_of_ours(text) || is_gateway_file_of_ours(text))
+        return {Kind::stoker};
     if (has_any(text, {"apiVersion:"}) && has_any(text, {"kind:"}) && !line_starts(text, "services:"))
         return {Kind::k8s};
     if (line_starts(text, "services:") && has_any(text, {"image:", "build:", "extends:"})) return {Kind::compose};

@@ -25,6 +25,12 @@ TEST(Classify, KnowsTheFilesOfOperators) {
     EXPECT_TRUE(is_kind("r.yaml", "groups:\n- rules:\n  - alert: A\n    expr: up\n", Kind::prometheus));
     EXPECT_TRUE(is_kind("-", "apiVersion: v1\nkind: Pod\n", Kind::k8s));
     EXPECT_TRUE(classify("notes.yaml", "a: b\n").empty());
+    EXPECT_TRUE(
+        is_kind("g.yaml", "models:\n- {name: a, upstreams: [x]}\nkeys:\n- {name: b, sha256: c}\n", Kind::stoker));
+    EXPECT_TRUE(is_kind("s.yaml", "engine: {kind: slurm}\nadmission:\n- {name: a}\n", Kind::stoker));
+    // Others have models and keys, too, and a rate.
+    EXPECT_TRUE(classify("litellm.yaml", "models:\n- name: a\nkeys:\n- b\n").empty());
+    EXPECT_TRUE(classify("x.yaml", "rate: 3\n").empty());
 }
 
 }  // namespace

@@ -30,14 +30,13 @@ Result<std::vector<Document>> azure_documents(std::string_view text, AzureAnswer
     return documents;
 }
 
-std::string reason_text(const SkuOffer& offer) {
-    return offer.reason_codes.empty() ? std::string("without a reason code") : join(offer.reason_codes, ", ");
+std::string reason_text(const std::vector<std::string>& codes) {
+    return codes.empty() ? std::string("without a reason code") : join(codes, ", ");
 }
 
-std::string restriction_fix(const SkuOffer& offer) {
-    const auto has = [&](std::string_view code) {
-        return std::find(offer.reason_codes.begin(), offer.reason_codes.end(), code) != offer.reason_codes.end();
-    };
+// `place`: "region", or "zone 1".
+std::string restriction_fix(const SkuOffer& offer, const std::vector<std::string>& codes, std::string_view place) {
+    const auto has = [&](std::string_view code) { return std::find(codes.begin(), codes.end(), code) != codes.end(); };
     if (has("QuotaId"))
         return "QuotaId: the subscription's offer (free, student, sponsored) has no right to this size: change to "
                "pay-as-you-go, or "
@@ -47,28 +46,63 @@ std::string restriction_fix(const SkuOffer& offer) {
         return fmt::format(
             "NotAvailableForSubscription is no shortage of quota: ask for access to {} in {} (portal, Subscriptions -> "
             "Usage + quotas, New support request), or take another {}; quota itself is in az vm list-usage",
-            offer.size, offer.region, offer.location_restricted ? "region" : "zone");
+            offer.size, place == "region" ? offer.region : fmt::format("{} of {}", place, offer.region),
+            place == "region" ? "region" : "zone");
     return "take another region or zone: az vm list-skus --size " + offer.size + " --all -o table";
 }
 
-void judge_offer(ReadingBuilder& out, const SkuOffer& offer, bool asked) {
+// The reason codes of each scope: a region that is closed and a zone that is have remedies of their own.
+struct ScopeCodes {
+    std::vector<std::string> region, zone;
+};
+ScopeCodes codes_of(const std::vector<Document>& documents, const SkuOffer& offer) {
+    ScopeCodes codes;
+    for (const Document& document : documents) {
+        const Node* list = document.root().is_mapping() ? document.root().find("value") : &document.root();
+        if (list == nullptr || !list->is_sequence()) continue;
+        for (const auto& sku : list->items) {
+            if (sku->pos.line != offer.pos.line || sku->pos.column != offer.pos.column || !sku->is_mapping()) continue;
+            const Node* restrictions = sku->find("restrictions");
+            if (restrictions == nullptr || !restrictions->is_sequence()) continue;
+            for (const auto& each : restrictions->items) {
+                const Node *type = each->is_mapping() ? each->find("type") : nullptr,
+                           *code = each->is_mapping() ? each->find("reasonCode") : nullptr;
+                if (code == nullptr || code->text.empty()) continue;
+                auto& into = type != nullptr && equals_ignore_case(type->text, "Zone") ? codes.zone : codes.region;
+                if (std::find(into.begin(), into.end(), code->text) == into.end()) into.push_back(code->text);
+            }
+        }
+    }
+    std::sort(codes.region.begin(), codes.region.end());
+    std::sort(codes.zone.begin(), codes.zone.end());
+    return codes;
+}
+
+void judge_offer(ReadingBuilder& out, const SkuOffer& offer, const ScopeCodes& codes, bool asked) {
     const std::string zones = offer.zones.empty()
                                   ? "no zone"
                                   : "zone" + std::string(offer.zones.size() > 1 ? "s " : " ") + join(offer.zones, ", ");
+    const std::string zone = "zone " + join(offer.restricted_zones, ", ");
     const std::string who = offer.size + " in " + offer.region;
     ToolFinding finding{.peer = offer.size};
     if (offer.location_restricted) {
         finding.verdict = asked ? HealthVerdict::fail : HealthVerdict::warn;
-        finding.message = fmt::format("{} is restricted in the whole region: {}", who, reason_text(offer));
-        finding.fix = restriction_fix(offer);
+        finding.message = fmt::format("{} is restricted in the whole region: {}", who, reason_text(codes.region));
+        finding.fix = restriction_fix(offer, codes.region, "region");
+        if (!offer.restricted_zones.empty()) {
+            finding.message += fmt::format("; beside that in {}: {}", zone, reason_text(codes.zone));
+            if (codes.zone != codes.region)
+                finding.fix +=
+                    fmt::format("; when that is given, in {}: {}", zone, restriction_fix(offer, codes.zone, zone));
+        }
     } else if (!offer.restricted_zones.empty()) {
         const bool none = offer.zones.empty();
         finding.verdict = asked && none ? HealthVerdict::fail : HealthVerdict::warn;
-        finding.message = fmt::format("{} is restricted in zone {}: {}; left: {}", who,
-                                      join(offer.restricted_zones, ", "), reason_text(offer), zones);
-        finding.fix =
-            none ? restriction_fix(offer)
-                 : "name a zone that is left (--zone " + offer.zones.front() + "), or " + restriction_fix(offer);
+        finding.message =
+            fmt::format("{} is restricted in {}: {}; left: {}", who, zone, reason_text(codes.zone), zones);
+        finding.fix = none ? restriction_fix(offer, codes.zone, zone)
+                           : "name a zone that is left (--zone " + offer.zones.front() + "), or " +
+                                 restriction_fix(offer, codes.zone, zone);
     } else {
         finding.verdict = HealthVerdict::pass;
         finding.message = fmt::format("{} is offered, {}", who, zones);
@@ -110,11 +144,12 @@ Result<ToolReading> read_azure_skus(std::string_view text, const std::string& fi
         const bool bad = offer.location_restricted || !offer.restricted_zones.empty();
         restricted += bad ? 1U : 0U;
         // A listing of a region has a hundred sizes that are well.
-        if (asked || bad) judge_offer(out, offer, asked);
+        if (asked || bad) judge_offer(out, offer, codes_of(documents, offer), asked);
         if (asked)
-            verdict_of_size = offer.location_restricted ? "restricted: " + reason_text(offer)
-                              : bad                     ? "restricted in some zones"
-                                                        : "offered";
+            verdict_of_size = offer.location_restricted
+                                  ? "restricted: " + reason_text(codes_of(documents, offer).region)
+                              : bad ? "restricted in some zones"
+                                    : "offered";
     }
     if (!wanted.empty() && found == 0)
         out.check("sku-offered", {1, 1},

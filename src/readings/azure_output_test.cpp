@@ -20,9 +20,25 @@ TEST(AzureOutput, EveryRestrictionCounts) {
         << worst(zone, "sku-offered")->detail;
     const ToolReading region = read(samples::kSkus, of_size("Standard_NC96ads_A100_v4"));
     EXPECT_EQ(verdict_of(region, "sku-offered"), HealthVerdict::fail);
-    EXPECT_NE(worst(region, "sku-offered")->detail.find("NotAvailableForSubscription, QuotaId"), std::string::npos);
+    for (const char* code : {"NotAvailableForSubscription", "QuotaId"})
+        EXPECT_NE(worst(region, "sku-offered")->detail.find(code), std::string::npos)
+            << worst(region, "sku-offered")->detail;
     EXPECT_NE(worst(region, "sku-offered")->fix.find("Usage + quotas"), std::string::npos);
     EXPECT_EQ(verdict_of(read(samples::kSkus, of_size("Standard_NC4as_T4_v3")), "sku-offered"), HealthVerdict::pass);
+    // A remedy for each scope, and a zone's code is not told of the region.
+    const ToolReading both = read(
+        R"([{"name":"Standard_ND96isr_H100_v5","resourceType":"virtualMachines","locations":["eastus"],)"
+        R"("locationInfo":[{"location":"eastus","zones":["1","2"]}],"capabilities":[{"name":"GPUs","value":"8"}],)"
+        R"("restrictions":[{"type":"Zone","reasonCode":"QuotaId","restrictionInfo":{"locations":["eastus"],"zones":["1"]}},)"
+        R"({"type":"Location","reasonCode":"NotAvailableForSubscription","restrictionInfo":{"locations":["eastus"]}}]}])",
+        of_size("Standard_ND96isr_H100_v5"));
+    EXPECT_NE(
+        worst(both, "sku-offered")->detail.find("region: NotAvailableForSubscription; beside that in zone 1: QuotaId"),
+        std::string::npos)
+        << worst(both, "sku-offered")->detail;
+    EXPECT_TRUE(worst(both, "sku-offered")->fix.starts_with("NotAvailableForSubscription is no shortage"))
+        << worst(both, "sku-offered")->fix;
+    EXPECT_NE(worst(both, "sku-offered")->fix.find("in zone 1: QuotaId"), std::string::npos);
     // Not in the listing: az hides what is restricted in the whole region.
     const ToolReading hidden = read(samples::kSkus, of_size("Standard_ND96isr_H200_v5"));
     EXPECT_EQ(verdict_of(hidden, "sku-offered"), HealthVerdict::fail);

@@ -139,6 +139,11 @@ void add_engine_fields(RecordTable<EngineForm>& t) {
     t.text("program", &EngineForm::program,
            "This program by the name that the nodes know; the same as here when nothing is said.",
            "/shared/bin/stoker");
+    t.text("runs_as", &EngineForm::runs_as,
+           "Of this machine, where the server is root: as whom work runs. project: a user of its own for each project, "
+           "who can read neither the server's token, journal and secrets nor what other projects left; or the name of "
+           "an account. The server's own user when nothing is said.",
+           "project");
     t.list_of("gpu_models", &EngineForm::gpu_names, gpu_name_table(),
               "What the cluster's GPUs are called in the catalogue, so that plans and runs mean the same.");
     t.seconds("notice", &EngineForm::notice,
@@ -267,6 +272,9 @@ EngineChoice engine_choice(const EngineForm& form, Problems& problems) {
         choice.kubernetes = kubernetes_choice(form, problems);
     else
         refuse_kubernetes_keys(form, problems);
+    if (!choice.runs_as.empty() && choice.kind != "local")
+        problems.push_back({"engine.runs_as: only this machine has a use for it", "leave it out, or write kind: local",
+                            place("runs_as")});
     for (const auto& [key, value] : kOfAQueue) {
         const std::string& text = choice.*value;
         if (text.empty()) continue;
@@ -300,6 +308,7 @@ std::string in_words(const EngineChoice& choice) {
     std::string words = choice.kind.empty() ? std::string(engines().front().name) : choice.kind;
     for (const auto& [key, value] : kOfAQueue)
         if (!(choice.*value).empty()) words += fmt::format(", {} {}", key, printable(choice.*value, 60));
+    if (!choice.runs_as.empty()) words += ", runs as " + printable(choice.runs_as, 60);
     if (!choice.kubernetes.context.empty()) words += ", context " + printable(choice.kubernetes.context, 60);
     if (!choice.kubernetes.space.empty()) words += ", namespace " + printable(choice.kubernetes.space, 60);
     return words;

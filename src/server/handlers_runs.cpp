@@ -187,10 +187,20 @@ Result<std::shared_ptr<Shown>> show(const EngineView& view, RunId id, const Pric
     return shown;
 }
 
+// As whom it runs on this machine. Of several engines that is told of the first.
+std::string runs_as(Service& service, const RunView& view) {
+    const Capabilities& can = service.engine().capabilities();
+    if (!can.ranks_here || !view.spec.image.empty() || !view.steps.empty()) return {};
+    const std::vector<EngineState> all = service.engine().engines();
+    if (!all.empty() && !view.run.engine.empty() && view.run.engine != all.front().name) return {};
+    return can.runs_as == "project" ? "project " + view.run.project : can.runs_as;
+}
+
 void show_run(Service& service, const ExchangePtr& exchange, RunId id) {
     service.ask<std::shared_ptr<Shown>>(
         exchange, [&service, id](const EngineView& view) { return show(view, id, *service.prices()); },
         [&service, exchange](const std::shared_ptr<Shown>& shown) {
+            shown->view.runs_as = runs_as(service, shown->view);
             if (shown->waits)
                 add_why(service, exchange, shown, 0);
             else

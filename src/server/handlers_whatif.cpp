@@ -41,9 +41,20 @@ Result<RunId> add_run(State& state, RunSpec spec, std::int64_t now_us, ProjectId
     return id;
 }
 
+constexpr std::size_t kMostWaiting = 200;  // of an array of thousands the first say enough
+
+WhyView at_once(std::int64_t parallel) {
+    return {.code = Cause::parallel_limit,
+            .text = fmt::format("at most {} of them run at once", parallel),
+            .numbers = {{"parallel", parallel}},
+            .blockers = {},
+            .unblock = {}};
+}
+
 Result<WhatIfView> answer(const Scene& scene, const Question& question) {
     State state = scene.state;
     std::vector<RunId> runs;
+    std::vector<std::string> names;  // of the steps that they are
     WhatIfView view;
     if (question.spec) {
         RunSpec spec = *question.spec;
@@ -52,8 +63,21 @@ Result<WhatIfView> answer(const Scene& scene, const Question& question) {
         view.digest = digest(spec);
         if (spec.kind == RunKind::graph) {
             // The steps that wait for nothing else: these start first.
+            view.steps = static_cast<std::int64_t>(spec.steps.size());
+            const auto waits = [&](WaitingStep step) {
+                if (view.waiting.size() < kMostWaiting) view.waiting.push_back(std::move(step));
+            };
             for (const GraphStep& step : spec.steps) {
-                if (!step.depends_on.empty()) continue;
+                if (!step.depends_on.empty()) {
+                    waits({.step = step.name, .needs = step.depends_on, .why = {}});
+                    continue;
+                }
+                // No more than that many of an array at once.
+                if (spec.parallel && runs.size() >= static_cast<std::size_t>(*spec.parallel)) {
+                    waits({.step = step.name, .needs = {}, .why = at_once(*spec.parallel)});
+                    continue;
+                }
+                names.push_back(step.name);
                 RunSpec first = step.run;
                 first.name = spec.name + "/" + step.name;
                 first.priority = spec.priority;
@@ -83,16 +107,27 @@ Result<WhatIfView> answer(const Scene& scene, const Question& question) {
         runs.push_back(run.id);
     }
     const Decisions decisions = schedule(state, scene.now_us, scene.scheduler);
+    std::vector<bool> starts(runs.size(), false);
     for (const Admission& admission : decisions.admit) {
-        if (std::find(runs.begin(), runs.end(), admission.run) == runs.end()) continue;
-        view.starts_now = true;
+        const auto found = std::find(runs.begin(), runs.end(), admission.run);
+        if (found == runs.end()) continue;
+        const auto which = static_cast<std::size_t>(found - runs.begin());
+        view.starts_now = starts[which] = true;
         view.engine = admission.engine;
         view.chosen = admission.chosen;
         for (std::size_t i = 0; i < admission.places.size(); ++i)
             view.places.push_back(
                 {.rank = static_cast<int>(i),
                  .node = admission.places[i].node,
-                 .devices = device_names(state, admission.places[i].node, admission.places[i].devices)});
+                 .devices = device_names(state, admission.places[i].node, admission.places[i].devices),
+                 .step = names.empty() ? "" : names[which]});
+    }
+    // Told in the words of the first: they wait for the same places.
+    std::optional<WhyView> reason;
+    for (std::size_t i = 0; i < names.size() && view.starts_now && view.waiting.size() < kMostWaiting; ++i) {
+        if (starts[i]) continue;
+        if (!reason) reason = view_of_why(why(state, runs[i], scene.now_us, scene.scheduler));
+        view.waiting.push_back({.step = names[i], .needs = {}, .why = reason});
     }
     if (!view.starts_now && !runs.empty()) {
         view.why = view_of_why(why(state, runs.front(), scene.now_us, scene.scheduler));

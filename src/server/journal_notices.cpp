@@ -1,5 +1,7 @@
 #include "server/journal_notices.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -34,7 +36,7 @@ void JournalNotices::save_cursor(std::uint64_t cursor) {
     if (cursor == saved_) return;
     saved_ = cursor;
     // Not saved: after a restart something is told twice, under the same id.
-    (void)write_file_atomic(cursor_file_, std::to_string(cursor) + "\n");
+    if (write_file_atomic(cursor_file_, std::to_string(cursor) + "\n")) ::chmod(cursor_file_.c_str(), 0600);
 }
 
 std::optional<JournalNotices::Batch> JournalNotices::read_after(std::uint64_t after) {

@@ -116,6 +116,10 @@ public:
             TRY(settings, settings_at_start(state.config));
             if (settings.engine.kind.empty()) settings.engine.kind = options_.engine;
             TRY(kind, find_engine(settings.engine.kind));
+            if (!options_.runs_as.empty() && !kind->here)
+                return Error(ErrorKind::invalid, "--runs-as is for work on this machine", {},
+                             fmt::format("leave it out: {} decides as whom work runs there", kind->name));
+            if (!options_.runs_as.empty()) settings.engine.runs_as = options_.runs_as;
             offer->set(settings.nodes);
             left = engines_left(state, settings);
             return std::string(kind->name);
@@ -300,7 +304,7 @@ private:
         if (options_.prices_file.empty()) return done();
         TRY(const std::string text, read_file(options_.prices_file, kMostPriceBytes));
         TRY(prices_, PriceBook::read(text, options_.prices_file));
-        return options_.prices_file == kept ? done() : write_file_atomic(kept, text);
+        return options_.prices_file == kept ? done() : write_secret(kept, text);
     }
 
     // Engines that have work of ours and are not in the configuration any more.

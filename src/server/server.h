@@ -31,6 +31,7 @@ struct ServerOptions {
     // Called when another process takes the place of this server, which ends then and leaves its address to it. None:
     // nobody can.
     std::function<void(std::int64_t pid)> on_handover;
+    std::string runs_as;                     // of this machine: deploy/local/run_user.h
     std::string engine;                      // deploy/engines; empty: the usual one
     std::optional<Certificate> certificate;  // none: plain HTTP, on loopback only
     std::string client_ca_pem;               // who says by certificate which user a client is; empty: nobody

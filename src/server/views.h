@@ -123,7 +123,8 @@ struct RunView {
     std::map<std::string, double> metrics;  // last values
     std::optional<std::int64_t> cost_microusd;
     std::string folder, not_before;
-    std::string now;  // the server's time, which ages are told by: the reader's clock may differ
+    std::string runs_as;  // of work on this machine: "server" is the server's own user; empty: nothing is known of it
+    std::string now;      // the server's time, which ages are told by: the reader's clock may differ
 };
 
 struct RunPage {
@@ -145,6 +146,13 @@ struct PlaceView {
     int rank = 0;
     std::string node;
     std::vector<std::string> devices;
+    std::string step;  // of a graph or an array
+};
+// A step of a graph or an array that would not start now.
+struct WaitingStep {
+    std::string step;
+    std::vector<std::string> needs;  // steps before it that have to end first; else a place is missing
+    std::optional<WhyView> why;
 };
 struct WhatIfView {
     bool starts_now = false;
@@ -153,6 +161,8 @@ struct WhatIfView {
     std::vector<PlaceView> places;
     std::optional<WhyView> why;
     std::optional<EtaView> eta;
+    std::int64_t steps = 0;  // of a graph or an array: how many it has
+    std::vector<WaitingStep> waiting;
 };
 
 struct SeriesView {
@@ -356,6 +366,7 @@ void fields(V& visit, RunView& v) {
     visit("not_before", v.not_before);
     visit("now", v.now);
     visit("run", v.run);
+    visit("runs_as", v.runs_as);
     visit("spec", v.spec);
     visit("steps", v.steps);
     visit("stored", v.stored);
@@ -385,6 +396,13 @@ void fields(V& visit, PlaceView& v) {
     visit("devices", v.devices);
     visit("node", v.node);
     visit("rank", v.rank);
+    visit("step", v.step);
+}
+template <class V>
+void fields(V& visit, WaitingStep& v) {
+    visit("needs", v.needs);
+    visit("step", v.step);
+    visit("why", v.why);
 }
 template <class V>
 void fields(V& visit, WhatIfView& v) {
@@ -394,6 +412,8 @@ void fields(V& visit, WhatIfView& v) {
     visit("eta", v.eta);
     visit("places", v.places);
     visit("starts_now", v.starts_now);
+    visit("steps", v.steps);
+    visit("waiting", v.waiting);
     visit("why", v.why);
 }
 template <class V>

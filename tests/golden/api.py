@@ -38,7 +38,8 @@ TWO_NODES = """nodes:
 SHOWN_HEADERS = ("ETag", "Location", "Allow", "WWW-Authenticate", "Content-Type")
 USUAL_TYPES = ("application/json", "application/problem+json")
 # Whether a process is seen to run before it is seen to have ended, and whether the engine's answer comes before either.
-BY_CHANCE = (("fact.seen", None), ("operation.answered", None), ("attempt.moved", "all_ready"))
+BY_CHANCE = (("fact.seen", None), ("operation.answered", None), ("attempt.moved", "all_ready"),
+             ("run.moved", "all_ready"))
 HEADER = re.compile(r"[A-Za-z][A-Za-z-]*:( |$)")
 
 

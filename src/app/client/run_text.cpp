@@ -323,6 +323,10 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
     if (view.lease && !view.lease->stop_at.empty())
         lines.add("lease", fmt::format("until {}{}", view.lease->stop_at, view.lease->warned ? ", warned" : ""));
     lines.add("command", command_text(view.spec.command));
+    if (view.runs_as == "server")
+        lines.add("runs as", "the server's own user: it can read the server's token, journal and secrets");
+    else if (!view.runs_as.empty())
+        lines.add("runs as", printable(view.runs_as) + ", who cannot read the server's token, journal and secrets");
     if (!view.spec.folder.empty()) lines.add("in", view.spec.folder);
     if (!view.folder.empty()) lines.add("keeps", view.folder);
     if (view.spec.source && !view.spec.source->commit.empty())

@@ -1,5 +1,6 @@
 #include "app/client/submission.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -254,13 +255,59 @@ Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::st
     return post<api::Submitted>(client, "/api/v1/runs", to_json(spec), headers);
 }
 
+namespace {
+
+constexpr std::size_t kMostStepLines = 20;
+
+// The steps of a graph or an array: which start and where, and why the others wait.
+std::string steps_text(const api::WhatIfView& answer, const std::string& name) {
+    std::vector<std::pair<std::string, std::string>> starting;  // step, where
+    for (const api::PlaceView& place : answer.places) {
+        std::string where = place.node + (place.devices.empty() ? "" : ", GPU " + join(place.devices, ","));
+        if (starting.empty() || starting.back().first != place.step)
+            starting.emplace_back(place.step, "on " + where);
+        else
+            starting.back().second += fmt::format("; rank {} on {}", place.rank, where);
+    }
+    std::string text = fmt::format("{} would start now with {} of {} steps\n", name, starting.size(), answer.steps);
+    for (std::size_t i = 0; i < starting.size() && i < kMostStepLines; ++i)
+        text += fmt::format("  {} {}\n", printable(starting[i].first), starting[i].second);
+    if (starting.size() > kMostStepLines) text += fmt::format("  and {} more\n", starting.size() - kMostStepLines);
+    // One line a reason.
+    std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+    for (const api::WaitingStep& step : answer.waiting) {
+        const std::string reason = !step.needs.empty() ? "after " + join(step.needs, ", ")
+                                   : step.why          ? step.why->text
+                                                       : "for a place";
+        auto found =
+            std::find_if(reasons.begin(), reasons.end(), [&](const auto& each) { return each.first == reason; });
+        if (found == reasons.end()) found = reasons.insert(reasons.end(), {reason, {}});
+        found->second.push_back(printable(step.step));
+    }
+    const auto told = starting.size() + answer.waiting.size();
+    for (std::size_t i = 0; i < reasons.size() && i < kMostStepLines; ++i) {
+        std::vector<std::string> names = reasons[i].second;
+        const std::size_t more = names.size() > 6 ? names.size() - 6 : 0;
+        names.resize(names.size() - more);
+        text += fmt::format("  then {}{}: {}\n", join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "",
+                            reasons[i].first);
+    }
+    if (static_cast<std::int64_t>(told) < answer.steps)
+        text += fmt::format("  {} further steps wait\n", answer.steps - static_cast<std::int64_t>(told));
+    return text;
+}
+
+}  // namespace
+
 Result<CommandOutput> dry_run(Session& session, Client& client, const LoadedRun& loaded) {
     TRY(const Document document, client.post("/api/v1/runs?dry_run=true", to_json(loaded.spec)));
     TRY(const auto answer, typed<api::WhatIfView>(document));
     if (session.format != Format::text)
         return CommandOutput{dump(session, json_of(document.root())), answer.starts_now ? 0 : 1};
     std::string text;
-    if (answer.starts_now) {
+    if (answer.starts_now && answer.steps > 0 && !answer.places.empty() && !answer.places.front().node.empty()) {
+        text = steps_text(answer, printable(loaded.spec.name));
+    } else if (answer.starts_now) {
         // Without nodes: an engine with a queue of its own chooses them, and others may be before it there.
         const bool chosen = answer.places.empty() || !answer.places.front().node.empty();
         text = fmt::format("{} would {}\n", printable(loaded.spec.name),

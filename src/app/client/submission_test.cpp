@@ -93,6 +93,14 @@ TEST(SubmissionTest, ADryRunSaysWhetherItWouldWait) {
     ASSERT_TRUE(now.ok()) << now.error().text();
     EXPECT_EQ(now->exit, 0);
     EXPECT_EQ(now->out, "job would start now\n  rank 0 on alpha, GPU 0,1\n");
+    answer.body =
+        R"({"starts_now":true,"steps":5,"digest":"d","places":[{"rank":0,"node":"alpha","step":"index=0"},)"
+        R"({"rank":0,"node":"beta","step":"index=1"},{"rank":1,"node":"beta","step":"index=1"}],)"
+        R"("waiting":[{"step":"index=2","why":{"text":"at most 2 of them run at once"}},)"
+        R"({"step":"index=3","why":{"text":"at most 2 of them run at once"}},{"step":"sum","needs":["index=0"]}]})";
+    EXPECT_EQ(dry_run(session, client, run)->out,
+              "job would start now with 2 of 5 steps\n  index=0 on alpha\n  index=1 on beta; rank 1 on beta\n"
+              "  then index=2, index=3: at most 2 of them run at once\n  then sum: after index=0\n");
     answer.body = R"({"starts_now":false,"places":[],"digest":"d"})";
     EXPECT_EQ(dry_run(session, client, run)->exit, 1);
     answer = {.status = 503,

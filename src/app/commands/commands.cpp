@@ -11,7 +11,7 @@ const std::vector<CommandGroup>& command_groups() {
         {"Run",
          {run_command(), submit_command(), ps_command(), logs_command(), describe_command(), top_command(),
           cancel_command(), attach_command(), exec_command(), edit_command(), hold_command(), release_command(),
-          evict_command(), lease_command(), whatif_command(), history_command(), prepare_command()}},
+          evict_command(), lease_command(), resume_command(), whatif_command(), history_command(), prepare_command()}},
         {"Serve models", {serve_command(), endpoints_command()}},
         {"Keep a server",
          {up_command(), nodes_command(), config_command(), usage_command(), journal_command(), audit_command()}},

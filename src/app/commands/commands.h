@@ -38,6 +38,7 @@ CliCommand hold_command();
 CliCommand release_command();
 CliCommand evict_command();
 CliCommand lease_command();
+CliCommand resume_command();
 CliCommand edit_command();
 CliCommand exec_command();
 CliCommand attach_command();

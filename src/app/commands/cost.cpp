@@ -1,6 +1,7 @@
 // stoker cost: price x hours, what a request and a million tokens cost, and owning against renting.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -18,7 +19,9 @@ namespace {
 
 struct OwnFile {
     Usd capex, staff_per_year, other_per_year;
-    double years = 4, power = 0, usd_per_kwh = 0.12, pue = 1.4, nodes = 1;
+    std::string power;
+    double years = 4, usd_per_kwh = 0.12, pue = 1.4, nodes = 1;
+    std::map<std::string, SourcePos> at;
 };
 
 const RecordTable<OwnFile>& own_table() {
@@ -28,7 +31,7 @@ const RecordTable<OwnFile>& own_table() {
               "$320k", 1, 1e9)
             .required();
         t.number("years", &OwnFile::years, "Years until it is worth nothing.", "4", 0.5, 20);
-        t.number("power", &OwnFile::power, "Mean power of one node while it works, in watts.", "10200", 1, 1e6)
+        t.text("power", &OwnFile::power, "Mean power of one node while it works, with its unit: W or kW.", "10.2kW")
             .required();
         t.number("usd_per_kwh", &OwnFile::usd_per_kwh, "Price of electricity.", "0.12", 0, 10);
         t.number("pue", &OwnFile::pue, "Power of the building over power of the machines.", "1.4", 1, 4);
@@ -41,14 +44,35 @@ const RecordTable<OwnFile>& own_table() {
     return table;
 }
 
+// "10.2kW", "6500 W". A number alone is watts to one reader and kilowatts to the next.
+Result<double> watts_of(std::string_view text) {
+    text = trim(text);
+    double value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const std::string unit = lower(trim(text.substr(static_cast<std::size_t>(end - text.data()))));
+    const double watts = unit == "w" ? value : unit == "kw" ? 1e3 * value : unit == "mw" ? 1e6 * value : 0;
+    if (code == std::errc() && unit.empty())
+        return Error(ErrorKind::invalid, fmt::format("power: {} of what?", printable(text, 40)), {},
+                     fmt::format("write its unit: {0}W or {0}kW", printable(text, 40)));
+    if (code != std::errc() || !(watts >= 1 && watts <= 1e6))
+        return Error(ErrorKind::invalid,
+                     fmt::format("power: expected 1 W to 1 MW of one node, found '{}'", printable(text, 40)), {},
+                     "write it as 10.2kW or 6500W");
+    return watts;
+}
+
 Result<OwnSpec> read_own(Session& session, const std::string& path) {
     TRY(const Document document, session.read_document(path, 1u << 20));
     Problems problems;
     const OwnFile file = own_table().read(document.root(), problems);
+    const auto watts = watts_of(file.power);
+    if (!watts && problems.empty())
+        problems.push_back({watts.error().message(), watts.error().problems().front().remedy,
+                            file.at.contains("power") ? file.at.at("power") : SourcePos{path, 1, 1}});
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     return OwnSpec{.capex = file.capex,
                    .years = file.years,
-                   .power_w = file.power,
+                   .power_w = *watts,
                    .usd_per_kwh = file.usd_per_kwh,
                    .pue = file.pue,
                    .staff_usd_per_year = file.staff_per_year.dollars(),
@@ -173,9 +197,9 @@ std::string cost_text(const Catalog& catalog, const Question& q, const std::opti
     const double per_second = hourly.dollars() / 3600;
     if (q.requests_per_s > 0)
         rows.push_back(
-            {"per request",
-             fmt::format("${:.6f} = $/s of the replica / requests per s at the latency target = {:.6f} / {:g}",
-                         per_second / q.requests_per_s, per_second, q.requests_per_s)});
+            {"per 1M requests",
+             fmt::format("{} = 1e6 x $/s of the replica / requests per s at the latency target = 1e6 x {:.6f} / {:g}",
+                         money_text(1e6 * per_second / q.requests_per_s), per_second, q.requests_per_s)});
     if (q.tokens_per_s > 0)
         rows.push_back(
             {"per 1M tokens", fmt::format("{} = 1e6 x $/s / tokens per s = 1e6 x {:.6f} / {:g}",
@@ -387,7 +411,8 @@ CliCommand cost_command() {
         .description =
             "Price times hours, with the region, date and source of the price and where to verify it. Exit 1 when it "
             "is unpriced.\n"
-            "$ per request = price per second / requests per second at the latency target; $ per 1M tokens = 1e6 x "
+            "$ per 1M requests = 1e6 x price per second / requests per second at the latency target; $ per 1M tokens = "
+            "1e6 x "
             "price per second / tokens per second.",
         .examples = {"stoker cost Standard_ND96isr_H100_v5 --hours 48",
                      "stoker cost NC4as_T4_v3 --requests-per-second 40",
@@ -407,7 +432,7 @@ CliCommand cost_command() {
                     {.name = "utilisation", .value = "U", .help = "share of the paid hours that is used: 0.65 or 65"},
                     {.name = "requests-per-second",
                      .value = "X",
-                     .help = "sustained at the latency target: gives $ per request"},
+                     .help = "sustained at the latency target: gives $ per 1M requests"},
                     {.name = "tokens-per-second", .value = "Y", .help = "sustained: gives $ per 1M tokens"},
                     {.name = "disk", .value = "NAME", .help = "a data disk on each node, such as P30: listed apart"},
                     {.name = "disk-usd-per-month", .value = "USD", .help = "what that disk costs"},

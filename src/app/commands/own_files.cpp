@@ -5,13 +5,14 @@
 
 #include "base/document.h"
 #include "govern/price_book.h"
+#include "serve/gateway/config.h"
 #include "server/node_file.h"
 #include "server/server_config.h"
 
 namespace stoker {
 namespace {
 
-enum class OwnFile { workload, server, prices, nodes };
+enum class OwnFile { workload, server, gateway, prices, nodes };
 
 bool list_at(const Node& root, const char* key) {
     const Node* node = root.find(key);
@@ -21,6 +22,7 @@ bool list_at(const Node& root, const char* key) {
 // By what it has that no other has; lint::classify has seen that it is one of them.
 OwnFile own_file_of(const Node& root) {
     if (root.find("kind") != nullptr) return OwnFile::workload;
+    if (root.find("models") != nullptr && root.find("keys") != nullptr) return OwnFile::gateway;
     if (list_at(root, "prices")) return OwnFile::prices;
     if (root.find("nodes") != nullptr && root.members.size() == 1) return OwnFile::nodes;
     return OwnFile::server;
@@ -50,6 +52,7 @@ std::function<std::vector<Problem>(const std::string&, std::string_view)> own_fi
         switch (own_file_of(root)) {
             case OwnFile::workload: return workload(path, text);
             case OwnFile::server: return problems_of(read_server_config(text, path, catalog));
+            case OwnFile::gateway: return gateway::gateway_config_problems(text, path);
             case OwnFile::prices: return problems_of(PriceBook::read(std::string(text), path));
             case OwnFile::nodes: {
                 auto known = catalog();

@@ -3,6 +3,7 @@
 
 #include "app/client/client.h"
 #include "app/client/meant_runs.h"
+#include "app/client/submission.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/session.h"
@@ -80,6 +81,31 @@ Result<CommandOutput> run_lease(Session& session, const Args& args) {
     return CommandOutput{session.format == Format::text ? text : dump(session, list)};
 }
 
+// Each as a new run: an ended one stays what it was. What was resumed before a refusal is told with it.
+Result<CommandOutput> run_resume(Session& session, const Args& args) {
+    TRY(const auto client, connect(args));
+    Json list = Json::array();
+    std::string text;
+    for (const std::string& word : args.positional) {
+        const auto resume = [&]() -> Result<api::Submitted> {
+            TRY(const RunId old, find_run(*client, word));
+            HttpHeaders headers;
+            headers.add("Idempotency-Key", new_key());
+            auto submitted =
+                post<api::Submitted>(*client, fmt::format("/api/v1/runs/{}/resume", old.text()), Json(), headers);
+            if (submitted) text += fmt::format("{} goes on with {}\n", submitted->run.text(), old.text());
+            return submitted;
+        };
+        auto submitted = resume();
+        if (!submitted) {
+            if (!text.empty() && !session.quiet) fmt::print(stderr, "{}", text);
+            return submitted.error();
+        }
+        list.push(codec::write(*submitted));
+    }
+    return CommandOutput{session.format == Format::text ? text : dump(session, list)};
+}
+
 CliCommand steering(CliCommand command) {
     command.max_positional = 100'000;
     command.completes = "run";
@@ -132,6 +158,25 @@ CliCommand lease_command() {
                      .options = {{.name = "extend", .value = "TIME", .help = "so much later than it ends now: 2h"},
                                  {.name = "until", .value = "TIME", .help = "at that time, with its offset or Z"}},
                      .run = run_lease});
+}
+
+CliCommand resume_command() {
+    CliCommand command{
+        .name = "resume",
+        .summary = "go on with runs that ended, from their newest checkpoint",
+        .usage = "stoker resume RUN... [options]",
+        .description =
+            "A run that failed, was cancelled or expired goes on as a new one, with the same spec and the same "
+            "checkpoints; of a graph, with the steps that have not succeeded. A run that waits or was evicted goes on "
+            "by "
+            "itself, and one that is held by stoker release. Without a server: stoker run --resume RUN.",
+        .examples = {"stoker resume r-7", "stoker resume nightly"},
+        .min_positional = 1,
+        .max_positional = 1000,
+        .run = run_resume,
+        .completes = "run"};
+    command.options = client_options();
+    return command;
 }
 
 }  // namespace stoker

@@ -81,6 +81,7 @@ std::map<std::string, std::string> config_overrides_of(const Args& args) {
         {"rate", "rate"},
         {"azure-events", "azure_events"},
         {"health-gate", "health_gate"},
+        {"runs-as", "engine"},
         {"log-level", "log_level"},
         {"log-format", "log_format"},
     };
@@ -268,6 +269,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                             replaced_by = pid;
                                             ::kill(::getpid(), SIGTERM);  // as if it was told to end
                                         },
+                                    .runs_as = args.get_or("runs-as", ""),
                                     .certificate = std::move(certificate),
                                     .client_ca_pem = std::move(client_ca),
                                     .nodes = std::move(nodes),
@@ -371,6 +373,11 @@ CliCommand up_command() {
               .help = "offer these nodes, as examples/on-prem-nodes.yaml, instead of this machine as it is",
               .completes = "file"},
              {.name = "virtual-nodes", .value = "N", .help = "offer this machine as N equal nodes"},
+             {.name = "runs-as",
+              .value = "WHO",
+              .help = "as whom work runs on this machine, where the server is root: project (a user of its own for "
+                      "each project, who cannot read the server's token, journal and secrets), the name of an account, "
+                      "or server, which is meant when nothing is said"},
              {.name = "health-gate",
               .value = "LEVEL",
               .help = "how nodes are checked before they take gangs: off, quick (some seconds) or full (minutes)",

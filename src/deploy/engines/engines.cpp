@@ -17,7 +17,11 @@ namespace {
 class LocalLook final : public LocalAnswers<Questions> {};
 
 Result<std::unique_ptr<Driver>> make_local(const EngineSetup& setup) {
-    return make_local_driver({.folder = setup.folder, .nodes = {}, .offer = setup.offer, .check = setup.check});
+    return make_local_driver({.folder = setup.folder,
+                              .nodes = {},
+                              .offer = setup.offer,
+                              .runs_as = setup.choice.runs_as,
+                              .check = setup.check});
 }
 std::unique_ptr<Questions> look_local(const std::string&) {
     return std::make_unique<LocalLook>();

@@ -111,6 +111,23 @@ public:
         require(fields.sound());
         return spec;
     }
+    // As later_text().
+    std::optional<RunUser> user(std::string_view key) {
+        const Node* found = node_.find(key);
+        if (found == nullptr) return std::nullopt;
+        Fields fields(*found);
+        RunUser user{.uid = fields.integer<uid_t>("uid"),
+                     .gid = fields.integer<gid_t>("gid"),
+                     .groups = {},
+                     .name = fields.text("name"),
+                     .home = fields.text("home")};
+        const Node* groups = fields.of_kind("groups", NodeKind::sequence);
+        for (std::size_t i = 0; groups && i < groups->items.size(); ++i)
+            user.groups.push_back(static_cast<gid_t>(groups->items[i]->number));
+        fields.require(user.uid != 0 && user.gid != 0);
+        require(fields.sound());
+        return user;
+    }
     const Node* of_kind(std::string_view key, NodeKind kind) {
         const Node* found = sound_ ? node_.find(key) : nullptr;
         sound_ = sound_ && found && found->kind == kind;
@@ -148,6 +165,17 @@ Json json_of(const MeasureSpec& spec) {
         .set("step_pattern", spec.step_pattern)
         .set("folders", list_of(spec.folders))
         .set("interface", spec.interface);
+}
+
+Json json_of(const RunUser& user) {
+    Json groups = Json::array();
+    for (const gid_t group : user.groups) groups.push(static_cast<std::int64_t>(group));
+    return Json::object()
+        .set("uid", static_cast<std::int64_t>(user.uid))
+        .set("gid", static_cast<std::int64_t>(user.gid))
+        .set("groups", std::move(groups))
+        .set("name", user.name)
+        .set("home", user.home);
 }
 
 // Numbers up to 2^63: epochs and ticks count from 0.
@@ -225,8 +253,9 @@ Json to_json(const LaunchOrder& order) {
                        .set("gpus", rank.gpus)
                        .set("device_files", list_of(i < order.device_files.size() ? order.device_files[i] : none)));
     }
-    return Json::object()
-        .set("operation", order.operation.text())
+    Json json = Json::object();
+    if (order.user) json.set("user", json_of(*order.user));
+    return json.set("operation", order.operation.text())
         .set("attempt", order.gang.attempt.text())
         .set("epoch", number(order.gang.epoch))
         .set("folder", order.gang.folder)
@@ -303,6 +332,7 @@ Result<LaunchOrder> parse_launch_order(std::string_view text, const std::string&
     order.gang.max_log_bytes = fields.integer<std::int64_t>("max_log_bytes");
     order.gang.image = fields.text("image");
     order.gang.measure = fields.measure("measure");
+    order.user = fields.user("user");
     const Node* ranks = fields.of_kind("ranks", NodeKind::sequence);
     bool sound = operation && attempt && ranks && !ranks->items.empty();
     for (std::size_t i = 0; sound && i < ranks->items.size(); ++i)

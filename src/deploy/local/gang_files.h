@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "deploy/driver.h"
+#include "deploy/local/run_user.h"
 #include "io/machine/cgroup.h"
 
 namespace stoker {
@@ -43,6 +44,7 @@ struct LaunchOrder {
     // By rank: what belongs to RankSpec::devices.
     std::vector<std::vector<std::string>> device_files;
     std::string image_digest;     // of gang.image
+    std::optional<RunUser> user;  // as whom its ranks run; none: as the keeper. Not in images, which name one
     double status_retry_s = 600;  // how long the keeper goes on trying to write the last status on a full disk
 
     std::string cgroup_name() const { return "stoker/" + operation.text(); }

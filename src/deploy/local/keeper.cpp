@@ -98,11 +98,22 @@ private:
         TRY_VOID(replace_file(folder_ + "/hostfile", hostfile_text(order_), false));
         std::filesystem::create_directories(log_folder_, code);
         if (code) return Error(ErrorKind::unavailable, "cannot make the folder " + log_folder_ + ": " + code.message());
+        if (order_.user) TRY_VOID(give_folders(*order_.user));
         if (order_.tree == TreeKind::cgroup) TRY_VOID(make_groups());
         reserve_room();
         const UniqueFd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
         if (score) (void)(::write(score.get(), "-500", 4) > 0);  // root only; without it we are as likely as any other
         return done();
+    }
+
+    Status give_folders(const RunUser& user) {
+        ::chmod(folder_.c_str(), 0711);  // to the hostfile; all else in there is ours alone
+        ::chmod((folder_ + "/hostfile").c_str(), 0644);
+        std::vector<std::string> shared;
+        for (const char* name : {"STOKER_CHECKPOINT_DIR", "STOKER_GRAPH_DIR"})
+            if (const auto& given = order_.gang.ranks[0].environment; given.contains(name))
+                shared.push_back(given.at(name));
+        return give_run_folder(user, log_folder_, shared);
     }
 
     // Given up for the last status when the disk is full, which the log of a rank may have done.

@@ -1,3 +1,4 @@
+// Longer than 500 lines because it is the whole contract of an engine, each function of which a reader looks for here.
 #include "deploy/local/local_driver.h"
 
 #include <fcntl.h>
@@ -70,6 +71,7 @@ public:
         std::error_code code;
         fs::create_directories(run_folder_, code);
         ::chmod(run_folder_.c_str(), 0700);  // orders hold environments, and those may hold secrets
+        if (is_other_user(options_.runs_as)) open_the_way(options_.folder);
         std::vector<std::string> names;
         for (fs::directory_iterator it(run_folder_, code), end; !code && it != end; it.increment(code))
             names.push_back(it->path().filename().string());
@@ -91,7 +93,8 @@ public:
                             .runs_images = why_no_images(tree_).empty(),
                             .kills_trees = tree_ != TreeKind::process_group,
                             .signal_notice_s = 86400,
-                            .ranks_here = true};
+                            .ranks_here = true,
+                            .runs_as = is_other_user(options_.runs_as) ? options_.runs_as : "server"};
         switch (tree_) {
             case TreeKind::cgroup: result.detail = cgroups_.text(); break;
             case TreeKind::pid_namespace: result.detail = "pid namespace of each gang; no limits"; break;
@@ -140,6 +143,8 @@ public:
             highest_epoch_ = gang.epoch;
             if (!launching_.insert(operation).second) return unknown("another thread is launching it");
         }
+        auto user = user_of_runs(options_.runs_as, asked.project);
+        if (!user) return rejected(Cause::platform, user.error().message());
         LaunchOrder order{.operation = operation,
                           .gang = gang,
                           .tree = tree_,
@@ -147,8 +152,13 @@ public:
                           .max_processes = options_.max_processes,
                           .isolate_devices = isolates_devices(),
                           .image_digest = digest,
+                          // An image names its user, and nothing of the server is to be seen in there.
+                          .user = gang.image.empty() ? *user : std::nullopt,
                           .status_retry_s = options_.status_retry_s};
         for (const RankSpec& rank : gang.ranks) order.device_files.push_back(files_of_devices(*nodes, rank));
+        // What a root inside of an image leaves is nobody else's.
+        if (*user && !gang.image.empty() && !gang.log_folder.empty())
+            ::chmod(fs::path(gang.log_folder).parent_path().c_str(), 0700);
         Outcome outcome = launch_gang(folder_of(operation), std::move(order), options_.keeper, deadline);
         {
             const std::lock_guard guard(mutex_);
@@ -492,6 +502,7 @@ Result<std::unique_ptr<Driver>> make_local_driver(LocalOptions options) {
     if (!options.offer) options.offer = std::make_shared<NodeOffer>(std::move(options.nodes));
     CgroupHost cgroups = options.tree && *options.tree != TreeKind::cgroup ? CgroupHost() : discover_cgroups();
     TRY(const TreeKind tree, choose_tree(options.tree, cgroups));
+    TRY_VOID(check_runs_as(options.runs_as, options.folder));
     auto driver = std::make_unique<LocalDriver>(std::move(options), std::move(cgroups), tree);
     TRY_VOID(driver->adopt());
     return std::unique_ptr<Driver>(std::move(driver));

@@ -25,6 +25,7 @@ struct LocalOptions {
     std::int64_t max_processes = 16384;  // of a rank, where that can be limited; 0: any number
     bool isolate_devices = true;         // where control groups can
     double status_retry_s = 600;         // of the keeper on a full disk
+    std::string runs_as;                 // run_user.h; empty: the server's own user
     NodeCheckFunction check{};           // none: nothing can be told of a node's health
 };
 

@@ -49,6 +49,16 @@ std::map<std::string, std::string> rank_environment(const LaunchOrder& order, st
     std::map<std::string, std::string> result{{"PATH", kUsualPath}};
     for (const char* key : kHandedOn)
         if (const auto it = own.find(key); it != own.end()) result[key] = it->second;
+    if (order.user) {
+        result.erase("XDG_RUNTIME_DIR");
+        result["USER"] = result["LOGNAME"] =
+            order.user->home.empty() ? std::to_string(order.user->uid) : order.user->name;
+        const auto run = spec.environment.find("STOKER_RUN_DIR");
+        if (!order.user->home.empty())
+            result["HOME"] = order.user->home;
+        else if (run != spec.environment.end())
+            result["HOME"] = run->second;
+    }
     const std::pair<const char*, std::string> given[] = {
         {"RANK", text(rank)},
         {"WORLD_SIZE", text(ranks.size())},

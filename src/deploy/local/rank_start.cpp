@@ -52,6 +52,7 @@ public:
         join_group();
         set_limits();
         open_files(log_folder);
+        if (order_.user) become_user(keeper);
         enter_folder();
         if (!order_.gang.image.empty()) run_in_box(environment, run_folder);
         const FoundProgram program = find_program(spec().arguments[0], environment.at("PATH"), order_.gang.folder);
@@ -105,6 +106,13 @@ private:
         if (score) (void)(::write(score.get(), "0", 1) > 0);
     }
 
+    void become_user(pid_t keeper) {
+        if (const Status became = become(*order_.user, order_.device_files[rank_]); !became)
+            fail(Cause::platform, became.error().message());
+        // Another user's process forgets whose end it was to follow.
+        if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != keeper) ::_exit(127);
+    }
+
     static void set_limits() {
         const rlimit none{0, 0};
         ::setrlimit(RLIMIT_CORE, &none);  // a core of a training rank fills the disk
@@ -122,6 +130,8 @@ private:
         if (log < 0) fail(Cause::platform, "cannot open the log " + path + ": " + std::strerror(errno));
         const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (nothing < 0) fail(Cause::platform, std::string("cannot open /dev/null: ") + std::strerror(errno));
+        // Programs open /dev/stdout by its name, too.
+        if (order_.user) (void)(::fchown(log, order_.user->uid, order_.user->gid) == 0);
         ::dup2(nothing, 0);
         ::dup2(log, 1);
         ::dup2(log, 2);
@@ -130,7 +140,8 @@ private:
     void enter_folder() {
         const std::string& folder = order_.gang.folder;
         if (::chdir(folder.c_str()) != 0)
-            fail(Cause::user_error, "cannot work in the folder " + printable(folder) + ": " + std::strerror(errno));
+            fail(Cause::user_error, "cannot work in the folder " + printable(folder) + ": " + std::strerror(errno) +
+                                        (order_.user ? " (work runs as " + order_.user->name + " here)" : ""));
     }
 
     static void reset_signals() {

@@ -136,6 +136,28 @@ void check_sku019(const Bundle& bundle, Report& report) {
         }
 }
 
+namespace {
+
+// Each scope with its codes; a zone alone leaves the others, and says nothing here.
+std::string sku020_restrictions(const Node& offer) {
+    std::string region, zones;
+    for (const Node& restriction : children(offer.find("restrictions"))) {
+        const Node *type = restriction.find("type"), *reason = restriction.find("reasonCode");
+        const std::string_view code = reason ? reason->text : "no reason given";
+        if (type && equals_ignore_case(type->text, "Location")) {
+            region += fmt::format("{}{}", region.empty() ? "" : ", ", code);
+            continue;
+        }
+        std::string names;
+        for (const Node& zone : children(restriction.at({"restrictionInfo", "zones"})))
+            names += fmt::format("{}{}", names.empty() ? "" : ", ", zone.text);
+        zones += fmt::format("; in zone {} also {}", names.empty() ? "?" : names, code);
+    }
+    return region.empty() ? "" : fmt::format("is restricted ({}{})", region, zones);
+}
+
+}  // namespace
+
 void check_sku020(const Bundle& bundle, Report& report) {
     const auto answers = sku019_answers(bundle, "\"virtualMachines\"", "\"restrictions\"");
     for (const Sku019Answer& answer : answers) {
@@ -166,16 +188,19 @@ void check_sku020(const Bundle& bundle, Report& report) {
             if (!offer) {
                 why = "is not offered";
             } else {
-                for (const Node& restriction : children(offer->find("restrictions"))) {
-                    const Node* type = restriction.find("type");
-                    if (!type || !equals_ignore_case(type->text, "Location")) continue;
-                    const Node* reason = restriction.find("reasonCode");
-                    why = fmt::format("is restricted ({})", reason ? reason->text : "no reason given");
-                }
+                why = sku020_restrictions(*offer);
             }
             if (why.empty()) return;
             Finding* finding = report.add(resource.get(Attr::size), resource.address,
                                           fmt::format("{} {} in {}", size->name, why, region));
+            // az itself has said that this subscription gets none.
+            if (finding && offer) finding->severity = Severity::error;
+            if (finding && offer)
+                finding->advice = why.find("QuotaId") != std::string::npos
+                                      ? "the offer of the subscription has no right to it (QuotaId): pay-as-you-go, or "
+                                        "a support request; or take another size or region"
+                                      : "ask for access to the size in this region (a support request, not quota), or "
+                                        "take another size or region";
             if (finding && offer && answer.file->kinds.has(Kind::arm))
                 report.relate(finding, *offer->source, offer->span, "what az answered");
         });

@@ -30,10 +30,13 @@ void check_doc001(const File& file, Report& report) {
             const std::string_view size = line.substr(i, stop - i);
             const KnownRetirement* retirement = report.knowledge().retirement(size);
             if (retirement && is_retired(*retirement, report.options()))
-                report.add(file.source(), {static_cast<std::uint32_t>(at + i), static_cast<std::uint32_t>(at + stop)},
-                           fmt::format("doc:{}", size),
-                           fmt::format("readers who copy this cannot create {}: it is retired{}{}", size,
-                                       retirement->date.empty() ? "" : " since ", retirement->date));
+                if (Finding* finding = report.add(
+                        file.source(), {static_cast<std::uint32_t>(at + i), static_cast<std::uint32_t>(at + stop)},
+                        fmt::format("doc:{}", size),
+                        fmt::format("readers who copy this cannot create {}: it is retired{}{}", size,
+                                    retirement->date.empty() ? "" : " since ", retirement->date));
+                    finding && !retirement->target.empty())
+                    finding->advice = fmt::format("name instead: {}, which is different hardware", retirement->target);
             i = stop - 1;
         }
         at = end + 1;

@@ -26,6 +26,11 @@ void check_net001(const File& file, Report& report) {
         finding->advice = "use one Uniform scale set with a single placement group";
         if (says_no(single) && !mode.is_nocase("Flexible"))
             fix_value(report, finding, single, FixClass::unsafe, "use a single placement group", "true");
+        else if (mode.is_nocase("Flexible") && !resource.written.starts_with("azurerm_orchestrated"))
+            fix_value(report, finding, mode, FixClass::unsafe, "make it Uniform", "Uniform");
+        else if (mode.absent() && is_az(resource) && resource.whole.end > 0)
+            report.fix(finding, *resource.source, FixClass::unsafe, "make it Uniform",
+                       {{{resource.whole.end, resource.whole.end}, " --orchestration-mode Uniform"}});
     });
 }
 

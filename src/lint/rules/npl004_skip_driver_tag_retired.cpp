@@ -28,6 +28,36 @@ std::vector<Edit> npl004_edits(const Resource& resource, const Value& tag, std::
             {{line.begin, static_cast<std::uint32_t>(end)}, ""}};
 }
 
+// Of a template: the member goes, with the comma that parted it, and a gpuProfile comes before the tags.
+std::vector<Edit> npl004_arm(const Resource& resource, const Value& tag) {
+    const Node* holder = resource.node;
+    if (const Node* properties = holder ? holder->find("properties") : nullptr;
+        properties && (properties->find("tags") || !holder->find("tags")))
+        holder = properties;
+    const Node* tags = holder ? holder->find("tags") : nullptr;
+    if (!tags || !tags->is_object() || tags->source != tag.source || resource.get(Attr::gpu_driver).present())
+        return {};
+    const Source& source = *tags->source;
+    constexpr std::string_view kProfile = "\"gpuProfile\": { \"driver\": \"None\" }";
+    const Node *member = nullptr, *before = nullptr;
+    for (const Node& each : children(tags)) {
+        if (starts_with_ignore_case(each.key, "SkipGPUDriverInstall")) {
+            member = &each;
+            break;
+        }
+        before = &each;
+    }
+    if (!member || member->source != &source) return {};
+    if (!member->next && !before) return {{tags->whole(), std::string(kProfile)}};
+    const Span gone = member->next ? Span{member->whole().begin, member->next->whole().begin}
+                                   : Span{before->whole().end, member->whole().end};
+    const Span line = source.line_at(tags->key_span.begin);
+    const std::string_view indent = source.text({line.begin, tags->key_span.begin});
+    const std::string between =
+        trim(indent).empty() ? fmt::format(",{}{}", source.line_end(), indent) : std::string(", ");
+    return {{{tags->key_span.begin, tags->key_span.begin}, std::string(kProfile) + between}, {gone, ""}};
+}
+
 }  // namespace
 
 void check_npl004(const File& file, Report& report) {
@@ -51,6 +81,9 @@ void check_npl004(const File& file, Report& report) {
             else if (resource.written.starts_with("Microsoft.") && file.kinds.has(Kind::bicep))
                 report.fix(finding, *tag->source, FixClass::safe, "set gpuProfile: { driver: 'None' }",
                            npl004_edits(resource, *tag, "gpuProfile: { driver: 'None' }"));
+            else if (resource.address.starts_with("arm:"))
+                report.fix(finding, *tag->source, FixClass::safe, "set gpuProfile.driver to None",
+                           npl004_arm(resource, *tag));
             return;
         }
     });

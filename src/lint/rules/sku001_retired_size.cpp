@@ -22,6 +22,10 @@ void check_sku001(const File& file, Report& report) {
         if (const KnownSize* known = report.knowledge().size(size.text))
             if (const std::string gain = report.knowledge().beside(*known, *successor); !gain.empty())
                 finding->advice += fmt::format("; {} has {}", successor->name, gain);
+        if (!successor->accelerator.empty())
+            finding->advice +=
+                fmt::format("; {} is different hardware ({:g} x {}): drivers, images and batch sizes have to fit it",
+                            successor->name, successor->accelerators, successor->accelerator);
         fix_value(report, finding, size, FixClass::unsafe, fmt::format("replace by {}", successor->name),
                   successor->name);
     });

@@ -22,6 +22,20 @@ void check_sku027(const Bundle& bundle, Report& report) {
                                           "a managed GPU pool brings its own device plugin, and another is installed");
             report.relate(finding, *name.source, name.span, "the other one");
         });
+        for (const File* file : bundle.files) {
+            if (!same_folder(*file, pool.file->outermost())) continue;
+            for_each_part(*file, [&](const File& part) {
+                for (const Workload& workload : part.workloads)
+                    for (const Container& container : workload.containers) {
+                        if (!container.image.known() || !contains_nocase(container.image.text, "k8s-device-plugin"))
+                            continue;
+                        Finding* finding =
+                            report.add(managed, pool.address,
+                                       "a managed GPU pool brings its own device plugin, and another is installed");
+                        report.relate(finding, *container.image.source, container.image.span, "the other one");
+                    }
+            });
+        }
     });
 }
 

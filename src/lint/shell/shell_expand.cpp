@@ -107,6 +107,17 @@ bool ShellValues::put_last(const Variable& variable, Span use, bool quoted, Expa
 // ${...}: `inside` is what the braces hold.
 void ShellValues::parameter(Span inside, Span whole, bool quoted, Expanded& out, int depth) {
     std::uint32_t at = inside.begin;
+    // ${!name}: what the variable is worth that `name` names.
+    if (at + 1 < inside.end && all_[at] == '!') {
+        const std::string_view names = all_.substr(at + 1, inside.end - at - 1);
+        Variable* const pointer = std::all_of(names.begin(), names.end(), shell_name_char) ? find(names) : nullptr;
+        if (pointer == nullptr || (settle(*pointer), pointer->state != Variable::State::settled) || !pointer->one ||
+            !pointer->value.known)
+            return put_unknown(whole, out);
+        Variable* const meant = find(pointer->value.text);
+        return meant == nullptr || meant == pointer ? put_unknown(whole, out)
+                                                    : put_variable(*meant, whole, quoted, out);
+    }
     while (at < inside.end && shell_name_char(all_[at])) ++at;
     const std::string_view name = all_.substr(inside.begin, at - inside.begin);
     if (name.empty()) return put_unknown(whole, out);

@@ -291,6 +291,53 @@ std::optional<std::string> ShellValues::edited(std::string_view value, std::stri
     return out;
 }
 
+// while read -r a b; do ... done <<LIST: the fields of the list's lines that go into a variable.
+std::vector<Span> ShellValues::fields_read_into(std::string_view name) const {
+    std::vector<Span> found;
+    for (const Command& command : file_.script.commands) {
+        if (command.name() != "read" || command.words.size() < 2) continue;
+        std::size_t field = 0, index = std::string_view::npos;
+        for (std::size_t k = 1; k < command.words.size(); ++k) {
+            const std::string_view word = command.words[k].text;
+            if (word.starts_with('-')) {
+                if (word.find_first_not_of("-rs") != std::string_view::npos) return {};  // an option with a value
+                continue;
+            }
+            if (word == name) index = field;
+            ++field;
+        }
+        const std::size_t line = all_.substr(0, command.span.begin).rfind('\n');
+        const std::string_view before =
+            all_.substr(line == std::string_view::npos ? 0 : line + 1, command.span.begin - (line + 1));
+        const std::size_t close = all_.find("\ndone", command.span.end);
+        if (index == std::string_view::npos || close == std::string_view::npos ||
+            before.find("IFS=") != std::string_view::npos || command.span.size() > 200)
+            continue;
+        const std::size_t end = std::min(all_.find('\n', close + 1), all_.size());
+        const std::string_view tail = trim(all_.substr(close + 5, end - close - 5));
+        if (!tail.starts_with("<<") || tail.starts_with("<<<")) continue;
+        std::string_view mark = tail.substr(tail.starts_with("<<-") ? 3 : 2);
+        mark = trim(mark);
+        if (mark.size() > 2 && (mark.front() == '\'' || mark.front() == '"')) mark = mark.substr(1, mark.size() - 2);
+        for (std::size_t at = end + 1; at < all_.size() && found.size() <= kMostAlternatives;) {
+            const std::size_t stop = std::min(all_.find('\n', at), all_.size());
+            const std::string_view text = all_.substr(at, stop - at);
+            if (trim(text) == mark) return found;
+            std::size_t from = at, number = 0;
+            while (from < stop) {
+                while (from < stop && value_blank_of(all_[from])) ++from;
+                std::size_t to = from;
+                while (to < stop && !value_blank_of(all_[to])) ++to;
+                if (to > from && number++ == index)
+                    found.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to)});
+                from = to;
+            }
+            at = stop + 1;
+        }
+    }
+    return found;
+}
+
 // All that a word of one variable may be, where that is written: other assignments, lists of loops, arguments of calls.
 std::vector<Value> ShellValues::alternatives(Span word) {
     std::vector<Value> found;
@@ -329,6 +376,7 @@ void ShellValues::collect(Span word, std::vector<Value>& found, std::vector<std:
     }
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) return;
     seen.push_back(name);
+    for (const Span field : fields_read_into(name)) known(field);
     for (const Assignment& each : file_.script.assignments) {
         if (each.name != name) continue;
         if (!each.array && !each.items.empty()) {  // of a loop

@@ -101,6 +101,7 @@ private:
     bool put_echo(std::string_view name, bool quoted, Expanded& out, int depth);
     bool put_printf(Span words, bool quoted, Expanded& out, int depth);
     bool put_keyed(const Variable& variable, std::string_view key, Span whole, bool quoted, Expanded& out, int depth);
+    std::vector<Span> fields_read_into(std::string_view name) const;
     static std::optional<std::string> edited(std::string_view value, std::string_view rest);
     void collect(Span word, std::vector<Value>& found, std::vector<std::string_view>& seen, int depth);
     bool put_last(const Variable& variable, Span use, bool quoted, Expanded& out);

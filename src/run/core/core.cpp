@@ -64,6 +64,20 @@ Result<std::unique_ptr<Core>> Core::open(Journal& journal, CoreOptions options, 
     return core;
 }
 
+namespace {
+
+// What a record of an attempt means for its run, when that has another state for it.
+std::optional<RunEvent> move_of_run(const RecordBody& body) {
+    if (std::holds_alternative<AttemptCreated>(body)) return RunEvent::admit;
+    if (const auto* moved = std::get_if<AttemptMoved>(&body); moved != nullptr)
+        return moved->event == AttemptEvent::all_ready ? std::optional(RunEvent::all_ready) : std::nullopt;
+    if (std::holds_alternative<NoticeGiven>(body)) return RunEvent::notice;
+    if (std::holds_alternative<NoticeWithdrawn>(body)) return RunEvent::withdraw;
+    return std::nullopt;
+}
+
+}  // namespace
+
 // Applied at once, so that what is decided next sees it; written with the batch.
 void Core::emit(RecordBody body) {
     Record record{.seq = state_.seq + 1,
@@ -105,6 +119,9 @@ void Core::emit(RecordBody body) {
     if (kind == NodeSeen::kKind || kind == NodeMoved::kKind || kind == NodeChecked::kKind ||
         kind == AttemptMoved::kKind)
         health_changed_ = true;
+    const std::optional<RunEvent> told_apart = move_of_run(record.body);
+    const Run* moving = told_apart ? state_.find(run) : nullptr;
+    const RunState before = moving == nullptr ? RunState::queued : moving->state;
     const Status applied = state_.apply(record);
     if (!applied && options_.on_bug) options_.on_bug(applied.error());
     CHECK(applied.ok());
@@ -113,6 +130,7 @@ void Core::emit(RecordBody body) {
     if (run && state_.find(run) != nullptr) look_again(run);
     // What runs has changed, and so has what it will use.
     if (run && !state_.tenants.budgets.empty()) next_budget_us_ = std::min(next_budget_us_, now_us_ + kSecondUs);
+    if (moving != nullptr && state_.find(run)->state != before) emit(RunMoved{.run = run, .event = *told_apart});
 }
 
 // The run, and whoever waits for it.

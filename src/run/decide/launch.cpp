@@ -89,6 +89,7 @@ GangSpec gang_spec(const State& state, const Run& run, const Attempt& attempt, c
                   .longest_s = longest_s(run),
                   .measure = measure_spec(spec, own)};
     gang.engine = attempt.engine;
+    gang.project = run.project.number;
     std::string nodes;
     for (const std::string& name : layout.names) nodes += (nodes.empty() ? "" : ",") + name;
     std::map<std::string, std::string> common = spec.environment;

@@ -341,7 +341,8 @@ void EngineEffects::prune_after(std::span<const Record> records, const State& st
     for (const Record& record : records) {
         if (const auto* run_moved = std::get_if<RunMoved>(&record.body); run_moved != nullptr) {
             const std::lock_guard guard(looks_->mutex);
-            if (!looks_->restoring.empty() && run_moved->event != RunEvent::back_off_over)
+            if (!looks_->restoring.empty() && run_moved->event != RunEvent::back_off_over &&
+                run_moved->event != RunEvent::admit)
                 looks_->cancelled.insert(run_moved->run);
         }
         const auto* moved = std::get_if<AttemptMoved>(&record.body);

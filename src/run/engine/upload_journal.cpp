@@ -1,5 +1,7 @@
 #include "run/engine/upload_journal.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -77,6 +79,13 @@ Result<StoredJournal> upload_journal(const std::string& folder, const std::strin
     stored.name = fmt::format("journal-{}-{:012}", utc_stamp(stored.at_us), stored.seq);
     const TransferOptions options{.stop = stop, .moved = {}, .tier = ""};
     const std::string key = stored.site + "/" + stored.name;
+    // What the journal has, nobody else on the machine reads in its copies.
+    if (place.kind == ObjectUrl::Kind::file) {
+        const std::string own = place.prefix + "/" + stored.site;
+        std::error_code code;
+        fs::create_directories(own, code);
+        ::chmod(own.c_str(), 0700);
+    }
     TRY(const ObjectInfo put, store->put_file(key + ".db", copy.path, options));
     stored.bytes = put.bytes;
     stored.sha256 = put.sha256;

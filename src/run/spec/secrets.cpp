@@ -45,6 +45,14 @@ Status write_private(const std::string& path, std::string_view text) {
     return Error(ErrorKind::unavailable, "cannot write " + printable(path));
 }
 
+// By way of links, too.
+bool lies_in(const std::string& file, const std::string& folder) {
+    std::error_code code;
+    const std::string real = std::filesystem::weakly_canonical(file, code).string();
+    const std::string own = std::filesystem::weakly_canonical(folder, code).string();
+    return real == own || real.starts_with(own + "/");
+}
+
 // Of this installation: with it, an id says nothing of a value that somebody guesses.
 Result<std::string> secrets_key(const std::string& folder) {
     const std::string at = secrets_folder(folder), file = at + "/key";
@@ -167,6 +175,10 @@ Result<std::string> read_secret(const std::string& folder, std::string_view refe
     const std::string_view rest = reference.substr(stored ? kStored.size() : kOfFile.size());
     // From the root, with or without a second slash: a server has no folder that its users know.
     const std::string root = rest.starts_with('/') ? "" : "/";
+    if (!stored && lies_in(root + std::string(rest), folder))
+        return Error(ErrorKind::denied,
+                     fmt::format("{}: the server's own folder is nobody's", printable(reference, 200)), {},
+                     "name a file elsewhere");
     auto text = read_file((stored ? secrets_folder(folder) + "/" : root) + std::string(rest), kMostSecretBytes);
     if (!text)
         return Error(text.error().kind(),

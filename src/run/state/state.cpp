@@ -65,6 +65,7 @@ public:
     Status operator()(const RunMoved& body) {
         Run* run = find(body.run);
         if (run == nullptr) return refuse("no such run");
+        if (follows_from_attempt(*run, body.event)) return changed(*run);
         TRY_VOID(move(*run, body.event));
         run->cause = body.cause;
         run->detail = body.detail;
@@ -513,6 +514,13 @@ private:
         Run* run = find(id.run);
         return run == nullptr || id.number == 0 || id.number > run->attempts.size() ? nullptr
                                                                                     : &run->attempts[id.number - 1];
+    }
+    // The record before, of the attempt, has moved the run already; this one tells it to who follows runs.
+    static bool follows_from_attempt(const Run& run, RunEvent event) {
+        if (run.spec.kind == RunKind::graph) return false;
+        return (event == RunEvent::admit && run.state == RunState::starting) ||
+               ((event == RunEvent::all_ready || event == RunEvent::withdraw) && run.state == RunState::running) ||
+               (event == RunEvent::notice && run.state == RunState::checkpointing);
     }
     Status move(Run& run, RunEvent event) {
         const auto next = next_state(run.state, event);

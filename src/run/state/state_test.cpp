@@ -34,6 +34,24 @@ TEST(StateTest, RefusesWhatDoesNotFollow) {
     EXPECT_FALSE(copy.apply(Record{.seq = state.seq + 2, .body = RunHeld{run, true}}));
 }
 
+// Who follows the moves of a run sees every state: what an attempt did to it is told once more, and changes nothing.
+TEST(StateTest, AMoveThatFollowedFromTheAttemptIsToldAndChangesNothing) {
+    StateWorld world;
+    world.node("a", 4);
+    const RunId run = world.submit(StateWorld::spec(1, 1));
+    State state = world.state;
+    const auto tell = [&](RecordBody body) {
+        return state.apply(Record{.seq = state.seq + 1, .at_us = state.at_us + 1, .epoch = 1, .body = std::move(body)});
+    };
+    ASSERT_TRUE(tell(AttemptCreated{.attempt = {run, 1}, .places = {{"a", 1}}, .resume_from = ""}));
+    const std::uint64_t version = state.find(run)->version;
+    EXPECT_TRUE(tell(RunMoved{.run = run, .event = RunEvent::admit, .detail = ""}));
+    EXPECT_EQ(state.find(run)->state, RunState::starting);
+    EXPECT_EQ(state.find(run)->version, version + 1);
+    // What has not happened is no move.
+    EXPECT_FALSE(tell(RunMoved{.run = run, .event = RunEvent::withdraw, .detail = ""}));
+}
+
 // A second attempt may not begin while the first one lives: two would write over each other's files.
 TEST(StateTest, OneAttemptAtATime) {
     StateWorld world;

@@ -199,8 +199,9 @@ std::uint64_t pico(const std::optional<Usd>& per_million) {
 
 class Builder {
 public:
-    Builder(const GatewayForm& form, std::string folder, const EndpointBoards& endpoints)
-        : form_(form), folder_(std::move(folder)), endpoints_(endpoints) {}
+    // `here`: where the gateway is to run; elsewhere only the text is judged.
+    Builder(const GatewayForm& form, std::string folder, const EndpointBoards& endpoints, bool here)
+        : form_(form), folder_(std::move(folder)), endpoints_(endpoints), here_(here) {}
 
     Result<GatewayConfig> build() {
         config_.setup = std::make_shared<Setup>();
@@ -210,7 +211,7 @@ public:
         for (const ModelForm& model : form_.models) add_model(model);
         add_endpoints();
         for (const KeyForm& key : form_.keys) add_key(key);
-        if (config_.setup->models.empty() && problems_.empty())
+        if (here_ && config_.setup->models.empty() && problems_.empty())
             problem("models: expected at least one, or an endpoint",
                     "stoker deploy FILE --endpoint makes an endpoint of a kind: inference file",
                     place(form_.at, "models"));
@@ -258,7 +259,7 @@ private:
                     place(at, key));
     }
     void read_pem(const char* key, const std::string& name, std::string& out) {
-        if (name.empty()) return;
+        if (name.empty() || !here_) return;
         auto text = read_file(path(name), 1u << 20);
         if (text)
             out = std::move(*text);
@@ -288,6 +289,7 @@ private:
             return problem(
                 "upstreams: " + printable(url, 200) + " speaks TLS, which this gateway does not speak to upstreams",
                 "put a local proxy (stunnel, HAProxy) in between, and name it with http://", pos);
+        if (!here_) return;
         const auto addresses = resolve(server->host, server->port, after(kResolveS));
         if (!addresses) return problem("upstreams: " + addresses.error().message(), "", pos);
         UpstreamSetup upstream{.id = name_id(url), .url = url, .authority = server->authority};
@@ -307,7 +309,7 @@ private:
             problem(fmt::format("upstreams: expected 1 to {}", kMostUpstreams), "", place(form.at, "upstreams"));
         else
             for (const std::string& url : form.upstreams) add_upstream(model, url, place(form.at, "upstreams"));
-        if (!form.key_env.empty()) {
+        if (!form.key_env.empty() && here_) {
             const char* secret = std::getenv(form.key_env.c_str());
             if (secret == nullptr || *secret == '\0' || printable(secret, 4096) != secret)
                 problem(fmt::format("key_env: the environment has no usable {}", printable(form.key_env, 60)),
@@ -342,6 +344,7 @@ private:
             if (said)
                 problem(fmt::format("{}: of an endpoint it is known already", key), "leave it out",
                         place(form.at, key));
+        if (!here_) return;
         const auto found = endpoints_.find(form.endpoint);
         if (found == endpoints_.end())
             return problem(fmt::format("endpoint: there is none named '{}'", printable(form.endpoint, 100)),
@@ -379,7 +382,7 @@ private:
             return problem(fmt::format("keys: '{}' or its digest is there twice", form.name), "",
                            place(form.at, "name"));
         for (const std::string& model : form.models)
-            if (!setup.models.contains(model))
+            if (here_ && !setup.models.contains(model))
                 problem(fmt::format("models: there is no '{}'", printable(model, 100)), "name one of this file",
                         place(form.at, "models"));
         key.entry = {.id = KeyId{setup.keys.size() + 1},
@@ -410,6 +413,7 @@ private:
     const GatewayForm& form_;
     std::string folder_;
     const EndpointBoards& endpoints_;
+    bool here_;
     std::set<std::string> named_endpoints_;
     GatewayConfig config_;
     Problems problems_;
@@ -427,8 +431,10 @@ std::int64_t budget_period_start_us(BudgetPeriod period, std::int64_t now_us) {
     return static_cast<std::int64_t>(::timegm(&day)) * 1'000'000;
 }
 
-Result<GatewayConfig> read_gateway_config(std::string_view text, const std::string& name, const std::string& folder,
-                                          const EndpointBoards& endpoints) {
+namespace {
+
+Result<GatewayConfig> read_gateway(std::string_view text, const std::string& name, const std::string& folder,
+                                   const EndpointBoards& endpoints, bool here) {
     if (text.size() > kMostConfig)
         return Error(ErrorKind::invalid,
                      fmt::format("the file has {} bytes, at most {} are taken", text.size(), kMostConfig),
@@ -437,7 +443,19 @@ Result<GatewayConfig> read_gateway_config(std::string_view text, const std::stri
     Problems problems;
     const GatewayForm form = gateway_table().read(document.root(), problems);
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
-    return Builder(form, folder, endpoints).build();
+    return Builder(form, folder, endpoints, here).build();
+}
+
+}  // namespace
+
+Result<GatewayConfig> read_gateway_config(std::string_view text, const std::string& name, const std::string& folder,
+                                          const EndpointBoards& endpoints) {
+    return read_gateway(text, name, folder, endpoints, true);
+}
+
+Problems gateway_config_problems(std::string_view text, const std::string& name) {
+    const auto read = read_gateway(text, name, "", {}, false);
+    return read ? Problems{} : read.error().problems();
 }
 
 const RecordInfo& gateway_config_record() {

@@ -26,6 +26,10 @@ using EndpointBoards = std::map<std::string, std::shared_ptr<ReplicaBoard>>;
 Result<GatewayConfig> read_gateway_config(std::string_view text, const std::string& name, const std::string& folder,
                                           const EndpointBoards& endpoints = {});
 
+// What is wrong with the text alone, for whoever looks at it elsewhere: no name is looked up, no other file and no
+// variable is read, and endpoints that it names may be there.
+Problems gateway_config_problems(std::string_view text, const std::string& name);
+
 const RecordInfo& gateway_config_record();
 std::string gateway_config_reference();  // docs/reference/gateway.md
 

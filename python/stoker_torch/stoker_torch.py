@@ -4,6 +4,13 @@
     stoker_torch.attach(optimizer)                  # before the first step; a step ends with optimizer.step()
     for batch in stoker_torch.input(loader): ...    # optional: counts the time spent waiting for input
 
+    with stoker_torch.checkpoint():                 # optional: around whatever writes one; torch.save and the like are seen
+        manager.save(step)
+
+    stoker_torch.stepped(samples=32)                # at the end of a step, in any callback of any framework
+
+    stoker_torch.profile(model, sample)             # once: the operations of one step, for a plan of any model
+
 or, around a loop that is not made of optimizer steps:
 
     with stoker_torch.step(samples=32, tokens=32 * 1024): ...
@@ -16,24 +23,31 @@ step: rank 0 to that file, rank N to metrics.rank-N.jsonl beside it:
 wait_s        in next() of a torch DataLoader, or of input()
 allreduce_s   in calls of torch.distributed that wait (not in those with async_op), and in DistributedDataParallel the
               all-reduce of the last bucket of gradients, which nothing hides, and the broadcast of buffers
-checkpoint_s  in torch.save
+checkpoint_s  in torch.save, safetensors, torch.distributed.checkpoint and checkpoint(), with what follows it in the same
+              step: fsync, renaming, copying
+sync_s        in os.fsync beside checkpoints, where there was any; a part of compute_s
 compute_s     the rest
 cpu_s         processor time of this process, for telling "slow" from "not running"
 gc_s          in Python's garbage collector, where it ran; a part of whatever it interrupted
 Every few seconds a line also says how it computes, which `stoker explain` holds against the plan:
 param_bits    bits of most parameters; autocast_bits: of torch.autocast when it is on, else 0
-torch_threads computing threads; workers: of the DataLoader
+torch_threads computing threads of PyTorch; openblas_threads, mkl_threads, blis_threads, numexpr_threads: of libraries beside it;
+              interop_threads: of PyTorch's pool for operators side by side; workers: of the DataLoader
 recomputed    parts of the model that torch.utils.checkpoint computes again in a step
 compiled      1 when torch.compile or torch.jit made the model's code
 """
 import atexit
+import contextlib
+import ctypes
 import functools
 import gc
 import json
 import os
+import shutil
 import sys
 import threading
 import time
+import types
 
 __version__ = "0.1.0"
 _FLUSH_S = 0.5  # lines are written together: a slow disk must not slow the steps
@@ -56,7 +70,7 @@ class _Recorder:
         self.facts, self.told, self.recomputed = {}, None, 0
         self.began = self.flushed = time.perf_counter()
         self.cpu = time.process_time()
-        self.collecting = self.collected = 0.0
+        self.collecting = self.collected = self.synced = 0.0
         gc.callbacks.append(self.note_collection)
         atexit.register(self.flush)
 
@@ -88,6 +102,10 @@ class _Recorder:
             self.extra["gc_s"] = 0.0
             extra = dict(extra, gc_s=round(self.collected, 6))
         self.collected = 0.0
+        if self.synced > 1e-5 or "sync_s" in self.extra:
+            self.extra["sync_s"] = 0.0
+            extra = dict(extra, sync_s=round(self.synced, 6))
+        self.synced = 0.0
         self.lines.append((self.number, time.time(), step, parts["wait_s"], parts["allreduce_s"], parts["checkpoint_s"],
                            compute, cpu - self.cpu, extra))
         for name in parts:
@@ -97,8 +115,13 @@ class _Recorder:
             self.flush()
 
     def tell_facts(self):
-        import torch
-        facts = dict(self.facts, torch_threads=torch.get_num_threads(), recomputed=self.recomputed)
+        torch = sys.modules.get("torch")
+        if torch is None:  # another framework's loop, which ends its steps itself
+            return dict(self.facts, **_pool_threads())
+        if not _wrapped:  # it was loaded after attach()
+            _wrap_torch()
+        facts = dict(self.facts, torch_threads=torch.get_num_threads(), interop_threads=torch.get_num_interop_threads(),
+                     recomputed=self.recomputed, **_pool_threads())
         dynamo = sys.modules.get("torch._dynamo.utils")
         if dynamo is not None and dynamo.counters["frames"].get("ok", 0) > 0:
             facts["compiled"] = 1
@@ -118,6 +141,41 @@ class _Recorder:
                 file.write("".join(text))
         except (OSError, ValueError):
             pass  # measurements are not worth a training
+
+
+# Libraries with pools of their own, by what their file is called and what tells their width.
+_POOLS = (("openblas", "openblas_threads", ("openblas_get_num_threads", "openblas_get_num_threads64_")),
+          ("mkl_rt", "mkl_threads", ("MKL_Get_Max_Threads",)), ("blis", "blis_threads", ("bli_thread_get_num_threads",)))
+_pools = None  # (name, function); looked for again while none was found: libraries are loaded late
+
+
+def _pool_threads():
+    """Threads of each library that is loaded and says so; nothing where none is."""
+    global _pools
+    if not _pools:
+        _pools = {}
+        try:
+            with open("/proc/self/maps") as file:
+                paths = {line.split(None, 5)[5].strip() for line in file if ".so" in line}
+        except (OSError, IndexError):
+            paths = ()
+        for path in paths:
+            for word, name, functions in _POOLS:
+                # Debian's OpenBLAS is called libblas.so.3 as well: the same library, found by either name.
+                if word in os.path.basename(path) and name not in _pools:
+                    try:
+                        library = ctypes.CDLL(path)
+                    except OSError:
+                        continue
+                    for function in functions:
+                        if hasattr(library, function):
+                            _pools[name] = getattr(library, function)
+                            break
+    widths = {name: int(function()) for name, function in _pools.items()}
+    numexpr = sys.modules.get("numexpr")
+    if numexpr is not None and hasattr(numexpr, "get_num_threads"):
+        widths["numexpr_threads"] = int(numexpr.get_num_threads())
+    return widths
 
 
 _recorder = None
@@ -140,6 +198,37 @@ def _timed(part, function):
             recorder.add(part, time.perf_counter() - began)
 
     return wrapper
+
+
+def _timed_after_checkpoint(function, beside=None):
+    """What makes a checkpoint lasting counts as one where the step has written one; else it is told as `beside`."""
+    @functools.wraps(function)
+    def wrapper(*arguments, **named):
+        recorder = _recorder
+        if recorder is None or recorder.depth or threading.get_ident() != recorder.thread:
+            return function(*arguments, **named)
+        part = "checkpoint_s" if recorder.parts["checkpoint_s"] > 0 else beside
+        if part is None:
+            return function(*arguments, **named)
+        recorder.depth += 1
+        began = time.perf_counter()
+        try:
+            return function(*arguments, **named)
+        finally:
+            recorder.depth -= 1
+            if part == "checkpoint_s":
+                recorder.add(part, time.perf_counter() - began)
+            else:
+                recorder.synced += time.perf_counter() - began
+
+    return wrapper
+
+
+def _wrap_after(owner, name, beside=None):
+    function = getattr(owner, name, None)
+    if function is not None:
+        _wrapped.append((owner, name, function))
+        setattr(owner, name, _timed_after_checkpoint(function, beside))
 
 
 def _wrap(owner, name, part):
@@ -215,6 +304,19 @@ def _wrap_torch():
     generator = "_checkpoint_without_reentrant_generator"
     _note(recompute, generator + "_impl" if hasattr(recompute, generator + "_impl") else generator, _note_recompute)
     _wrap(torch, "save", "checkpoint_s")
+    _wrap(torch.jit, "save", "checkpoint_s")
+    # Others' checkpoints, where their libraries are loaded: importing them is not for us to do.
+    for module, names in (("safetensors.torch", ("save_file", "save_model")), ("safetensors.numpy", ("save_file",)),
+                          ("torch.distributed.checkpoint", ("save", "save_state_dict")),
+                          ("joblib", ("dump",))):
+        if module in sys.modules:
+            for name in names:
+                _wrap(sys.modules[module], name, "checkpoint_s")
+    _wrap_after(os, "fsync", "sync_s")
+    _wrap_after(os, "fdatasync", "sync_s")
+    for owner, names in ((os, ("replace", "rename", "sync")), (shutil, ("move", "copyfile", "copytree", "rmtree"))):
+        for name in names:
+            _wrap_after(owner, name)
     if dist.is_available():
         for name in ("all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "broadcast", "reduce",
                      "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "barrier", "send", "recv"):
@@ -230,7 +332,8 @@ def attach(*objects, samples=None, tokens=None, first_step=0):
         return None
     if _recorder is None:
         _recorder = _Recorder(path, int(os.environ.get("RANK", "0") or 0))
-        _wrap_torch()
+        if "torch" in sys.modules:
+            _wrap_torch()
     _recorder.number = max(_recorder.number, first_step)
     for name, value in (("samples", samples), ("tokens", tokens)):
         if value is not None:
@@ -257,13 +360,14 @@ def _attach_optimizer(optimizer):
     inner = optimizer.step
 
     @functools.wraps(inner)
-    def step(*arguments, **named):
+    def step(self, *arguments, **named):
         result = inner(*arguments, **named)
         if _recorder is not None:
             _recorder.end_step()
         return result
 
-    optimizer.step = step
+    # A method and not a function: schedulers of the learning rate that are made later ask whose it is.
+    optimizer.step = types.MethodType(step, optimizer)
 
 
 def _attach_ddp(model):
@@ -308,6 +412,100 @@ def input(loader):
         yield item
 
 
+@contextlib.contextmanager
+def checkpoint():
+    """Around whatever writes a checkpoint: counted as checkpoint_s, and no part of a step. Also a decorator."""
+    recorder = _recorder
+    if recorder is None or recorder.depth or threading.get_ident() != recorder.thread:
+        yield
+        return
+    recorder.depth += 1
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        recorder.depth -= 1
+        recorder.add("checkpoint_s", time.perf_counter() - began)
+
+
+def profile(model, sample, path="profile.json", samples=None):
+    """Counts the operations of one forward pass and writes them for a plan: model: {config: profile.json}. `sample` is what the
+    model is called with: a tensor, or a tuple, list or dict of them, one batch; samples: how many it holds (default: the length
+    of its first tensor). Nothing is trained; buffers such as running means and the random state are as before."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    work = {"product": 0, "convolution": 0}
+    counted = [0]
+
+    def products(name, inputs, output):
+        if name in ("mm", "bmm"):
+            return 2 * inputs[0].numel() * inputs[1].shape[-1]
+        if name in ("addmm", "baddbmm"):
+            return 2 * inputs[1].numel() * inputs[2].shape[-1]
+        return 0
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), named=None):
+            output = function(*arguments, **(named or {}))
+            name = function.overloadpacket.__name__ if hasattr(function, "overloadpacket") else str(function)
+            counted[0] += 1
+            work["product"] += products(name, arguments, output)
+            if "convolution" in name and torch.is_tensor(output):
+                weight, turned = arguments[1], len(arguments) > 6 and arguments[6] is True
+                # Each value that is written is a product over a filter; of a transposed one each value that is read.
+                at = arguments[0] if turned else output
+                work["convolution"] += 2 * at.numel() * weight[0].numel()
+            return output
+
+    tensors = sample if isinstance(sample, (tuple, list)) else list(sample.values()) if isinstance(sample, dict) else (sample,)
+    if samples is None:
+        samples = next((len(each) for each in tensors if torch.is_tensor(each) and each.dim() > 0), 0)
+    if samples < 1:
+        raise ValueError("profile() cannot see how many samples that is: say samples=")
+    parameters = {id(each): each for each in model.parameters()}
+    if not parameters:
+        raise ValueError("profile() was given a model without parameters")
+    own = {each.data_ptr() for each in parameters.values()}
+    kept, kept_bytes = set(), [0]
+
+    def note(tensor):
+        key = tensor.data_ptr()
+        if key not in own and key not in kept:
+            kept.add(key)
+            kept_bytes[0] += tensor.numel() * 2  # at 16 bit, as a plan has it
+        return tensor
+
+    buffers = [(each, each.clone()) for each in model.buffers()]
+    training = model.training
+    model.train()
+    try:
+        with torch.random.fork_rng(), torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(note, lambda each: each), Count():
+            if isinstance(sample, dict):
+                result = model(**sample)
+            else:
+                result = model(*tensors) if isinstance(sample, (tuple, list)) else model(sample)
+            del result
+    finally:
+        model.train(training)
+        with torch.no_grad():
+            for each, before in buffers:
+                each.copy_(before)
+    recurrent = any(isinstance(each, torch.nn.RNNBase) for each in model.modules())
+    attention = any("attention" in type(each).__name__.lower() for each in model.modules())
+    network = ("rnn" if recurrent else "cnn" if work["convolution"] > work["product"] else "transformer" if attention else "mlp")
+    found = {"stoker_profile": 1, "network": network, "parameters": sum(each.numel() for each in parameters.values()),
+             "forward_flops": (work["product"] + work["convolution"]) / samples, "activation_bytes": kept_bytes[0] / samples,
+             "operators": counted[0], "samples": samples, "sample_unit": "sample", "framework": "torch " + torch.__version__}
+    if not found["forward_flops"] > 0:
+        raise ValueError("profile() saw no product and no convolution in the forward pass: is it the model that is trained?")
+    if path and int(os.environ.get("RANK", "0") or 0) == 0:
+        with open(path, "w") as file:
+            json.dump(found, file, indent=1)
+            file.write("\n")
+    return found
+
+
 class step:
     """One step as a context; samples and tokens give rates."""
 
@@ -323,6 +521,14 @@ class step:
         if _recorder is not None and kind is None:
             _recorder.end_step(**self.extra)
         return False
+
+
+def stepped(**extra):
+    """A step has ended: for loops and callbacks that are neither optimizer steps nor a context. samples and tokens give rates."""
+    if _recorder is None:
+        attach()
+    if _recorder is not None:
+        _recorder.end_step(**extra)
 
 
 def detach():

@@ -192,6 +192,79 @@ class Tests(unittest.TestCase):
         self.assertLess(statistics.median(line["allreduce_s"] for line in slow[1:]), 0.1)
 
 
+    def test_a_checkpoint_of_ones_own_is_one_and_a_synced_log_is_none(self):
+        os.environ["STOKER_METRICS_FILE"] = self.path
+        model, optimizer = small_training()
+        stoker_torch.attach(optimizer)
+        target = os.path.join(self.folder.name, "state")
+        for number in range(4):
+            one_step(model, optimizer, torch.ones(8, 64))
+        with stoker_torch.checkpoint():
+            time.sleep(0.03)
+        one_step(model, optimizer, torch.ones(8, 64))  # 5
+        with open(target, "w") as file:
+            file.write("x")
+            file.flush()
+            os.fsync(file.fileno())
+        one_step(model, optimizer, torch.ones(8, 64))  # 6: no checkpoint was written
+        torch.save(model.state_dict(), target + ".part")
+        with open(target + ".part", "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(target + ".part", target)
+        one_step(model, optimizer, torch.ones(8, 64))  # 7
+        stoker_torch.detach()
+        lines = lines_of(self.path)
+        self.assertGreater(lines[4]["checkpoint_s"], 0.03)
+        self.assertLess(lines[4]["step_s"], 0.03)  # no part of the step
+        self.assertEqual(lines[5]["checkpoint_s"], 0)
+        self.assertGreater(lines[5]["sync_s"], 0)
+        self.assertGreater(lines[6]["checkpoint_s"], 0)
+        self.assertEqual(lines[6]["sync_s"], 0)  # its fsync made a checkpoint lasting
+
+    def test_a_scheduler_may_be_made_afterwards(self):
+        os.environ["STOKER_METRICS_FILE"] = self.path
+        model, optimizer = small_training()
+        stoker_torch.attach(optimizer)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        for _ in range(3):
+            one_step(model, optimizer, torch.ones(8, 64))
+            scheduler.step()
+        stoker_torch.detach()
+        self.assertEqual(len(lines_of(self.path)), 3)
+        self.assertAlmostEqual(optimizer.param_groups[0]["lr"], 0.01 / 8)
+
+    def test_every_pool_of_threads_is_told(self):
+        os.environ["STOKER_METRICS_FILE"] = self.path
+        model, optimizer = small_training()
+        stoker_torch.attach(optimizer)
+        one_step(model, optimizer, torch.ones(8, 64))
+        stoker_torch.detach()
+        facts = lines_of(self.path)[0]
+        self.assertEqual(facts["torch_threads"], torch.get_num_threads())
+        self.assertGreaterEqual(facts["interop_threads"], 1)
+        with open("/proc/self/maps") as file:
+            if "libopenblas" in file.read():
+                self.assertGreaterEqual(facts["openblas_threads"], 1)
+
+    def test_a_profile_counts_what_a_step_does(self):
+        net = torch.nn.Sequential(torch.nn.Linear(100, 200), torch.nn.ReLU(), torch.nn.BatchNorm1d(200), torch.nn.Linear(200, 10))
+        means = net[2].running_mean.clone()
+        path = self.folder.name + "/net.json"
+        found = stoker_torch.profile(net, torch.randn(4, 100), path)
+        self.assertEqual(found["forward_flops"], 2 * (100 * 200 + 200 * 10))
+        self.assertEqual((found["network"], found["samples"]), ("mlp", 4))
+        self.assertEqual(found["parameters"], sum(each.numel() for each in net.parameters()))
+        self.assertTrue(torch.equal(means, net[2].running_mean))
+        with open(path) as file:
+            self.assertEqual(json.load(file)["stoker_profile"], 1)
+        lstm = stoker_torch.profile(torch.nn.LSTM(64, 64, 2, batch_first=True), torch.randn(3, 20, 64), path=None)
+        self.assertEqual((lstm["forward_flops"], lstm["network"]), (20 * 2 * 2 * 4 * 64 * 128, "rnn"))
+        image = stoker_torch.profile(torch.nn.Conv2d(3, 8, 3, padding=1), torch.randn(2, 3, 16, 16), path=None)
+        self.assertEqual((image["forward_flops"], image["network"]), (2 * 8 * 256 * 27, "cnn"))
+        with self.assertRaises(ValueError):
+            stoker_torch.profile(torch.nn.BatchNorm1d(4), torch.randn(2, 4), path=None)
+
+
 def overhead(pairs=300):
     """Single steps with and without in turns, in one process; processor time, since the machine is shared."""
     torch.set_num_threads(1)

@@ -53,7 +53,9 @@ TEST(ActivationMemory, ModulesAreRecomputedOneByOne) {
     setup.flash = true;
     setup.module_bytes = 2 * 3 * 4096;
     setup.module_flops = 2 * 4096.0 * 4096;
-    ParallelLayout layout{.data = 8, .zero = 1, .micro_batch = 1, .micro_batches = 4};
+    ParallelLayout layout{.data = 8};
+    layout.zero = 1;
+    layout.micro_batches = 4;
     const auto with = [&](Recompute recompute) {
         layout.recompute = recompute;
         TrainingEstimate out;

@@ -97,10 +97,18 @@ TEST_F(SecretsTest, PlacesOfTheServer) {
     EXPECT_FALSE(read_secret(folder, "secret://env/STOKER_TEST_SECRET_NONE").ok());
     ::setenv("STOKER_TEST_SECRET", "v", 1);
     EXPECT_EQ(*read_secret(folder, "secret://env/STOKER_TEST_SECRET"), "v");
-    std::ofstream(folder + "/file") << "from a file\n";
-    EXPECT_EQ(*read_secret(folder, "secret://file/" + folder + "/file"), "from a file");
-    EXPECT_EQ(*read_secret(folder, "secret://file" + folder + "/file"), "from a file");  // one slash
-    EXPECT_FALSE(read_secret(folder, "secret://file/" + folder + "/none").ok());
+    const std::string file = folder + "-file";
+    std::ofstream(file) << "from a file\n";
+    EXPECT_EQ(*read_secret(folder, "secret://file/" + file), "from a file");
+    EXPECT_EQ(*read_secret(folder, "secret://file" + file), "from a file");  // one slash
+    EXPECT_FALSE(read_secret(folder, "secret://file/" + file + "-none").ok());
+    std::filesystem::remove(file);
+    // Not the server's own, whoever names them.
+    std::ofstream(folder + "/token") << "0123";
+    EXPECT_EQ(read_secret(folder, "secret://file/" + folder + "/../" + folder.substr(folder.rfind('/') + 1) + "/token")
+                  .error()
+                  .kind(),
+              ErrorKind::denied);
     for (const char* bad : {"secret://", "secret://env/", "secret://vault/x", "secret://stored/../../etc/passwd"})
         EXPECT_NE(stored("A", bad).find("means nothing"), std::string::npos) << bad << ": " << stored("A", bad);
 }

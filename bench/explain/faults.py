@@ -23,6 +23,7 @@ class Case:
     cancel_after_s: float = 0  # a run that hangs
     needs: tuple = ()
     also: tuple = ()          # with two faults: what else must be named
+    text: object = None       # the whole workload, of seconds and this case: where it is not train.py
 
 
 def _threads(n):

@@ -11,6 +11,7 @@ machine costs the figure little; several threads, and ranks that wait for each o
 repeat counts. What ranks take from each other when all compute at once is measured by letting them.
 """
 import argparse
+import ctypes
 import json
 import os
 import socket
@@ -26,6 +27,24 @@ QUICK_SEQUENCES, QUICK_HEADS = (64, 256), (32, 64)
 ELEMENTS, QUICK_ELEMENTS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22), (1 << 16, 1 << 19)  # tokens x hidden
 BUDGET_FLOPS = 3e9  # of one timed loop
 TOGETHER = (256, 1024)  # hidden and tokens of what all ranks compute at once
+
+
+def set_threads(torch, threads):
+    """All pools that compute, as a run sets them: PyTorch's own, and that of its BLAS where that is another."""
+    torch.set_num_threads(threads)
+    try:
+        with open("/proc/self/maps") as file:
+            paths = {line.split(None, 5)[5].strip() for line in file if "/" in line and ("blas" in line or "mkl" in line or "blis" in line)}
+    except (OSError, IndexError):
+        return
+    for path in sorted(paths):
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        for name in ("openblas_set_num_threads", "MKL_Set_Num_Threads", "bli_thread_set_num_threads"):
+            if hasattr(library, name):
+                getattr(library, name)(ctypes.c_long(threads) if name.startswith("bli") else ctypes.c_int(threads))
 
 
 def layer(hidden):
@@ -57,7 +76,7 @@ def matmul(torch, quick, cores):
     points = []
     threads = 1
     while threads <= cores:
-        torch.set_num_threads(threads)
+        set_threads(torch, threads)
         for name in ("fp32", "bf16"):
             dtype = torch.float32 if name == "fp32" else torch.bfloat16
             # A library without bf16 kernels is a thousand times slower: two small shapes are enough to say so.
@@ -70,7 +89,7 @@ def matmul(torch, quick, cores):
                     points.append({"precision": name, "threads": threads, "hidden": hidden, "tokens": tokens,
                                    "flops_per_second": rate})
         threads *= 2
-    torch.set_num_threads(1)
+    set_threads(torch, 1)
     return points
 
 
@@ -188,7 +207,7 @@ def rank(words):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=index, WORLD_SIZE=ranks)
     import torch
     import torch.distributed as dist
-    torch.set_num_threads(1)
+    set_threads(torch, 1)
     dist.init_process_group("gloo")
     out = {"resident_bytes": resident(), "all_reduce": []}
     # Processor time cannot show that a core's other thread, or the caches they share, was busy: the ratio to the time alone
@@ -246,7 +265,7 @@ def main():
     began = time.process_time()
     import torch
     imported = time.process_time() - began
-    torch.set_num_threads(1)
+    set_threads(torch, 1)
     cores = len(os.sched_getaffinity(0))
     out = {"framework": "torch " + torch.__version__.split("+")[0], "import_s": imported,
            "matmul": matmul(torch, options.quick, cores), "operator_s": operators(torch),

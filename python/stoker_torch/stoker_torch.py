@@ -1,4 +1,5 @@
-"""Tells Stoker how long the steps of a PyTorch training take, and where the time goes.
+"""Tells Stoker how long the steps of a PyTorch training take, and where the time goes. Longer than 500 lines because it is one file, to be
+copied where nothing can be installed.
 
     import stoker_torch
     stoker_torch.attach(optimizer)                  # before the first step; a step ends with optimizer.step()
@@ -144,9 +145,9 @@ class _Recorder:
 
 
 # Libraries with pools of their own, by what their file is called and what tells their width.
-_POOLS = (("openblas", "openblas_threads", ("openblas_get_num_threads", "openblas_get_num_threads64_")),
+_POOLS = (("openblas", "openblas_threads", ("openblas_get_num_threads", "openblas_get_num_threads64_", "scipy_openblas_get_num_threads64_")),
           ("mkl_rt", "mkl_threads", ("MKL_Get_Max_Threads",)), ("blis", "blis_threads", ("bli_thread_get_num_threads",)))
-_pools = None  # (name, function); looked for again while none was found: libraries are loaded late
+_pools = None  # functions by name; looked for again while none was found: libraries are loaded late
 
 
 def _pool_threads():
@@ -162,16 +163,17 @@ def _pool_threads():
         for path in paths:
             for word, name, functions in _POOLS:
                 # Debian's OpenBLAS is called libblas.so.3 as well: the same library, found by either name.
-                if word in os.path.basename(path) and name not in _pools:
+                if word in os.path.basename(path):
                     try:
                         library = ctypes.CDLL(path)
                     except OSError:
                         continue
                     for function in functions:
                         if hasattr(library, function):
-                            _pools[name] = getattr(library, function)
+                            _pools.setdefault(name, []).append(getattr(library, function))
                             break
-    widths = {name: int(function()) for name, function in _pools.items()}
+    # A process may hold several of one kind, such as numpy's own beside the system's: the widest counts.
+    widths = {name: max(int(function()) for function in functions) for name, functions in _pools.items()}
     numexpr = sys.modules.get("numexpr")
     if numexpr is not None and hasattr(numexpr, "get_num_threads"):
         widths["numexpr_threads"] = int(numexpr.get_num_threads())
@@ -435,10 +437,10 @@ def profile(model, sample, path="profile.json", samples=None):
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    work = {"product": 0, "convolution": 0}
+    work = {"product": 0, "batched": 0, "convolution": 0}
     counted = [0]
 
-    def products(name, inputs, output):
+    def products(name, inputs):
         if name in ("mm", "bmm"):
             return 2 * inputs[0].numel() * inputs[1].shape[-1]
         if name in ("addmm", "baddbmm"):
@@ -450,7 +452,7 @@ def profile(model, sample, path="profile.json", samples=None):
             output = function(*arguments, **(named or {}))
             name = function.overloadpacket.__name__ if hasattr(function, "overloadpacket") else str(function)
             counted[0] += 1
-            work["product"] += products(name, arguments, output)
+            work["batched" if "bmm" in name else "product"] += products(name, arguments)
             if "convolution" in name and torch.is_tensor(output):
                 weight, turned = arguments[1], len(arguments) > 6 and arguments[6] is True
                 # Each value that is written is a product over a filter; of a transposed one each value that is read.
@@ -492,10 +494,11 @@ def profile(model, sample, path="profile.json", samples=None):
             for each, before in buffers:
                 each.copy_(before)
     recurrent = any(isinstance(each, torch.nn.RNNBase) for each in model.modules())
-    attention = any("attention" in type(each).__name__.lower() for each in model.modules())
-    network = ("rnn" if recurrent else "cnn" if work["convolution"] > work["product"] else "transformer" if attention else "mlp")
+    flops = sum(work.values())
+    # Products of two activations are what attention is made of.
+    network = "rnn" if recurrent else "cnn" if 2 * work["convolution"] > flops else "transformer" if work["batched"] > 0 else "mlp"
     found = {"stoker_profile": 1, "network": network, "parameters": sum(each.numel() for each in parameters.values()),
-             "forward_flops": (work["product"] + work["convolution"]) / samples, "activation_bytes": kept_bytes[0] / samples,
+             "forward_flops": flops / samples, "activation_bytes": kept_bytes[0] / samples,
              "operators": counted[0], "samples": samples, "sample_unit": "sample", "framework": "torch " + torch.__version__}
     if not found["forward_flops"] > 0:
         raise ValueError("profile() saw no product and no convolution in the forward pass: is it the model that is trained?")

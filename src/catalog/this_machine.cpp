@@ -12,6 +12,7 @@ int add_this_machine(const MachineFacts& facts, Catalog& catalog) {
     // Measured FLOP/s over clock and cores, so that ghz x flop_per_cycle x cores gives the measurement back.
     // Unmeasured: AVX2, two FMA units.
     cpu.fp32_flop_per_cycle = facts.measured_fp32_gflops > 0 ? facts.measured_fp32_gflops / (cpu.ghz * cores) : 32;
+    cpu.bf16_flop_per_cycle = facts.measured_bf16_gflops > 0 ? facts.measured_bf16_gflops / (cpu.ghz * cores) : 0;
     cpu.memory_bandwidth_per_core =
         BytesPerSecond((facts.measured_memory_gb_s > 0 ? facts.measured_memory_gb_s * kGB : 2.5 * kGB * cores) / cores);
     cpu.measured = facts.measured_fp32_gflops > 0;

@@ -14,6 +14,7 @@ struct MachineFacts {
     int vcpus = 0, cores = 0;
     double ghz = 0;
     double measured_fp32_gflops = 0, measured_memory_gb_s = 0;  // of the whole machine
+    double measured_bf16_gflops = 0;  // 0: nobody has measured that it computes with them, and it is not planned
     Bytes memory;
     int instances = 1;  // so many of them, joined by the loopback device: the ranks of one host, each as a machine
 };

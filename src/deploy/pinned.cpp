@@ -52,6 +52,12 @@ bool has_an_end(const Workload& workload) {
            (!workload.traffic.requests_per_second && workload.total_examples() > 0);
 }
 
+std::string network_word(const ModelSpec& model) {
+    for (const char* word : {"mlp", "rnn", "transformer"})
+        if (model.kind == ModelKind::cnn && model.family == word) return word;
+    return std::string(to_string(model.kind));
+}
+
 Result<Workload> pinned_to_ranks(const Workload& workload, int ranks, const CheckpointPolicy& checkpoint) {
     const auto none = [](std::string why) { return Error(ErrorKind::unsupported, std::move(why)); };
     Workload pinned = workload;

@@ -2,6 +2,7 @@
 // a machine of its own to the planner, joined by the loopback device.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -15,6 +16,9 @@ inline constexpr std::string_view kHere = "this-machine";   // the cloud
 inline constexpr std::string_view kRankAsMachine = "rank";  // the node type
 // A rank of a run on this machine, taken for a machine of its own.
 bool is_rank_here(const NodeType& node);
+
+// What runs of it teach is kept under: its kind, and of what was counted by stoker_torch.profile() the network it is.
+std::string network_word(const ModelSpec& model);
 
 // It has an end: not a service, which is priced and predicted by the hour.
 bool has_an_end(const Workload& workload);

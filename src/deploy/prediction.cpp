@@ -32,7 +32,7 @@ PublishedSpec published_of(const Candidate& candidate, const Workload& workload,
     const CaseShape shape = case_shape(workload, candidate.layout);
     published.hidden = shape.hidden, published.layers = shape.layers;
     published.sequence = shape.sequence, published.tokens = shape.tokens;
-    published.kind = std::string(to_string(workload.model.kind));
+    published.kind = network_word(workload.model);
     published.compute_s = parts.compute_s, published.other_s = parts.other_s, published.exchange_s = parts.exchange_s;
     return published;
 }

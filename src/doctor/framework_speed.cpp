@@ -139,12 +139,13 @@ Result<FrameworkSpeed> measure_framework(const std::string& python, bool quick, 
     TRY(const ScratchFolder folder, ScratchFolder::make("probe"));
     const std::string script = folder.path() + "/torch_cpu.py";
     TRY_VOID(write_file_atomic(script, std::string(embedded_bytes(kProbe))));
-    DetachedProgram program{.path = python,
-                            .arguments = {python, script},
-                            // As a rank of a run has it: a thread each unless it says otherwise.
-                            .environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS=1",
-                                            "PYTHONDONTWRITEBYTECODE=1", "TMPDIR=" + folder.path()},
-                            .error_file = folder.path() + "/errors"};
+    DetachedProgram program{
+        .path = python,
+        .arguments = {python, script},
+        // As a rank of a run has it: a thread each unless it says otherwise.
+        .environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=PASSIVE",
+                        "PYTHONDONTWRITEBYTECODE=1", "TMPDIR=" + folder.path()},
+        .error_file = folder.path() + "/errors"};
     for (const auto& [key, value] : kKeepMemory) program.environment.push_back(std::string(key) + "=" + value);
     if (quick) program.arguments.push_back("--quick");
     TRY(const std::string answer, output_of(program, "the measurement of PyTorch by " + python));
@@ -229,6 +230,11 @@ Result<FrameworkSpeed> read_framework(const Node& node) {
         return Error(ErrorKind::not_found, "the kept measurement of the framework is not complete", {},
                      "stoker bench cpu --framework");
     return speed;
+}
+
+bool framework_computes(const FrameworkSpeed& speed, std::string_view precision) {
+    return std::any_of(speed.matmul.begin(), speed.matmul.end(),
+                       [&](const MatmulRate& rate) { return rate.precision == precision; });
 }
 
 RankRates rates_of_rank(const FrameworkSpeed& speed, const std::string& precision, int ranks, int threads,

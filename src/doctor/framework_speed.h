@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "catalog/catalog.h"
@@ -68,6 +69,8 @@ struct RankRates {
     double attention_s = 0, elementwise_s = 0, optimizer_s = 0;  // of a score, an element, a parameter; 0: not measured
     double head = 0;                                             // that attention_s is of
 };
+// Whether the framework was measured to compute in that precision at a rate that is worth planning with.
+bool framework_computes(const FrameworkSpeed& speed, std::string_view precision);
 RankRates rates_of_rank(const FrameworkSpeed& speed, const std::string& precision, int ranks, int threads,
                         const RankShape& shape);
 

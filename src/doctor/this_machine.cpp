@@ -7,6 +7,7 @@
 
 #include "catalog/names.h"
 #include "catalog/this_machine.h"
+#include "doctor/framework_speed.h"
 #include "io/files.h"
 #include "io/user_file.h"
 
@@ -124,6 +125,22 @@ Result<MachineSpeed> load_speed(const std::string& path, const Machine& machine)
     return speed;
 }
 
+namespace {
+
+// The best that the framework was measured to reach in bf16; 0: it was not measured, or does not compute with it.
+double measured_bf16(const Machine& machine) {
+    const auto path = this_machine_path();
+    if (!path) return 0;
+    const auto framework = load_framework(*path, machine);
+    double best = 0;
+    if (framework)
+        for (const MatmulRate& rate : framework->matmul)
+            if (rate.precision == "bf16") best = std::max(best, rate.flops_per_second);
+    return best;
+}
+
+}  // namespace
+
 int add_this_machine(const Machine& machine, const MachineSpeed& speed, Catalog& catalog) {
     if (const auto known = catalog.find_node_type(kName)) return *known;
     return add_this_machine({.cpu_name = machine.model,
@@ -132,6 +149,7 @@ int add_this_machine(const Machine& machine, const MachineSpeed& speed, Catalog&
                              .ghz = machine.mhz / 1000,
                              .measured_fp32_gflops = speed.matmul_flops.max / 1e9,
                              .measured_memory_gb_s = speed.triad_bytes.max / 1e9,
+                             .measured_bf16_gflops = measured_bf16(machine) / 1e9,
                              .memory = machine.usable_memory()},
                             catalog);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "observe/diagnosis.h"
 #include "run/state/state.h"
 
 namespace stoker {
@@ -63,9 +64,18 @@ struct ToldDiagnosis {
     std::optional<int> rank;
     std::string node;  // of that rank, where its gang is on several
     bool stops = false;
+    std::vector<EvidenceFigure> figures;  // the same evidence for programs
+    std::vector<EvidenceSpan> spans;      // when it was; empty: all the time
 };
 struct DiagnosisNote {
     std::string name, reason;
+};
+
+// How the steps of the rank that is looked at first went, in parts of so many seconds each. 0: none ended in that part.
+struct ExplainedTimeline {
+    int rank = 0;
+    std::int64_t from_s = 0, each_s = 0;  // since 1970; each_s 0: no steps were seen
+    std::vector<double> step_s, longest_s, wait_s, allreduce_s, checkpoint_s;
 };
 
 struct ExplainedRun {
@@ -82,6 +92,7 @@ struct ExplainedRun {
     std::vector<HeldTerm> terms;
     std::vector<ToldDiagnosis> diagnoses;  // what stops the run, then the dearest first
     std::vector<DiagnosisNote> ruled_out, not_known;
+    ExplainedTimeline timeline;
 };
 
 }  // namespace stoker

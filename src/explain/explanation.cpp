@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/thread_pools.h"
 #include "explain/blame.h"
 #include "observe/diagnosis.h"
+#include "observe/rhythm.h"
 #include "run/spec/run_folder.h"
 #include "run/state/rules.h"
 #include "sizing/terms.h"
@@ -199,7 +201,9 @@ void add_diagnoses(const RunEvidence& evidence, ExplainedRun& out) {
                            .fix = each.fix,
                            .rank = each.rank,
                            .node = each.rank ? evidence.node_of(*each.rank) : "",
-                           .stops = each.stops};
+                           .stops = each.stops,
+                           .figures = each.figures,
+                           .spans = each.spans};
         const CostLies cost = each.rule->cost;
         if (!each.stops && cost != CostLies::before_steady) {
             if (longer > 0 && each.cost_s > 0) told.share_of_gap = std::min(1.0, each.cost_s / longer);
@@ -210,6 +214,63 @@ void add_diagnoses(const RunEvidence& evidence, ExplainedRun& out) {
     }
     for (const auto& [name, reason] : all.ruled_out) out.ruled_out.push_back({std::string(name), reason});
     for (const auto& [name, reason] : all.not_known) out.not_known.push_back({std::string(name), reason});
+}
+
+// Of a program that tells no steps. No verdict and no cause is built on it.
+void add_inferred(const std::vector<RankSeries>& series, HeldTerm& step) {
+    const bool told = std::any_of(series.begin(), series.end(), [](const RankSeries& each) {
+        return (each.metric == "step_s" || each.metric == "step") && !each.points.empty();
+    });
+    if (told) return;
+    if (const auto rhythm = rhythm_of(series))
+        step.note = fmt::format(
+            "what rank {} does ({}) comes back every {:.1f} s, {:.0f} times: inferred, a step or a cycle of them; {}",
+            rhythm->rank, rhythm->measure, rhythm->period_s, rhythm->beats, step.note);
+}
+
+// As coarse as the widest look at it needs; a part holds the mean of the steps that ended in it.
+ExplainedTimeline timeline_of(const std::vector<RankSeries>& series) {
+    constexpr std::int64_t kMostParts = 96;
+    const auto steps = std::find_if(series.begin(), series.end(), [](const RankSeries& each) {
+        return each.metric == "step_s" && !each.points.empty();
+    });
+    ExplainedTimeline out;
+    if (steps == series.end()) return out;
+    const std::int64_t finest = std::max<std::int64_t>(1, steps->seconds);
+    const std::int64_t seconds = steps->points.back().at_s + finest - steps->points.front().at_s;
+    out.rank = steps->rank;
+    out.from_s = steps->points.front().at_s;
+    out.each_s = finest * std::max<std::int64_t>(1, (seconds + finest * kMostParts - 1) / (finest * kMostParts));
+    const auto parts = static_cast<std::size_t>((seconds + out.each_s - 1) / out.each_s);
+    const auto fill = [&](std::string_view metric, bool largest) {
+        std::vector<double> values(parts, 0), counts(parts, 0);
+        for (const RankSeries& each : series) {
+            if (each.rank != out.rank || each.metric != metric) continue;
+            for (const SeriesPoint& point : each.points) {
+                if (point.at_s < out.from_s || !(point.count > 0)) continue;
+                const auto part = static_cast<std::size_t>((point.at_s - out.from_s) / out.each_s);
+                if (part >= parts) continue;
+                if (largest)
+                    values[part] = std::max(values[part], static_cast<double>(point.max));
+                else
+                    values[part] += static_cast<double>(point.mean) * point.count;
+                counts[part] += point.count;
+            }
+        }
+        bool any = false;
+        for (std::size_t i = 0; i < parts; ++i) {
+            if (!largest && counts[i] > 0) values[i] /= counts[i];
+            values[i] = std::round(values[i] * 1e6) / 1e6;
+            any = any || values[i] > 0;
+        }
+        return any ? values : std::vector<double>();
+    };
+    out.step_s = fill("step_s", false);
+    out.longest_s = fill("longest_s", true);
+    out.wait_s = fill("wait_s", false);
+    out.allreduce_s = fill("allreduce_s", false);
+    out.checkpoint_s = fill("checkpoint_s", false);
+    return out;
 }
 
 }  // namespace
@@ -236,7 +297,13 @@ ExplainedPart explained_part(const Run& run, std::int64_t now_us) {
 Planned planned_of(const RunSpec& spec) {
     Planned planned;
     planned.processors = static_cast<double>(spec.per_rank.cpu_milli) / 1000;
-    planned.threads = number_in(spec.environment, "OMP_NUM_THREADS");
+    const auto environment = thread_pool_environment(planned_threads(spec.per_rank.cpu_milli, spec.per_rank.gpus),
+                                                     spec.per_rank.gpus, spec.environment);
+    for (const ThreadPoolName& pool : kThreadPools)
+        if (const auto threads = number_in(environment, std::string(pool.variable).c_str()))
+            planned.pools[std::string(pool.variable)] = *threads;
+    if (const auto policy = environment.find("OMP_WAIT_POLICY"); policy != environment.end())
+        planned.waiting = printable(policy->second, 20);
     planned.checkpoints = !spec.checkpoint.folder.empty();
     planned.interface = printable(named_interface(spec), 60);
     if (!spec.prediction) return planned;
@@ -285,7 +352,9 @@ ExplainedRun explain_run(const RunAsItStands& look, const ExplainedPart& part, c
     add_terms(look, evidence, out);
     const auto step = evidence.step_s();
     if (step && !out.terms.empty() && is_outside(out.terms.front())) out.gap_s = *step - *evidence.planned.step_s;
+    if (!out.terms.empty() && !out.terms.front().measured) add_inferred(series, out.terms.front());
     add_diagnoses(evidence, out);
+    out.timeline = timeline_of(series);
     return out;
 }
 

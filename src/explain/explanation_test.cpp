@@ -149,7 +149,10 @@ TEST(Explanation, TakesFromThePlanWhatItSays) {
     EXPECT_NEAR(*planned.collectives_s, 0.03, 1e-9);
     EXPECT_EQ(planned.tokens, 1024);
     EXPECT_EQ(planned.processors, 1.5);
-    EXPECT_EQ(planned.threads, 2);
+    // What the run names OMP_NUM_THREADS goes for pools that it does not name.
+    EXPECT_EQ(planned.pools.at("OMP_NUM_THREADS"), 2);
+    EXPECT_EQ(planned.pools.at("OPENBLAS_NUM_THREADS"), 2);
+    EXPECT_EQ(planned.waiting, "PASSIVE");
     EXPECT_EQ(planned.interface, "lo");
     EXPECT_EQ(planned.precision_bits, 32);
     EXPECT_FALSE(planned.compiled);

@@ -27,6 +27,15 @@ void visit_verdict(V& visit, std::string_view key, PlanVerdict& verdict) {
     verdict = enum_named<PlanVerdict>(text).value_or(verdict);
 }
 
+// Left out where there is none, as it was before there was any.
+template <class V, class T>
+void visit_some(V& visit, std::string_view key, std::vector<T>& values) {
+    std::optional<std::vector<T>> some;
+    if (!values.empty()) some = values;
+    visit(key, some);
+    values = some ? std::move(*some) : std::vector<T>();
+}
+
 }  // namespace
 
 template <class V>
@@ -42,15 +51,40 @@ void fields(V& visit, HeldTerm& v) {
     visit_verdict(visit, "verdict", v.verdict);
 }
 template <class V>
+void fields(V& visit, EvidenceFigure& v) {
+    visit("name", v.name);
+    visit("threshold", v.threshold);
+    visit("unit", v.unit);
+    visit("value", v.value);
+}
+template <class V>
+void fields(V& visit, EvidenceSpan& v) {
+    visit("from_s", v.from_s);
+    visit("to_s", v.to_s);
+}
+template <class V>
+void fields(V& visit, ExplainedTimeline& v) {
+    visit("allreduce_s", v.allreduce_s);
+    visit("checkpoint_s", v.checkpoint_s);
+    visit("each_s", v.each_s);
+    visit("from_s", v.from_s);
+    visit("longest_s", v.longest_s);
+    visit("rank", v.rank);
+    visit("step_s", v.step_s);
+    visit("wait_s", v.wait_s);
+}
+template <class V>
 void fields(V& visit, ToldDiagnosis& v) {
     visit("cause", v.name);
     visit("cost_s", v.cost_s);
     visit("evidence", v.evidence);
     visit("expected_gain", v.expected_gain);
+    visit_some(visit, "figures", v.figures);
     visit("fix", v.fix);
     visit("node", v.node);
     visit("rank", v.rank);
     visit("share_of_gap", v.share_of_gap);
+    visit_some(visit, "spans", v.spans);
     visit("stops", v.stops);
     visit("what", v.what);
 }
@@ -75,6 +109,10 @@ void fields(V& visit, ExplainedRun& v) {
     visit("state", v.state);
     visit("steps", v.steps);
     visit("terms", v.terms);
+    std::optional<ExplainedTimeline> timeline;
+    if (v.timeline.each_s > 0) timeline = v.timeline;
+    visit("timeline", timeline);
+    if (timeline) v.timeline = std::move(*timeline);
     visit_time(visit, "to", v.to_us);
     visit("warm_up_steps", v.warm_up_steps);
 }

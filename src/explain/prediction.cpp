@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/thread_pools.h"
 #include "catalog/this_machine.h"
 #include "deploy/pinned.h"
 #include "doctor/calibration_file.h"
@@ -17,11 +18,18 @@
 namespace stoker {
 namespace {
 
+// The share of one processor that a quota leaves the thread of a rank; 1: it has whole ones.
+double quota_share(const RankNeeds& needs) {
+    return std::clamp(static_cast<double>(needs.cpu_milli) / 1000, 0.01, 1.0);
+}
+
 // One rank as a machine of its own: the ranks of one host see each other over its loopback device.
-int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, const RankRates& framework, int ranks,
-                        const RankNeeds& needs, Catalog& catalog) {
+int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, const RankRates& framework,
+                        const RankRates& bf16, int ranks, const RankNeeds& needs, Catalog& catalog) {
     const double all = std::max(1, machine.usable_cores());
     const double cores = std::clamp(static_cast<double>(needs.cpu_milli) / 1000, 0.001, all);
+    // A quota below one processor stops the one thread for the rest of the time.
+    const double quota = quota_share(needs);
     // Ranks that ask for more than there is share what there is.
     const double share = std::min(cores, all / ranks) / all;
     const double memory = machine.usable_memory().v;
@@ -32,17 +40,23 @@ int add_rank_as_machine(const Machine& machine, const MachineSpeed& speed, const
          .cores = std::max(1, static_cast<int>(std::floor(cores))),
          .ghz = machine.mhz / 1000,
          .measured_fp32_gflops =
-             (framework.flops_per_second > 0 ? framework.flops_per_second : speed.matmul_flops.max * share) / 1e9,
-         .measured_memory_gb_s = (framework.memory_bytes_per_second > 0 ? framework.memory_bytes_per_second
+             (framework.flops_per_second > 0 ? quota * framework.flops_per_second : speed.matmul_flops.max * share) /
+             1e9,
+         .measured_memory_gb_s = (framework.memory_bytes_per_second > 0 ? quota * framework.memory_bytes_per_second
                                                                         : speed.triad_bytes.max * share) /
                                  1e9,
+         .measured_bf16_gflops = quota * bf16.flops_per_second / 1e9,
          .memory = Bytes(needs.memory_bytes > 0 ? std::min<double>(memory, needs.memory_bytes) : memory / ranks),
          .instances = ranks},
         catalog);
 }
 
-// What a framework was measured to reach here, where it was and a training asks.
-RankRates measured_rates(const Machine& machine, const StartSpec& start, LocalWork& local) {
+// What a framework was measured to reach here, where it was and a training asks: in fp32, and in bf16 where it computes
+// with that.
+struct MeasuredHere {
+    RankRates fp32, bf16;
+};
+MeasuredHere measured_rates(const Machine& machine, const StartSpec& start, LocalWork& local) {
     const auto path = this_machine_path();
     if (!path || !is_training(local.workload.kind)) return {};
     const auto framework = load_framework(*path, machine);
@@ -50,15 +64,34 @@ RankRates measured_rates(const Machine& machine, const StartSpec& start, LocalWo
     const LayoutSpec& layout = local.workload.layout;
     const ModelSpec& model = local.workload.model;
     const double sequence = local.workload.sequence();
-    const RankRates rates = rates_of_rank(
-        *framework, std::string(to_string(local.workload.precision)), start.ranks,
-        std::max(1, static_cast<int>(start.per_rank.cpu_milli / 1000)),
-        {.hidden = static_cast<double>(model.hidden),
-         .tokens = layout.micro_batch.value_or(1) * sequence,
-         .sequence = sequence,
-         .head = static_cast<double>(model.head_dim > 0 ? model.head_dim : model.hidden / std::max(1, model.heads))});
-    use_rates(rates, *framework, local.catalog);
-    return rates;
+    const RankShape shape{
+        .hidden = static_cast<double>(model.hidden),
+        .tokens = layout.micro_batch.value_or(1) * sequence,
+        .sequence = sequence,
+        .head = static_cast<double>(model.head_dim > 0 ? model.head_dim : model.hidden / std::max(1, model.heads))};
+    const int threads = planned_threads(start.per_rank.cpu_milli, start.per_rank.gpus);
+    MeasuredHere here;
+    here.fp32 = rates_of_rank(*framework, "fp32", start.ranks, threads, shape);
+    if (framework_computes(*framework, "bf16"))
+        here.bf16 = rates_of_rank(*framework, "bf16", start.ranks, threads, shape);
+    RankRates used =
+        here.bf16.flops_per_second > 0 && local.workload.precision == Precision::bf16 ? here.bf16 : here.fp32;
+    // Under a quota everything but the wire takes as much longer; the memory and the products are scaled with the rank.
+    const double quota = quota_share(start.per_rank);
+    for (double* seconds : {&used.operator_s, &used.attention_s, &used.elementwise_s, &used.optimizer_s})
+        *seconds /= quota;
+    for (double* rate : {&used.flops_per_second, &used.memory_bytes_per_second}) *rate *= quota;
+    use_rates(used, *framework, local.catalog);
+    return here;
+}
+
+// The published time of an operator, for a thread that a quota stops.
+void slow_launches(double factor, Catalog& catalog) {
+    const Constant* published = catalog.constant("launch_us_cpu");
+    if (published == nullptr || !(factor > 1)) return;
+    Constant mine = *published;
+    mine.value *= factor, mine.low *= factor, mine.high *= factor;
+    catalog.replace_constant(std::move(mine));
 }
 
 std::string ranged(const PredictedRange& range) {
@@ -96,7 +129,6 @@ Result<LocalWork> local_work(const Catalog& catalog, const std::string& today, c
         return none(answers ? "only models that are known are" : "only trainings of a known model are");
     const RankNeeds& needs = start.per_rank;
     if (needs.gpus > 0) return none("the ranks use GPUs, and only the cores of this machine have been measured");
-    if (needs.cpu_milli < 1000) return none("a rank has less than one core");
     const double batch = training ? workload.batch.global_examples.value_or(0) : 0;
     if (std::fmod(batch, start.ranks) != 0)
         return none(
@@ -107,10 +139,16 @@ Result<LocalWork> local_work(const Catalog& catalog, const std::string& today, c
     LocalWork local{.workload = std::move(pinned), .catalog = catalog};
     const Machine machine = discover_machine();
     local.place = machine_key(machine);
-    const RankRates rates = measured_rates(machine, start, local);
-    add_rank_as_machine(machine, known_speed(machine, today), rates, start.ranks, needs, local.catalog);
+    const MeasuredHere rates = measured_rates(machine, start, local);
+    if (training && local.workload.precision == Precision::bf16 && !(rates.bf16.flops_per_second > 0))
+        return none(
+            "what PyTorch makes of bf16 on this CPU has not been measured, or it has no kernels for it "
+            "(stoker bench cpu --framework measures); fp32 runs here");
+    if (!(rates.fp32.operator_s > 0)) slow_launches(1 / quota_share(needs), local.catalog);
+    add_rank_as_machine(machine, known_speed(machine, today), rates.fp32, rates.bf16, start.ranks, needs,
+                        local.catalog);
     if (const auto points = load_calibration(local.place))
-        if (auto learnt = fit_calibration(points_of_kind(*points, to_string(local.workload.model.kind))))
+        if (auto learnt = fit_calibration(points_of_kind(*points, network_word(local.workload.model))))
             local.calibrations.emplace(kHere, std::move(*learnt));
     return local;
 }

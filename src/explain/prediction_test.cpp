@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "doctor/framework_speed.h"
 #include "doctor/this_machine.h"
 
 namespace stoker {
@@ -163,7 +164,33 @@ TEST_F(PredictionTest, APileOnCoresIsPromisedItsEnd) {
 TEST_F(PredictionTest, WhatCannotBePredictedSaysWhy) {
     EXPECT_NE(here(tiny(16), 1, {.gpus = 1}).note, "");
     EXPECT_NE(here(tiny(16), 3, {}).note.find("cannot be spread"), std::string::npos);
-    EXPECT_FALSE(here(tiny(16), 1, {.cpu_milli = 500}).deployment);
+}
+
+// bf16 is planned where PyTorch was measured to compute with it here, and refused with what to do where nobody has.
+TEST_F(PredictionTest, Bf16IsPlannedWhereItWasMeasured) {
+    const Workload bf16 = [&] {
+        Workload workload = tiny(16);
+        fix_precision(workload, Precision::bf16);
+        return workload;
+    }();
+    const DeploymentHere unknown = here(bf16, 1);
+    EXPECT_NE(unknown.note.find("stoker bench cpu --framework"), std::string::npos) << unknown.note;
+    const Machine machine = discover_machine();
+    FrameworkSpeed speed{.framework = "torch 2", .operator_s = 1e-6, .memory_bytes_per_second = 3e10};
+    for (const auto& [precision, rate] : {std::pair{"fp32", 1e11}, {"bf16", 3e11}})
+        speed.matmul.push_back({precision, 1, 256, 1024, rate});
+    ASSERT_TRUE(save_framework(*this_machine_path(), machine, speed));
+    const DeploymentHere planned = here(bf16, 1), wide = here(tiny(16), 1);
+    ASSERT_TRUE(planned.deployment && wide.deployment) << planned.note << wide.note;
+    EXPECT_EQ(planned.deployment->prediction.precision_bits, 16);
+    EXPECT_LT(planned.deployment->prediction.step_s, wide.deployment->prediction.step_s);
+}
+
+// A fraction of a processor is planned as it runs: its one thread is stopped for the rest of the time.
+TEST_F(PredictionTest, AQuotaBelowOneProcessorIsPlannedAsItRuns) {
+    const DeploymentHere whole = here(tiny(16), 1), part = here(tiny(16), 1, {.cpu_milli = 500});
+    ASSERT_TRUE(whole.deployment && part.deployment) << part.note;
+    EXPECT_NEAR(part.deployment->prediction.step_s / whole.deployment->prediction.step_s, 2, 0.3);
 }
 
 }  // namespace

@@ -17,6 +17,18 @@ namespace stoker {
 
 struct DiagnosisRule;
 
+// One figure that a rule looked at, for programs: what the lines of evidence say in words.
+struct EvidenceFigure {
+    std::string name;  // "input_share": stable
+    double value = 0;
+    std::string unit;                 // "s", "bytes/s", "of a step", "threads"
+    std::optional<double> threshold;  // that it is held against; none: told for what it is
+};
+// When it was, in seconds since 1970, of a cause that has a time.
+struct EvidenceSpan {
+    double from_s = 0, to_s = 0;
+};
+
 // What a rule found. `cost_s` is its part of a step, as far as it can be told; the gain of the fix is at most that.
 struct Diagnosis {
     std::string what;                   // one line
@@ -25,6 +37,8 @@ struct Diagnosis {
     std::string fix;  // a command, or the line to change
     std::optional<int> rank;
     bool stops = false;                   // nothing goes on, or will not for long: told first
+    std::vector<EvidenceFigure> figures;  // the same evidence for programs
+    std::vector<EvidenceSpan> spans;      // when it was; empty: all the time
     const DiagnosisRule* rule = nullptr;  // whose it is; diagnose() fills it
     std::string_view name() const;
 };

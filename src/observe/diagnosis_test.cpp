@@ -192,6 +192,8 @@ TEST(Diagnoses, AQuotaAndACrowdAreFound) {
         rank.measures["torch_threads"] = at(8);
     }
     EXPECT_EQ(first_name(crowd), "cpu-limit");
+    EXPECT_NEAR(diagnose(crowd).found.front().cost_s, 0.02, 1e-3);  // no more than the plan leaves
+    crowd.planned.step_s.reset();
     EXPECT_NEAR(diagnose(crowd).found.front().cost_s, 0.178 * 0.7538, 1e-3);  // of several threads
     EXPECT_NE(diagnose(crowd).found.front().fix.find("OMP_NUM_THREADS"), std::string::npos);
     for (RankEvidence& rank : crowd.ranks) {
@@ -233,6 +235,10 @@ TEST(Diagnoses, AQuotaAndACrowdAreFound) {
     RunEvidence idle = healthy();
     idle.planned.processors = 4;
     EXPECT_EQ(first_name(idle), "cpu-limit");
+    EXPECT_NE(diagnose(idle).found.front().fix.find("--env OMP_NUM_THREADS=4"), std::string::npos);
+    for (RankEvidence& rank : idle.ranks)
+        rank.measures["workers"] = at(3);  // what is left is what one thread computes with
+    EXPECT_EQ(first_name(idle), "");
 }
 
 TEST(Diagnoses, SwapAndALimitThatIsReachedAreFound) {
@@ -543,6 +549,102 @@ TEST(MeasureSpread, IsThatOfTheValues) {
     EXPECT_EQ(spread_of({}).count, 0u);
     EXPECT_EQ(milliseconds_text(0.018), "18 ms");
     EXPECT_EQ(percent_text(0.07), "7.0 %");
+}
+
+// Who reads the fix sets the pool that is too wide, and not one that is right already.
+TEST(Diagnoses, ThePoolThatIsTooWideIsNamed) {
+    RunEvidence blas = healthy();
+    blas.planned.pools = {{"OMP_NUM_THREADS", 1}, {"OPENBLAS_NUM_THREADS", 3}};
+    for (RankEvidence& rank : blas.ranks) {
+        rank.measures["throttled"] = at(0.06);
+        rank.measures["cpu_limit"] = at(1);
+        rank.measures["openblas_threads"] = at(3);
+        rank.measures["step_s"] = at(0.35);
+        rank.measures["compute_s"] = at(0.328);
+    }
+    ASSERT_EQ(first_name(blas), "cpu-limit");
+    Diagnosis found = diagnose(blas).found.front();
+    EXPECT_EQ(found.fix.rfind("--env OPENBLAS_NUM_THREADS=1", 0), 0u) << found.fix;
+    EXPECT_EQ(found.fix.find("OMP_NUM_THREADS"), std::string::npos) << found.fix;
+    // What the limit stopped is a part of it alone: the rest is burnt by threads that wait for each other.
+    EXPECT_NEAR(found.cost_s, 0.328 - 0.188, 1e-3);
+    // Two pools that fit each by itself, and not both: one of them spins while the other computes.
+    RunEvidence turns = healthy();
+    turns.planned.processors = 2;
+    turns.planned.pools = {{"OMP_NUM_THREADS", 2}, {"OPENBLAS_NUM_THREADS", 2}};
+    for (RankEvidence& rank : turns.ranks) {
+        rank.measures["run_wait"] = at(2);
+        rank.measures["cpu"] = at(1.9);
+        rank.measures["torch_threads"] = at(2);
+        rank.measures["openblas_threads"] = at(2);
+    }
+    ASSERT_EQ(first_name(turns), "cpu-limit");
+    EXPECT_NE(diagnose(turns).found.front().fix.find("OMP_WAIT_POLICY=PASSIVE"), std::string::npos);
+    // The program asks for what its environment does not.
+    turns.planned.pools = {{"OMP_NUM_THREADS", 1}};
+    for (RankEvidence& rank : turns.ranks) rank.measures["torch_threads"] = at(8);
+    EXPECT_NE(diagnose(turns).found.front().fix.find("torch.set_num_threads(2)"), std::string::npos);
+}
+
+// One rank with several threads on one processor is as slow as several ranks there.
+TEST(Diagnoses, OneRankIsKeptOnFewerProcessorsThanItHasThreads) {
+    RunEvidence pinned = healthy();
+    pinned.ranks.pop_back();
+    pinned.planned.processors = 2;
+    for (const auto& [name, value] :
+         {std::pair{"run_wait", 0.9}, {"cpu", 0.95}, {"cpus_allowed", 1.0}, {"first_cpu", 0.0}, {"torch_threads", 2.0}})
+        pinned.ranks[0].measures[name] = at(value);
+    ASSERT_EQ(first_name(pinned), "cpu-limit");
+    EXPECT_EQ(diagnose(pinned).found.front().what, "an affinity keeps the threads of a rank on only 1 of 4 processors");
+    pinned.planned.processors = 1;
+    pinned.ranks[0].measures["torch_threads"] = at(1);  // one thread needs one; the other waits are not its own
+    pinned.ranks[0].measures["run_wait"] = at(0.1);
+    EXPECT_EQ(first_name(pinned), "");
+}
+
+// A log that is synced in each step costs what fsync took, to the millisecond, where the program tells it.
+TEST(Diagnoses, WhatTheProgramTellsOfItsSyncsIsTheCost) {
+    RunEvidence synced = healthy();
+    for (RankEvidence& rank : synced.ranks) rank.measures["sync_s"] = at(0.03);
+    ASSERT_EQ(first_name(synced), "waits-for-disk");
+    EXPECT_NEAR(diagnose(synced).found.front().cost_s, 0.03, 1e-9);
+    const auto& figures = diagnose(synced).found.front().figures;
+    ASSERT_FALSE(figures.empty());  // for programs: name, value, unit and what it is held against
+    EXPECT_EQ(figures[0].name, "sync_share");
+    EXPECT_NEAR(figures[0].value, 0.15, 1e-9);
+    EXPECT_EQ(figures[0].threshold, diagnosis_threshold("sync.share"));
+    for (RankEvidence& rank : synced.ranks) {
+        rank.measures["sync_s"] = at(0.001);
+        rank.measures["blocked"] = at(0.5);
+        rank.measures["disk_write"] = at(1e6);
+    }
+    EXPECT_EQ(first_name(synced), "");  // what is seen from outside is not more than that
+}
+
+// Where other programs crowd the machine, the rank that they hit hardest is not called a slow one; one that computes
+// more is.
+TEST(Diagnoses, ANeighbourMakesNoStraggler) {
+    RunEvidence crowded = healthy();
+    for (RankEvidence& rank : crowded.ranks) {
+        rank.measures["run_wait"] = at(0.5);
+        rank.measures["cpu"] = at(0.5);
+        rank.measures["foreign_cpu"] = at(2);
+        rank.measures["cpu_s"] = at(0.1);
+    }
+    crowded.ranks[1].measures["compute_s"] = at(0.22);
+    EXPECT_EQ(first_name(crowded), "noisy-neighbour");
+    EXPECT_EQ(diagnose(crowded).found.size(), 1u);
+    crowded.ranks[1].measures["cpu_s"] = at(0.14);
+    EXPECT_EQ(diagnose(crowded).found.size(), 2u);
+}
+
+// Under a quota that stops all ranks, the one that it stops most is no straggler.
+TEST(Diagnoses, AQuotaMakesNoStraggler) {
+    RunEvidence quota = healthy();
+    for (RankEvidence& rank : quota.ranks) rank.measures["throttled"] = at(rank.rank == 0 ? 0.35 : 0.3);
+    quota.ranks[0].measures["compute_s"] = at(0.22);
+    EXPECT_EQ(diagnose(quota).found.size(), 1u);
+    EXPECT_EQ(first_name(quota), "cpu-limit");
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ const Course& RankEvidence::course(std::string_view name) const {
 std::optional<double> RunEvidence::step_s() const {
     std::vector<double> steps;
     for (const RankEvidence& rank : ranks)
-        if (const MeasureSpread* step = rank.find("step_s")) steps.push_back(step->median);
+        // The mean: what computing, waiting and collectives take are means, too, and parts of it.
+        if (const MeasureSpread* step = rank.find("step_s")) steps.push_back(step->mean);
     return steps.empty() ? std::nullopt : std::optional(spread_of(steps).median);
 }
 

@@ -51,15 +51,17 @@ std::string rank_text(const RankEvidence& rank);
 struct Planned {
     std::optional<double> step_s, step_low_s, step_high_s;  // the 80 % interval
     std::optional<double> wait_s, collectives_s, memory_bytes;
-    std::optional<double> processors;      // of a rank, that it asks for
-    std::optional<double> tokens;          // of a step of a rank
-    std::optional<double> samples;         // alike
-    std::optional<double> steps;           // of the whole run
-    std::optional<double> run_low_s;       // the low end of its time
-    std::optional<int> precision_bits;     // of the arithmetic: 32, 16
-    std::optional<bool> recompute;         // activations are computed again
-    std::optional<bool> compiled;          // torch.compile or the like
-    std::optional<double> threads;         // OMP_NUM_THREADS of its environment
+    std::optional<double> processors;   // of a rank, that it asks for
+    std::optional<double> tokens;       // of a step of a rank
+    std::optional<double> samples;      // alike
+    std::optional<double> steps;        // of the whole run
+    std::optional<double> run_low_s;    // the low end of its time
+    std::optional<int> precision_bits;  // of the arithmetic: 32, 16
+    std::optional<bool> recompute;      // activations are computed again
+    std::optional<bool> compiled;       // torch.compile or the like
+    // Threads of each library's pool by the environment of a rank: OMP_NUM_THREADS and the like.
+    std::map<std::string, double, std::less<>> pools;
+    std::optional<std::string> waiting;    // OMP_WAIT_POLICY of its environment
     std::optional<std::string> interface;  // GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME of its environment
     bool checkpoints = false;
 };

@@ -36,7 +36,10 @@ std::vector<std::string> who_has(const Context& context, const Accelerator& lack
 
 std::string precision_refusal(const Context& context, const NodeChoice& choice, Precision precision) {
     std::string text = fmt::format("{} has no {} units", name_of(choice), to_string(precision));
-    if (choice.accelerator == nullptr) return text + "; fp32 runs here";
+    if (choice.accelerator == nullptr)
+        return text + (choice.node != nullptr && choice.node->cloud == "this-machine" && precision == Precision::bf16
+                           ? " that anybody has measured (stoker bench cpu --framework does); fp32 runs here"
+                           : "; fp32 runs here");
     const std::vector<std::string> others = who_has(context, *choice.accelerator, precision);
     if (!others.empty()) text += fmt::format("; {} and later have them", fmt::join(others, ", "));
     const bool sixteen = precision == Precision::bf16 && choice.accelerator->has(Precision::fp16);

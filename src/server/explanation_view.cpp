@@ -36,7 +36,7 @@ ExplanationView view_of_explanation(const ExplainedRun& e) {
                               .high = term.high,
                               .verdict = std::string(enum_word(term.verdict)),
                               .note = term.note});
-    for (const ToldDiagnosis& each : e.diagnoses)
+    for (const ToldDiagnosis& each : e.diagnoses) {
         view.diagnoses.push_back({.name = each.name,
                                   .what = each.what,
                                   .evidence = each.evidence,
@@ -47,6 +47,19 @@ ExplanationView view_of_explanation(const ExplainedRun& e) {
                                   .rank = each.rank,
                                   .node = each.node,
                                   .stops = each.stops});
+        for (const EvidenceFigure& figure : each.figures)
+            view.diagnoses.back().figures.push_back({figure.name, figure.value, figure.unit, figure.threshold});
+        for (const EvidenceSpan& span : each.spans) view.diagnoses.back().spans.push_back({span.from_s, span.to_s});
+    }
+    if (const ExplainedTimeline& t = e.timeline; t.each_s > 0)
+        view.timeline = TimelineView{.rank = t.rank,
+                                     .from_s = t.from_s,
+                                     .each_s = t.each_s,
+                                     .step_s = t.step_s,
+                                     .longest_s = t.longest_s,
+                                     .wait_s = t.wait_s,
+                                     .allreduce_s = t.allreduce_s,
+                                     .checkpoint_s = t.checkpoint_s};
     view.ruled_out = notes_of(e.ruled_out);
     view.not_known = notes_of(e.not_known);
     return view;

@@ -32,6 +32,22 @@ struct ExplainedTerm {
     std::string verdict;  // inside, above, below; empty: nothing to hold it against
     std::string note;     // why it is not measured, or what it went to
 };
+// One figure that a rule looked at, and the threshold that it is held against.
+struct FigureView {
+    std::string name;
+    double value = 0;
+    std::string unit;
+    std::optional<double> threshold;
+};
+struct SpanView {
+    double from_s = 0, to_s = 0;  // since 1970
+};
+// Steps over time, in parts of each_s seconds from from_s on; 0 in step_s: none ended in that part.
+struct TimelineView {
+    int rank = 0;
+    std::int64_t from_s = 0, each_s = 0;
+    std::vector<double> step_s, longest_s, wait_s, allreduce_s, checkpoint_s;
+};
 // Why it is slow. The key of its name has been "cause" since before that word was kept for why a run ends.
 struct DiagnosisView {
     std::string name, what;
@@ -43,6 +59,8 @@ struct DiagnosisView {
     std::optional<int> rank;
     std::string node;  // of that rank, where its gang is on several
     bool stops = false;
+    std::vector<FigureView> figures;  // the same evidence for programs
+    std::vector<SpanView> spans;      // when it was; empty: all the time
 };
 struct DiagnosisNoteView {
     std::string name, reason;
@@ -60,6 +78,7 @@ struct ExplanationView {
     std::vector<ExplainedTerm> terms;
     std::vector<DiagnosisView> diagnoses;
     std::vector<DiagnosisNoteView> ruled_out, not_known;
+    std::optional<TimelineView> timeline;  // none: no steps were seen
 };
 
 template <class V>
@@ -88,15 +107,40 @@ void fields(V& visit, ExplainedTerm& v) {
     visit("verdict", v.verdict);
 }
 template <class V>
+void fields(V& visit, FigureView& v) {
+    visit("name", v.name);
+    visit("threshold", v.threshold);
+    visit("unit", v.unit);
+    visit("value", v.value);
+}
+template <class V>
+void fields(V& visit, SpanView& v) {
+    visit("from_s", v.from_s);
+    visit("to_s", v.to_s);
+}
+template <class V>
+void fields(V& visit, TimelineView& v) {
+    visit("allreduce_s", v.allreduce_s);
+    visit("checkpoint_s", v.checkpoint_s);
+    visit("each_s", v.each_s);
+    visit("from_s", v.from_s);
+    visit("longest_s", v.longest_s);
+    visit("rank", v.rank);
+    visit("step_s", v.step_s);
+    visit("wait_s", v.wait_s);
+}
+template <class V>
 void fields(V& visit, DiagnosisView& v) {
     visit("cause", v.name);
     visit("cost_s", v.cost_s);
     visit("evidence", v.evidence);
     visit("expected_gain", v.expected_gain);
+    visit("figures", v.figures);
     visit("fix", v.fix);
     visit("node", v.node);
     visit("rank", v.rank);
     visit("share_of_gap", v.share_of_gap);
+    visit("spans", v.spans);
     visit("stops", v.stops);
     visit("what", v.what);
 }
@@ -121,6 +165,7 @@ void fields(V& visit, ExplanationView& v) {
     visit("state", v.state);
     visit("steps", v.steps);
     visit("terms", v.terms);
+    visit("timeline", v.timeline);
     visit("to", v.to);
     visit("warm_up_steps", v.warm_up_steps);
 }

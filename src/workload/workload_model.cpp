@@ -216,6 +216,8 @@ void check_shape(const ModelForm& form, const ModelSpec& model, Problems& proble
     }
 }
 
+constexpr std::string_view kProfileKey = "stoker_profile";
+
 class Resolver {
 public:
     Resolver(const ModelForm& form, const Catalog& catalog, const FileLoader& load,
@@ -294,6 +296,8 @@ private:
         if (path.ends_with("/config.json")) path.resize(path.size() - std::string_view("/config.json").size());
         std::string name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0: all of it
         if (name.size() > 5 && name.ends_with(".json")) name.resize(name.size() - 5);
+        if (const Node& root = document->root(); root.is_mapping() && root.find(kProfileKey) != nullptr)
+            return from_profile(root);
         auto model = read_hf_config(*document, std::move(name));
         if (!model) {
             add(problems_, form_.place("config"), model.error());
@@ -304,6 +308,42 @@ private:
             assumptions_.push_back(fmt::format("model {}: {}", model->name, model->assumption));
         compare(counted(*model), path);
         return std::move(*model);
+    }
+
+    // What stoker_torch.profile() counted in a step; fields of the file beside it go before.
+    ModelSpec from_profile(const Node& root) {
+        ModelForm form = form_;
+        const auto number = [&](const char* key, std::optional<double>& to, bool needed) {
+            const Node* node = root.find(key);
+            if (node != nullptr && !to && node->kind == NodeKind::number && node->number > 0 && node->number < 1e18)
+                to = node->number;
+            else if ((node != nullptr && !to) || (needed && !to))
+                problems_.push_back({fmt::format("{}: a number above 0 is expected in a profile", key),
+                                     "write it again: stoker_torch.profile(model, sample)",
+                                     node != nullptr ? node->pos : root.pos});
+        };
+        const std::size_t before = problems_.size();
+        number("parameters", form.parameters, true);
+        number("forward_flops", form.forward_flops, true);
+        number("activation_bytes", form.activation_bytes, false);
+        if (const Node* unit = root.find("sample_unit"); unit != nullptr && !form.sample_unit)
+            form.sample_unit = printable(unit->text, 20);
+        // Whatever it is made of, its work is counted by samples: only what runs teach is kept apart by its own word.
+        const Node* word = root.find("network");
+        form.kind = form.kind.value_or(ModelKind::cnn);
+        if (!is_image(*form.kind))
+            problems_.push_back(
+                {fmt::format("a profile counts the work of a sample, and a model of kind {} is known by its layers",
+                             to_string(*form.kind)),
+                 "take kind out, or give layers and hidden in place of the profile", form.place("kind")});
+        if (problems_.size() != before) return {};
+        assumptions_.push_back(fmt::format("operations of a step as {} counted them",
+                                           printable(form.config.substr(form.config.rfind('/') + 1), 60)));
+        form.config.clear();
+        ModelSpec model = Resolver(form, catalog_, load_, assumptions_, problems_).from_fields();
+        if (word != nullptr) model.family = printable(word->text, 20);
+        if (word != nullptr) model.name = fmt::format("{} {}", format_count(counted(model)), model.family);
+        return model;
     }
 
     ModelSpec from_fields() {

@@ -192,10 +192,10 @@ RecordTable<ModelForm> model_table() {
     table.flag("tied_embeddings", &ModelForm::tied_embeddings, "The output head is the embedding table.");
     table.flag("biases", &ModelForm::biases, "Linear layers have biases.");
     table.choice("norm", &ModelForm::layer_norm, {{"rmsnorm", false}, {"layernorm", true}}, "Kind of normalisation.");
-    table.count("forward_flops", &ModelForm::forward_flops, "Images: FLOP of the forward pass of one sample.", "8.2e9",
-                1, kMostFlops);
-    table.bytes("activation_bytes", &ModelForm::activation_bytes, "Images: activations kept for one sample at 16 bit.",
-                "100MB", 1, kMostBytes);
+    table.count("forward_flops", &ModelForm::forward_flops,
+                "Of what learns from samples (images, rows): FLOP of the forward pass of one.", "8.2e9", 1, kMostFlops);
+    table.bytes("activation_bytes", &ModelForm::activation_bytes,
+                "Of the same: activations kept for one sample at 16 bit.", "100MB", 1, kMostBytes);
     table.text("sample_unit", &ModelForm::sample_unit, "What one sample is called.", "image");
     return table;
 }

@@ -158,6 +158,30 @@ TEST(Workload, ModelsComeInManyForms) {
     }
 }
 
+// Any PyTorch model has a plan by what a step of it was counted to do; a count that is none is said, with its place.
+TEST(Workload, AProfileIsAModel) {
+    std::string profile =
+        R"({"stoker_profile": 1, "network": "rnn", "parameters": 66560, "forward_flops": 2621440.0,
+        "activation_bytes": 40960, "sample_unit": "sentence"})";
+    const FileLoader load = [&](const std::string& path) { return Document::parse_json(profile, path); };
+    const auto read = [&] {
+        return read_workload(*Document::parse_yaml("version: 1\nkind: training\nmodel: {config: net.json}\n"
+                                                   "data: {examples: 10000}\n",
+                                                   "job.yaml"),
+                             *Catalog::embedded(), load);
+    };
+    const auto workload = read();
+    ASSERT_TRUE(workload) << workload.error().text();
+    EXPECT_EQ(parameters_of(workload->model), 66560);
+    EXPECT_EQ(workload->model.forward_flops_per_sample, 2621440);
+    EXPECT_EQ(workload->model.sample_unit, "sentence");
+    EXPECT_EQ(workload->model.family, "rnn");
+    profile = R"({"stoker_profile": 1, "parameters": 66560, "forward_flops": "many"})";
+    ASSERT_FALSE(read());
+    EXPECT_TRUE(has(read().error().text(), "forward_flops: a number above 0"));
+    EXPECT_TRUE(has(read().error().text(), "net.json:1:"));
+}
+
 // R1, R2: what is not said is asked for by name, all of it at once, with its place.
 TEST(Workload, UnansweredQuestionsAreAsked) {
     const std::string nothing = bad("version: 1\nprecision: bf16\n");

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/client/explanation_timeline.h"
 #include "app/client/run_text.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -96,6 +97,10 @@ void add_notes(std::string_view head, const std::vector<api::DiagnosisNoteView>&
 
 }  // namespace
 
+std::string measured_text(double value, std::string_view unit) {
+    return value_text(value, unit);
+}
+
 std::string explanation_text(const api::ExplanationView& view, const Style& style) {
     ExplanationLines lines(style.width);
     lines.out_ = fmt::format("{} {}", style.bold(view.run.text()), to_string(view.state));
@@ -119,6 +124,7 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
         return lines.out_;
     }
     for (const api::ExplainedTerm& term : view.terms) lines.add(term.term, term_text(term, style));
+    lines.out_ += timeline_text(view, style.width);
     for (const api::DiagnosisView& each : view.diagnoses) add_diagnosis(each, style, lines);
     if (view.diagnoses.empty()) {
         const bool known = !view.ruled_out.empty();

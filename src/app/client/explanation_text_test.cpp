@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "app/client/explanation_against.h"
+#include "app/client/explanation_timeline.h"
 #include "base/text.h"
 
 namespace stoker {
@@ -79,6 +81,50 @@ TEST(ExplanationText, SaysWhenNothingIsFoundOrKnown) {
     view = starved();
     view.diagnoses[0].cost_s = 0.02;
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("80 ms are not explained"));
+}
+
+api::ExplanationView with_timeline() {
+    api::ExplanationView view = starved();
+    view.timeline = api::TimelineView{.from_s = 100, .each_s = 1, .step_s = {0.2, 0.2, 0.4, 0.2, 0, 0.2}};
+    view.diagnoses[0].spans = {{.from_s = 102, .to_s = 103}};
+    return view;
+}
+
+// When it was slow is seen at a look, and which cause it was then; a second without a step is a gap.
+TEST(ExplanationText, TheStepsAreDrawnWithTheCauseBelow) {
+    const std::string text = explanation_text(with_timeline(), Style{});
+    EXPECT_THAT(text, HasSubstr("  steps        ▄▄█▄ ▄\n                 ^ starved-input\n"));
+    EXPECT_THAT(text, HasSubstr("a column is 1 s; 200 ms to 400 ms a step"));
+    EXPECT_THAT(explanation_text(starved(), Style{}), Not(HasSubstr("a column is")));
+}
+
+// The page stands alone, and nothing of a run's words is taken for its markup.
+TEST(ExplanationHtml, IsAPageWithAPicture) {
+    api::ExplanationView view = with_timeline();
+    view.diagnoses[0].what = "<script>alert(1)</script>";
+    const std::string page = explanation_html(view);
+    EXPECT_THAT(page, HasSubstr("<svg"));
+    EXPECT_THAT(page, HasSubstr("class=\"cause\""));
+    EXPECT_THAT(page, HasSubstr("starved-input: &lt;script&gt;"));
+    EXPECT_THAT(page, Not(HasSubstr("<script>")));
+    EXPECT_THAT(page, Not(HasSubstr("http")));
+    EXPECT_THAT(explanation_html(starved()), HasSubstr("No steps were seen"));
+}
+
+// Two runs beside each other: what differs by how much, and which cause only one of them has.
+TEST(ExplanationAgainst, SaysWhatOneHasAndTheOtherHasNot) {
+    api::ExplanationView healthy = starved();
+    healthy.run = {3};
+    healthy.diagnoses.clear();
+    healthy.terms[0].measured = 0.2;
+    const std::string text = against_text(starved(), healthy, Style{});
+    EXPECT_THAT(text, HasSubstr("50 % more"));
+    EXPECT_THAT(text, HasSubstr("alike"));
+    EXPECT_THAT(text, HasSubstr("only r-7: starved-input"));
+    EXPECT_THAT(against_text(healthy, starved(), Style{}), HasSubstr("33 % less"));
+    const std::string json = against_json(starved(), healthy).dump();
+    EXPECT_THAT(json, HasSubstr("\"ratio\":1.5"));
+    EXPECT_THAT(json, HasSubstr("\"both\":[]"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "app/commands/compare_runs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ namespace stoker {
 
 namespace {
 
-constexpr std::size_t kMostRuns = 1000, kMostMetrics = 6, kMostPaths = 8;
+constexpr std::size_t kMostRuns = 1000, kMostMetrics = 6, kMostPaths = 8, kMostPairRows = 60;
 
 struct Order {
     std::string metric;
@@ -61,6 +62,74 @@ Result<std::vector<api::RunView>> views_of(Client& client, const std::vector<std
 std::string value_text(const std::map<std::string, double>& values, const std::string& name) {
     const auto found = values.find(name);
     return found == values.end() ? "-" : fmt::format("{:.4g}", found->second);
+}
+
+std::string change_text(double before, double after) {
+    if (before == after) return "";
+    if (!(std::abs(before) > 0)) return fmt::format("{:+.4g}", after - before);
+    const double share = (after - before) / std::abs(before);
+    if (std::abs(share) < 0.0005) return "";
+    return std::abs(share) < 5 ? fmt::format("{:+.{}f} %", 100 * share, std::abs(share) < 0.1 ? 1 : 0)
+                               : fmt::format("{:.1f} times", after / before);
+}
+
+// Parameters, metrics, time and cost of two runs, and what their specs differ in, value by value.
+std::string pair_text(const api::RunView& a, const api::RunView& b, const std::set<std::string>& parameters,
+                      const std::set<std::string>& metrics, const Style& style) {
+    std::vector<std::vector<std::string>> rows{
+        {"name", cut(printable(a.run.name), 32), cut(printable(b.run.name), 32), ""},
+        {"state", std::string(to_string(a.run.state)), std::string(to_string(b.run.state)), ""}};
+    const auto word = [](const auto& values, const std::string& name) {
+        const auto found = values.find(name);
+        return found == values.end() ? std::string("-") : printable(found->second, 32);
+    };
+    for (const std::string& name : parameters) {
+        const std::string x = word(a.run.parameters, name), y = word(b.run.parameters, name);
+        rows.push_back({name, x, y, x == y ? "" : "differs"});
+    }
+    for (const std::string& name : metrics) {
+        if (name == "time") continue;  // when it was told
+        const auto x = a.metrics.find(name), y = b.metrics.find(name);
+        rows.push_back({name, value_text(a.metrics, name), value_text(b.metrics, name),
+                        x != a.metrics.end() && y != b.metrics.end() ? change_text(x->second, y->second) : ""});
+    }
+    const auto ran = [](const api::RunView& view) {
+        return view.run.used_s > 0 ? format_seconds(Seconds(view.run.used_s)) : std::string("-");
+    };
+    rows.push_back(
+        {"ran", ran(a), ran(b), a.run.used_s > 0 && b.run.used_s > 0 ? change_text(a.run.used_s, b.run.used_s) : ""});
+    const auto cost = [](const api::RunView& view) {
+        return view.cost_microusd ? money_text(*view.cost_microusd) : std::string("-");
+    };
+    rows.push_back({"cost", cost(a), cost(b),
+                    a.cost_microusd && b.cost_microusd
+                        ? change_text(static_cast<double>(*a.cost_microusd), static_cast<double>(*b.cost_microusd))
+                        : ""});
+    std::size_t left_out = 0;
+    for (const Difference& each : spec_differences({&a.spec, &b.spec}, {"name", "parameters"})) {
+        if (rows.size() >= kMostPairRows) {
+            ++left_out;
+            continue;
+        }
+        // Of long ones that begin alike, what is not alike.
+        const std::string &x = each.values[0], &y = each.values[1];
+        std::size_t alike = 0;
+        while (alike < x.size() && alike < y.size() && x[alike] == y[alike]) ++alike;
+        const std::size_t from = alike > 16 && std::max(x.size(), y.size()) > 32 ? alike - 8 : 0;
+        const auto shown = [&](std::size_t i) {
+            const std::string& value = each.values[i];
+            if (value.empty()) return std::string("-");
+            return cut((from > 0 ? "..." : "") + printable(value.substr(std::min(from, value.size()))), 32);
+        };
+        rows.push_back({printable(each.path, 40), shown(0), shown(1), "differs"});
+    }
+    std::string text = table_text(style, {{""}, {a.run.id.text()}, {b.run.id.text()}, {"the second"}}, rows, 0);
+    if (left_out > 0)
+        text += fmt::format("and {} more differences of their specs (-o json has all of them)\n", left_out);
+    return text +
+           style.dim(
+               fmt::format("why the one is slower: stoker explain {} --against {}", b.run.id.text(), a.run.id.text())) +
+           "\n";
 }
 
 }  // namespace
@@ -109,6 +178,9 @@ Result<CommandOutput> compare_runs(Session& session, const Args& args) {
     for (const std::string& name : metrics)
         if (shown.size() < kMostMetrics && std::find(shown.begin(), shown.end(), name) == shown.end())
             shown.push_back(name);
+    // Two of them stand side by side, with what the one has more; many are a table.
+    if (views.size() == 2 && order.metric.empty())
+        return CommandOutput{pair_text(views[0], views[1], parameters, metrics, session.style)};
     std::vector<Column> columns{{"run"}, {"name"}};
     for (const std::string& name : parameters) columns.push_back({name});
     columns.push_back({"state"});

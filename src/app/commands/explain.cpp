@@ -4,7 +4,9 @@
 #include <map>
 
 #include "app/client/client.h"
+#include "app/client/explanation_against.h"
 #include "app/client/explanation_text.h"
+#include "app/client/explanation_timeline.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
 #include "app/commands/deploy_endpoint.h"
@@ -13,6 +15,7 @@
 #include "app/rule_view.h"
 #include "app/session.h"
 #include "base/text.h"
+#include "io/files.h"
 
 namespace stoker {
 
@@ -50,15 +53,39 @@ std::vector<OptionSpec> explain_options() {
     std::vector<OptionSpec> options = client_options();
     options.push_back(
         {.name = "again", .help = "of a run that ended: judge what is left of its series, not what was kept"});
+    options.push_back({.name = "against",
+                       .value = "RUN",
+                       .help = "hold the run against another one: each term of both, and which causes only one has"});
+    options.push_back({.name = "html",
+                       .value = "FILE",
+                       .help = "also write one self-contained page with a picture of the steps",
+                       .completes = "file"});
     return options;
+}
+
+Result<api::ExplanationView> explanation_of(Client& client, const Args& args, RunId id) {
+    TRY(const Document document,
+        client.get(fmt::format("/api/v1/runs/{}/explanation{}", id.text(), args.has("again") ? "?again=true" : "")));
+    return typed<api::ExplanationView>(document);
 }
 
 Result<CommandOutput> explain_one_run(Session& session, const Args& args, RunId id) {
     TRY(const auto client, connect_to_look(args));
+    if (const auto against = args.get("against")) {
+        const auto other = RunId::parse(*against);
+        if (!other)
+            return Error(ErrorKind::invalid, fmt::format("--against {} is no run", printable(*against, 40)), {},
+                         "a run is written like r-7");
+        TRY(const auto mine, explanation_of(*client, args, id));
+        TRY(const auto theirs, explanation_of(*client, args, *other));
+        if (session.format != Format::text) return CommandOutput{dump(session, against_json(mine, theirs)), 0};
+        return CommandOutput{against_text(mine, theirs, session.style), 0};
+    }
     TRY(const Document document,
         client->get(fmt::format("/api/v1/runs/{}/explanation{}", id.text(), args.has("again") ? "?again=true" : "")));
-    if (session.format != Format::text) return CommandOutput{dump(session, json_of(document.root())), 0};
     TRY(const auto view, typed<api::ExplanationView>(document));
+    if (const auto html = args.get("html")) TRY_VOID(write_file_atomic(*html, explanation_html(view)));
+    if (session.format != Format::text) return CommandOutput{dump(session, json_of(document.root())), 0};
     return CommandOutput{explanation_text(view, session.style), 0};
 }
 
@@ -136,7 +163,8 @@ CliCommand explain_command() {
             "prints has a page. Without a topic: the list of pages.\n"
             "Of a rule of stoker check, by its id: why it fires, what ignoring it costs, its source, and "
             "examples.",
-        .examples = {"stoker explain r-7", "stoker explain chat", "stoker explain r-7 -o json | jq '.causes[].cause'",
+        .examples = {"stoker explain r-7", "stoker explain r-7 --html r-7.html", "stoker explain r-9 --against r-7",
+                     "stoker explain chat", "stoker explain r-7 -o json | jq '.causes[].cause'",
                      "stoker explain profile training", "stoker explain infiniband", "stoker explain tensor-cores",
                      "stoker explain NET001"},
         .max_positional = 6,

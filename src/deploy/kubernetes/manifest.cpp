@@ -9,6 +9,7 @@
 #include "base/document.h"
 #include "base/embedded.h"
 #include "base/text.h"
+#include "base/thread_pools.h"
 #include "base/tsv.h"
 #include "deploy/kubernetes/look_script.h"
 #include "deploy/kubernetes/objects.h"
@@ -57,7 +58,11 @@ std::string escaped(std::string_view text) {
 
 Json variables(const GangSpec& gang, const PodShape& shape, int local, const std::string& name) {
     const auto text = [](auto number) { return std::to_string(number); };
-    std::map<std::string, std::string> all{{"OMP_NUM_THREADS", "1"}, {"PYTHONUNBUFFERED", "1"}};
+    const RankSpec& first = gang.ranks[0];
+    std::map<std::string, std::string> all =
+        thread_pool_environment(planned_threads(first.cpu_milli, first.gpus), first.gpus,
+                                ranks_are_alike(gang) ? first.environment : std::map<std::string, std::string>());
+    all["PYTHONUNBUFFERED"] = "1";
     if (gang.ranks[0].gpus == 0) {
         for (const auto& [key, value] : kKeepMemory) all[key] = value;
         all["CUDA_VISIBLE_DEVICES"] = "";

@@ -8,6 +8,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "base/thread_pools.h"
 
 namespace stoker {
 namespace {
@@ -78,11 +79,13 @@ std::map<std::string, std::string> rank_environment(const LaunchOrder& order, st
         // Empty for a rank without devices: CUDA would take all of them otherwise.
         {"CUDA_VISIBLE_DEVICES", join(spec.devices, ",")},
         {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},  // numbers mean what nvidia-smi shows; by default the fastest is 0
-        // Several threads in each of several ranks on one machine make each other slower by a factor of 5 and more.
-        {"OMP_NUM_THREADS", "1"},
-        {"PYTHONUNBUFFERED", "1"},  // or a log stays empty for minutes, and its end is lost with a kill
+        {"PYTHONUNBUFFERED", "1"},            // or a log stays empty for minutes, and its end is lost with a kill
     };
     for (const auto& [key, value] : given) result[key] = value;
+    const int gpus = static_cast<int>(spec.devices.size());
+    for (const auto& [key, value] :
+         thread_pool_environment(planned_threads(spec.cpu_milli, gpus), gpus, spec.environment))
+        result[key] = value;
     if (spec.devices.empty())
         for (const auto& [key, value] : kKeepMemory) result[key] = value;
     for (const auto& [key, value] : spec.environment) result[key] = value;

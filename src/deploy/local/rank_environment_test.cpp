@@ -45,6 +45,32 @@ TEST(RankEnvironment, MemoryIsKeptBetweenStepsWithoutDevices) {
     EXPECT_EQ(rank_environment(order, 2, 1, "/h", {}).at("MALLOC_ARENA_MAX"), "4");
 }
 
+// A rank computes with as many threads as it has processors, in whichever library; what a user names wins, and one
+// variable is enough. Beside a GPU one is.
+TEST(RankEnvironment, AllPoolsAreAsWideAsPlanned) {
+    LaunchOrder order{.operation = {"aaaaa", 1}};
+    order.gang.attempt = {{1}, 1};
+    for (int i = 0; i < 5; ++i) order.gang.ranks.push_back({.node = "a", .arguments = {"x"}, .cpu_milli = 2500});
+    order.gang.ranks[1].cpu_milli = 450;
+    order.gang.ranks[2].environment = {{"OMP_NUM_THREADS", "4"}};
+    order.gang.ranks[3].environment = {{"OPENBLAS_NUM_THREADS", "3"}, {"OMP_WAIT_POLICY", "ACTIVE"}};
+    order.gang.ranks[4].devices = {"0"};
+    const auto of = [&](std::size_t rank) { return rank_environment(order, rank, 1, "/h", {}); };
+    for (const char* pool :
+         {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS"}) {
+        EXPECT_EQ(of(0).at(pool), "2") << pool;
+        EXPECT_EQ(of(1).at(pool), "1") << pool;
+        EXPECT_EQ(of(2).at(pool), "4") << pool;
+        EXPECT_EQ(of(4).at(pool), "1") << pool;
+    }
+    EXPECT_EQ(of(0).at("OMP_WAIT_POLICY"), "PASSIVE");
+    EXPECT_FALSE(of(1).contains("OMP_WAIT_POLICY"));
+    EXPECT_EQ(of(3).at("OPENBLAS_NUM_THREADS"), "3");
+    EXPECT_EQ(of(3).at("OMP_NUM_THREADS"), "2");
+    EXPECT_EQ(of(3).at("OMP_WAIT_POLICY"), "ACTIVE");
+    EXPECT_FALSE(of(4).contains("OMP_WAIT_POLICY"));
+}
+
 // A wrong name of a program is answered with what there is.
 TEST(FindProgram, SaysWhatIsWrong) {
     std::string folder = std::filesystem::temp_directory_path() / "stoker-path-XXXXXX";

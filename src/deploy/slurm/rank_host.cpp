@@ -22,6 +22,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/thread_pools.h"
 #include "deploy/local/gang_files.h"
 #include "deploy/local/log_file.h"
 #include "deploy/local/rank_environment.h"
@@ -229,7 +230,10 @@ private:
         result.erase(kHostVariable);
         const auto text = [](auto number) { return std::to_string(number); };
         for (const auto& [key, value] : std::initializer_list<std::pair<const char*, std::string>>{
-                 {"OMP_NUM_THREADS", "1"}, {"PYTHONUNBUFFERED", "1"}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}})
+                 {"PYTHONUNBUFFERED", "1"}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}})
+            result[key] = value;
+        for (const auto& [key, value] :
+             thread_pool_environment(planned_threads(spec().cpu_milli, spec().gpus), spec().gpus, spec().environment))
             result[key] = value;
         result["CUDA_VISIBLE_DEVICES"] = own_gpus(step_["CUDA_VISIBLE_DEVICES"], spec().gpus, local_);
         if (spec().gpus == 0)

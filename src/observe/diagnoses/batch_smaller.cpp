@@ -34,6 +34,9 @@ DiagnosisVerdict judge_batch_smaller(const RunEvidence& evidence) {
                            "batch.global_examples as it runs",
                            1 / share),
         .rank = {}};
+    found.figures = {
+        deciding_figure("batch_difference", std::abs(share - 1), "of the planned batch", "plan.batch_share"),
+        told_figure("batch", *tokens, unit), told_figure("planned_batch", *planned, unit)};
     return diagnosis_found(std::move(found));
 }
 

@@ -23,6 +23,8 @@ DiagnosisVerdict judge_checkpoint_stalls(const RunEvidence& evidence) {
                                        "time; or write them in the background",
                                        std::max(2.0, stalls / (0.02 * *step))),
                     .rank = {}};
+    found.figures = {deciding_figure("checkpoint_share", share, "of the time", "checkpoint.share"),
+                     told_figure("checkpoint_s", stalls, "s")};
     if (const auto written = worst->mean("disk_write"))
         found.evidence.push_back(rate_text(*written) + " written on average");
     return diagnosis_found(std::move(found));

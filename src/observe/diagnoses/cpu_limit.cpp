@@ -5,25 +5,96 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
+#include "base/thread_pools.h"
 #include "observe/diagnoses/rule_text.h"
 
 namespace stoker {
 namespace {
 
-Diagnosis of_quota(const RankEvidence& worst, double step, double throttled) {
+// The pools that are wider than there is room for, or narrower: the variables that set them right.
+std::string pool_settings(const std::vector<PoolWidth>& pools, double threads, bool wider) {
+    std::vector<std::string> words;
+    for (const PoolWidth& pool : pools)
+        if (wider ? pool.threads > threads : pool.threads < threads && pool.told)
+            words.push_back(fmt::format("--env {}={:.0f}", pool.variable, threads));
+    return join(words, " ");
+}
+
+// Pools of several threads each: those of OpenMP spin while those of the other compute.
+bool pools_take_turns(const RunEvidence& evidence, const std::vector<PoolWidth>& pools) {
+    if (lower(evidence.planned.waiting.value_or("")) == "passive") return false;
+    return std::count_if(pools.begin(), pools.end(), [](const PoolWidth& pool) {
+               return pool.threads > 1 && (pool.told || pool.variable == kThreadPools[0].variable);
+           }) > 1;
+}
+
+void tell_pools(const std::vector<PoolWidth>& pools, Diagnosis& found) {
+    std::vector<std::string> words;
+    for (const PoolWidth& pool : pools) {
+        if (!pool.told && pool.threads <= 1) continue;
+        words.push_back(fmt::format("{}{} {:.0f}", pool.variable, pool.told ? " in effect" : "", pool.threads));
+        found.figures.push_back(told_figure(lower(pool.variable), pool.threads, "threads"));
+    }
+    if (!words.empty()) found.evidence.push_back(join(words, ", "));
+}
+
+// The program may have set its own, whatever its environment says.
+std::string wide_fix(const RunEvidence& evidence, const std::vector<PoolWidth>& pools, double room) {
+    const double threads = std::max(1.0, std::floor(room));
+    for (const PoolWidth& pool : pools) {
+        const auto named = evidence.planned.pools.find(pool.variable);
+        if (pool.variable == kThreadPools[0].variable && pool.told && named != evidence.planned.pools.end() &&
+            pool.threads > named->second && pool.threads > threads)
+            return fmt::format("torch.set_num_threads({:.0f}) where the program asks for {:.0f}", threads,
+                               pool.threads);
+    }
+    if (const std::string settings = pool_settings(pools, threads, true); !settings.empty())
+        return settings + " (run: environment)";
+    if (pools_take_turns(evidence, pools))
+        return "--env OMP_WAIT_POLICY=PASSIVE (run: environment): threads of OpenMP spin while those of the other "
+               "library compute";
+    return "";
+}
+
+Diagnosis of_quota(const RunEvidence& evidence, const RankEvidence& worst, double step, double throttled) {
     Diagnosis found{.what = fmt::format("stopped by the processor limit for {} of the time",
                                         percent_text(std::min(1.0, throttled))),
                     .evidence = {fmt::format("{:.2f} s per second throttled on rank {}", throttled, worst.rank)},
                     .cost_s = step * std::min(1.0, throttled),
-                    .fix =
-                        "raise the processors of a rank (run: cpus, or --cpus), or start fewer threads "
-                        "(--env OMP_NUM_THREADS)",
+                    .fix = "raise the processors of a rank (run: cpus, or --cpus), or start fewer threads",
                     .rank = {}};
+    found.figures.push_back(deciding_figure("throttled_share", throttled, "of the time", "cpu.throttled_share"));
     const auto limit = worst.mean("cpu_limit"), cpu = worst.mean("cpu"), threads = worst.mean("threads");
-    if (limit) found.evidence.push_back(fmt::format("the limit is {:.2f} processors", *limit));
-    if (cpu) found.evidence.push_back(fmt::format("{:.2f} in use", *cpu));
+    if (limit) {
+        found.evidence.push_back(fmt::format("the limit is {:.2f} processors", *limit));
+        found.figures.push_back(told_figure("cpu_limit", *limit, "processors"));
+    }
+    if (cpu) {
+        found.evidence.push_back(fmt::format("{:.2f} in use", *cpu));
+        found.figures.push_back(told_figure("cpu", *cpu, "processors"));
+    }
     if (threads) found.evidence.push_back(fmt::format("{:.0f} threads", *threads));
+    const std::vector<PoolWidth> pools = pool_widths(evidence);
+    const std::string fix = wide_fix(evidence, pools, std::max(1.0, limit.value_or(1)));
+    if (fix.empty()) return found;
+    // Threads that wait for each other at a limit burn what the limit leaves: it cannot be told from work, but for what
+    // the plan says that the work takes.
+    found.fix = fix + "; or raise the processors of a rank (run: cpus, or --cpus)";
+    tell_pools(pools, found);
+    if (const auto beyond = computing_beyond_plan(evidence); beyond && step > evidence.planned.step_high_s.value_or(0))
+        found.cost_s = std::max(found.cost_s, std::min(*beyond, step));
     return found;
+}
+
+// At most `upper`, and no more than the plan leaves: of what threads wait, a part would have been work anyway.
+double cost_within_plan(const RunEvidence& evidence, double step, double upper) {
+    const auto beyond = computing_beyond_plan(evidence);
+    if (!beyond) return upper;
+    const Planned& planned = evidence.planned;
+    const bool beyond_doubt = planned.step_high_s && step > *planned.step_high_s;
+    const double most = beyond_doubt ? *beyond : *beyond + *planned.step_s - planned.step_low_s.value_or(0);
+    return std::clamp(most, 0.0, upper);
 }
 
 // More threads are ready than there are processors for them.
@@ -35,24 +106,57 @@ Diagnosis of_crowd(const RunEvidence& evidence, const CommonQueue& queue, const 
                     .cost_s = queue.cost_s,
                     .fix = "",
                     .rank = {}};
-    if (crowd)
+    found.figures = {deciding_figure("queue_share", queue.share, "of the processor time", "cpu.queue_share"),
+                     told_figure("run_wait", wait, "s/s"), told_figure("cpu", cpu, "processors")};
+    if (crowd) {
         found.evidence.push_back(fmt::format("{:.1f} threads are ready for {:.0f} processor{}", crowd->ready,
                                              crowd->processors, crowd->processors == 1 ? "" : "s"));
+        found.figures.push_back(
+            {.name = "threads_ready", .value = crowd->ready, .unit = "threads", .threshold = crowd->processors});
+    }
+    const std::vector<PoolWidth> pools = pool_widths(evidence);
     if (crowd && crowd->affinity) {
-        found.what = fmt::format("an affinity keeps several ranks on the same {:.0f} of {:.0f} processors",
-                                 crowd->processors, *evidence.machine_cpus);
+        found.what = fmt::format("an affinity keeps {} on {} {:.0f} of {:.0f} processors",
+                                 crowd->ranks > 1 ? "several ranks" : "the threads of a rank",
+                                 crowd->ranks > 1 ? "the same" : "only", crowd->processors, *evidence.machine_cpus);
         found.fix =
             "take the affinity away (taskset, numactl, KMP_AFFINITY, GOMP_CPU_AFFINITY) or give each rank "
             "processors of its own";
+        tell_pools(pools, found);
         return found;
     }
-    if (const auto threads = evidence.mean("torch_threads"))
-        found.evidence.push_back(fmt::format("{:.0f} computing threads a rank", *threads));
-    const double wanted = std::max(1.0, evidence.planned.processors.value_or(1));
-    const double each =
-        evidence.machine_cpus ? *evidence.machine_cpus / static_cast<double>(evidence.ranks.size()) : wanted;
-    found.fix = fmt::format("--env OMP_NUM_THREADS={:.0f} (run: environment), or fewer ranks on this machine",
-                            std::max(1.0, std::floor(std::min(each, wanted))));
+    const double step = evidence.step_s().value_or(queue.cost_s);
+    found.cost_s = cost_within_plan(evidence, step, queue.cost_s);
+    tell_pools(pools, found);
+    const double room = processors_of_rank(evidence);
+    found.fix = wide_fix(evidence, pools, room);
+    if (found.fix.empty())
+        found.fix = fmt::format("--env OMP_NUM_THREADS={:.0f} (run: environment)", std::max(1.0, std::floor(room)));
+    found.fix += ", or fewer ranks on this machine";
+    return found;
+}
+
+// Too few threads: a rank that computes and leaves what it asked for idle. Waiting, it would use less as well. Workers
+// of its loader have what they compute with of the same processors.
+std::optional<Diagnosis> of_idle(const RunEvidence& evidence, double step, double cpu) {
+    const auto compute = evidence.mean("compute_s"), torch = evidence.mean(kThreadPools[0].measure);
+    const double wanted = std::floor(evidence.planned.processors.value_or(0) - evidence.mean("workers").value_or(0));
+    if (!compute || !torch || wanted < 2 || *compute <= 0.5 * step) return std::nullopt;
+    const std::vector<PoolWidth> pools = pool_widths(evidence);
+    double widest = 0;
+    for (const PoolWidth& pool : pools)
+        if (pool.told) widest = std::max(widest, pool.threads);
+    const double used = cpu * step / *compute;  // while it computes, at the most
+    if (widest >= wanted || used >= diagnosis_threshold("cpu.idle_share") * wanted) return std::nullopt;
+    Diagnosis found{.what = fmt::format("{:.0f} computing thread{} a rank where {:g} processors are its own", widest,
+                                        widest == 1 ? "" : "s", wanted),
+                    .evidence = {fmt::format("{:.2f} processors in use while it computes", used)},
+                    .cost_s = cost_within_plan(evidence, step, *compute * (1 - std::max(1.0, widest) / wanted)),
+                    .fix = pool_settings(pools, wanted, false) + " (run: environment), or ask for fewer (--cpus)",
+                    .rank = {}};
+    found.figures = {deciding_figure("used_share", used / wanted, "of the processors asked for", "cpu.idle_share"),
+                     told_figure("processors", wanted, "processors")};
+    tell_pools(pools, found);
     return found;
 }
 
@@ -66,7 +170,7 @@ DiagnosisVerdict judge_cpu_limit(const RunEvidence& evidence) {
         return diagnosis_silent("step_s, and cpu with run_wait or throttled");
     const double throttled = worst == nullptr ? 0 : *worst->mean("throttled");
     if (throttled >= diagnosis_threshold("cpu.throttled_share")) {
-        Diagnosis found = of_quota(*worst, *step, throttled);
+        Diagnosis found = of_quota(evidence, *worst, *step, throttled);
         const auto all = evidence.mean("throttled");
         if (evidence.ranks.size() > 1 && *all < 0.75 * throttled) found.rank = worst->rank;
         return diagnosis_found(std::move(found));
@@ -81,22 +185,7 @@ DiagnosisVerdict judge_cpu_limit(const RunEvidence& evidence) {
         return diagnosis_ruled_out(
             fmt::format("ready threads wait, for other programs: they use {:.2f} processors", foreign->processors));
     }
-    // Too few threads: a rank that computes and leaves what it asked for idle. Waiting, it would use less as well.
-    const auto compute = evidence.mean("compute_s"), threads = evidence.mean("torch_threads");
-    const auto wanted = evidence.planned.processors;
-    if (compute && threads && wanted && *wanted >= 2 && *threads<*wanted&& * compute> 0.5 * *step) {
-        const double used = *cpu * *step / *compute;  // while it computes, at the most
-        if (used < diagnosis_threshold("cpu.idle_share") * *wanted)
-            return diagnosis_found(
-                {.what = fmt::format("{:.0f} computing threads a rank where {:g} processors are its own", *threads,
-                                     *wanted),
-                 .evidence = {fmt::format("{:.2f} processors in use while it computes", used)},
-                 .cost_s = *compute * (1 - std::max(1.0, *threads) / *wanted),
-                 .fix = fmt::format("--env OMP_NUM_THREADS={:.0f} (run: environment), or ask for fewer "
-                                    "(--cpus)",
-                                    *wanted),
-                 .rank = {}});
-    }
+    if (auto idle = of_idle(evidence, *step, *cpu)) return diagnosis_found(std::move(*idle));
     return diagnosis_ruled_out(fmt::format("ready threads wait {} of the time they run{}",
                                            percent_text(*wait / std::max(*cpu, 0.01)),
                                            worst == nullptr ? "" : ", none is throttled"));

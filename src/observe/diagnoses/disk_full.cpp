@@ -22,7 +22,8 @@ DiagnosisVerdict judge_disk_full(const RunEvidence& evidence) {
                             .fix = "make room (du -xh --max-depth=2 FOLDER | sort -h), or keep fewer checkpoints "
                                    "(checkpoint: {keep: 1})",
                             .rank = {},
-                            .stops = true});
+                            .stops = true,
+                            .figures = {deciding_figure("disk_free", *least, "bytes", "disk.full_bytes")}});
 }
 
 }  // namespace stoker

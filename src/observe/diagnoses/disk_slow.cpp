@@ -35,7 +35,10 @@ DiagnosisVerdict judge_disk_slow(const RunEvidence& evidence) {
                             .cost_s = stalls * 1.001,
                             .fix = "another disk for checkpoints (checkpoint: {folder: ...}); fio --rw=write --bs=1M "
                                    "--fsync=1 says what this one can",
-                            .rank = {}});
+                            .rank = {},
+                            .figures = {deciding_figure("disk_rate", rate, "bytes/s", "disk.slow_bytes_per_s"),
+                                        deciding_figure("checkpoint_share", share, "of the time", "checkpoint.share"),
+                                        told_figure("blocked", waiting, "threads")}});
 }
 
 }  // namespace stoker

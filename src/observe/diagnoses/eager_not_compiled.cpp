@@ -14,11 +14,13 @@ DiagnosisVerdict judge_eager_not_compiled(const RunEvidence& evidence) {
         return diagnosis_silent("compiled in the metrics file (stoker_torch), and a plan that says compiled");
     if (!*evidence.planned.compiled || *compiled >= 0.5)
         return diagnosis_ruled_out(*compiled >= 0.5 ? "it is compiled" : "eager, as planned");
-    return diagnosis_found({.what = "it runs eager where compiled was planned",
-                            .evidence = {"no compiled graph was seen in the process"},
-                            .cost_s = std::max(0.0, *step - evidence.planned.step_s.value_or(*step)),
-                            .fix = "model = torch.compile(model)",
-                            .rank = {}});
+    return diagnosis_found(
+        {.what = "it runs eager where compiled was planned",
+         .evidence = {"no compiled graph was seen in the process"},
+         .cost_s = std::max(0.0, *step - evidence.planned.step_s.value_or(*step)),
+         .fix = "model = torch.compile(model)",
+         .rank = {},
+         .figures = {{.name = "compiled", .value = *compiled, .unit = "of the ranks", .threshold = 0.5}}});
 }
 
 }  // namespace stoker

@@ -23,7 +23,9 @@ DiagnosisVerdict judge_ended_early(const RunEvidence& evidence) {
          .cost_s = 0,
          .fix = "look for a loader that is not begun again when its data ends, a smaller max_steps, or an early stop; "
                 "or plan with the data and epochs as they are",
-         .rank = {}});
+         .rank = {},
+         .figures = {{.name = "steps", .value = *last, .unit = "steps", .threshold = least * *planned},
+                     told_figure("planned_steps", *planned, "steps")}});
 }
 
 }  // namespace stoker

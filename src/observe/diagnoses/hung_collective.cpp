@@ -77,6 +77,12 @@ DiagnosisVerdict judge_hung_collective(const RunEvidence& evidence) {
         "py-spy dump --pid PID of rank {} shows where it stands (stoker describe has the pids); a "
         "timeout in init_process_group ends such a run",
         found.rank.value_or(0));
+    found.figures = {
+        {.name = "silent_s", .value = silent, .unit = "s", .threshold = spins ? std::max(most, patience) : most},
+        deciding_figure("busiest_cpu", busiest, "processors", "hang.cpu"),
+        told_figure("longest_pause_s", longest, "s")};
+    if (evidence.steady)
+        found.spans.push_back({.from_s = evidence.steady->to_s, .to_s = evidence.steady->to_s + silent});
     return diagnosis_found(std::move(found));
 }
 

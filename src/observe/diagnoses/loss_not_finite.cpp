@@ -41,6 +41,11 @@ DiagnosisVerdict judge_loss_not_finite(const RunEvidence& evidence) {
         .stops = still};
     if (evidence.last_step)
         found.evidence.push_back(fmt::format("the last step that was told is {:.0f}", *evidence.last_step));
+    found.figures = {told_figure("first_step", first, "step"), told_figure("last_seen_step", last, "step")};
+    const Course& when = std::find_if(evidence.ranks.begin(), evidence.ranks.end(), [&](const RankEvidence& rank) {
+                             return rank.rank == *whose;
+                         })->course("not_finite");
+    found.spans.push_back({.from_s = when.front().at_s, .to_s = when.back().at_s + 1});
     return diagnosis_found(std::move(found));
 }
 

@@ -50,6 +50,9 @@ DiagnosisVerdict judge_memory_leak(const RunEvidence& evidence) {
     if (const auto limit = worst->mean("memory_limit"); limit && *limit > last)
         found.evidence.push_back(fmt::format("the limit of {} is reached in {} at this rate", size_text((*limit)),
                                              format_seconds(Seconds((*limit - last) / rate))));
+    found.figures = {deciding_figure("grown", growth, "bytes", "leak.least_bytes"),
+                     deciding_figure("grown_share", growth / std::max(1.0, first), "of what was there", "leak.share"),
+                     told_figure("growth_rate", rate, "bytes/s")};
     return diagnosis_found(std::move(found));
 }
 

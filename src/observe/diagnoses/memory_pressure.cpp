@@ -38,6 +38,10 @@ DiagnosisVerdict judge_memory_pressure(const RunEvidence& evidence) {
                             "recompute",
                             1.5 * *limit / 1073741824.0)
                       : "a smaller batch, recompute, or a machine with more memory";
+    found.figures = {deciding_figure("major_faults", *faults, "faults/s", "memory.major_faults")};
+    if (swap) found.figures.push_back(deciding_figure("swap", *swap, "bytes", "memory.swap_bytes"));
+    if (used && limit)
+        found.figures.push_back(deciding_figure("memory_share", *used / *limit, "of the limit", "memory.near_limit"));
     return diagnosis_found(std::move(found));
 }
 

@@ -17,7 +17,8 @@ DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence) {
         return diagnosis_ruled_out(
             fmt::format("other programs use {:.2f} processors, {} of the machine; {}", foreign->processors,
                         percent_text(foreign->share),
-                        queue ? fmt::format("ready threads wait {} of the time they run", percent_text(queue->share))
+                        queue ? fmt::format("ready threads wait {} of the time they run, {} of a step at most",
+                                            percent_text(queue->share), milliseconds_text(queue->cost_s))
                               : std::string("how long ready threads wait is not known")));
     if (const auto crowd = own_crowd(evidence); crowd && !stolen)
         return diagnosis_ruled_out(
@@ -31,7 +32,14 @@ DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence) {
                     .cost_s = queue ? queue->cost_s : 0,
                     .fix = "stop the other work (top -o %CPU), or run on a machine of its own",
                     .rank = {}};
+    found.figures = {deciding_figure("foreign_share", foreign->share, "of the machine", "neighbour.cpu_share"),
+                     told_figure("foreign_cpu", foreign->processors, "processors")};
+    if (queue)
+        found.figures.push_back(
+            deciding_figure("queue_share", queue->share, "of the processor time", "cpu.queue_share"));
     if (foreign->stolen >= diagnosis_threshold("neighbour.steal_share")) {
+        found.figures.push_back(
+            deciding_figure("steal_share", foreign->stolen, "of the machine", "neighbour.steal_share"));
         found.evidence.push_back(fmt::format("the hypervisor takes {} of the machine", percent_text(foreign->stolen)));
         found.cost_s = std::max(found.cost_s, *step * foreign->stolen);
     }

@@ -24,6 +24,9 @@ DiagnosisVerdict judge_other_precision(const RunEvidence& evidence) {
                     .fix = planned < bits ? "with torch.autocast(device_type, dtype=torch.bfloat16): ..."
                                           : "take torch.autocast or .bfloat16() out, or plan with precision: bf16",
                     .rank = {}};
+    found.figures = {{.name = "bits", .value = 1.0 * bits, .unit = "bits", .threshold = 1.0 * planned},
+                     told_figure("param_bits", *parameters, "bits"),
+                     told_figure("autocast_bits", cast.value_or(0), "bits")};
     return diagnosis_found(std::move(found));
 }
 

@@ -23,11 +23,13 @@ DiagnosisVerdict judge_pauses(const RunEvidence& evidence) {
     if (!(usual > 0) || !(count > 0)) return diagnosis_silent("steps over some seconds");
     const double factor = diagnosis_threshold("pauses.factor");
     double longest = 0, in_pauses = 0, pauses = 0;
+    std::vector<EvidenceSpan> spans;
     for (const CoursePoint& point : rank->course("longest_s"))
         if (point.mean > factor * usual) {
             longest = std::max(longest, point.mean);
             in_pauses += point.mean - usual;
             ++pauses;
+            spans.push_back({.from_s = point.at_s, .to_s = point.at_s + 1});
         }
     const double cost = time / count - usual, share = cost / (time / count);
     constexpr double kLeastPauses = 3, kExplained = 0.5;  // of what steps are longer on average
@@ -45,7 +47,12 @@ DiagnosisVerdict judge_pauses(const RunEvidence& evidence) {
          .cost_s = cost,
          .fix = "look at what the loop does between steps: an evaluation, samples, a summary or a flush every so many "
                 "steps; do it less often or in another process",
-         .rank = {}});
+         .rank = {},
+         .figures = {deciding_figure("pause_share", share, "of the time", "pauses.share"),
+                     deciding_figure("longest_over_usual", longest / usual, "times a usual step", "pauses.factor"),
+                     told_figure("usual_s", usual, "s"), told_figure("longest_s", longest, "s"),
+                     told_figure("pauses", seen, "steps")},
+         .spans = std::move(spans)});
 }
 
 }  // namespace stoker

@@ -16,15 +16,16 @@ DiagnosisVerdict judge_recompute_on(const RunEvidence& evidence) {
                                                *evidence.planned.recompute ? "some" : "none"));
     // Forward is a third of forward and backward; all of it again costs a quarter of the longer step.
     const double compute = evidence.mean("compute_s").value_or(*step);
-    return diagnosis_found({.what = fmt::format("{:.0f} parts of the model are computed twice in each step, none was "
-                                                "planned",
-                                                *calls),
-                            .evidence = {fmt::format("torch.utils.checkpoint is called {:.0f} times a step", *calls)},
-                            .cost_s = 0.25 * compute,
-                            .fix =
-                                "take torch.utils.checkpoint (gradient_checkpointing_enable) out if the memory allows, "
-                                "or plan with layout: {recompute: full}",
-                            .rank = {}});
+    return diagnosis_found(
+        {.what = fmt::format("{:.0f} parts of the model are computed twice in each step, none was "
+                             "planned",
+                             *calls),
+         .evidence = {fmt::format("torch.utils.checkpoint is called {:.0f} times a step", *calls)},
+         .cost_s = 0.25 * compute,
+         .fix = "take torch.utils.checkpoint (gradient_checkpointing_enable) out if the memory allows, "
+                "or plan with layout: {recompute: full}",
+         .rank = {},
+         .figures = {{.name = "recomputed", .value = *calls, .unit = "calls a step", .threshold = 0.5}}});
 }
 
 }  // namespace stoker

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/thread_pools.h"
+
 namespace stoker {
 
 std::string milliseconds_text(double seconds) {
@@ -78,13 +80,62 @@ std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
         place.ready += own;
         place.used += *rank.mean("cpu");
     }
+    double widest = 1;
+    for (const PoolWidth& pool : pool_widths(evidence))
+        if (pool.told || pool.threads > 1) widest = std::max(widest, pool.threads);
     for (const auto& [key, place] : places) {
         const double processors = key.second;
-        if (place.ranks > 1 && place.ready > kOver * processors && place.used > kFill * processors)
-            return OwnCrowd{.ready = place.ready, .processors = processors, .affinity = true};
+        // One rank is kept on fewer processors than it computes with.
+        const bool too_few = place.ranks > 1 || widest > processors;
+        if (too_few && place.ready > kOver * processors && place.used > kFill * processors)
+            return OwnCrowd{.ready = place.ready, .processors = processors, .affinity = true, .ranks = place.ranks};
     }
     if (ready <= kOver * *evidence.machine_cpus || used < kFill * *evidence.machine_cpus) return std::nullopt;
-    return OwnCrowd{.ready = ready, .processors = *evidence.machine_cpus};
+    return OwnCrowd{
+        .ready = ready, .processors = *evidence.machine_cpus, .ranks = static_cast<int>(evidence.ranks.size())};
+}
+
+std::vector<PoolWidth> pool_widths(const RunEvidence& evidence) {
+    std::vector<PoolWidth> widths;
+    for (const ThreadPoolName& pool : kThreadPools) {
+        PoolWidth width{.variable = pool.variable};
+        for (const RankEvidence& rank : evidence.ranks)
+            if (const auto told = rank.mean(pool.measure)) {
+                width.threads = std::max(width.threads, *told);
+                width.told = true;
+            }
+        const auto named = evidence.planned.pools.find(pool.variable);
+        if (!width.told && named != evidence.planned.pools.end()) width.threads = named->second;
+        if (width.threads > 0) widths.push_back(width);
+    }
+    return widths;
+}
+
+double processors_of_rank(const RunEvidence& evidence) {
+    double processors = std::max(1.0, evidence.planned.processors.value_or(1));
+    if (evidence.machine_cpus && evidence.ranks.size() > 0)
+        processors = std::min(processors, *evidence.machine_cpus / static_cast<double>(evidence.ranks.size()));
+    for (const char* limit : {"cpu_limit", "cpus_allowed"})
+        if (const auto value = evidence.mean(limit); value && *value > 0) processors = std::min(processors, *value);
+    return std::max(1.0, processors);
+}
+
+std::optional<double> computing_beyond_plan(const RunEvidence& evidence) {
+    const Planned& planned = evidence.planned;
+    const auto step = evidence.step_s();
+    if (!planned.step_s || !step) return std::nullopt;
+    const auto compute = evidence.mean("compute_s");
+    if (!compute) return *step - *planned.step_s;
+    return *compute - std::max(0.0, *planned.step_s - planned.wait_s.value_or(0) - planned.collectives_s.value_or(0));
+}
+
+EvidenceFigure deciding_figure(std::string name, double value, std::string unit, std::string_view threshold) {
+    return {
+        .name = std::move(name), .value = value, .unit = std::move(unit), .threshold = diagnosis_threshold(threshold)};
+}
+
+EvidenceFigure told_figure(std::string name, double value, std::string unit) {
+    return {.name = std::move(name), .value = value, .unit = std::move(unit), .threshold = {}};
 }
 
 std::optional<ForeignUse> foreign_use(const RunEvidence& evidence, const RankEvidence* rank) {

@@ -19,6 +19,9 @@ inline DiagnosisVerdict diagnosis_ruled_out(std::string figure) {
 inline DiagnosisVerdict diagnosis_found(Diagnosis found) {
     return {.kind = DiagnosisVerdict::Kind::found, .reason = {}, .diagnosis = std::move(found)};
 }
+// The figure that decided, with the threshold of that name; and one that is told beside it.
+EvidenceFigure deciding_figure(std::string name, double value, std::string unit, std::string_view threshold);
+EvidenceFigure told_figure(std::string name, double value, std::string unit);
 std::string milliseconds_text(double seconds);  // "18 ms", "0.4 ms", "2,310 ms"
 std::string percent_text(double share);         // "7 %"
 std::string size_text(double bytes);            // "3.1 GB", "12 MB", "0.4 MB"
@@ -39,8 +42,24 @@ std::optional<CommonQueue> common_queue(const RunEvidence& evidence);
 struct OwnCrowd {
     double ready = 0, processors = 0;  // ready: running or waiting for their turn, on average
     bool affinity = false;
+    int ranks = 0;  // that share those processors
 };
 std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence);
+// Threads of the libraries that a rank computes with: what the program tells (python/stoker_torch), else what its
+// environment says; the widest of all ranks. `told`: by the program.
+struct PoolWidth {
+    std::string_view variable;  // OMP_NUM_THREADS
+    double threads = 0;
+    bool told = false;
+};
+std::vector<PoolWidth> pool_widths(const RunEvidence& evidence);
+// Processors that a rank has to itself: what it asked for, at most its limit, its affinity and its share of the
+// machine.
+double processors_of_rank(const RunEvidence& evidence);
+// What computing takes longer than planned; none: there is no plan. At most so much is what a fault of computing costs,
+// where measures say no more than how long threads wait.
+std::optional<double> computing_beyond_plan(const RunEvidence& evidence);
+
 // Processors that programs use which are no ranks of the run, and the share of the machine's that is.
 struct ForeignUse {
     double processors = 0, share = 0, stolen = 0;

@@ -56,6 +56,8 @@ DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
         found.evidence.push_back(fmt::format("{} over {} during the transfer", rate_text(*bytes * *step / *transfer),
                                              name[4] == 'l' ? "loopback" : "the network"));
     }
+    found.figures = {deciding_figure("transfer_share", cost / *step, "of a step", "link.share"),
+                     told_figure("transfer_s", *transfer, "s"), told_figure("planned_s", planned, "s")};
     if (cpu) found.evidence.push_back(fmt::format("{:.2f} processors in use", *cpu));
     return diagnosis_found(std::move(found));
 }

@@ -43,6 +43,9 @@ DiagnosisVerdict judge_slower_with_time(const RunEvidence& evidence) {
                    : "look for what grows from step to step: lists of results, a graph that is kept "
                      "(loss in place of loss.item()), hooks that are registered again, longer sequences",
         .rank = {}};
+    found.figures = {deciding_figure("rise", rise->after / rise->before - 1, "of a step", "rise.share"),
+                     told_figure("before_s", rise->before, "s"), told_figure("after_s", rise->after, "s")};
+    found.spans.push_back({.from_s = rise->at_s, .to_s = course.back().at_s + 1});
     return diagnosis_found(std::move(found));
 }
 

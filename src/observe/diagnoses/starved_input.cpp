@@ -27,6 +27,8 @@ DiagnosisVerdict judge_starved_input(const RunEvidence& evidence) {
                     .cost_s = cost,
                     .fix = "",
                     .rank = worst->rank};
+    found.figures = {deciding_figure("input_share", cost / own, "of a step", "starved.share"),
+                     told_figure("wait_s", wait, "s"), told_figure("planned_s", planned, "s")};
     const auto calls = worst->mean("read_calls"), bytes = worst->mean("call_read"), disk = worst->mean("disk_read"),
                cpu = worst->mean("cpu"), workers = worst->mean("workers"), blocked = worst->mean("blocked");
     const bool small = calls && bytes && *calls > diagnosis_threshold("starved.many_reads") &&
@@ -35,6 +37,8 @@ DiagnosisVerdict judge_starved_input(const RunEvidence& evidence) {
         found.evidence.push_back(fmt::format("{:.0f} reads/s of {:.1f} KB", *calls, *bytes / *calls / 1e3));
     if (disk && *disk > 1e6) found.evidence.push_back(rate_text(*disk) + " from the disk");
     if (blocked && *blocked > 0.2) found.evidence.push_back(fmt::format("{:.1f} threads wait for a device", *blocked));
+    if (calls) found.figures.push_back(deciding_figure("read_calls", *calls, "reads/s", "starved.many_reads"));
+    if (workers) found.figures.push_back(told_figure("workers", *workers, "processes"));
     if (workers) found.evidence.push_back(fmt::format("{:.0f} loader workers", *workers));
     if (cpu) found.evidence.push_back(fmt::format("{:.2f} processors in use", *cpu));
     // So many at work side by side that what one takes for a batch fits into the rest of the step.

@@ -8,6 +8,16 @@
 #include "observe/health_judge.h"
 
 namespace stoker {
+namespace {
+
+// What a rank computes in a step by the processor's clock.
+std::optional<double> processor_seconds(const RankEvidence& rank) {
+    if (const auto told = rank.mean("cpu_s")) return told;
+    const auto cpu = rank.mean("cpu"), step = rank.mean("step_s");
+    return cpu && step ? std::optional(*cpu * *step) : std::nullopt;
+}
+
+}  // namespace
 
 DiagnosisVerdict judge_straggler(const RunEvidence& evidence) {
     const auto step = evidence.step_s();
@@ -23,7 +33,29 @@ DiagnosisVerdict judge_straggler(const RunEvidence& evidence) {
     const double others = own[own.size() / 2].first, cost = slowest - others;
     if (cost < diagnosis_threshold("straggler.share") * *step)
         return diagnosis_ruled_out(
-            fmt::format("the slowest rank works {} longer than the others", milliseconds_text(cost)));
+            fmt::format("the slowest rank works {} longer than the others{}", milliseconds_text(std::max(0.0, cost)),
+                        cost > 0.02 * *step ? fmt::format(", {} of a step; told from {} on", percent_text(cost / *step),
+                                                          percent_text(diagnosis_threshold("straggler.share")))
+                                            : ""));
+    // What a quota stops a rank for is in what it computes, and no two ranks are stopped alike.
+    if (rank->mean("throttled").value_or(0) >= diagnosis_threshold("cpu.throttled_share") &&
+        evidence.mean("throttled").value_or(0) >= 0.75 * *rank->mean("throttled"))
+        return diagnosis_ruled_out(fmt::format("{} works {} longer, and a quota stops all of them", rank_text(*rank),
+                                               milliseconds_text(cost)));
+    // Where other programs take processors from all ranks, the one that they take most from is no slow one: it computes
+    // as much as the others.
+    const auto taken = foreign_use(evidence);
+    const auto queued = common_queue(evidence);
+    if (taken && taken->much && queued && queued->much) {
+        std::vector<double> worked;
+        for (const RankEvidence& each : evidence.ranks)
+            if (const auto seconds = processor_seconds(each); seconds && &each != rank) worked.push_back(*seconds);
+        const auto own_work = processor_seconds(*rank);
+        if (own_work && !worked.empty() && *own_work - spread_of(worked).median < 0.5 * cost)
+            return diagnosis_ruled_out(fmt::format(
+                "{} works {} longer and computes no more than the others: other programs take its processor",
+                rank_text(*rank), milliseconds_text(cost)));
+    }
     const std::string who = rank_text(*rank);
     Diagnosis found{.what = fmt::format("{} works {} a step, the others {}", who, milliseconds_text(slowest),
                                         milliseconds_text(others)),
@@ -33,6 +65,8 @@ DiagnosisVerdict judge_straggler(const RunEvidence& evidence) {
                                        "its share of the batch",
                                        who),
                     .rank = rank->rank};
+    found.figures = {deciding_figure("longer_share", cost / *step, "of a step", "straggler.share"),
+                     told_figure("compute_s", slowest, "s"), told_figure("others_compute_s", others, "s")};
     if (!rank->node.empty()) found.fix += fmt::format("; `stoker nodes check {}` measures the node", rank->node);
     for (const HealthReport& report : judge_nodes_of(evidence))
         for (const HealthCheck& check : report.checks)

@@ -30,7 +30,10 @@ DiagnosisVerdict judge_warm_up(const RunEvidence& evidence) {
          .cost_s = std::max(0.0, *steady.all_step_s - *step),
          .fix = fmt::format("leave the first {:.0f} steps out of every average; a longer run pays for them once",
                             steady.warm_up_steps),
-         .rank = {}});
+         .rank = {},
+         .figures = {deciding_figure("warm_up_share", share, "of the time of all steps", "warmup.share"),
+                     told_figure("warm_up_steps", steady.warm_up_steps, "steps"), told_figure("extra_s", extra, "s")},
+         .spans = {{.from_s = steady.from_s - steady.warm_up_s, .to_s = steady.from_s}}});
 }
 
 }  // namespace stoker

@@ -32,7 +32,10 @@ DiagnosisVerdict judge_wrong_interface(const RunEvidence& evidence) {
          .fix = fmt::format("look for where the program sets another device; it should leave "
                             "GLOO_SOCKET_IFNAME={} alone",
                             *evidence.planned.interface),
-         .rank = {}});
+         .rank = {},
+         .figures = {
+             {.name = "other_devices", .value = other, .unit = "bytes/s", .threshold = std::max(kTraffic, 4 * *named)},
+             told_figure("named_device", *named, "bytes/s")}});
 }
 
 }  // namespace stoker

@@ -608,7 +608,7 @@ TEST(Diagnoses, WhatTheProgramTellsOfItsSyncsIsTheCost) {
     for (RankEvidence& rank : synced.ranks) rank.measures["sync_s"] = at(0.03);
     ASSERT_EQ(first_name(synced), "waits-for-disk");
     EXPECT_NEAR(diagnose(synced).found.front().cost_s, 0.03, 1e-9);
-    const auto& figures = diagnose(synced).found.front().figures;
+    const std::vector<EvidenceFigure> figures = diagnose(synced).found.front().figures;
     ASSERT_FALSE(figures.empty());  // for programs: name, value, unit and what it is held against
     EXPECT_EQ(figures[0].name, "sync_share");
     EXPECT_NEAR(figures[0].value, 0.15, 1e-9);

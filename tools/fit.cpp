@@ -1,16 +1,20 @@
 // ./dev fit: the constants of the cost model from the published rows of data/validation, written to data/calibration.
 // usage: fit [NAME...] [--only CONSTANT,...] [--rows FOLDER] [--out FOLDER] [--residuals FILE] [--no-folds] [--dry-run]
 //        fit --measured: only counts the rows of each device and kind of work
+//        fit --spread FILE: by what each row is off, and how far other sources lie (tools/fit_intervals.py reads it)
 #include <fmt/core.h>
 
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
 #include "io/files.h"
 #include "validate/fit.h"
+#include "validate/held_out.h"
 #include "validate/measured.h"
+#include "validate/predict.h"
 
 namespace {
 
@@ -74,14 +78,74 @@ Result<bool> count_measured(const std::string& rows, const std::string& out) {
     TRY(const std::string inference, read_file(rows + "/inference.csv", kMostRowBytes));
     TRY(const std::string text, validate::measured_tsv(catalog, training, inference));
     TRY_VOID(write_file_atomic(out + "/measured.tsv", text));
-    fmt::print("written: {}/measured.tsv; it is in effect after the next build\n", out);
+    TRY(const std::string memory, read_file(rows + "/memory.csv", kMostRowBytes));
+    TRY(const std::string sources, validate::sources_tsv(catalog, training, memory, inference));
+    TRY_VOID(write_file_atomic(out + "/sources.tsv", sources));
+    fmt::print("written: {0}/measured.tsv, {0}/sources.tsv; it is in effect after the next build\n", out);
+    return true;
+}
+
+// All rows of a kind with the widths of intervals as they are before they grow, or with one unit for each of distance.
+Result<std::vector<validate::Line>> lines_with(double growth, std::string_view work, const validate::Csv& csv,
+                                               validate::RowKind kind) {
+    TRY(Catalog catalog, Catalog::embedded());
+    for (const auto& [name, value] : {std::pair{"interval_unseen_", 1.0}, std::pair{"interval_distance_", growth}}) {
+        Constant constant = *catalog.constant(fmt::format("{}{}", name, work));
+        constant.value = value;
+        catalog.replace_constant(std::move(constant));
+    }
+    TRY(const Intervals intervals, Intervals::embedded());
+    validate::Hardware hardware(catalog);
+    validate::Shapes shapes(catalog);
+    validate::Jobs jobs(hardware, shapes);
+    std::vector<validate::Line> lines;
+    if (kind == validate::RowKind::inference) {
+        lines = validate::predict_inference(csv, hardware, shapes, intervals);
+    } else {
+        const bool memory = kind == validate::RowKind::memory;
+        for (std::size_t i = 0; i < csv.rows(); ++i) {
+            const validate::Row row(csv, i);
+            lines.push_back(memory ? validate::predict_memory(row, jobs, intervals)
+                                   : validate::predict_training(row, jobs, intervals));
+        }
+    }
+    validate::compare(kind, csv, lines);
+    return lines;
+}
+
+Result<bool> write_spread(const std::string& rows, const std::string& out) {
+    TRY(const validate::HeldOut apart, validate::HeldOut::embedded());
+    std::string text =
+        "# ln(measured / predicted) of every row, the ends of its interval before it grows, and its distance from\n"
+        "# what other sources measured.\nwork\tsource\tgroup\tapart\tid\tmetric\terror\tlow\thigh\tdistance\n";
+    for (const auto& [name, work] :
+         {std::pair{"training", "training"}, std::pair{"memory", "memory"}, std::pair{"inference", "serving"}}) {
+        const std::string path = fmt::format("{}/{}.csv", rows, name);
+        TRY(const std::string bytes, read_file(path, kMostRowBytes));
+        TRY(const validate::Csv csv, validate::Csv::read(bytes, path));
+        TRY(const validate::RowKind kind, validate::kind_of(csv, path));
+        TRY(const std::vector<validate::Line> near, lines_with(0, work, csv, kind));
+        TRY(const std::vector<validate::Line> far, lines_with(1, work, csv, kind));
+        for (std::size_t i = 0; i < near.size(); ++i) {
+            const validate::Line& line = near[i];
+            if (!line.predicted || !line.counted || !line.measured || !(*line.measured > 0)) continue;
+            const validate::Row row(csv, line.row);
+            const double high = std::log(line.high / line.value);
+            text += fmt::format("{}\t{}\t{}\t{:d}\t{}\t{}\t{:.5f}\t{:.5f}\t{:.5f}\t{:.3f}\n", work,
+                                row.text(row.given("source_group") ? "source_group" : "split_group"), line.group,
+                                apart.has(row), line.id, line.metric, std::log(*line.measured / line.value),
+                                std::log(line.low / line.value), high, std::log(far[i].high / far[i].value) / high - 1);
+        }
+    }
+    TRY_VOID(write_file_atomic(out, text));
+    fmt::print("written: {}\n", out);
     return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::string rows = "data/validation", out = "data/calibration", residuals;
+    std::string rows = "data/validation", out = "data/calibration", residuals, spread;
     std::vector<std::string> names, only;
     validate::FitOptions options;
     options.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
@@ -98,6 +162,8 @@ int main(int argc, char** argv) {
             options.folds = false;
         } else if (word == "--dry-run") {
             dry = true;
+        } else if (word == "--spread" && i + 1 < argc) {
+            spread = argv[++i];
         } else if (word == "--measured") {
             measured = true;
         } else if (word.starts_with("-")) {
@@ -105,6 +171,10 @@ int main(int argc, char** argv) {
         } else {
             names.push_back(word);
         }
+    }
+    if (!spread.empty()) {
+        auto written = write_spread(rows, spread);
+        return written ? 0 : fail(written.error());
     }
     if (measured) {
         auto counted = count_measured(rows, out);

@@ -11,14 +11,10 @@
 #include "plan/availability.h"
 #include "plan/chance.h"
 #include "plan/roles.h"
+#include "sizing/device.h"
 
 namespace stoker {
 namespace {
-
-// RTX is a brand of many chips; elsewhere the word before the first hyphen names the silicon.
-std::string_view silicon(std::string_view name) {
-    return name.starts_with("RTX") ? name : name.substr(0, name.find('-'));
-}
 
 using Rows = std::map<std::pair<std::string, std::string>, double>;  // silicon, kind of work
 
@@ -33,7 +29,7 @@ const Rows& rows_by_silicon() {
         for (std::size_t i = 0; i < table->rows(); ++i) {
             const auto found = table->number(i, *count);
             if (!found) continue;
-            const std::string chip(silicon(table->at(i, *device)));
+            const std::string chip(silicon_of(table->at(i, *device)));
             const bool training = table->at(i, *kind) == "training", generation = table->at(i, *kind) == "generation";
             (*rows)[{chip, "any"}] += *found;
             (*rows)[{chip, training ? "training" : "serving"}] += *found;
@@ -73,7 +69,7 @@ std::string_view evidence_words(std::string_view kind) {
 }
 
 double measured_rows(std::string_view kind, const Accelerator* accelerator) {
-    const std::string device(accelerator != nullptr ? silicon(accelerator->name) : "CPU");
+    const std::string device(accelerator != nullptr ? silicon_of(accelerator->name) : "CPU");
     const auto found = rows_by_silicon().find({device, std::string(kind)});
     return found == rows_by_silicon().end() ? 0 : found->second;
 }

@@ -7,6 +7,7 @@
 
 #include "base/embedded.h"
 #include "base/tsv.h"
+#include "sizing/nearness.h"
 
 namespace stoker {
 
@@ -43,11 +44,12 @@ const Intervals& calibrated_intervals() {
     return *all;
 }
 
-Range Intervals::factors(std::string_view metric, const Range& own, std::size_t assumptions) const {
+Range Intervals::factors(std::string_view metric, const Range& own, std::size_t assumptions, double growth) const {
     const auto found = defaults_.find(metric);
     const Default d = found == defaults_.end() ? Default{1, 1, 0.1} : found->second;
     const double wider = 1 + d.per_assumption * static_cast<double>(assumptions);
-    const double low = std::min(own.low > 0 ? own.low : 1, d.low), high = std::max(own.high, d.high);
+    const Range table = grown({d.low, 1, d.high}, growth);
+    const double low = std::min(own.low > 0 ? own.low : 1, table.low), high = std::max(own.high, table.high);
     return {std::exp(wider * std::log(low)), 1, std::exp(wider * std::log(high))};
 }
 

@@ -18,7 +18,8 @@ public:
 
     // Factors around 1. `own`: the interval that the cost model gives itself, {1, 1, 1} where it has none; the wider of
     // the two counts. Each assumption widens it by the table's share.
-    Range factors(std::string_view metric, const Range& own, std::size_t assumptions) const;
+    // `growth`: by how far what was measured lies (interval_growth() of sizing/nearness.h); `own` has it already.
+    Range factors(std::string_view metric, const Range& own, std::size_t assumptions, double growth) const;
 
 private:
     struct Default {

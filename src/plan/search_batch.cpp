@@ -76,7 +76,7 @@ Result<Search> search_batch(const Context& context) {
             point.checkpoint_bytes = 1e6;  // the list of finished requests
             const double spread = std::exp(1.2816 * setup.device.sigma);
             const Range rates = calibrated_intervals().factors(setup.decoder ? "out_tokens_per_s" : "samples_per_s",
-                                                               {1 / spread, 1, spread}, 0);
+                                                               {1 / spread, 1, spread}, 0, setup.interval_growth);
             point.speed = {1 / rates.high, 1, 1 / rates.low};
             const ServiceUnits units = units_of(workload, setup);
             point.units = total * units.price_each;

@@ -24,10 +24,10 @@ ServingOutcome simulated(const ServingSetup& setup, ReplicaShape shape, const Se
 }
 
 // What a latency errs by: as the device's steps do, and no less than what sources showed that no constant has seen.
-Range calibrated_range(std::string_view metric, double fast, double mid, double slow) {
+Range calibrated_range(std::string_view metric, double growth, double fast, double mid, double slow) {
     if (!(mid > 0)) return {std::min(fast, mid), mid, std::max(slow, mid)};
     const Range own{std::min(fast / mid, 1.0), 1, std::max(slow / mid, 1.0)};
-    return metric.empty() ? own * mid : calibrated_intervals().factors(metric, own, 0) * mid;
+    return metric.empty() ? own * mid : calibrated_intervals().factors(metric, own, 0, growth) * mid;
 }
 constexpr std::string_view kFirstToken = "ttft_ms", kEachToken = "tpot_ms", kWholeAnswer = "latency_ms_p50";
 
@@ -36,12 +36,13 @@ bool were_given(const LatencySpec& l) {
     return !l.at.empty();
 }
 
+// How far measured runs are widens what is told, and buys no machines (as with limits that nobody gave).
 // Limits for the middle of what is predicted such that latencies, which err by more than steps do, keep those that are
 // given with the same confidence.
 LatencySpec tightened(LatencySpec l, double deviations) {
     constexpr double kNinetieth = 1.2815515655446004;
     const auto by = [&](std::string_view metric, std::initializer_list<std::optional<Seconds>*> limits) {
-        const double high = calibrated_intervals().factors(metric, {1, 1, 1}, 0).high;
+        const double high = calibrated_intervals().factors(metric, {1, 1, 1}, 0, 1).high;
         const double share = std::pow(high, -std::max(0.0, deviations) / kNinetieth);
         for (std::optional<Seconds>* limit : limits)
             if (*limit) *limit = Seconds((*limit)->v * share);
@@ -59,7 +60,7 @@ double chance_of(const LatencySpec& l, const ServingOutcome& fast, const Serving
     const auto keep = [&](const std::optional<Seconds>& limit, double ServingOutcome::*value, std::string_view metric) {
         if (!limit || !(mid.*value > 0)) return;
         const double one = chance_below(
-            calibrated_range(were_given(l) ? metric : std::string_view(), fast.*value, mid.*value, slow.*value),
+            calibrated_range(were_given(l) ? metric : std::string_view(), 1, fast.*value, mid.*value, slow.*value),
             limit->v);
         chance = chance < 0 ? one : std::min(chance, one);
     };
@@ -90,7 +91,7 @@ void observe(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& l
     load.speed = spread;
     const ServingOutcome slow = run();
     const auto range = [&](std::string_view metric, double ServingOutcome::*value) {
-        return calibrated_range(metric, fast.*value, out.outcome.*value, slow.*value);
+        return calibrated_range(metric, setup.interval_growth, fast.*value, out.outcome.*value, slow.*value);
     };
     out.ttft_p95 = range(setup.decoder ? kFirstToken : kWholeAnswer, &ServingOutcome::ttft_p95);
     out.tpot_p95 = range(kEachToken, &ServingOutcome::tpot_p95);

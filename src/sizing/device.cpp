@@ -86,6 +86,10 @@ void set_links(const Catalog& catalog, const NodeType& node, const Accelerator* 
 
 }  // namespace
 
+std::string_view silicon_of(std::string_view accelerator) noexcept {
+    return accelerator.starts_with("RTX") ? accelerator : accelerator.substr(0, accelerator.find('-'));
+}
+
 DeviceConstants device_constants(const Catalog& catalog) {
     DeviceConstants c;
     c.measured_fraction = catalog.constant_or_die("gemm_measured_fraction_default");
@@ -132,6 +136,7 @@ Device make_device(const Catalog& catalog, int node_type, const DeviceConstants&
         device.nvidia = gpu->vendor == "NVIDIA";
         device.amd = gpu->vendor == "AMD";
         device.architecture = gpu->architecture;
+        device.silicon = silicon_of(gpu->name);
         device.hopper = gpu->architecture == "Hopper" || gpu->architecture.starts_with("Blackwell");
         set_gpu_flops(*gpu, part, constants, device);
         device.supports = gpu->supports;

@@ -17,6 +17,7 @@ struct Device {
     bool gpu = true;
     bool nvidia = true, amd = false;  // whose kernels and libraries
     std::string architecture;         // of a GPU: Ampere, Hopper
+    std::string silicon;              // of a GPU: H100, whatever its memory and form
     bool hopper = false;              // tensor cores that only kernels written for them keep busy: Hopper and Blackwell
     std::array<double, kPrecisions>
         matmul_flops{};  // achievable for large tiles, FLOP/s: measured ceiling where published
@@ -67,6 +68,9 @@ struct DeviceConstants {
     double launch_s = 5e-6, cpu_launch_s = 2e-6, latency_hops = 6, pcie_tree_share = 0.5;
     double host_power_w = 375, idle_power_fraction = 0.15, sigma = 0.12, sigma_unmeasured = 0.22;
 };
+// H100 of H100-NVL: the word before the first hyphen names the silicon. RTX is a brand of many chips.
+std::string_view silicon_of(std::string_view accelerator) noexcept;
+
 DeviceConstants device_constants(const Catalog& catalog);
 
 Device make_device(const Catalog& catalog, int node_type);

@@ -110,9 +110,6 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
         case CodeBaseKind::other: break;
     }
     if (setup.compiled) habits.norms_in_parts = false;
-    const CodeBaseKind kind = code_base_kind(framework);
-    if (kind == CodeBaseKind::other || kind == CodeBaseKind::fsdp || kind == CodeBaseKind::deepspeed)
-        habits.sigma_factor = constant("sigma_memory_unseen_factor");
 }
 
 void store_states(StateStorage storage, TrainingSetup& setup) noexcept {

@@ -42,8 +42,6 @@ struct MemoryHabits {
     bool keeps_quantised_inputs = false;
     // TrainingSetup::reserve_least of what moves under ZeRO-3. 0: as elsewhere.
     double reserve_least_sharded = 0;
-    // Code bases whose memory no row has told: the figure of a peak is so much less certain.
-    double sigma_factor = 1;
     bool gradients_released = false;  // set to none after each step: absent until the backward pass makes them
     bool norms_in_parts = false;      // RMSNorm and the gate run operator by operator and keep each result
     bool stages_by_cost = false;      // a pipeline is cut by parameters, and the head counts as layers

@@ -64,6 +64,7 @@ struct ServingSetup {
     double sample_launch_s = 0;       // of the host per kernel; 0: the device's own
     double sample_host_s = 0;         // per batch, instead of host_step_s
     bool decoder = true;
+    double interval_growth = 1;  // by what was measured near (nearness.h)
     SchedulerPolicy policy = SchedulerPolicy::chunked;
     LengthLaw length_law = LengthLaw::lognormal;
     double token_budget = 8192, max_sequences = 256, block_tokens = 16, memory_fraction = 0.90;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "catalog/model_count.h"
 #include "sizing/kv_cache.h"
+#include "sizing/nearness.h"
 #include "sizing/precision.h"
 
 namespace stoker {
@@ -330,6 +331,13 @@ SchedulerPolicy policy_of(std::string_view framework) {
     return SchedulerPolicy::chunked;
 }
 
+MeasuredCase serving_case(const Device& device, const Workload& workload, EngineEra era) {
+    MeasuredCase out = measured_case(MeasuredWork::serving, device, workload.framework, workload.model, false);
+    if (era == EngineEra::y2024) out.stack += " of 2024";
+    if (era == EngineEra::y2023) out.stack += " of 2023";
+    return out;
+}
+
 Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog& catalog, const Device& device,
                                         EngineEra era) {
     const ModelSpec& m = workload.model;
@@ -348,6 +356,8 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
     s.device.sigma =
         std::max(s.device.sigma,
                  catalog.constant_or_die(device.gpu && !device.nvidia ? "sigma_serving_other" : "sigma_serving"));
+    s.interval_growth =
+        stoker::interval_growth(catalog, MeasuredWork::serving, nearness(serving_case(device, workload, era)));
     // A board of 70 W does not hold the clocks of its data sheet: half of a T4's products in 16 bits were measured at
     // 64 % of the printed rate, and it slows down as it warms (arXiv 1903.07486).
     if (const Constant* held = catalog.constant("gemm_power_share_turing_slim");

@@ -1,6 +1,8 @@
 // An interval that is narrower than what sources left out of the fit showed promises what nobody has.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sizing/training.h"
 
 namespace stoker {
@@ -20,6 +22,21 @@ TEST(StepInterval, IsNoNarrowerThanWhatSourcesLeftOutShowed) {
     unsure.device.sigma = 0.5;
     EXPECT_LT(step_interval(unsure, ParallelLayout{}, estimate).low, 0.84);
     EXPECT_GT(step_interval(unsure, ParallelLayout{}, estimate).high, 1.4);
+}
+
+// What lies far from every measured run is told with a wider interval on both sides.
+TEST(StepInterval, GrowsWithTheDistanceFromMeasuredRuns) {
+    TrainingSetup setup;
+    setup.step_low = 0.84;
+    setup.step_high = 1.4;
+    TrainingEstimate estimate;
+    estimate.step_s = 1;
+    const Range near = step_interval(setup, ParallelLayout{}, estimate, 1);
+    const Range far = step_interval(setup, ParallelLayout{}, estimate, 1.5);
+    EXPECT_NEAR(far.low, std::pow(near.low, 1.5), 1e-12);
+    EXPECT_NEAR(far.high, std::pow(near.high, 1.5), 1e-12);
+    setup.step_growth = 1.5;
+    EXPECT_DOUBLE_EQ(step_interval(setup, ParallelLayout{}, estimate).high, far.high);
 }
 
 // The low end of a plan's hours is what somebody hopes for: no more than anybody has published.

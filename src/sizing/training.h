@@ -107,6 +107,8 @@ struct TrainingSetup {
            sigma_memory_bytes = 0.5e9;
     double fit_verdict_probability = 0.5;  // less likely to fit than this is called out of memory
     double sigma_scale_from = 64, skew_low = 0.8, skew_high = 1.3;
+    double step_growth = 1, memory_growth = 1;  // of intervals, by what was measured near (nearness.h)
+    double peak_low = 1, peak_high = 1;         // the same of a memory peak
     double step_low = 1, step_high = 1;  // no interval of a step is narrower: what sources left out of the fit showed
     double mfu_most = 0;  // that anybody published of this architecture, precision and code base; 0: not known
     GemmTable gemm;
@@ -154,7 +156,10 @@ double model_flops(const TrainingSetup& setup, double global_batch) noexcept;
 
 // 80 % interval as factors (low < mid = 1 < high) to multiply step_s and memory_bytes by; docs/reference/model.md says
 // from what.
+// `growth`: of the width, setup.step_growth where nothing else is known better.
 Range step_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate);
+Range step_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate,
+                    double growth);
 Range memory_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate);
 // Probability that the memory, an interval in bytes, fits the device.
 double fit_probability(const TrainingSetup& setup, const Range& memory);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sizing/nearness.h"
+
 namespace stoker {
 namespace {
 
@@ -399,13 +401,14 @@ Range memory_interval(const TrainingSetup& setup, const ParallelLayout& layout, 
 
 Range peak_interval(const TrainingSetup& setup, const ParallelLayout& layout,
                     const TrainingEstimate& estimate) noexcept {
+    return peak_interval(setup, layout, estimate, setup.memory_growth);
+}
+
+Range peak_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate,
+                    double growth) noexcept {
     const Range own = memory_interval(setup, layout, estimate);
-    const double wider = setup.habits.sigma_factor;
-    if (wider <= 1) return own;
-    constexpr double kNinetieth = 1.2816;
-    const double floor =
-        std::exp(-kNinetieth * wider * setup.sigma_memory);  // of states too: who stores what is a guess
-    return {std::min(floor, std::pow(own.low, wider)), 1, std::max(1 / floor, std::pow(own.high, wider))};
+    // Of states too: who stores what, and whether the allocator or the driver was asked, is a guess.
+    return grown({std::min(setup.peak_low, own.low), 1, std::max(setup.peak_high, own.high)}, growth);
 }
 
 double fit_probability(const TrainingSetup& setup, const Range& memory) {

@@ -36,10 +36,13 @@ bool leaves_stage_empty(const TrainingSetup& setup, const ParallelLayout& layout
 // What the allocator hands out on one stage at most; evaluate_memory() has the fullest.
 double stage_allocated_bytes(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept;
 
-// The 80 % interval of a peak that is told, as factors: memory_interval(), and wider where no row has shown what the
-// code base keeps. Whether it fits is judged by memory_interval(), around the same middle.
+// The 80 % interval of a peak that is told, as factors: memory_interval(), and wider by how far the measured runs are
+// (nearness.h). Whether it fits is judged by memory_interval(), around the same middle.
 Range peak_interval(const TrainingSetup& setup, const ParallelLayout& layout,
                     const TrainingEstimate& estimate) noexcept;
+// `growth`: of the width, in place of setup.memory_growth.
+Range peak_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate,
+                    double growth) noexcept;
 
 // What the shape forbids, whatever the memory; numbers in out.have and out.need.
 Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, int nodes,

@@ -13,6 +13,7 @@
 #include "catalog/model_count.h"
 #include "sizing/disk.h"
 #include "sizing/framework.h"
+#include "sizing/nearness.h"
 #include "sizing/precision.h"
 
 namespace stoker {
@@ -307,7 +308,15 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     setup.skew_low = constant("interval_skew_low");
     setup.skew_high = constant("interval_skew_high");
     setup.step_low = constant("interval_step_low");
+    setup.peak_low = constant("interval_peak_low");
+    setup.peak_high = constant("interval_peak_high");
     setup.step_high = constant("interval_step_high");
+    const auto near_in = [&](MeasuredWork work) {
+        const bool adapter = workload.method != Method::full;
+        return nearness(measured_case(work, setup.device, workload.framework, workload.model, adapter));
+    };
+    setup.step_growth = interval_growth(catalog, MeasuredWork::training, near_in(MeasuredWork::training));
+    setup.memory_growth = interval_growth(catalog, MeasuredWork::memory, near_in(MeasuredWork::memory));
 }
 
 }  // namespace

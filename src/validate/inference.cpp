@@ -12,6 +12,7 @@
 #include "plan/chance.h"
 #include "plan/parallel.h"
 #include "sizing/serving.h"
+#include "sizing/serving_setup.h"
 #include "sizing/serving_step.h"
 #include "validate/benchmarks.h"
 #include "validate/engine_names.h"
@@ -642,12 +643,16 @@ std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& 
         if (!r.setup || !r.lines.front().refused.empty()) return;
         const std::vector<double> figures = figures_of(r);
         const double spread = std::exp(kNinetieth * r.setup->device.sigma);
+        // Its own source says nothing: the interval is that of a row that nobody has seen.
+        const Nearness near =
+            nearness(serving_case(*r.device, r.workload, r.era), Row(csv, r.lines.front().row).text("split_group"));
+        const double growth = interval_growth(hardware.catalog(), MeasuredWork::serving, near);
         Range own = wider_where_unmeasured({1 / spread, 1, spread}, hardware.catalog(), r.accelerator, "serving");
         if (r.engine_unmeasured) own = combined(own, {1 / unmeasured_engine, 1, unmeasured_engine});
         for (std::size_t k = 0; k < r.lines.size() && k < figures.size(); ++k) {
             Line& line = r.lines[k];
             if (figures[k] > 0 && std::isfinite(figures[k])) {
-                line.predict(figures[k], intervals.factors(line.metric, own, line.assumed.size()));
+                line.predict(figures[k], intervals.factors(line.metric, own, line.assumed.size(), growth));
             } else {
                 line.refused = "unsupported:no figure";
             }

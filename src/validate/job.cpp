@@ -296,6 +296,8 @@ Job Jobs::of(const Row& row, bool memory) {
         fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}|{:g}|{:g}", cluster.key, shape.key, to_string(w.precision),
                     to_string(method), framework, w.optimizer, w.sequence(), w.compiled, w.flash_attention, balanced,
                     pure, mixed_reduce, w.lora.rank, trainable.value_or(0));
+    job.measured = measured_case(memory ? MeasuredWork::memory : MeasuredWork::training, *cluster.device, framework,
+                                 model, method != Method::full);
     const bool cached = setups_.contains(key);
     job.setup = setup(key, w, *cluster.device, free_layout && (tuned || base.divides), why);
     if (!job.setup) return refuse(why);

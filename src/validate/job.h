@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sizing/nearness.h"
 #include "sizing/training.h"
 #include "validate/hardware.h"
 #include "validate/row.h"
@@ -25,6 +26,7 @@ struct Job {
     bool device_known = true;  // false: nothing names the device, and any was taken (memory only)
     double most_memory = 0;    // bytes of the largest device that the row may mean; 0: it says which
     TrainingEstimate estimate;
+    MeasuredCase measured;  // what its interval grows by
 };
 
 class Jobs {

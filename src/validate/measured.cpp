@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 
 #include "base/text.h"
+#include "sizing/serving_setup.h"
 #include "validate/hardware.h"
+#include "validate/inference.h"
+#include "validate/job.h"
 #include "validate/row.h"
 #include "validate/shape.h"
 
@@ -49,7 +53,48 @@ Status count(const std::string& text, FileName file, bool serving, Hardware& har
     return done();
 }
 
+// What a source measured, and how many rows of it.
+using Cases = std::map<std::array<std::string, 7>, std::int64_t>;
+
+void count(const MeasuredCase& one, std::string_view source, Cases& cases) {
+    ++cases[{std::string(to_string(one.work)), std::string(source), one.silicon, one.architecture, one.vendor,
+             one.stack, one.network}];
+}
+
+Status count_jobs(const std::string& text, FileName file, Jobs& jobs, Cases& cases) {
+    TRY(const Csv csv, Csv::read(text, file));
+    TRY(const RowKind kind, kind_of(csv, file));
+    for (std::size_t i = 0; i < csv.rows(); ++i) {
+        const Row row(csv, i);
+        const Job job = jobs.of(row, kind == RowKind::memory);
+        if (job.refused.empty() && row.invalid().empty()) count(job.measured, row.text("source_group"), cases);
+    }
+    return done();
+}
+
 }  // namespace
+
+Result<std::string> sources_tsv(const Catalog& catalog, const std::string& training_csv, const std::string& memory_csv,
+                                const std::string& inference_csv) {
+    Hardware hardware(catalog);
+    Shapes shapes(catalog);
+    Jobs jobs(hardware, shapes);
+    Cases cases;
+    TRY_VOID(count_jobs(training_csv, "data/validation/training.csv", jobs, cases));
+    TRY_VOID(count_jobs(memory_csv, "data/validation/memory.csv", jobs, cases));
+    TRY(const Csv csv, Csv::read(inference_csv, "data/validation/inference.csv"));
+    for (const InferenceRequest& request : inference_requests(csv, hardware, shapes))
+        if (request.setup && !request.lines.empty() && request.lines.front().refused.empty())
+            count(serving_case(*request.device, request.workload, request.era),
+                  Row(csv, request.lines.front().row).text("split_group"), cases);
+    std::string text =
+        "# What each source measured, counted from data/validation by ./dev fit --measured: by how far a plan lies "
+        "from\n"
+        "# all of them its intervals grow (src/sizing/nearness.h). Rows that are refused are left out.\n"
+        "work\tsource\tsilicon\tarchitecture\tvendor\tstack\tnetwork\trows\n";
+    for (const auto& [key, rows] : cases) text += fmt::format("{}\t{}\n", fmt::join(key, "\t"), rows);
+    return text;
+}
 
 Result<std::string> measured_tsv(const Catalog& catalog, const std::string& training_csv,
                                  const std::string& inference_csv) {

@@ -14,4 +14,9 @@ namespace stoker::validate {
 Result<std::string> measured_tsv(const Catalog& catalog, const std::string& training_csv,
                                  const std::string& inference_csv);
 
+// data/calibration/sources.tsv: what each source measured, by which sizing/nearness.h tells how far something lies from
+// all of them. From the three files of data/validation.
+Result<std::string> sources_tsv(const Catalog& catalog, const std::string& training_csv, const std::string& memory_csv,
+                                const std::string& inference_csv);
+
 }  // namespace stoker::validate

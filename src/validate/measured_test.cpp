@@ -27,5 +27,15 @@ TEST(Measured, TheFileAgreesWithTheRows) {
     EXPECT_EQ(*counted, embedded_bytes("calibration/measured.tsv"));
 }
 
+// An interval grows by how far what is asked lies from what sources measured: data/calibration/sources.tsv has these.
+TEST(Measured, SourcesAgreeWithTheRows) {
+    const auto catalog = Catalog::embedded();
+    ASSERT_TRUE(catalog.ok());
+    const auto counted =
+        sources_tsv(*catalog, text_of("training.csv"), text_of("memory.csv"), text_of("inference.csv"));
+    ASSERT_TRUE(counted.ok()) << counted.error().text();
+    EXPECT_EQ(*counted, embedded_bytes("calibration/sources.tsv"));
+}
+
 }  // namespace
 }  // namespace stoker::validate

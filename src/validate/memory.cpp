@@ -272,10 +272,11 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
         line.refused = "unsupported:no peak";
         return line;
     }
-    const Range own = peak_interval(setup, layout, estimate);
+    const double growth = interval_growth(jobs.catalog(), MeasuredWork::memory, nearness(job.measured, line.group));
+    const Range own = peak_interval(setup, layout, estimate, growth);
     if (usual.figure) {
         line.refused.clear();
-        line.predict(figure, intervals.factors(line.metric, own, line.assumed.size()));
+        line.predict(figure, intervals.factors(line.metric, own, line.assumed.size(), growth));
     }
     const bool idle = usual.cannot_run || leaves_stage_empty(setup, layout);
     line.fits = idle ? 0 : likely_to_fit(setup, layout, nodes, job.most_memory);

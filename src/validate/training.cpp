@@ -89,8 +89,10 @@ Line predict_training(const Row& row, Jobs& jobs, const Intervals& intervals) {
     const double step = job.estimate.step_s, batch = job.global_batch;
     if (!(step > 0) || !std::isfinite(step)) return refuse("unsupported:no step time");
     const TrainingSetup& s = *job.setup;
-    Range own =
-        wider_where_unmeasured(step_interval(s, job.layout, job.estimate), jobs.catalog(), job.accelerator, "training");
+    // Its own source says nothing: the interval is that of a row that nobody has seen.
+    const double growth = interval_growth(jobs.catalog(), MeasuredWork::training, nearness(job.measured, line.group));
+    Range own = wider_where_unmeasured(step_interval(s, job.layout, job.estimate, growth), jobs.catalog(),
+                                       job.accelerator, "training");
     // Rates are the reciprocal of the step, and so is their interval.
     if (line.metric != "step_s" && line.metric != "time_to_train_min") own = {1 / own.high, 1, 1 / own.low};
     double figure = step;
@@ -111,7 +113,7 @@ Line predict_training(const Row& row, Jobs& jobs, const Intervals& intervals) {
         figure = work / batch * step / 60;
     }
     if (!(figure > 0) || !std::isfinite(figure)) return refuse("unsupported:no figure");
-    line.predict(figure, intervals.factors(line.metric, own, line.assumed.size()));
+    line.predict(figure, intervals.factors(line.metric, own, line.assumed.size(), growth));
     return line;
 }
 

@@ -1,0 +1,170 @@
+#include "sizing/nearness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/embedded.h"
+#include "base/text.h"
+#include "base/tsv.h"
+
+namespace stoker {
+namespace {
+
+// The first word that is there decides.
+constexpr auto kStackWords = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"megatron-deepspeed", "megatron-deepspeed"},
+    {"megatron + deepspeed", "megatron-deepspeed"},
+    {"megatron", "megatron"},
+    {"nemo", "megatron"},
+    {"nanotron", "nanotron"},
+    {"torchtitan", "torchtitan"},
+    {"litgpt", "litgpt"},
+    {"lit-gpt", "litgpt"},
+    {"torchtune", "torchtune"},
+    {"hf trainer", "hugging-face"},
+    {"transformers", "hugging-face"},
+    {"hugging", "hugging-face"},
+    {"peft", "hugging-face"},
+    {"trl", "hugging-face"},
+    {"accelerate", "hugging-face"},
+    {"axolotl", "hugging-face"},
+    {"llama-factory", "hugging-face"},
+    {"llamafactory", "hugging-face"},
+    {"unsloth", "unsloth"},
+    {"composer", "composer"},
+    {"llm-foundry", "composer"},
+    {"internevo", "internevo"},
+    {"tensorrt", "tensorrt-llm"},
+    {"trt", "tensorrt-llm"},
+    {"sglang", "sglang"},
+    {"vllm", "vllm"},
+    {"deepspeed-mii", "deepspeed-mii"},
+    {"mii", "deepspeed-mii"},
+    {"llama.cpp", "llama.cpp"},
+    {"deepspeed", "deepspeed"},
+    {"zero", "deepspeed"},
+    {"fsdp", "fsdp"},
+    {"tensorflow", "tensorflow"},
+    {"mxnet", "mxnet"},
+    {"paddle", "paddle"},
+    {"maxtext", "jax"},
+    {"jax", "jax"},
+    {"neuron", "neuron"},
+    {"habana", "habana"},
+    {"openvino", "openvino"},
+    {"onnx", "onnx"},
+    {"tgi", "tgi"},
+    {"pytorch", "pytorch"},
+    {"torch", "pytorch"},
+});
+
+struct SourceRows {
+    MeasuredCase what;
+    std::string source;
+    double rows = 0;
+};
+
+const std::vector<SourceRows>& sources() {
+    static const std::vector<SourceRows>* const all = [] {
+        auto* out = new std::vector<SourceRows>;
+        const auto table = Tsv::read(embedded_bytes("calibration/sources.tsv"), "data/calibration/sources.tsv");
+        CHECK(table.ok());
+        const auto work = table->column("work"), source = table->column("source"), silicon = table->column("silicon"),
+                   architecture = table->column("architecture"), vendor = table->column("vendor"),
+                   stack = table->column("stack"), network = table->column("network"), rows = table->column("rows");
+        CHECK(work && source && silicon && architecture && vendor && stack && network && rows);
+        for (std::size_t i = 0; i < table->rows(); ++i) {
+            SourceRows one;
+            for (const MeasuredWork kind : {MeasuredWork::training, MeasuredWork::memory, MeasuredWork::serving})
+                if (table->at(i, *work) == to_string(kind)) one.what.work = kind;
+            one.source = table->at(i, *source);
+            one.what.silicon = table->at(i, *silicon);
+            one.what.architecture = table->at(i, *architecture);
+            one.what.vendor = table->at(i, *vendor);
+            one.what.stack = table->at(i, *stack);
+            one.what.network = table->at(i, *network);
+            one.rows = table->number(i, *rows).value();
+            out->push_back(std::move(one));
+        }
+        return out;
+    }();
+    return *all;
+}
+
+double network_distance(std::string_view a, std::string_view b) {
+    if (a == b) return 0;
+    const auto decodes = [](std::string_view n) { return n == "dense" || n == "experts" || n == "adapter"; };
+    return decodes(a) && decodes(b) ? 0.7 : 2;
+}
+
+double distance_between(const MeasuredCase& a, const MeasuredCase& b) {
+    const double device = a.silicon == b.silicon                                        ? 0
+                          : !a.architecture.empty() && a.architecture == b.architecture ? 0.7
+                          : !a.vendor.empty() && a.vendor == b.vendor                   ? 1
+                                                                                        : 2;
+    const double stack = a.stack == b.stack ? 0 : a.stack.empty() || b.stack.empty() ? 0.5 : 1;
+    const double network = network_distance(a.network, b.network);
+    return std::sqrt(device * device + stack * stack + network * network);
+}
+
+}  // namespace
+
+std::string_view to_string(MeasuredWork work) noexcept {
+    return work == MeasuredWork::training ? "training" : work == MeasuredWork::memory ? "memory" : "serving";
+}
+
+std::string measured_stack(std::string_view framework) {
+    const std::string text = lower(framework);
+    for (const auto& [word, name] : kStackWords)
+        if (text.find(word) != std::string::npos) return std::string(name);
+    return text;
+}
+
+std::string_view measured_network(const ModelSpec& model, bool adapter) noexcept {
+    const bool decodes = model.kind == ModelKind::decoder || model.kind == ModelKind::encoder_decoder;
+    if (!decodes) return is_image(model.kind) ? "vision" : "encoder";
+    return adapter ? "adapter" : model.moe() ? "experts" : "dense";
+}
+
+MeasuredCase measured_case(MeasuredWork work, const Device& device, std::string_view framework, const ModelSpec& model,
+                           bool adapter) {
+    return {.work = work,
+            .silicon = device.gpu ? device.silicon : "CPU",
+            .architecture = device.architecture,
+            .vendor = !device.gpu     ? ""
+                      : device.nvidia ? "NVIDIA"
+                      : device.amd    ? "AMD"
+                                      : device.architecture,
+            .stack = measured_stack(framework),
+            .network = std::string(measured_network(model, adapter))};
+}
+
+Nearness nearness(const MeasuredCase& asked, std::string_view without) {
+    constexpr double kFewRows = 10, kFew = 0.5;
+    Nearness out;
+    for (const SourceRows& one : sources()) {
+        if (one.what.work != asked.work || one.source == without) continue;
+        const double far = distance_between(asked, one.what) + (one.rows < kFewRows ? kFew : 0);
+        out.distance = std::min(out.distance, far);
+    }
+    return out;
+}
+
+double interval_growth(const Catalog& catalog, MeasuredWork work, const Nearness& near) {
+    const auto constant = [&](std::string_view what) {
+        const Constant* found = catalog.constant(fmt::format("interval_{}_{}", what, to_string(work)));
+        return found != nullptr ? found->value : what == "unseen" ? 1 : 0;  // a catalogue from before there were any
+    };
+    return constant("unseen") * (1 + constant("distance") * near.distance);
+}
+
+Range grown(const Range& factors, double growth) noexcept {
+    return {factors.low > 0 ? std::pow(factors.low, growth) : 0, 1, std::pow(factors.high, growth)};
+}
+
+}  // namespace stoker

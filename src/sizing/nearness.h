@@ -1,0 +1,50 @@
+// How far what is asked lies from what somebody has measured and published: data/calibration/sources.tsv, counted from
+// data/validation by ./dev fit --measured. Every 80 % interval grows with it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "catalog/catalog.h"
+#include "sizing/device.h"
+
+namespace stoker {
+
+enum class MeasuredWork { training, memory, serving };
+std::string_view to_string(MeasuredWork work) noexcept;
+
+// What makes one measured run like another, beside its size.
+struct MeasuredCase {
+    MeasuredWork work = MeasuredWork::training;
+    std::string silicon, architecture, vendor;  // H100, Hopper, NVIDIA; of processors CPU, "", ""
+    std::string stack;                          // measured_stack(); empty: nobody named one
+    std::string network;                        // measured_network()
+};
+MeasuredCase measured_case(MeasuredWork work, const Device& device, std::string_view framework, const ModelSpec& model,
+                           bool adapter);
+
+// One name for the spellings of a code base or an engine: "HF Trainer FSDP; none / peft full" is hugging-face, NeMo and
+// Megatron-Bridge are megatron. What is in no list is its own text in lower case.
+std::string measured_stack(std::string_view framework);
+// dense, experts, adapter, encoder or vision.
+std::string_view measured_network(const ModelSpec& model, bool adapter) noexcept;
+
+struct Nearness {
+    // 0: the same silicon, stack and kind of network are in some source. Else the root of the sum of squares of
+    //   0.7 for another device of one architecture, 1 for one of the same vendor, 2 for one of another;
+    //   0.5 where no stack is named, 1 for another one;
+    //   0.7 for experts or adapters against dense, 2 for any other kind of network;
+    // and half more where fewer than ten rows say it.
+    double distance = 3;
+};
+// `without`: a source whose rows are not counted, so that published rows get the interval that a stranger's would.
+Nearness nearness(const MeasuredCase& asked, std::string_view without = {});
+
+// What the logarithms of an interval's ends are multiplied by: interval_unseen_WORK, times 1 and interval_distance_WORK
+// for each unit of distance. (A training step's also grows with the GPUs, sigma_scale.)
+double interval_growth(const Catalog& catalog, MeasuredWork work, const Nearness& near);
+
+// The interval with the logarithms of its ends multiplied.
+Range grown(const Range& factors, double growth) noexcept;
+
+}  // namespace stoker

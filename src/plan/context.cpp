@@ -120,7 +120,8 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.cpu_fleet_vcpus = value("cpu_fleet_vcpus_most");
     settings.comfortable_ram = value("cpu_comfortable_memory_fraction");
     settings.busy_limit = value("batch_engine_busy_limit");
-    settings.confidence = workload.objective.confidence.value_or(value("objective_confidence"));
+    settings.confidence = settings.confidence_wanted =
+        workload.objective.confidence.value_or(value("objective_confidence"));
     settings.confidence_deviations = normal_quantile(settings.confidence);
     return settings;
 }
@@ -289,6 +290,10 @@ Context make_context(const Workload& workload, const Catalog& catalog, const Pla
                     .choices = {},
                     .rejected = {},
                     .image = {}};
+    if (options.settle_for) {
+        context.settings.confidence = *options.settle_for;
+        context.settings.confidence_deviations = normal_quantile(*options.settle_for);
+    }
     std::map<std::string, int> kinds;
     auto any = [&] {
         for (std::size_t i = 0; i < catalog.node_types().size(); ++i)

@@ -83,6 +83,7 @@ struct PlanSettings {
     double comfortable_ram = 0;               // share of RAM that a model on a CPU may fill
     double busy_limit = 0;                    // of the time of an engine that batches what waits
     double confidence = 0.9;                  // with which deadline and budget are kept
+    double confidence_wanted = 0.9;           // the same before anybody settled for less
     double confidence_deviations = 0;         // the same in standard deviations
 };
 

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "plan/advice/advice.h"
+#include "plan/chance.h"
+#include "plan/constraints/constraint.h"
 #include "plan/evidence.h"
 #include "plan/pipeline.h"
 #include "plan/platform.h"
@@ -152,6 +155,32 @@ void take_precision(Plan& plan, const Catalog& catalog) {
     plan.workload.assumptions.push_back(std::move(why));
 }
 
+// Nothing keeps deadline and budget with the confidence that is wanted when nobody says one: how likely the safest of
+// what speaks least against it keeps both, where that is more likely than not. Whoever asks for a plan gets it, and its
+// chance in the headline; whoever names a confidence gets that or a refusal. In whole percent, rounded down.
+std::optional<double> confidence_to_be_had(const Context& context, const std::vector<Option>& over_limit,
+                                           const std::vector<Point>& points) {
+    const ObjectiveSpec& objective = context.workload.objective;
+    if (context.options.settle_for || objective.confidence || serves(context.workload)) return std::nullopt;
+    const std::optional<Seconds> end = latest_end(context);
+    int least = std::numeric_limits<int>::max();
+    double best = 0;
+    for (const Option& option : over_limit) {
+        const Point& point = points[static_cast<std::size_t>(option.point)];
+        double chance = 1;
+        if (end && point.work_s > 0) chance = std::min(chance, chance_below(option.hours, end->v / 3600));
+        if (objective.budget && option.priced)
+            chance = std::min(
+                chance, chance_below(budgeted_usd(context, option.usd, point.work_s > 0 ? 0 : point.service_hours),
+                                     objective.budget->dollars()));
+        if (chance < 0.5 || option.doubts > least || (option.doubts == least && chance <= best)) continue;
+        least = option.doubts;
+        best = chance;
+    }
+    if (best < 0.5 || best >= context.settings.confidence) return std::nullopt;
+    return std::floor(100 * best + 1e-9) / 100;
+}
+
 }  // namespace
 
 PlanOptions with_ordered_offers(PlanOptions options) {
@@ -181,6 +210,12 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     plan.considered = context.considered + search.considered + ranking.expansion.considered;
 
     if (ranking.groups.empty()) {
+        if (const auto likely = confidence_to_be_had(context, ranking.expansion.over_limit, search.points)) {
+            PlanOptions settled = given;
+            settled.settle_for = likely;
+            auto made = make_plan(workload, catalog, settled);
+            if (!made || made->feasible()) return made;
+        }
         explain_infeasible(context, search, ranking, plan);
         plan.verdict = verdict_of(context, plan);
         plan.advice = make_advice(context, plan);

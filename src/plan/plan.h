@@ -208,6 +208,8 @@ struct PlanOptions {
     std::string home;        // a region or a geography, where where.regions is silent; empty: well-known regions
     std::vector<std::string> residency;  // of the user, where the workload names neither regions nor residency
     std::function<void(double share, std::string_view what)> progress;  // may be empty
+    // With which deadline and budget are kept where nothing keeps them with the confidence that is wanted by default.
+    std::optional<double> settle_for;
     // What runs of the past taught, by the cloud of a node type ("this-machine"). Trainings only.
     std::map<std::string, Calibration, std::less<>> calibrations;
 };

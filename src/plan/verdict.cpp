@@ -128,7 +128,7 @@ std::string limits_text(const Context& context, const Candidate& c) {
         add("budget", format_usd(*objective.budget),
             chance_below(budgeted_usd(context, p.usd, service ? p.hours.mid : 0), objective.budget->dollars()));
     if (!text.empty())
-        text += fmt::format(" (objective.confidence asks for {:.0f} %)", 100 * context.settings.confidence);
+        text += fmt::format(" (objective.confidence asks for {:.0f} %)", 100 * context.settings.confidence_wanted);
     return text;
 }
 

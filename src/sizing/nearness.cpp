@@ -158,7 +158,8 @@ Nearness nearness(const MeasuredCase& asked, std::string_view without) {
 double interval_growth(const Catalog& catalog, MeasuredWork work, const Nearness& near) {
     const auto constant = [&](std::string_view what) {
         const Constant* found = catalog.constant(fmt::format("interval_{}_{}", what, to_string(work)));
-        return found != nullptr ? found->value : what == "unseen" ? 1 : 0;  // a catalogue from before there were any
+        CHECK(found != nullptr);
+        return found->value;
     };
     return constant("unseen") * (1 + constant("distance") * near.distance);
 }

@@ -161,6 +161,26 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
     return join(parts, ", ");
 }
 
+// "safest of 446 candidates: nothing makes the deadline with 90 %", where the plan settles for less than is wanted by
+// default (PlanOptions::settle_for); else nothing.
+std::string settled_words(const Plan& plan, const Catalog& catalog, const std::string& candidates) {
+    const ObjectiveSpec& objective = plan.workload.objective;
+    const Candidate& best = plan.candidates.front();
+    const Constant* wanted = catalog.constant("objective_confidence");
+    if (wanted == nullptr || objective.confidence || !best.measured || runs_by_the_hour(best.prediction)) return {};
+    const auto kept = [&](const Range& range, double limit) {
+        return chance_below(range, limit) >= wanted->value - 0.005;
+    };
+    const bool late = objective.deadline && !kept(best.prediction.hours, objective.deadline->v / 3600);
+    const bool dear = objective.budget && best.priced && !kept(best.prediction.usd, objective.budget->dollars());
+    if (!late && !dear) return {};
+    return fmt::format("safest of {}: nothing {} with {}", candidates,
+                       objective.deadline && objective.budget ? "keeps deadline and budget"
+                       : late                                 ? "makes the deadline"
+                                                              : "stays in budget",
+                       percent(wanted->value));
+}
+
 // How another's time or money stands to the first choice's: "11 % more", "2.9 x as long".
 std::string money_words(double ratio) {
     if (ratio >= 1.95) return ratio < 2.05 ? std::string("twice as much") : fmt::format("{:.1f} x as much", ratio);
@@ -185,8 +205,9 @@ std::string why_line(const Plan& plan, const Catalog& catalog) {
     if (plan.workload.objective.minimize == Minimize::time)
         word = runs_by_the_hour(best.prediction) ? "quickest" : "fastest";
     if (plan.workload.objective.minimize == Minimize::energy) word = "least energy";
-    std::string text =
-        fmt::format("{} of {}", word, plural(static_cast<double>(plan.considered), "candidate", "candidates"));
+    const std::string candidates = plural(static_cast<double>(plan.considered), "candidate", "candidates");
+    if (std::string settled = settled_words(plan, catalog, candidates); !settled.empty()) return settled;
+    std::string text = fmt::format("{} of {}", word, candidates);
     // Nearly the cheapest, and worth it: what the money buys comes before what is next.
     for (const Foregone& one : plan.foregone)
         if (one.id == "slower" && per_hour(one.candidate) > 0) {

@@ -259,6 +259,14 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
     // Distances grow with the product of the lengths, and nobody mistypes a word of more than 80 letters.
     if (word.empty() || word.size() > 80) return std::nullopt;
     const std::string letters = letters_of(word);
+    // A word that was cut short is meant whole: requests_per_s, prompt. Of several, the shortest.
+    constexpr std::size_t kLeastLetters = 4;
+    const std::string* whole = nullptr;
+    for (const std::string& candidate : known)
+        if (letters.size() >= kLeastLetters && candidate.size() > letters.size() &&
+            letters_of(candidate).starts_with(letters) && (whole == nullptr || candidate.size() < whole->size()))
+            whole = &candidate;
+    if (whole != nullptr) return *whole;
     const std::size_t most = std::max<std::size_t>(1, letters.size() / 3);
     std::size_t best = most + 1;
     const std::string* found_word = nullptr;

@@ -177,6 +177,10 @@ TEST(Table, NearestIsNear) {
     EXPECT_EQ(nearest("data_parallel", known), "data-parallel");
     EXPECT_EQ(nearest("Standard_ND96_H100", known), "Standard_ND96isr_H100_v5");
     EXPECT_EQ(nearest("memory", known), std::nullopt);
+    const std::vector<std::string> traffic = {"requests", "requests_per_second", "prompt_tokens_cv", "prompt_tokens"};
+    EXPECT_EQ(nearest("requests_per_s", traffic), "requests_per_second") << "cut short";
+    EXPECT_EQ(nearest("prompt", traffic), "prompt_tokens");
+    EXPECT_EQ(nearest("pro", traffic), std::nullopt);
     EXPECT_EQ(nearest("x", {"y"}), std::nullopt);
     EXPECT_EQ(nearest("", known), std::nullopt);
     EXPECT_EQ(nearest("ab", {"ac", "ad"}), "ac");

@@ -176,7 +176,8 @@ TEST(SearchTraining, LayoutsAreTheOnesThatPeopleRun) {
 // beside them, and modules recomputed rather than whole layers where that is enough.
 TEST(SearchTraining, MixturesAreCutAsTheyAreTrained) {
     const Plan made = testing::plan(
-        "kind: training\nmodel: deepseek-v3\ndata: {tokens: 14.8T, sequence: 4096}\nobjective: {deadline: 60d}\nwhere: "
+        "kind: training\nmodel: deepseek-v3\ndata: {tokens: 14.8T, sequence: 4096}\nobjective: {deadline: "
+        "120d}\nwhere: "
         "{sizes: [Standard_ND128isr_NDR_GB200_v6]}\n");
     ASSERT_TRUE(made.feasible());
     const Candidate& c = made.candidates.front();

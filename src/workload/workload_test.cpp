@@ -63,7 +63,7 @@ TEST(Workload, ABatchInTokensIsANumberOfSequencesThatRanksShare) {
 TEST(Workload, LearnedPositionsAreALimit) {
     const std::string bert =
         bad("version: 1\nkind: fine-tuning\nmodel: bert-base\ndata: {examples: 10k, sequence: 8192}\n");
-    EXPECT_TRUE(has(bert, "bert-base has learned positions for 512 tokens, 8,192 are asked for")) << bert;
+    EXPECT_TRUE(has(bert, "bert-base has learned positions for 512 tokens, the file asks for 8,192")) << bert;
     EXPECT_TRUE(has(bert, "takes 8,192 tokens")) << bert;
     EXPECT_TRUE(has(bert, "4:")) << bert;
     good("version: 1\nkind: fine-tuning\nmodel: llama-2-7b\ndata: {examples: 10k, sequence: 8192}\n");

@@ -223,6 +223,24 @@ def test_a_journal_that_lost_its_tail_is_refused(t):
     t.call("journal", "verify")
 
 
+def test_another_server_on_the_port_of_one_that_was_killed_is_not_taken_for_it(t):
+    """Ports are given again: what answers there knows nothing of this folder, and its refusal is not ours."""
+    server = t.up()
+    url = json.load(open(os.path.join(t.folder, "server.json")))["url"]
+    server.kill()
+    server.wait()
+    other = os.path.join(t.work, "other")
+    second = subprocess.Popen([t.binary, "up", "--folder", other, "--listen", url.split("//")[1]], env=t.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for("the other server", lambda: os.path.exists(os.path.join(other, "server.json")))
+        check("no server" in t.call("ps").stdout, "the journal is read instead")
+        check(t.call("run", "--", "true").stderr.count("token") == 0, "and a run has a server of its own")
+    finally:
+        second.terminate()
+        second.wait()
+
+
 def test_a_killed_server_loses_nothing(t):
     """The machine's memory runs out and the kernel picks the server: the run goes on, and so does everything known."""
     server = t.up()

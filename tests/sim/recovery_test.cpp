@@ -80,6 +80,14 @@ TEST(SimRecovery, RunsEndAsTheyMustOnAnEngineThatQueues) {
                 if (s.run(8) && !is_terminal(s.state().find(s.run(8))->state))
                     (void)s.command({.what = CancelRun{s.run(8)}});
             });
+        // Three attempts that faults took down in a row look like the run's own doing, and wait for somebody who looks.
+        for (int i = 1; i <= 48; ++i)
+            sim.at(3600.0 * i, [](Simulation& s) {
+                std::vector<RunId> held;
+                for (const auto& [id, run] : s.state().runs)
+                    if (run.held) held.push_back(id);
+                for (const RunId id : held) (void)s.command({.what = HoldRun{id, false}});
+            });
         auto outcomes = expected(runs);
         outcomes["regretted"] = "cancelled cancelled";
         const char* const test = "SimRecovery.*EngineThatQueues";

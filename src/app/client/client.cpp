@@ -1,6 +1,9 @@
 #include "app/client/client.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -318,6 +321,10 @@ Result<std::unique_ptr<Client>> connect_with(const Args& args, const std::string
         if (const auto reached = client->raw({.target = "/healthz", .timeout_s = 5}); !reached)
             return Error(ErrorKind::not_found, "no server is running on " + folder);
     }
+    // And another may have taken its port since. (A process that is out of sight in a container answers to its token.)
+    if (alive && !elsewhere && address.pid > 0 && ::kill(static_cast<pid_t>(address.pid), 0) != 0 && errno == ESRCH)
+        if (const auto known = client->get("/api/v1/whoami", 5); !known && known.error().kind() == ErrorKind::denied)
+            return Error(ErrorKind::not_found, "no server is running on " + folder);
     return client;
 }
 

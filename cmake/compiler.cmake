@@ -45,9 +45,9 @@ endif()
 
 find_program(STOKER_CCACHE ccache)
 if(STOKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Without these, ccache passes over every file that is compiled with a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-      /usr/bin/env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${STOKER_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/ccache.sh ${PROJECT_SOURCE_DIR})
+  # Messages and debug information name files from the tree on, wherever it stands.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>")
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>")
   endif()

@@ -1,6 +1,8 @@
 // What the types of requests and answers cannot say by themselves.
 #include "server/schema_visitor.h"
 
+#include "server/bodies.h"
+
 namespace stoker::api {
 
 const std::vector<Hint>& hints() {

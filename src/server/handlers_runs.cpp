@@ -11,6 +11,7 @@
 #include "explain/run_cost.h"
 #include "run/spec/secrets.h"
 #include "run/state/rules.h"
+#include "server/bodies.h"
 #include "server/handlers.h"
 #include "server/metrics_file.h"
 #include "server/run_view.h"

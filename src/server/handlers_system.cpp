@@ -14,6 +14,7 @@
 #include "deploy/engine_node.h"
 #include "explain/run_cost.h"
 #include "run/engine/journal_care.h"
+#include "server/bodies.h"
 #include "server/event_view.h"
 #include "server/handlers.h"
 #include "server/metrics.h"

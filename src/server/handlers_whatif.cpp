@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "server/bodies.h"
 #include "server/handlers.h"
 #include "server/run_view.h"
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/version.h"
+#include "server/bodies.h"
 #include "server/handlers.h"
 #include "server/openapi.h"
 #include "server/schema_visitor.h"

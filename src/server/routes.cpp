@@ -1,6 +1,8 @@
 // The table of routes.
 #include "server/handlers.h"
 
+#include "server/bodies.h"
+
 namespace stoker::api {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/codec.h"
+#include "server/bodies.h"
 #include "server/views.h"
 #include "server/views_admission.h"
 #include "server/views_audit.h"

@@ -183,9 +183,8 @@ Document run_part(const Document& document) {
 }
 
 Json workload_file_schema() {
-    Json one = workload_record().json_schema();
-    Json stage = one;
-    auto& fields = std::get<Json::Object>(stage.value());
+    const Json one = workload_record().json_schema();
+    const auto& fields = std::get<Json::Object>(one.value());
     Json stage_keys = Json::object(), shared_keys = Json::object();
     for (const auto& [key, value] : fields)
         if (key == "properties")
@@ -219,7 +218,7 @@ Json workload_file_schema() {
     Json either = Json::array();
     Json out = Json::object();
     Json single = Json::object();
-    for (const auto& [key, value] : std::get<Json::Object>(one.value())) {
+    for (const auto& [key, value] : fields) {
         if (key == "$schema" || key == "title" || key == "$defs")
             out.set(key, value);
         else

@@ -2,10 +2,16 @@
 # Threads::Threads.
 find_package(Threads REQUIRED)
 
-# Debian has no static libfmt, so the portable build compiles it in.
+# Debian has no static libfmt, so the portable build compiles one from its headers.
 find_package(fmt 9 REQUIRED)
-add_library(stoker_fmt INTERFACE)
-target_link_libraries(stoker_fmt INTERFACE $<IF:$<BOOL:${STOKER_PORTABLE}>,fmt::fmt-header-only,fmt::fmt>)
+if(STOKER_PORTABLE)
+  add_library(stoker_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt.cpp)
+  get_target_property(include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(stoker_fmt SYSTEM PUBLIC ${include})
+else()
+  add_library(stoker_fmt INTERFACE)
+  target_link_libraries(stoker_fmt INTERFACE fmt::fmt)
+endif()
 add_library(fmt ALIAS stoker_fmt)
 
 # stoker_library(NAME FILE HEADER): the library FILE of the distribution as target NAME, static in the portable build.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the golden cases: text files that hold what a user could have written and what Stoker answers.
 
-    python3 tests/golden/run.py --stoker BIN [--update] [--jobs N] [FILTER...]
+    python3 tests/golden/run.py --stoker BIN [--update] [--jobs N] [--share N] [FILTER...]
 
 A FILTER is a part of a case's path. A .case file is a description and then sections, each begun by a line of its own:
 
@@ -258,6 +258,8 @@ def main():
     parser.add_argument("--stoker", required=True, help="the binary to test")
     parser.add_argument("--update", action="store_true", help="write what was answered into the cases that do not fit")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--share", type=int, default=1, metavar="N",
+                        help="one of N first answers only, for a binary under sanitizers: they are most of the time, and plans alike")
     parser.add_argument("filters", nargs="*", metavar="FILTER", help="a part of the path of the cases to run")
     options = parser.parse_args()
     stoker = str(pathlib.Path(options.stoker).resolve())
@@ -266,7 +268,8 @@ def main():
 
     # tests/first_answers holds what a plain question gets; its README says how a case is read and signed.
     name_of = lambda path: str(path.relative_to(GOLDEN if path.is_relative_to(GOLDEN) else ROOT / "tests"))
-    cases = [path for path in sorted(GOLDEN.rglob("*.case")) + sorted((ROOT / "tests/first_answers").rglob("*.case"))
+    answers = sorted((ROOT / "tests/first_answers").rglob("*.case"))
+    cases = [path for path in sorted(GOLDEN.rglob("*.case")) + answers[::max(1, options.share)]
              if not options.filters or any(text in name_of(path) for text in options.filters)]
     passed = failed = 0
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:

@@ -1,23 +1,14 @@
 // Nothing acknowledged is lost, nothing runs twice, nothing is left behind: through faults, restarts and kill -9.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-
 #include "scenarios.h"
+#include "seeds.h"
 #include "simulation.h"
 
 namespace stoker::sim {
 namespace {
 
 using testing::IsEmpty;
-
-// All seeds, or the one to be replayed.
-std::vector<std::uint64_t> seeds(std::uint64_t count) {
-    if (const char* one = std::getenv("STOKER_SIM_SEED")) return {std::strtoull(one, nullptr, 10)};
-    std::vector<std::uint64_t> all;
-    for (std::uint64_t i = 1; i <= count; ++i) all.push_back(i);
-    return all;
-}
 
 std::map<std::string, std::string> expected(const std::vector<Planned>& runs) {
     std::map<std::string, std::string> all;
@@ -50,7 +41,7 @@ TEST(SimRecovery, RunsEndAsTheyMustUnderFaultsAndKills) {
         }
     }
     // A simulation without faults in it would show nothing.
-    if (seeds(2).size() == 1) return;
+    if (!all_seeds()) return;
     EXPECT_GT(kills, 200U);
     EXPECT_GT(attempts, launches / 2);
     for (const char* cause : {"device_fault", "evicted", "node_lost", "platform", "user_error", "timeout", "lease"})
@@ -100,7 +91,7 @@ TEST(SimRecovery, RunsEndAsTheyMustOnAnEngineThatQueues) {
         counts.lost += sim.driver().counts().lost;
         counts.forgotten += sim.driver().counts().forgotten;
     }
-    if (seeds(2).size() == 1) return;
+    if (!all_seeds()) return;
     EXPECT_GT(kills, 100U);
     EXPECT_GT(counts.waited, 1000U);
     for (const std::size_t each : {counts.parts, counts.lost, counts.forgotten}) EXPECT_GT(each, 20U);
@@ -186,7 +177,7 @@ TEST(SimRecovery, AKillAtAnyWriteChangesNoFinalState) {
         return sim;
     };
     const std::uint64_t commits = play({})->commits();
-    for (std::uint64_t at = 2; at < commits; at += 2) {
+    for (std::uint64_t at = 2; at < commits; at += 2 * seed_share()) {
         const auto sim = play({at});
         ASSERT_EQ(sim->kills(), 1U);
         ASSERT_EQ(sim->outcomes(), expected(runs)) << "killed at commit " << at << ", seed " << seed;

@@ -2,9 +2,8 @@
 // engines that are away for a while.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-
 #include "scenarios.h"
+#include "seeds.h"
 #include "simulation.h"
 #include "two_rooms.h"
 
@@ -13,16 +12,12 @@ namespace {
 
 using testing::IsEmpty;
 
-// Forty seeds, or the one to be replayed. Some runs name an engine, most go where they start first.
+// Some runs name an engine, most go where they start first.
 TEST(SimSeveral, RunsEndAsTheyMustOnTwoEnginesOfWhichEachIsAwayForAWhile) {
-    std::vector<std::uint64_t> seeds;
-    for (std::uint64_t i = 1; i <= 40; ++i) seeds.push_back(i);
-    const char* one = std::getenv("STOKER_SIM_SEED");
-    if (one != nullptr) seeds = {std::strtoull(one, nullptr, 10)};
     std::size_t near = 0, far = 0, unheard = 0, doubled = 0;
     std::uint64_t kills = 0, chosen = 0;
     const char* const test = "SimSeveral.*";
-    for (const std::uint64_t seed : seeds) {
+    for (const std::uint64_t seed : seeds(40)) {
         SplitMix random(seed);
         SimulationOptions options{.seed = seed, .faults = Faults::common(), .snapshot_every = 40};
         options.beside = BesideOptions{.nodes = make_nodes(4, 4)};
@@ -55,7 +50,7 @@ TEST(SimSeveral, RunsEndAsTheyMustOnTwoEnginesOfWhichEachIsAwayForAWhile) {
             }
     }
     // A simulation in which nothing happens would show nothing.
-    if (one != nullptr) return;
+    if (!all_seeds()) return;
     EXPECT_GT(kills, 60U);
     for (const std::size_t each : {near, far}) EXPECT_GT(each, 100U);
     EXPECT_GT(chosen, 100U);

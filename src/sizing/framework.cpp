@@ -23,18 +23,21 @@ constexpr FrameworkFamily composer(std::string_view word) {
 constexpr FrameworkFamily graphs(std::string_view word) {
     return {word, "tensorflow", unfused, false, true, false, false, false, false, 0, 0, 0};
 }
-constexpr std::array<FrameworkFamily, 17> kFamilies{{
+constexpr std::array<FrameworkFamily, 19> kFamilies{{
+    // Of NeMo by name only: models of Hugging Face under FSDP2.
+    {"automodel", "fsdp", second, false, false, false, false, false, false, 2, 3, 3},
     megatron_deepspeed("megatron-deepspeed"),
     megatron_deepspeed("megatron + deepspeed"),
     megatron_core("megatron-bridge"),
     megatron_core("nemo"),
     megatron_core("core r0."),
-    {"megatron-core", "nemo", vendor, false, true, false, true, true, false, 0, 1, 0},  // with its arguments' defaults
-    {"megatron", "megatron", unfused, false, true, false, true, true, true, 0, 1, 0},
-    {"nanotron", "nanotron", second, true, true, false, false, true, false, 0, 1, 0},
     // FSDP2 with tensor and pipeline parallelism by DTensor: reductions in FP32, sequence parallel (its
     // parallelize.py).
     {"torchtitan", "torchtitan", second, true, true, false, false, true, true, 3, 3, 3, "selective"},
+    megatron_core("primus"),  // AMD's: Megatron-LM on ROCm, unless it says torchtitan
+    {"megatron-core", "nemo", vendor, false, true, false, true, true, false, 0, 1, 0},  // with its arguments' defaults
+    {"megatron", "megatron", unfused, false, true, false, true, true, true, 0, 1, 0},
+    {"nanotron", "nanotron", second, true, true, false, false, true, false, 0, 1, 0},
     composer("composer"),
     composer("llm-foundry"),
     {"deepspeed", "zero3", second, false, false, false, false, false, false, 1, 3, 3},

@@ -9,8 +9,12 @@
 namespace stoker {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, CodeBaseKind>, 21> kWords{{
+// The first word that is there decides. What fine-tunes models of Hugging Face has its loss, its layers and its loop,
+// whatever it is called.
+constexpr std::array<std::pair<std::string_view, CodeBaseKind>, 34> kWords{{
     {"nanotron", CodeBaseKind::nanotron},
+    {"automodel", CodeBaseKind::hugging_face},  // of NeMo: models of Hugging Face
+    {"torchtitan", CodeBaseKind::fsdp},
     {"megatron", CodeBaseKind::megatron},
     {"nemo", CodeBaseKind::megatron},
     {"litgpt", CodeBaseKind::litgpt},
@@ -26,15 +30,36 @@ constexpr std::array<std::pair<std::string_view, CodeBaseKind>, 21> kWords{{
     {"llama-factory", CodeBaseKind::hugging_face},
     {"llamafactory", CodeBaseKind::hugging_face},
     {"unsloth", CodeBaseKind::hugging_face},
+    {"swift", CodeBaseKind::hugging_face},
+    {"xtuner", CodeBaseKind::hugging_face},
+    {"fastchat", CodeBaseKind::hugging_face},
+    {"lmflow", CodeBaseKind::hugging_face},
+    {"openrlhf", CodeBaseKind::hugging_face},
+    {"llama-recipes", CodeBaseKind::hugging_face},
+    {"llama-cookbook", CodeBaseKind::hugging_face},
+    {"alpaca", CodeBaseKind::hugging_face},
+    {"qlora", CodeBaseKind::hugging_face},
+    {"trainer", CodeBaseKind::hugging_face},
+    {"finetune.py", CodeBaseKind::hugging_face},
+    {"primus", CodeBaseKind::megatron},  // Megatron-LM on ROCm, unless it says torchtitan
     {"composer", CodeBaseKind::fsdp},
     {"llm-foundry", CodeBaseKind::fsdp},
-    {"torchtitan", CodeBaseKind::fsdp},
     {"fsdp", CodeBaseKind::fsdp},
     {"deepspeed", CodeBaseKind::deepspeed},
 }};
 
 bool has_word(std::string_view text, std::string_view word) {
     return text.find(word) != std::string_view::npos;
+}
+
+bool deepspeed_engine(std::string_view framework) noexcept {
+    return has_word(framework, "deepspeed") || has_word(framework, "zero");
+}
+
+// Adapters are trained with Hugging Face's classes unless another code base is named.
+CodeBaseKind kind_of(std::string_view framework, Method method) noexcept {
+    const CodeBaseKind kind = code_base_kind(framework);
+    return kind == CodeBaseKind::other && method != Method::full ? CodeBaseKind::hugging_face : kind;
 }
 
 }  // namespace
@@ -51,7 +76,8 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
     habits = MemoryHabits{};
     if (setup.device.gpu && setup.device.matmul(Precision::fp8) > 0)
         setup.workspace_bytes = constant("cublas_workspace_hopper_mib") * kMiB;
-    switch (code_base_kind(framework)) {
+    if (deepspeed_engine(framework)) habits.bucket_parameters = constant("zero_bucket_parameters");
+    switch (kind_of(framework, setup.method)) {
         case CodeBaseKind::megatron:
             setup.logit_bytes = constant("logit_bytes_megatron");
             habits.score_bytes = 2;  // mask, scale and softmax are one kernel
@@ -79,6 +105,8 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
             habits.norms_in_parts = true;
             habits.gradients_released = true;
             habits.reserve_least_sharded = constant("allocator_reserve_least_sharded");
+            // Accelerate's no_sync(): FSDP then keeps gradients whole, in the 16 bits that they are made in.
+            if (!deepspeed_engine(framework)) habits.accumulated_bytes = 2;
             if (setup.method == Method::qlora) setup.weight_bytes = setup.gather_bytes = kDoubleQuantisedBytes;
             // PEFT's preparation for 4-bit training casts norms and head to FP32, and the residual stream follows.
             if (setup.method == Method::qlora && !has_word(framework, "accelerated")) habits.checkpoint_elements = 2;
@@ -100,14 +128,22 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
             habits.keeps_quantised_inputs = true;
             habits.norms_in_parts = true;
             habits.gradients_released = true;
+            habits.accumulated_bytes = 2;  // Fabric's no_backward_sync()
             break;
         case CodeBaseKind::torchtune:
             setup.logit_bytes = constant("logit_bytes_chunked");
             habits.norms_in_parts = true;
             habits.gradients_released = true;
             break;
-        case CodeBaseKind::deepspeed:
-        case CodeBaseKind::other: break;
+        case CodeBaseKind::other:
+            // A loop of somebody's own, by its name: PyTorch's examples reduce once a step, in FP32 under FSDP2, and
+            // bring all logits to each tensor rank.
+            if (!framework.empty() && !has_word(framework, "torch") && !has_word(framework, "jax")) {
+                habits.accumulated_bytes = 4;
+                habits.whole_logits = true;
+            }
+            break;
+        case CodeBaseKind::deepspeed: break;
     }
     if (setup.compiled) habits.norms_in_parts = false;
 }

@@ -40,6 +40,18 @@ struct MemoryHabits {
     // 4-bit layers keep their input for the backward pass, frozen as they are (MatMul4Bit of bitsandbytes saves it).
     // Seen in litgpt's rows; runs of Hugging Face, which compute layers again, show nothing of it.
     bool keeps_quantised_inputs = false;
+    // Per trained parameter: gradients of a ZeRO-3 run that every rank keeps whole until the last micro-batch of a
+    // step, where the loop reduces once a step (no_sync of Accelerate, no_backward_sync of Fabric,
+    // set_requires_gradient_sync(False) of FSDP2, which keeps them in the precision of the reduction). 0: reduced every
+    // micro-batch.
+    double accumulated_bytes = 0;
+    // Trained parameters at most that flat buffers beside the gradients hold: reduction buckets of DeepSpeed.
+    double bucket_parameters = 0;
+    // What goes to the host with the optimizer under ZeRO-3 where a run is offloaded: weights and gradients as well
+    // (CPUOffload of FSDP, offload_param of DeepSpeed).
+    bool offloads_weights = false;
+    bool whole_logits =
+        false;  // tensor ranks hold all logits, as where the head's output is replicated before the loss
     // TrainingSetup::reserve_least of what moves under ZeRO-3. 0: as elsewhere.
     double reserve_least_sharded = 0;
     bool gradients_released = false;  // set to none after each step: absent until the backward pass makes them

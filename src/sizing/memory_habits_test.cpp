@@ -42,6 +42,11 @@ TEST(MemoryHabits, AreToldByWordsOfTheFramework) {
     EXPECT_EQ(code_base_kind("llm-foundry/composer fsdp"), CodeBaseKind::fsdp);
     EXPECT_EQ(code_base_kind("deepspeed"), CodeBaseKind::deepspeed);
     EXPECT_EQ(code_base_kind("a loop of our own"), CodeBaseKind::other);
+    // What fine-tunes models of Hugging Face keeps what they keep, whatever it is called.
+    for (const char* name : {"ms-swift", "xtuner", "nemo automodel", "llama-recipes", "trl sft", "openrlhf"})
+        EXPECT_EQ(code_base_kind(name), CodeBaseKind::hugging_face) << name;
+    EXPECT_EQ(code_base_kind("primus (torchtitan)"), CodeBaseKind::fsdp);
+    EXPECT_EQ(code_base_kind("primus"), CodeBaseKind::megatron);
 }
 
 TEST(MemoryHabits, FusingTheLossKeepsFewerCopiesOfTheLogits) {
@@ -163,6 +168,93 @@ TEST(MemoryHabits, ShardingLeavesHolesInWhatMoves) {
     setup.habits.reserve_least_sharded = 0;
     evaluate_memory(setup, layout, 1, plain);
     EXPECT_NEAR(term(kept, MemoryTerm::fragmentation), term(plain, MemoryTerm::fragmentation), 1);
+}
+
+// Adapters of nobody's code base are those of peft: 32-bit copies of the logits, holes of the sharder.
+TEST(MemoryHabits, AnAdapterWithoutACodeBaseIsOfHuggingFace) {
+    const Catalog catalog = *Catalog::embedded();
+    TrainingSetup adapter = llama(32, 4096, 128256), full = adapter;
+    adapter.method = Method::lora;
+    set_memory_habits("", catalog, adapter);
+    set_memory_habits("", catalog, full);
+    EXPECT_GT(adapter.logit_bytes, full.logit_bytes);
+    EXPECT_GT(adapter.habits.reserve_least_sharded, 1);
+    EXPECT_EQ(full.habits.reserve_least_sharded, 0);
+}
+
+// A loop that reduces once a step keeps gradients whole: more replicas then save nothing of them, and the network rests
+// in between.
+TEST(MemoryHabits, GradientsThatAreReducedOnceAStepStayWhole) {
+    TrainingSetup setup = llama(16, 2048, 32000);
+    setup.device.devices_per_node = 4;
+    setup.device.scale_up_domain = 4;
+    setup.device.inside = {300e9, 2e-6, 1e6};
+    setup.habits.accumulated_bytes = 4;
+    ParallelLayout layout{.data = 4, .micro_batches = 4, .zero = 3, .recompute = Recompute::full};
+    EXPECT_TRUE(reduces_once(setup, layout));
+    TrainingEstimate once, each;
+    evaluate(setup, layout, 1, once);
+    EXPECT_NEAR(term(once, MemoryTerm::gradients), 4 * setup.total_params, 1);
+    setup.habits.accumulated_bytes = 0;
+    evaluate(setup, layout, 1, each);
+    EXPECT_NEAR(term(each, MemoryTerm::gradients), setup.gradient_bytes * setup.total_params / 4, 1);
+    EXPECT_LT(once.gradient_bytes, each.gradient_bytes);
+    EXPECT_LT(once.step_s, each.step_s);
+
+    setup.habits.accumulated_bytes = 4;
+    layout.micro_batches = 1;
+    EXPECT_FALSE(reduces_once(setup, layout)) << "one micro-batch has nothing to wait for";
+    layout.micro_batches = 4;
+    layout.zero = 1;
+    EXPECT_FALSE(reduces_once(setup, layout));
+    layout.zero = 3;
+    setup.device.memory_bytes = 7 * setup.total_params;
+    EXPECT_FALSE(reduces_once(setup, layout)) << "nobody does so where it takes most of the device";
+}
+
+TEST(MemoryHabits, LogitsMayBeWholeOnEachTensorRank) {
+    TrainingSetup setup = llama(16, 2048, 128256);
+    setup.device.devices_per_node = 4;
+    TrainingEstimate divided, whole;
+    evaluate_memory(setup, {.tensor = 4}, 1, divided);
+    setup.habits.whole_logits = true;
+    evaluate_memory(setup, {.tensor = 4}, 1, whole);
+    EXPECT_NEAR(term(whole, MemoryTerm::logits), 4 * term(divided, MemoryTerm::logits), 1);
+}
+
+// CPUOffload of FSDP takes weights and gradients with the optimizer; an optimizer on the host alone leaves them.
+TEST(MemoryHabits, OffloadMayTakeTheWeightsToo) {
+    TrainingSetup setup = llama(16, 2048, 32000);
+    setup.device.devices_per_node = 4;
+    setup.device.memory_per_node = 1e12;
+    const ParallelLayout layout{.data = 4, .zero = 3, .recompute = Recompute::full, .offload = true};
+    TrainingEstimate optimizer, all;
+    evaluate_memory(setup, layout, 1, optimizer);
+    EXPECT_GT(term(optimizer, MemoryTerm::weights), 0);
+    setup.habits.offloads_weights = true;
+    evaluate_memory(setup, layout, 1, all);
+    EXPECT_EQ(term(all, MemoryTerm::weights), 0);
+    EXPECT_GT(term(all, MemoryTerm::gathered), 0);
+    EXPECT_EQ(all.refused, Reason::none);
+}
+
+// DeepSpeed holds two buckets of gradients, never more than there are gradients.
+TEST(MemoryHabits, BucketsOfZeroAreHeldBesideTheGradients) {
+    const Catalog catalog = *Catalog::embedded();
+    TrainingSetup setup = llama(16, 2048, 32000);
+    setup.device.devices_per_node = 4;
+    TrainingEstimate without, with;
+    const ParallelLayout layout{.data = 4, .zero = 2};
+    set_memory_habits("deepspeed", catalog, setup);
+    evaluate_memory(setup, layout, 1, with);
+    setup.habits.bucket_parameters = 0;
+    evaluate_memory(setup, layout, 1, without);
+    EXPECT_NEAR(term(with, MemoryTerm::workspace) - term(without, MemoryTerm::workspace),
+                2 * 2 * catalog.constant_or_die("zero_bucket_parameters"), 1);
+    setup.habits.bucket_parameters = 1e12;
+    evaluate_memory(setup, layout, 1, with);
+    EXPECT_NEAR(term(with, MemoryTerm::workspace) - term(without, MemoryTerm::workspace), 2 * 2 * setup.total_params,
+                1);
 }
 
 }  // namespace

@@ -280,6 +280,12 @@ void take_constants(ServingSetup& s, const Constants& c) {
     // of the device reduces, from its first message on.
     s.all_reduce_s = c.device_is("_gaudi") ? 0 : c.of_engine("inference_allreduce_alpha_us") * kMicro;
     s.all_reduce_growth = c("inference_allreduce_growth");
+    const bool host_links = s.device.nvidia && !s.device.pairs_only && s.device.host_bytes_per_s > 0 &&
+                            s.device.inside.bytes_per_second <= s.device.host_bytes_per_s;
+    if (host_links && s.all_reduce_s > 0) {
+        s.all_reduce_s = std::max(s.all_reduce_s, c("inference_allreduce_host_us") * kMicro);
+        s.all_reduce_growth = 1;  // each doubling of the ranks is one more way through the host
+    }
     s.ring_hop_s = c.of_engine("inference_ring_hop_us") * kMicro;
     s.one_shot_bytes = c.of_engine("inference_one_shot_kib") * 1024;
     s.link_efficiency = c.of_device("inference_link_efficiency");
@@ -380,6 +386,11 @@ Result<ServingSetup> make_serving_setup(const Workload& workload, const Catalog&
         s.expert_read_efficiency *= constants("inference_untuned_expert_factor");
         s.expert_efficiency *= constants("inference_untuned_expert_factor");
     }
+
+    // Reading narrow weights was fitted on experts in FP4. Dense weights in 4-bit integers come with a scale, and often
+    // an offset, for each group of 128, and are unpacked by kernels of their own (AWQ, GPTQ, Marlin).
+    if (device.gpu && !m.moe() && s.precision == Precision::int4 && !constants.engine_is("_llama_cpp"))
+        s.narrow_read_efficiency = std::min(s.narrow_read_efficiency, constants("inference_int4_read_efficiency"));
 
     if (!m.transformer() && (m.published_parameters <= 0 || m.forward_flops_per_sample <= 0)) {
         return Error(ErrorKind::invalid, "the model '" + m.name + "' has no shape to predict inference from",

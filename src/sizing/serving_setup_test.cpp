@@ -139,5 +139,29 @@ TEST(ServingSetup, AWideWindowIsTheEnginesChoice) {
     EXPECT_EQ(setup_of_model("mistral-7b", Precision::fp16, "tensorrt-llm").sliding_window, 0);
 }
 
+// Dense weights in 4-bit integers are unpacked on the way; that is no matter of experts in FP4.
+TEST(ServingSetup, IntegersOfFourBitsAreReadMoreSlowlyThanExpertsInFp4) {
+    EXPECT_LT(setup_of_model("llama-3-8b", Precision::int4, "vllm").narrow_read_efficiency,
+              setup_of_model("mixtral-8x7b", Precision::fp4, "vllm").narrow_read_efficiency);
+    EXPECT_EQ(setup_of_model("mixtral-8x7b", Precision::int4, "vllm").narrow_read_efficiency,
+              setup_of_model("mixtral-8x7b", Precision::fp4, "vllm").narrow_read_efficiency);
+}
+
+// Engines reduce with kernels that read from their peers' memory; over host links the library does, and each doubling
+// of the ranks goes through the host once more.
+TEST(ServingSetup, ReductionsOverHostLinksHaveALongerStart) {
+    Device host = kA100;
+    host.nvidia = true;
+    host.host_bytes_per_s = 32e9;
+    host.inside = {21e9, 3e-6, 1e6};
+    Device linked = host;
+    linked.inside.bytes_per_second = 232e9;
+    const ServingSetup over_host = setup_of(host, "vllm", Precision::fp16, EngineEra::current);
+    const ServingSetup over_link = setup_of(linked, "vllm", Precision::fp16, EngineEra::current);
+    EXPECT_NEAR(over_host.all_reduce_s, 20e-6, 1e-9);
+    EXPECT_EQ(over_host.all_reduce_growth, 1);
+    EXPECT_LT(over_link.all_reduce_s, over_host.all_reduce_s);
+}
+
 }  // namespace
 }  // namespace stoker

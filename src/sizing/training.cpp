@@ -228,7 +228,10 @@ void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, dou
     if (params <= 0 || shard_size * replicas <= 1) return;
     const Group shard = make_group(device, shard_size, stride);
     const Group replica = make_group(device, replicas, stride * shard_size);
-    const double reduced = setup.reduce_bytes * params * trained, gathered = setup.gather_bytes * params;
+    // What is kept whole between micro-batches is reduced as it is kept.
+    const bool once = reduces_once(setup, layout);
+    const double reduced = (once ? setup.habits.accumulated_bytes : setup.reduce_bytes) * params * trained,
+                 gathered = setup.gather_bytes * params;
     const double m = layout.micro_batches;
     const double buckets = std::max(1.0, std::ceil(reduced / setup.bucket_bytes));
     const double overlap = setup.overlap, slow = setup.overlap_slowdown;
@@ -269,10 +272,12 @@ void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, dou
     const double forward = exposed(gather, stage.forward, setup.overlap_gather, stage.pieces, slow);
     const double backward = exposed(gather + scatter, stage.backward, setup.overlap_gather, stage.pieces, slow);
     const double share = gather + scatter > 0 ? gather / (gather + scatter) : 0;
-    comm.gather += m * (forward + share * backward);
-    comm.gradient += m * (1 - share) * backward;
+    const double reductions = once ? 1 : m;
+    const double quiet = reductions < m ? exposed(gather, stage.backward, setup.overlap_gather, stage.pieces, slow) : 0;
+    comm.gather += m * forward + reductions * share * backward + (m - reductions) * quiet;
+    comm.gradient += reductions * (1 - share) * backward;
     comm.gradient += exposed(across, stage.backward, overlap, stage.pieces, slow);
-    comm.bytes += m * (2 * gather_bytes(shard_size, gathered) + gather_bytes(shard_size, reduced)) +
+    comm.bytes += 2 * m * gather_bytes(shard_size, gathered) + reductions * gather_bytes(shard_size, reduced) +
                   all_reduce_bytes(replicas, reduced / shard_size);
 }
 
@@ -339,8 +344,8 @@ StageTimes add_pipeline(const TrainingSetup& setup, const ParallelLayout& layout
     const double tokens = layout.micro_batch * setup.sequence / layout.context;
     const double p = layout.pipeline, v = layout.virtual_stages, m = layout.micro_batches;
     const double memory = device.memory_bytes_per_s * device.memory_efficiency;
-    const double loss =
-        4 * setup.logit_passes * tokens * setup.predicted_share * setup.vocabulary / layout.tensor / memory;
+    const double loss = 4 * setup.logit_passes * tokens * setup.predicted_share * setup.vocabulary /
+                        (setup.habits.whole_logits ? 1 : layout.tensor) / memory;
     const double head = gemms.logits_forward + gemms.logits_backward + loss;
 
     double sends = 0, host = 0;

@@ -49,6 +49,13 @@ double in_flight(const ParallelLayout& layout, int stage) noexcept {
     return std::min(p - stage, m);
 }
 
+// Gradients that the loop keeps whole between micro-batches. Nobody does so where they take most of the device.
+double accumulated_gradients(const TrainingSetup& setup, const ParallelLayout& layout,
+                             const StageParams& params) noexcept {
+    if (!reduces_once(setup, layout)) return 0;
+    return setup.habits.accumulated_bytes * trained(setup) * (params.dense + params.expert);
+}
+
 struct StageBytes {
     std::array<double, kMemoryTerms> bytes{};
     double allocated = 0;
@@ -70,10 +77,16 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
     const double share = trained(setup);
     const double embedding_extra =
         (setup.embedding_weight_bytes - setup.weight_bytes) * params.embedding / (layout.zero >= 3 ? shards : 1);
-    const double gradients = setup.gradient_bytes * share * sharded(2);
-    out.bytes[at(MemoryTerm::weights)] = setup.weight_bytes * sharded(3) + embedding_extra;
+    const bool on_host = layout.offload && habits.offloads_weights && layout.zero >= 3;
+    const double gradients =
+        on_host ? 0 : std::max(setup.gradient_bytes * share * sharded(2), accumulated_gradients(setup, layout, params));
+    out.bytes[at(MemoryTerm::weights)] = on_host ? 0 : setup.weight_bytes * sharded(3) + embedding_extra;
     out.bytes[at(MemoryTerm::optimizer)] = layout.offload ? 0 : setup.optimizer_bytes * share * sharded(1);
-    out.bytes[at(MemoryTerm::workspace)] = setup.workspace_bytes + habits.held_bytes * share * sharded(2);
+    // Two buckets, one filling while the other is reduced.
+    const double buckets = layout.zero >= 1 && layout.data > 1
+                               ? 2 * setup.compute_bytes * std::min(habits.bucket_parameters, share * params.dense)
+                               : 0;
+    out.bytes[at(MemoryTerm::workspace)] = setup.workspace_bytes + habits.held_bytes * share * sharded(2) + buckets;
 
     const double gatherable = params.dense + (habits.experts_unsharded ? 0 : params.expert);
     const double one_layer = setup.transformer && params.layers > 0 ? (gatherable - params.embedding) / params.layers
@@ -101,7 +114,7 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
         if (params.head) {
             const bool again = layout.micro_batches > 1;
             out.logits = (setup.logit_bytes + (again ? habits.logit_bytes_again : 0)) * tokens * setup.predicted_share *
-                         setup.vocabulary / layout.tensor;
+                         setup.vocabulary / (habits.whole_logits ? 1 : layout.tensor);
         }
         if (layout.recompute == Recompute::full) {
             const bool gathers = layout.zero >= 3 && shards > 1;
@@ -181,6 +194,15 @@ Cut cut_by_cost(const TrainingSetup& setup, int stages, int stage) noexcept {
 }
 
 }  // namespace
+
+bool reduces_once(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    if (!(setup.habits.accumulated_bytes > 0) || layout.zero < 3 || layout.shard_ranks() <= 1 || layout.pipeline > 1 ||
+        layout.micro_batches <= 1)
+        return false;
+    constexpr double kMostOfDevice = 0.5;
+    const double mine = trained(setup) * setup.total_params / layout.tensor;
+    return setup.habits.accumulated_bytes * mine <= kMostOfDevice * setup.device.memory_bytes;
+}
 
 double layers_of_stage(double layers, int stages, int stage) noexcept {
     const double even = std::floor(layers / stages);

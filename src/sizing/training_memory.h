@@ -31,6 +31,10 @@ StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layou
 // Layers of the stages that have the most; a pipeline that does not divide the layers gives fewer to the two ends.
 double layers_of_stage(double layers, int stages, int stage) noexcept;
 
+// Whether gradients are kept whole until the last micro-batch and reduced once a step
+// (MemoryHabits::accumulated_bytes).
+bool reduces_once(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;
+
 // A pipeline with a stage that has nothing to compute: more stages than layers, or a cut by cost that ends early.
 bool leaves_stage_empty(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;
 // What the allocator hands out on one stage at most; evaluate_memory() has the fullest.

@@ -1,6 +1,9 @@
 // A unit or a kind of memory mixed up is an error of 7 to 30 % by itself, and a wrong verdict.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "validate/predict.h"
 #include "validate/sample.h"
 
@@ -163,6 +166,44 @@ TEST_F(MemoryRowsTest, TheLongestExampleIsTheOneOfTheFamily) {
                          {"notes", "quantization None; max example 1304/1034/1044 tokens for llama2/stablelm/phi"}};
     EXPECT_TRUE(predict(notes).predicted) << predict(notes).refused;
     EXPECT_EQ(predict(with(notes, {{"model_name", "other-7b"}})).refused, "missing:seq_len");
+}
+
+TEST_F(MemoryRowsTest, WordsForWhatWasAskedAreRead) {
+    const double allocated = predict({{"mem_kind", "peak allocated (1e9 bytes)"}}).value;
+    const double reserved = predict({{"mem_kind", "peak reserved (1e9 bytes)"}}).value;
+    EXPECT_GT(reserved, allocated);
+    EXPECT_GT(predict({{"mem_kind", "rocm-smi used (1e9 bytes)"}}).value, reserved);
+    EXPECT_GT(predict({{"mem_kind", "VRAM GB"}}).value, reserved);
+}
+
+// FSDP's offload: the frozen weights are on the host as well.
+TEST_F(MemoryRowsTest, OffloadedAdaptersLeaveTheirBaseOnTheHost) {
+    const Cells cells = {{"gpus", "2"},         {"dp", "2"},           {"zero_stage", "3"},   {"micro_batch", "2"},
+                         {"global_batch", "4"}, {"recompute", "full"}, {"precision", "bf16"}, {"notes", "lora r 64"}};
+    const double kept = predict(with(cells, {{"framework", "PyTorch FSDP / peft lora"}})).value;
+    const double away = predict(with(cells, {{"framework", "PyTorch FSDP / peft lora cpu offload"}})).value;
+    ASSERT_GT(away, 0);
+    EXPECT_LT(away, kept - 0.8 * 6.74) << "half of a 7B in 16 bits lies on each of two devices";
+}
+
+// Far from what was measured a probability says little, and who publishes a run has seen it run: the verdict is "fit"
+// down to a lower one than where such runs were measured.
+TEST_F(MemoryRowsTest, AnUnknownLoopHasTheBenefitOfTheDoubt) {
+    double least = 1, most = 0;  // fitting; called out of memory
+    for (int gigabytes = 141; gigabytes > 20; --gigabytes) {
+        const Line line = predict({{"framework", "SomeLoop"},
+                                   {"gpu_model", "H200"},
+                                   {"gpu_mem_gb", std::to_string(gigabytes)},
+                                   {"micro_batch", "8"},
+                                   {"global_batch", "64"},
+                                   {"recompute", "none"},
+                                   {"zero_stage", "3"}});
+        ASSERT_TRUE(line.fits) << line.refused;
+        (line.outcome == "fit" ? least : most) =
+            line.outcome == "fit" ? std::min(least, *line.fits) : std::max(most, *line.fits);
+    }
+    EXPECT_LT(least, 0.5);
+    EXPECT_LE(most, least);
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ private:
         top("kv_precision", {inference, batch_inference});
         top("speculation", {inference, batch_inference});
         top("models_served", {inference, batch_inference, embedding});
+        top("stack", {training, fine_tuning, inference, batch_inference, embedding});
         top("layout", {training, fine_tuning, inference, batch_inference, embedding});
         top("vcpu_hours", {preprocessing, simulation});
         top("gpu_hours", {preprocessing, simulation});
@@ -84,6 +85,7 @@ private:
         belongs(w_.objective.at.contains("latency"), place_of(w_.objective.at, "latency", at("objective")),
                 "objective.latency", {inference, embedding});
         framework();
+        stack();
         if (w_.given_method && w_.kind == training && *w_.given_method != Method::full) {
             add(at("method"),
                 fmt::format("method: a model cannot be trained from nothing with {}, which adapts a finished one",
@@ -128,14 +130,26 @@ private:
 
     // The one trains and the other answers: a plan for training with vLLM would be a plan for nothing.
     void framework() {
-        static const std::vector<std::string> trainers = {"megatron", "fsdp", "deepspeed"};
-        static const std::vector<std::string> servers = {"vllm", "tensorrt-llm", "sglang", "llama.cpp"};
+        static const std::vector<std::string> trainers = {"megatron",   "fsdp",     "deepspeed", "megatron-deepspeed",
+                                                          "torchtitan", "nanotron", "composer"};
+        static const std::vector<std::string> servers = {"vllm", "sglang",        "tensorrt-llm",
+                                                         "tgi",  "deepspeed-mii", "llama.cpp"};
         const std::vector<std::string>& others = is_training(w_.kind) ? servers : trainers;
         if (std::find(others.begin(), others.end(), w_.framework) == others.end()) return;
         const std::vector<std::string>& ours = is_training(w_.kind) ? trainers : servers;
         add(at("framework"),
             fmt::format("framework: {} does not {}", w_.framework, is_training(w_.kind) ? "train" : "serve"),
             needs_model(w_.kind) ? fmt::format("write {} or pytorch", join(ours, ", ")) : "take framework out");
+    }
+
+    void stack() {
+        if (!w_.stack || w_.at.count("compiled") == 0) return;
+        const bool tuned = *w_.stack == Stack::tuned;
+        if (tuned == w_.compiled) return;
+        add(at("stack"),
+            fmt::format("stack: {} and compiled: {} exclude each other", tuned ? "tuned" : "stock",
+                        w_.compiled ? "true" : "false"),
+            "take one of them out");
     }
 
     void method_and_precision() {

@@ -411,11 +411,41 @@ double default_sequence(const WorkloadForm& w) {
     return std::min(wanted, most);
 }
 
+namespace {
+
+// What a stack that is tuned, or as it comes, does otherwise. Engines that generate tokens come with their graphs,
+// fused kernels and schedulers: what is measured of them is their defaults.
+void fill_stack(WorkloadForm& w) {
+    if (!w.stack) return;
+    const bool tuned = *w.stack == Stack::tuned;
+    const bool generates = w.model.kind == ModelKind::decoder || w.model.kind == ModelKind::encoder_decoder;
+    if (!is_training(w.kind) && generates && w.kind != WorkloadKind::embedding) {
+        w.assumptions.push_back(
+            fmt::format("stack: {} changes nothing: what is measured of engines that generate "
+                        "tokens is what they do as they come",
+                        tuned ? "tuned" : "stock"));
+        return;
+    }
+    w.compiled = tuned;
+    const bool megatron = w.framework == "megatron";
+    // Megatron-Core with its arguments' defaults: no distributed optimizer, nothing overlapped.
+    if (megatron && !tuned) w.framework = "megatron-core";
+    w.assumptions.push_back(
+        megatron && !tuned ? "stack: stock: Megatron-Core with the defaults of its arguments"
+        : !tuned           ? "stack: stock: as its defaults have it, nothing compiled"
+        : is_training(w.kind)
+            ? "stack: tuned: compiled (torch.compile), as records are; a plain script takes longer (stack: stock)"
+            : "stack: tuned: compiled, or built into an engine (TensorRT); plain PyTorch takes longer (stack: stock)");
+}
+
+}  // namespace
+
 void fill_defaults(WorkloadForm& w, const Catalog& catalog) {
     if (w.given_method)
         w.method = *w.given_method;
     else if (w.kind == WorkloadKind::fine_tuning)
         w.assumptions.push_back("method full (all weights): none is given");
+    fill_stack(w);
     fill_precision(w);
     fill_sequence(w);
     fill_batch(w);

@@ -10,7 +10,7 @@ struct ModelForm {
     bool given = false;
     bool broken = false;  // a part of it could not be read, and that was said: nothing more can be
     std::string name, config, family;
-    std::optional<double> parameters;
+    std::optional<double> parameters, active_parameters;
     std::optional<ModelKind> kind;
     std::optional<int> layers, decoder_layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, max_sequence;
     std::optional<int> experts, active_experts, expert_ffn, shared_expert_ffn, dense_layers;
@@ -29,11 +29,14 @@ struct ModelForm {
     SourcePos place(std::string_view key) const;
 };
 
+enum class Stack : std::uint8_t { stock, tuned };
+
 struct WorkloadForm : Workload {
     bool version_given = false, kind_given = false, kind_unknown = false, sensitive_given = false, kv_given = false;
     ModelForm form;
     std::optional<Method> given_method;
     std::optional<Precision> given_precision;
+    std::optional<Stack> stack;
 };
 
 const std::vector<std::pair<std::string, WorkloadKind>>& workload_kinds();

@@ -353,6 +353,13 @@ private:
                 "write for example {family: " + printable(form_.family, 40) + ", parameters: 70B}");
             return {};
         }
+        if (form_.active_parameters && form_.parameters && *form_.active_parameters >= *form_.parameters) {
+            add(problems_, form_.place("active_parameters"),
+                fmt::format("active_parameters: {} of {} parameters: a token passes through a part of a mixture",
+                            format_count(*form_.active_parameters), format_count(*form_.parameters)),
+                "take active_parameters out for a dense model");
+            return {};
+        }
         const bool whole_shape = form_.layers && form_.hidden;
         if (is_image(kind) && !whole_shape && form_.forward_flops) {
             ModelSpec model;
@@ -398,6 +405,18 @@ private:
             model = by_family(form_, catalog_, problems_);
             if (problems_.size() != before) return {};
         }
+        const bool mixture = kind == ModelKind::decoder && (form_.active_parameters || form_.experts.value_or(0) > 1);
+        if (!model && mixture && *form_.parameters > 0) {
+            auto assumed = assume_mixture(catalog_, {.parameters = *form_.parameters,
+                                                     .active_parameters = form_.active_parameters.value_or(0),
+                                                     .experts = form_.experts.value_or(0),
+                                                     .active_experts = form_.active_experts.value_or(0)});
+            if (!assumed) {
+                add(problems_, form_.place("parameters"), assumed.error());
+                return {};
+            }
+            model = std::move(*assumed);
+        }
         if (!model) {
             auto assumed = assume_model(catalog_, *form_.parameters, kind);
             if (!assumed) {
@@ -407,8 +426,10 @@ private:
             }
             model = std::move(*assumed);
         }
-        assumptions_.push_back(fmt::format("model: only {} parameters are known; {} is assumed",
-                                           format_count(*form_.parameters), model->assumption));
+        const std::string active =
+            form_.active_parameters ? fmt::format(", {} of them active,", format_count(*form_.active_parameters)) : "";
+        assumptions_.push_back(fmt::format("model: only {} parameters{} are known; {} is assumed",
+                                           format_count(*form_.parameters), active, model->assumption));
         if (form_.any_shape()) change(*model);
         compare(counted(*model), "the assumed shape");
         return std::move(*model);

@@ -140,6 +140,16 @@ RecordTable<ModelForm> model_table() {
                 form.at["parameters"] = node.pos;
                 return true;
             }
+            // 235B-A22B: so many in all, so many for each token.
+            if (const std::size_t dash = text.find("-A"); dash != std::string::npos) {
+                const auto all = parse_count(text.substr(0, dash)), active = parse_count(text.substr(dash + 2));
+                if (all && active && *all <= kMostParameters && *active < *all) {
+                    form.parameters = *all;
+                    form.active_parameters = *active;
+                    form.at["parameters"] = form.at["active_parameters"] = node.pos;
+                    return true;
+                }
+            }
             const bool path = text.ends_with(".json");
             (path ? form.config : form.name) = text;
             form.at[path ? "config" : "name"] = node.pos;
@@ -154,6 +164,10 @@ RecordTable<ModelForm> model_table() {
     table.count("parameters", &ModelForm::parameters, "How many parameters it has.", "70B", 1, kMostParameters);
     table.count("params", &ModelForm::parameters, "Short for parameters.", "70B", 1, kMostParameters);
     table.other_names({"num_parameters", "model_size", "n_params"});
+    table.count("active_parameters", &ModelForm::active_parameters,
+                "Mixtures of experts of which only the size is known: parameters that one token passes through.", "32B",
+                1, kMostParameters);
+    table.other_names({"active_params", "activated_parameters"});
     table.choice("kind", &ModelForm::kind,
                  {{"decoder", ModelKind::decoder},
                   {"encoder", ModelKind::encoder},
@@ -611,11 +625,21 @@ RecordTable<WorkloadForm> make_workload_table() {
     choice_known_as(table, "optimizer", &Workload::optimizer, words({"adamw", "adam8bit", "sgd", "adafactor", "muon"}),
                     "Its states are often most of the memory.", "adamw",
                     "adam:adamw adamw8bit:adam8bit paged_adamw_8bit:adam8bit momentum:sgd");
-    choice_known_as(table, "framework", &Workload::framework,
-                    words({"megatron", "fsdp", "deepspeed", "pytorch", "vllm", "tensorrt-llm", "sglang", "llama.cpp"}),
-                    "Chosen when nothing is said.", "fsdp",
-                    "torch:pytorch ddp:pytorch fsdp2:fsdp megatron-lm:megatron nemo:megatron zero:deepspeed "
-                    "trtllm:tensorrt-llm tensorrt:tensorrt-llm llamacpp:llama.cpp ollama:llama.cpp");
+    choice_known_as(
+        table, "framework", &Workload::framework,
+        words({"megatron", "fsdp", "deepspeed", "pytorch", "torchtitan", "megatron-deepspeed", "nanotron", "composer",
+               "transformers", "vllm", "tensorrt-llm", "sglang", "tgi", "deepspeed-mii", "llama.cpp"}),
+        "What trains or serves it, and is known to reach what: chosen when nothing is said.", "fsdp",
+        "torch:pytorch ddp:pytorch fsdp2:fsdp megatron-lm:megatron nemo:megatron zero:deepspeed "
+        "hf-trainer:transformers hf_trainer:transformers huggingface:transformers trl:transformers "
+        "accelerate:transformers axolotl:transformers llama-factory:transformers peft:transformers "
+        "llm-foundry:composer gpt-neox:megatron-deepspeed mii:deepspeed-mii "
+        "trtllm:tensorrt-llm tensorrt:tensorrt-llm llamacpp:llama.cpp ollama:llama.cpp");
+    table.choice(
+        "stack", &WorkloadForm::stack, {{"stock", Stack::stock}, {"tuned", Stack::tuned}},
+        "How far the stack is tuned. stock: what its defaults reach, as a plain script has them. tuned: compiled "
+        "or built as an engine, as published records are. Left out: as the framework is usually run.",
+        "stock");
     table.flag("compiled", &Workload::compiled, "torch.compile or the like.");
     table.flag("flash_attention", &Workload::flash_attention, "Attention that keeps no score matrix.", "true");
     table.record("traffic", &Workload::traffic, traffic_table(), "The requests of an inference workload.");

@@ -106,6 +106,7 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.campaign_least_s = 3600 * value_or_none("campaign_least_hours");
     settings.most_for_money = value_or_none("money_most_share");
     settings.money_exponent = value_or_none("money_exponent");
+    settings.most_for_whole = value_or_none("replica_whole_most_share");
     settings.unnoticed_s = value_or_none("latency_unnoticed_ms") / 1e3;
     settings.simpler_share = value("layout_simpler_share");
     settings.simpler_share_tuning = value("layout_simpler_share_fine_tuning");

@@ -35,6 +35,9 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
                   .named = context.size_was_named(choice.type),
                   .latency_s = point.latency_s,
                   .worth = point.worth,
+                  .span = point.replicas > 0 && choice.devices() > 0
+                              ? std::max(1, (point.replica.gpus() + choice.devices() - 1) / choice.devices())
+                              : 1,
                   .pricing = offer.pricing,
                   .name = choice.node->name,
                   .region = offer.region};
@@ -89,7 +92,8 @@ TieRules tie_rules(const PlanSettings& settings) {
             .nodes_exponent = settings.nodes_exponent,
             .most_for_money = settings.most_for_money,
             .money_exponent = settings.money_exponent,
-            .unnoticed_s = settings.unnoticed_s};
+            .unnoticed_s = settings.unnoticed_s,
+            .most_for_whole = settings.most_for_whole};
 }
 
 Expansion expand(const Context& context, const std::vector<Point>& points, bool forgiving) {

@@ -55,7 +55,9 @@ std::vector<Foregone> foregone(const Context& context, const Search& search, con
             slower = &option;
     if (slower != nullptr)
         add("slower", *slower,
-            slower->hours.mid > 1.02 * winner.hours.mid
+            slower->span > winner.span
+                ? fmt::format("one machine holds a replica, where it takes {} of those", slower->span)
+            : slower->hours.mid > 1.02 * winner.hours.mid
                 ? fmt::format("{:.1f} x as long", slower->hours.mid / winner.hours.mid)
             : slower->nodes > 1.5 * winner.nodes
                 ? fmt::format("{} instead of {} machines to get and to run", winner.nodes, slower->nodes)

@@ -337,6 +337,36 @@ std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limi
     return std::nullopt;
 }
 
+// A service that no way out brings within its budget: what weights of 4 bits would cost, where that is much less.
+void nearest_narrower(const Context& context, const Search& search, const std::vector<Option>& over, Plan& plan) {
+    const Workload& workload = context.workload;
+    if (!workload.objective.budget || workload.kind != WorkloadKind::inference ||
+        workload.model.kind != ModelKind::decoder || workload.precision == Precision::int4)
+        return;
+    const Limits limits(context, search);
+    double least = kInfinity;
+    for (const Option& option : over)
+        if (option.priced && option.doubts == 0) least = std::min(least, limits.usd(option));
+    Workload relaxed = workload;
+    fix_precision(relaxed, Precision::int4);
+    relaxed.objective.budget.reset();
+    PlanOptions quiet = context.options;
+    quiet.progress = {};
+    const Context changed = make_context(relaxed, context.catalog, quiet);
+    const auto narrow = run_search(changed, {.quick = true});
+    if (!narrow) return;
+    const Ranking ranking = rank(changed, narrow->points);
+    if (ranking.groups.empty() || !ranking.groups.front().priced) return;
+    const Option& best = ranking.groups.front();
+    const double usd = Limits(changed, *narrow).usd(best);
+    constexpr double kMuchLess = 0.9;
+    if (!(usd < kMuchLess * least)) return;
+    add_nearest(changed, *narrow, best,
+                fmt::format("precision: int4 (weights in 4 bits; test the answers), and budget {} -> {}",
+                            format_usd(*workload.objective.budget), usd_text(usd)),
+                plan);
+}
+
 bool is_about_the_place(Reason reason) {
     return reason == Reason::residency || reason == Reason::restricted || reason == Reason::zone;
 }
@@ -346,7 +376,9 @@ bool is_about_the_place(Reason reason) {
 void explain_infeasible(const Context& context, const Search& search, const Ranking& ranking, Plan& plan) {
     if (!ranking.expansion.over_limit.empty()) {
         nearest_over_limit(context, search, ranking.expansion.over_limit, plan);
+        const std::size_t before = plan.nearest.size();
         nearest_relaxed(context, true, plan);
+        if (plan.nearest.size() == before) nearest_narrower(context, search, ranking.expansion.over_limit, plan);
         return;
     }
     const auto relaxation = nearest_relaxed(context, false, plan);

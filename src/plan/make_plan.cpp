@@ -124,6 +124,19 @@ void say_batch(Plan& plan) {
     if (!text.empty()) plan.workload.assumptions.push_back(std::move(text));
 }
 
+// Several replicas carry as much as is said only behind a router that knows who is busy.
+void say_router(Plan& plan) {
+    const Candidate& chosen = plan.candidates.front();
+    const bool generates =
+        plan.workload.model.kind == ModelKind::decoder || plan.workload.model.kind == ModelKind::encoder_decoder;
+    if (plan.workload.kind != WorkloadKind::inference || !generates || chosen.replicas - chosen.spare_nodes < 2 ||
+        !(plan.workload.traffic.requests_per_second.value_or(0) > 0))
+        return;
+    plan.workload.assumptions.push_back(
+        "requests go to the replica with the least to do, or to each in turn; spread at random, as a Kubernetes "
+        "Service does, they wait for one another longer");
+}
+
 // Who commits for a year expects its discount, and has to hear that none is known.
 void say_commitment(Plan& plan, const Catalog& catalog) {
     if (!plan.workload.where.commitment) return;
@@ -224,6 +237,7 @@ Result<Plan> make_plan(const Workload& workload, const Catalog& catalog, const P
     fill_candidates(context, search, ranking, plan);
     take_precision(plan, catalog);
     say_batch(plan);
+    say_router(plan);
     say_commitment(plan, catalog);
     plan.platform = choose_platform(workload, context, plan.candidates.front());
     plan.reasons = reasons_of(context, plan);

@@ -65,6 +65,7 @@ struct Option {
     Range hours, usd, kwh;
     double latency_s = 0, goodput = 1;
     double worth = 1;  // see Point
+    int span = 1;      // machines that one replica is divided over
     Pricing pricing = Pricing::on_demand;
     std::string_view name, region;  // of the catalogue and the context, which outlive every option
 };
@@ -108,6 +109,9 @@ struct TieRules {
     // Where time is minimised, what takes so much longer than the fastest, as a share and in seconds of an answer, may
     // come first where (time + unnoticed) x cost ^ exponent is least.
     double most_for_money = 0, money_exponent = 0, unnoticed_s = 0;
+    // Replicas that one machine holds may cost so much more than the cheapest, as a share, where that one divides each
+    // over several machines: there is less to run, and one machine lost takes one replica.
+    double most_for_whole = 0;
 };
 TieRules tie_rules(const PlanSettings& settings);
 // Lets time and then rules of thumb decide between the options that are nearly as good as the best.

@@ -76,7 +76,8 @@ std::vector<ReplicaShape> replica_shapes(const Context& context, const NodeChoic
     for (int t = 2; t <= std::min(most, 8); t *= 2)
         if (setup.heads <= 0 || std::fmod(setup.heads, t) == 0) shapes.push_back({t, 1});
     add_stages(choice, setup, shapes.back().tensor, shapes);
-    if (context.workload.model.moe() && context.workload.framework != "llama.cpp")
+    // Tokens go to their experts and back in every layer: nobody does that over PCIe.
+    if (context.workload.model.moe() && context.workload.framework != "llama.cpp" && links)
         add_expert_shapes(setup, devices, most, shapes);
     // A group that the weights fill up has no room for requests to share a step: not where a wider one has.
     const auto room = [&](ReplicaShape shape) {

@@ -465,5 +465,57 @@ TEST(SearchServing, APlanSpeaksOfThePrecisionThatItTook) {
     EXPECT_TRUE(said);
 }
 
+// Prompts that take seconds wait for one another: behind a router that knows who is busy a fleet needs fewer replicas
+// than where each has a random share, and never more; the limits are kept as surely.
+TEST(SearchServing, ARouterSavesReplicasWherePromptsAreLong) {
+    const std::string asked =
+        "kind: inference\nmodel: llama-3-8b\ntraffic: {requests_per_second: 0.4, prompt_tokens: 60000, output_tokens: "
+        "300}\nobjective: {survive_one_replica_lost: false}\n";
+    const Plan made = plan_of(few_machines(), asked);
+    ASSERT_TRUE(made.feasible());
+    const Candidate& first = made.candidates.front();
+    ASSERT_GT(first.replicas, 1);
+    EXPECT_GE(first.prediction.latency_chance, 0.9);
+    // Each by itself under the same load carries less than its share of the whole.
+    const Workload workload = testing::workload(asked);
+    const auto setup = make_serving_setup(workload, few_machines(), make_device(few_machines(), first.node_type));
+    ASSERT_TRUE(setup.ok());
+    const double alone = sustained_rate(*setup, first.replica, workload.objective.latency, 1.3);
+    EXPECT_LT(alone * first.replicas, 0.4);
+    bool said = false;
+    for (const std::string& line : made.workload.assumptions) said |= line.find("least to do") != std::string::npos;
+    EXPECT_TRUE(said);
+}
+
+// What answers in batches has idle moments to spare where there are many: a large fleet is busier than a small one.
+TEST(SearchServing, ManyThatAnswerInBatchesAreBusierThanFew) {
+    const auto busy = [](std::string_view rate) {
+        const Plan made = plan_of(few_machines(),
+                                  "kind: inference\nmodel: stable-diffusion-xl\ntraffic: "
+                                  "{requests_per_second: " +
+                                      std::string(rate) +
+                                      "}\nobjective: {survive_one_replica_lost: false}\nwhere: "
+                                      "{sizes: [Standard_NC40ads_H100_v5]}\n");
+        EXPECT_TRUE(made.feasible());
+        const Candidate& first = made.candidates.front();
+        return first.prediction.requests_per_s / first.replicas;
+    };
+    EXPECT_GT(busy("12"), 1.1 * busy("0.5"));
+}
+
+// DeepSeek fits one machine of eight H200, or two of A100 for a little less: one machine a replica is what people run.
+TEST(SearchServing, AReplicaOnOneMachineComesBeforeALittleCheaperOneOverTwo) {
+    const Catalog machines = testing::catalog_of({"p4de.24xlarge", "p5en.48xlarge"});
+    const Plan made = plan_of(machines,
+                              "kind: inference\nmodel: deepseek-r1\ntraffic: {requests_per_second: 0.2, prompt_tokens: "
+                              "2000, output_tokens: 1000}\nwhere: {cloud: aws}\n");
+    ASSERT_TRUE(made.feasible());
+    EXPECT_EQ(first_size(made), "p5en.48xlarge");
+    const auto slower = std::find_if(made.foregone.begin(), made.foregone.end(),
+                                     [](const Foregone& one) { return one.id == "slower"; });
+    ASSERT_NE(slower, made.foregone.end());
+    EXPECT_NE(slower->why.find("one machine holds a replica"), std::string::npos) << slower->why;
+}
+
 }  // namespace
 }  // namespace stoker

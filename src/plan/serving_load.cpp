@@ -16,6 +16,21 @@ bool survival_was_asked_for(const ObjectiveSpec& objective) {
     return objective.survive_one_replica_lost && objective.at.contains("survive_one_replica_lost");
 }
 
+// A router gives each request to the replica with the least to do, or to one after the other: what reaches one of n
+// comes more evenly than a random share of the whole would. In turn it is every n-th request, whose gaps vary by
+// 1/sqrt(n) of the whole's (an Erlang process of order n). Clients in a closed loop are spread evenly anyway.
+ServingSetup behind_router(ServingSetup setup, int replicas) {
+    setup.arrival_cv /= std::sqrt(std::max(1, replicas));
+    return setup;
+}
+
+// Of the time of `servers` that answer in batches behind one queue. What makes a lone one wait at 70 % is somebody
+// else's idle moment where there are many: what is left free shrinks with the square root of their number (Halfin and
+// Whitt 1981, the square-root rule of staffing).
+double busy_limit_of(const Context& context, int servers) {
+    return 1 - (1 - context.settings.busy_limit) / std::sqrt(std::max(1, servers));
+}
+
 ServingOutcome simulated(const ServingSetup& setup, ReplicaShape shape, const ServingLoad& load, SimulatedWork& work) {
     ServingOutcome outcome = simulate_serving(setup, shape, load);
     ++work.runs;
@@ -124,12 +139,12 @@ double carried(const Context& context, const ServingDemand& demand, const Replic
 // has a share of the requests to itself.
 void pool(const Context& context, const ServingDemand& demand, const Replica& r, const LatencySpec& latency,
           double asked, double speed, double& most, SizedReplica& out) {
-    const double busiest = context.settings.busy_limit * offline_throughput(*r.setup, r.shape).requests_per_s / speed;
-    if (!latency.any() || !(busiest > 0)) return;
+    const double fastest = offline_throughput(*r.setup, r.shape).requests_per_s / speed;
+    if (!latency.any() || !(fastest > 0)) return;
     const auto keeps = [&](int servers, double load_of_all) {
         ServingLoad load{.servers = servers, .think_s = demand.think_s, .speed = speed, .requests = 2000};
         (demand.closed() ? load.concurrency : load.requests_per_second) = load_of_all;
-        return (demand.closed() || load_of_all <= servers * busiest) &&
+        return (demand.closed() || load_of_all <= servers * fastest * busy_limit_of(context, servers)) &&
                keeps_limits(simulated(*r.setup, r.shape, load, out.work), latency);
     };
     int few = 0, enough = out.needed;
@@ -146,6 +161,23 @@ void pool(const Context& context, const ServingDemand& demand, const Replica& r,
     most = std::max(most, held / enough);
 }
 
+// The least replicas behind a router that keep the limits, where each with a random share of the requests needs
+// out.needed. Where prompts take seconds, waiting for one another is most of what a limit is missed by.
+void route(const Replica& r, const LatencySpec& latency, double asked, double speed, double& most, SizedReplica& out) {
+    const auto keeps = [&](int replicas) {
+        const ServingLoad load{.requests_per_second = asked / replicas, .speed = speed, .requests = 2000};
+        return keeps_limits(simulated(behind_router(*r.setup, replicas), r.shape, load, out.work), latency);
+    };
+    // None does much more than the closed form says it could with no limit at all.
+    int few = std::max(0, replicas_for(asked, 1.25 * r.most_rate / speed) - 1), enough = out.needed;
+    while (few + 1 < enough) {
+        const int middle = few + (enough - few) / 2;
+        (keeps(middle) ? enough : few) = middle;
+    }
+    out.needed = enough;
+    most = std::max(most, asked / enough);
+}
+
 // A fleet of replicas that carry `most` each within `sized_for`.
 void load_with(const Context& context, const ServingDemand& demand, const Replica& r, const LatencySpec& sized_for,
                int given, double most, double speed, SizedReplica& out) {
@@ -154,14 +186,13 @@ void load_with(const Context& context, const ServingDemand& demand, const Replic
     if (asked > 0) out.needed = replicas_for(asked, most);
     const bool batches = !r.setup->decoder;
     if (batches && out.needed > 1) pool(context, demand, r, sized_for, asked, speed, most, out);
+    const bool routed = !batches && !demand.closed();
+    if (out.needed > 1 && given <= 0 && routed && sized_for.any()) route(r, sized_for, asked, speed, most, out);
     // The bisection ends a few percent below what is carried: where that costs a whole replica, one fewer is tried.
-    if (out.needed > 1 && given <= 0 && !batches && asked / (out.needed - 1) < 1.12 * most) {
+    if (out.needed > 1 && given <= 0 && demand.closed() && !batches && asked / (out.needed - 1) < 1.12 * most) {
         const double each = asked / (out.needed - 1);
-        ServingLoad load{.speed = speed, .requests = 2000};
-        if (demand.closed())
-            load.concurrency = std::ceil(each), load.think_s = demand.think_s;
-        else
-            load.requests_per_second = each;
+        const ServingLoad load{
+            .concurrency = std::ceil(each), .think_s = demand.think_s, .speed = speed, .requests = 2000};
         if (keeps_limits(simulated(*r.setup, r.shape, load, out.work), sized_for)) --out.needed, most = each;
     }
     // A fleet whose chance comes out below what it was sized for, by the noise of a few simulated requests, gets one
@@ -185,7 +216,7 @@ void load_with(const Context& context, const ServingDemand& demand, const Replic
         } else {
             out.sustained = most;
             out.load = asked > 0 ? asked / there : most;
-            observe(*r.setup, r.shape, latency,
+            observe(routed && asked > 0 ? behind_router(*r.setup, there) : *r.setup, r.shape, latency,
                     {.requests_per_second = servers > 1 ? asked : out.load, .servers = servers}, out);
         }
         const bool short_of = out.sized_sure && out.chance >= 0 && out.chance < context.settings.confidence;

@@ -52,10 +52,20 @@ void forgive_small_doubts(std::vector<Option>& options, Minimize minimize, doubl
 
 void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules& rules) {
     for (Option& option : options) option.taste = 0;
-    const auto best = std::min_element(options.begin(), options.end(),
-                                       [=](const Option& a, const Option& b) { return ranks_before(a, b, minimize); });
+    auto best = std::min_element(options.begin(), options.end(),
+                                 [=](const Option& a, const Option& b) { return ranks_before(a, b, minimize); });
     if (best == options.end()) return;
-    const int doubts = best->doubts, nodes = best->nodes, preference = best->preference;
+    if (minimize == Minimize::cost && best->span > 1) {
+        const double most = static_cast<double>(score_cost(*best)) * (1 + rules.most_for_whole);
+        auto whole = options.end();
+        for (auto option = options.begin(); option != options.end(); ++option)
+            if (option->span == 1 && option->doubts == best->doubts &&
+                static_cast<double>(score_cost(*option)) <= most &&
+                (whole == options.end() || ranks_before(*option, *whole, minimize)))
+                whole = option;
+        if (whole != options.end()) best = whole;
+    }
+    const int doubts = best->doubts, nodes = best->nodes, preference = best->preference, span = best->span;
     const auto lowest = static_cast<double>(score(*best, minimize));
     const bool by_money = minimize == Minimize::cost && rules.most_for_time > 0;
     const bool by_time = minimize == Minimize::time && rules.most_for_money > 0;
@@ -71,7 +81,7 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
     };
     const auto is_near = [&](const Option& option) {
         const auto one = static_cast<double>(score(option, minimize));
-        if (option.doubts != doubts || one > most) return false;
+        if (option.doubts != doubts || one > most || option.span > span) return false;
         // More machines of the same are nearly always as cheap and faster: who minimises cost has not asked for a
         // fleet.
         return !by_money || option.nodes <= nodes ||

@@ -130,5 +130,22 @@ TEST(TieBreak, MoneyIsWorthALittleTime) {
     EXPECT_EQ(first({service(80, 0.5, "fast"), service(7, 1.5, "slow")}), "fast");
 }
 
+// A replica that one machine holds comes before a cheaper one over two, up to the share and no further; with nothing of
+// the kind near, the cheapest is the first.
+TEST(TieBreak, AReplicaOnOneMachineIsWorthALittleMoney) {
+    const auto first = [](double whole_usd, int whole_doubts = 0) {
+        Option two = option(100, 1, 2020, 4, "two"), whole = option(whole_usd, 1, 2022, 2, "whole");
+        two.span = 2;
+        whole.doubts = whole_doubts;
+        std::vector<Option> all{two, whole};
+        settle_ties(all, Minimize::cost, {.share = 0.03, .most_for_whole = 0.30});
+        return ranks_before(all[0], all[1], Minimize::cost) ? all[0].name : all[1].name;
+    };
+    EXPECT_EQ(first(129), "whole");
+    EXPECT_EQ(first(131), "two");
+    EXPECT_EQ(first(110, doubt::unmeasured), "two");
+    EXPECT_EQ(first(90), "whole");
+}
+
 }  // namespace
 }  // namespace stoker

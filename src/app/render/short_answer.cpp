@@ -315,8 +315,9 @@ std::string sure_line(const Plan& plan, const Catalog& catalog) {
         if (evidence.runs_near > 1)
             text += fmt::format("{} measured runs are like yours; ",
                                 format_thousands(static_cast<double>(evidence.runs_near)));
-        text += fmt::format("for the nearest ({}) we are {:.0f} % off", run.title.substr(0, run.title.find(',')),
-                            100 * std::fabs(run.predicted / run.measured - 1));
+        const double off = std::fabs(run.predicted / run.measured - 1);
+        text += fmt::format("for the nearest ({}) we are {}", run.title.substr(0, run.title.find(',')),
+                            off < 0.015 ? std::string("within 1 %") : fmt::format("{:.0f} % off", 100 * off));
     } else if (text.empty() && evidence.runs > 0) {
         text = "no measured run is like this one: plan with the far end of the interval";
     }
@@ -357,7 +358,13 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
     const bool spot_wanted = plan.workload.where.spot != SpotUse::never && best.pricing == Pricing::on_demand;
     if (spot_wanted && catalog.price(best.node_type, best.region, plan.workload.where.os, Pricing::spot) == nullptr)
         unknown.push_back(fmt::format("no spot price of {} known", short_name(node)));
-    if (best.price_is_estimate) parts.emplace_back("the spot price is a bracket: no list has it");
+    if (best.price_is_estimate) {
+        const Price* listed = catalog.price(best.node_type, best.region, plan.workload.where.os, best.pricing);
+        parts.push_back(listed != nullptr && !listed->estimate
+                            ? fmt::format("the spot price is of {}: a bracket up to the list price until it is renewed",
+                                          best.price_provenance.as_of)
+                            : std::string("the spot price is a bracket: no list has it"));
+    }
     for (const Pricing pricing : {Pricing::on_demand, Pricing::spot, Pricing::reserved_1y, Pricing::reserved_3y}) {
         if (pricing == best.pricing) continue;
         if (pricing == Pricing::on_demand && best.on_demand) {
@@ -463,6 +470,24 @@ std::string cheaper_line(const Plan& plan, const Catalog& catalog) {
     return {};
 }
 
+// Who gives machines of his own and a cloud asks which of the two: the best of the other side, whatever comes first.
+std::string other_side_line(const Plan& plan, const Catalog& catalog) {
+    const auto owned = [](const Candidate& c) { return c.pricing == Pricing::owned; };
+    const Candidate& best = plan.candidates.front();
+    const auto other = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                    [&](const Candidate& c) { return owned(c) != owned(best); });
+    if (other == plan.candidates.end()) return {};
+    std::string text = fmt::format("{}: {}", machines_of(*other, catalog), money_of(*other));
+    std::vector<std::string> parts;
+    if (best.priced && other->priced && per_hour(best) > 0 && per_hour(*other) > 0)
+        parts.push_back(money_words(per_hour(*other) / per_hour(best)));
+    if (!runs_by_the_hour(best.prediction) && best.prediction.hours.mid > 0)
+        parts.push_back(time_words(other->prediction.hours.mid / best.prediction.hours.mid));
+    if (!parts.empty()) text += ": " + join(parts, ", ");
+    if (!other->doubt.empty()) text += "; " + other->doubt;
+    return text;
+}
+
 void add(ShortAnswer& answer, std::string_view label, std::string text) {
     if (!text.empty()) answer.lines.push_back({std::string(label), std::move(text), {}});
 }
@@ -524,6 +549,7 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     answer.chance = chance_of(plan.workload, best);
     add(answer, "why", why_line(plan, catalog));
     add(answer, "how", how_line(plan));
+    add(answer, best.pricing == Pricing::owned ? "rent" : "own", other_side_line(plan, catalog));
     add(answer, "first", first_line(plan, catalog));
     add(answer, "watch", watch_line(plan));
     add(answer, "sure?", sure_line(plan, catalog));
@@ -532,6 +558,7 @@ ShortAnswer short_answer(const Plan& plan, const Catalog& catalog, std::string_v
     add(answer, "saves", narrower_line(plan));
     add(answer, "cheaper", cheaper_line(plan, catalog));
     add(answer, "cost", cost_line(plan, catalog));
+    if (const Advice* api = advice_with(plan, {"api-price"})) add(answer, "or buy", api->text);
     const bool runs_here = node_of(best, catalog).cloud == "this-machine" && plan.workload.run;
     if (runs_here) answer.lines.push_back({"next", "", fmt::format("stoker run {}", file)});
     const std::size_t others = plan.candidates.size() - 1;

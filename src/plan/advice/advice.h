@@ -30,6 +30,7 @@ void advise_smells(const AdviceInput& input, AdviceList& out);     // layouts kn
 void advise_knowledge(const AdviceInput& input, AdviceList& out);  // what no measurement backs
 void advise_recommendations(const AdviceInput& input,
                             AdviceList& out);  // the published table of sizes by role, corrections of it
+void advise_api_price(const AdviceInput& input, AdviceList& out);  // what the same tokens cost from a provider
 void advise_foregone(const AdviceInput& input, AdviceList& out);  // what is cheaper and was passed over; rules of thumb
 void advise_limits(const AdviceInput& input, AdviceList& out);    // deadline or budget inside the interval
 

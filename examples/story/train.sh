@@ -2,6 +2,7 @@
 # The end of `./dev demo`: plans a small language model, really trains it on this machine, kills one of its processes and the
 # server on the way, shows that the result is the same, holds it against its prediction, and lets `stoker explain` find a slow
 # loader. Leaves nothing behind.
+#   STOKER_DEMO_WEIGHTS=FOLDER (keeps there what was trained)
 #   STOKER=build/release/stoker  STOKER_DEMO_LIMIT=900 (seconds, against hanging)  STOKER_DEMO_KEEP=1 (keeps the folder)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -142,6 +143,12 @@ watching() {
 wait_end "$run" watching
 [ -n "$killed_rank" ] && [ -n "$killed_server" ] || die "it ended before it was killed twice"
 echo "  weights sha256 $(digest_of "$run")"
+if [ -n "${STOKER_DEMO_WEIGHTS:-}" ]; then
+    trained=$(find "$STOKER_FOLDER" -path "*$run*" -name model.pt | head -n 1)
+    [ -n "$trained" ] || die "$run left no model.pt"
+    mkdir -p "$STOKER_DEMO_WEIGHTS"
+    cp "$trained" "$(dirname "$trained")/config.json" "$STOKER_DEMO_WEIGHTS/"
+fi
 
 say "\$ stoker describe $run"
 timeout 20 "$stoker" describe "$run"

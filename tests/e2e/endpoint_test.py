@@ -138,7 +138,8 @@ def test_what_cannot_be_an_endpoint_is_refused_with_its_reason(t):
     refused(PLAN + "run: {command: [python3, server.py], cpus: 1}\n", "does not say where its port stands")
     refused("version: 1\nkind: training\nmodel: gpt2\ndata: {tokens: 1M}\nwhere: {cloud: this-machine}\nrun: {command: [x], cpus: 1}\n", "an endpoint answers requests")
     refused(PLAN + "run: {command: [x, '{port}'], cpus: 1}\n", "is no range", 2, "--least", "3", "--most", "2")
-    check("belongs to --endpoint" in t.call("deploy", "x.yaml", "--least", "1", exit=2).stderr, "alone")
+    check("of which no files are written" in t.call("deploy", "x.yaml", "--least", "1", "--render", "-", exit=2).stderr, "files")
+    check("is no time" in t.call("deploy", "x.yaml", "--idle", "soon", exit=2).stderr, "idle")
     for words, said in ((["describe", "none"], "there is no endpoint none"), (["scale", "none", "2"], "there is no endpoint none"),
                         (["scale", "none"], "to how many"), (["scale", "none", "-1x"], "unknown"), (["dance"], "has no 'dance'"),
                         (["describe", "../x"], "is no name"), (["split", "none", "1"], "REVISION=SHARE"), (["split", "none", "1=0"], "no revision has a share")):

@@ -6,15 +6,21 @@ the head)."""
 
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
 
 
 class Upstream:
-    def __init__(self, word="tok "):
+    def __init__(self, word="tok ", tls=None, port=0):
+        """tls: a pair of files, certificate and key."""
         self.word = word
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        self.tls = None
+        if tls:
+            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.tls.load_cert_chain(*tls)
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=4096)
         self.port = self.listener.getsockname()[1]
         self.lock = threading.Lock()
         self.requests = []   # bodies
@@ -27,7 +33,7 @@ class Upstream:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def close(self):
         self.closing = True
@@ -46,6 +52,8 @@ class Upstream:
         with self.lock:
             self.open += 1
         try:
+            if self.tls:
+                client = self.tls.wrap_socket(client, server_side=True)
             buffer = b""
             while True:
                 while b"\r\n\r\n" not in buffer:
@@ -99,6 +107,15 @@ class Upstream:
         if path.endswith("/embeddings"):
             return self.whole(client, {"object": "list", "model": body["model"], "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 0.25]}],
                                        "usage": {"prompt_tokens": prompt, "total_tokens": prompt}})
+        if path.endswith("/audio/speech"):
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nContent-Length: 4\r\n\r\n\xff\xfb\x90\x00")
+            return True
+        if path.endswith("/images/generations"):
+            return self.whole(client, {"created": 1, "data": [{"b64_json": "AAAA"}] * body.get("n", 1)})
+        if path.endswith("/count_tokens"):
+            return self.whole(client, {"input_tokens": prompt})
+        if path.endswith("/messages"):
+            return self.messages(client, body, order, tokens, prompt)
         if not body.get("stream"):
             answer = {"id": "c1", "object": "chat.completion", "created": 1, "model": body["model"],
                       "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": self.word * tokens}}]}
@@ -113,6 +130,31 @@ class Upstream:
                 return False
             return self.whole(client, answer)
         return self.stream(client, path, body, order, tokens, usage)
+
+    def messages(self, client, body, order, tokens, prompt):
+        """As Anthropic's API: what was cached is not in input_tokens."""
+        usage = {"input_tokens": prompt - 3, "cache_creation_input_tokens": 1, "cache_read_input_tokens": 2, "output_tokens": tokens}
+        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "stop_sequence": None}
+        if not body.get("stream"):
+            return self.whole(client, dict(message, content=[{"type": "text", "text": self.word * tokens}], stop_reason="end_turn", usage=usage))
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+        def event(kind, **more):
+            data = f"event: {kind}\ndata: {json.dumps(dict({'type': kind}, **more))}\n\n".encode()
+            client.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+        event("message_start", message=dict(message, content=[], stop_reason=None, usage=dict(usage, output_tokens=1)))
+        event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        event("ping")
+        for i in range(tokens):
+            if order.get("die_after") == i:
+                return False
+            event("content_block_delta", index=0, delta={"type": "text_delta", "text": self.word})
+            time.sleep(order.get("gap", 0))
+        event("content_block_stop", index=0)
+        event("message_delta", delta={"stop_reason": "end_turn", "stop_sequence": None}, usage={"output_tokens": tokens})
+        event("message_stop")
+        client.sendall(b"0\r\n\r\n")
+        return True
 
     def whole(self, client, answer, status=200, extra=""):
         text = json.dumps(answer).encode()

@@ -34,7 +34,8 @@ class Gateway:
         text = "listen: 127.0.0.1:0\nledger: {folder: ledger, segment: 1MiB}\n" + self.more + "models:\n"
         for model in self.models or [{"name": "demo"}]:
             model = dict({"upstreams": [u.url for u in self.upstreams]}, **model)
-            text += f"  - {{{', '.join(f'{k}: {json.dumps(v)}' for k, v in model.items())}, price: {self.price}}}\n"
+            price = "" if "price" in model else f", price: {self.price}"
+            text += f"  - {{{', '.join(f'{k}: {json.dumps(v)}' for k, v in model.items())}{price}}}\n"
         text += "keys:\n"
         for key in self.keys:
             key = dict({"sha256": hashlib.sha256(self.secret(key["name"]).encode()).hexdigest()}, **key)
@@ -94,7 +95,7 @@ class Gateway:
             try:
                 data = json.loads(data)
             except ValueError:
-                data = data.decode()
+                data = data.decode(errors="replace")
             return answer.status, {k.lower(): v for k, v in answer.getheaders()}, data
         finally:
             connection.close()
@@ -105,7 +106,10 @@ class Gateway:
             connection.request("GET", path, headers={"Authorization": "Bearer " + self.secret(key)})
             answer = connection.getresponse()
             data = answer.read().decode()
-            return answer.status, json.loads(data) if data.startswith("{") else data
+            try:
+                return answer.status, json.loads(data) if data.startswith("{") else data
+            except ValueError:  # several lines of JSON
+                return answer.status, data
         finally:
             connection.close()
 

@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         joined += event;
         const SseEvent read = read_sse_event(event);
         if (read.lines != 1) continue;
-        for (const Meter meter : {Meter::chat, Meter::responses}) {
+        for (const Meter meter : {Meter::chat, Meter::responses, Meter::messages}) {
             const AnswerScan scan = scan_answer(meter, read.data);
             if (!scan.sound || scan.usage_end == 0) continue;
             const std::string shown = without_usage(event, read.data, scan);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "app/commands/commands.h"
@@ -60,8 +61,22 @@ void fix_framework(Workload& workload, const std::vector<const RenderTarget*>& t
     workload.framework = framework;
 }
 
+// What an endpoint alone is told.
+constexpr std::array<const char*, 5> kOfEndpoints = {"endpoint", "least", "most", "idle", "folder"};
+
+// Nothing is said of files: what is wanted is the thing itself.
+bool asks_for_files(const Args& args) {
+    return args.has("render") || args.has("diff") || args.has("explain") || args.has("target");
+}
+
+// A file that answers requests on this machine, with a program that says where its port stands, is an endpoint.
+bool answers_here(const Deployment& deployment) {
+    return deployment.serving && std::any_of(deployment.command.begin(), deployment.command.end(),
+                                             [](const auto& word) { return word.find("{port}") != std::string::npos; });
+}
+
 // usd_per_hour: what its machines cost where a price is known.
-Result<Deployment> deployment_of(Session& session, const Args& args, double& usd_per_hour) {
+Result<Deployment> deployment_of(Session& session, const Args& args, double& usd_per_hour, bool& here_only) {
     const std::string path = args.positional[0];
     TRY(Workload workload, load_workload(session, path));
     TRY(const std::vector<const RenderTarget*> targets, named_targets(args));
@@ -70,14 +85,17 @@ Result<Deployment> deployment_of(Session& session, const Args& args, double& usd
     TRY(PlanOptions options, plan_options(session, args));
     TRY(const Catalog* catalog, session.catalog());
     const std::string name = name_of_workload(workload, path);
-    if (wants_this_machine(workload, args)) {
+    here_only = wants_this_machine(workload, args);
+    if (here_only) {
         if (!start)
             return Error(ErrorKind::invalid, "the file does not say what to run: it has no section run", workload.pos,
                          "add for example run: {command: python3 train.py, ranks: 2}");
         DeploymentHere here = deployment_here(*catalog, session.today, workload, name, *start);
         if (here.deployment) return std::move(*here.deployment);
         // What the planner cannot say of one rank's cores it may say of the machine.
-        if (!args.has("endpoint") || here.pos.known())
+        const bool endpoint =
+            args.has("endpoint") || (workload.kind == WorkloadKind::inference && !asks_for_files(args));
+        if (!endpoint || here.pos.known())
             return Error(here.pos.known() ? ErrorKind::invalid : ErrorKind::unsupported, here.note,
                          here.pos.known() ? here.pos : workload.pos, "stoker run starts it without a plan as well");
     }
@@ -174,15 +192,17 @@ Result<CommandOutput> run_deploy(Session& session, const Args& args) {
         return Error(ErrorKind::invalid, "--render writes and --diff compares: give one of them", {},
                      "stoker deploy FILE --diff DIR");
     TRY(std::vector<const RenderTarget*> targets, named_targets(args));
-    if (args.has("endpoint") && (folder || compared || args.has("explain") || !targets.empty()))
-        return Error(ErrorKind::invalid, "--endpoint makes an endpoint and renders nothing", {},
-                     "stoker deploy FILE --endpoint, without --render, --diff, --explain and --target");
-    for (const char* option : {"least", "most", "folder"})
-        if (args.has(option) && !args.has("endpoint"))
-            return Error(ErrorKind::invalid, fmt::format("--{} belongs to --endpoint", option));
+    const auto of_endpoint =
+        std::find_if(kOfEndpoints.begin(), kOfEndpoints.end(), [&](const char* option) { return args.has(option); });
+    if (of_endpoint != kOfEndpoints.end() && asks_for_files(args))
+        return Error(ErrorKind::invalid,
+                     fmt::format("--{} is for an endpoint, of which no files are written", *of_endpoint), {},
+                     "stoker deploy FILE, without --render, --diff, --explain and --target");
     double usd_per_hour = 0;
-    TRY(Deployment deployment, deployment_of(session, args, usd_per_hour));
-    if (args.has("endpoint")) return deploy_endpoint(session, args, std::move(deployment), usd_per_hour);
+    bool here_only = false;
+    TRY(Deployment deployment, deployment_of(session, args, usd_per_hour, here_only));
+    if (of_endpoint != kOfEndpoints.end() || (here_only && !asks_for_files(args) && answers_here(deployment)))
+        return deploy_endpoint(session, args, std::move(deployment), usd_per_hour);
     std::string passed_over;
     if (targets.empty() && (folder || compared)) {
         TRY(const RenderTarget* usual, usual_render_target(deployment, &passed_over));
@@ -226,15 +246,16 @@ CliCommand deploy_command() {
             "The program is what run: in FILE says. What else run: says is for stoker run here; where it differs from "
             "the plan, the plan stands in what is rendered, and a note says so. Two statements of the file that "
             "contradict each other are refused. Exit 1 when no plan meets the objective.\n"
-            "With --endpoint a kind: inference file becomes an endpoint: stoker serve answers for it under its name, "
-            "and "
-            "keeps its replicas as runs of the server.",
+            "A kind: inference file for this machine whose command says {port} becomes an endpoint, and any other one "
+            "with --endpoint: stoker serve answers for it under its name, and keeps its replicas as runs of the "
+            "server. "
+            "Where nothing of it is different, it stays as it is.",
         .examples = {"stoker deploy examples/llama-3-8b.yaml",
                      "stoker deploy train.yaml --render out --target slurm,torchrun",
                      "stoker deploy train.yaml --diff out --target slurm",
                      "stoker deploy train.yaml --explain --target slurm",
                      "stoker deploy examples/tiny-gpt.yaml --render - --target local", "stoker deploy --list",
-                     "stoker deploy endpoint.yaml --endpoint --least 0 --most 4"},
+                     "stoker deploy endpoint.yaml --least 0 --most 4"},
         .options = {{.name = "render",
                      .value = "DIR",
                      .help = "write the target's files into this folder; -: to stdout",

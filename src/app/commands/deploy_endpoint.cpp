@@ -10,6 +10,7 @@
 #include "base/api_time.h"
 #include "base/codec.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "deploy/render/targets.h"
 #include "io/files.h"
 #include "io/process.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr std::size_t kMostFile = 8u << 20;
 constexpr int kMostOfEndpoint = 1000;
+constexpr double kLongestIdleS = 7 * 86400.0;
 
 std::string folder_of(const std::string& path) {
     namespace fs = std::filesystem;
@@ -150,11 +152,24 @@ Result<std::string> endpoints_path(const Args& args) {
     return folder + "/endpoints";
 }
 
+Result<std::optional<double>> idle_option(const Args& args) {
+    const auto said = args.get("idle");
+    if (!said) return std::optional<double>();
+    const auto time = parse_seconds(*said);
+    if (!time || time->v < 1 || time->v > kLongestIdleS)
+        return Error(ErrorKind::invalid, fmt::format("--idle: '{}' is no time from 1s to 7d", printable(*said, 40)), {},
+                     "for example --idle 10m");
+    return std::optional<double>(time->v);
+}
+
 const std::vector<OptionSpec>& endpoint_options() {
     static const std::vector<OptionSpec> options = {
         {.name = "endpoint", .help = "make it an endpoint, or a new revision of the one of its name (kind: inference)"},
         {.name = "least", .value = "N", .help = "of an endpoint: replicas at least, 0 lets it sleep (1)"},
         {.name = "most", .value = "N", .help = "of an endpoint: replicas at most (twice the plan's)"},
+        {.name = "idle",
+         .value = "TIME",
+         .help = "of an endpoint that may sleep: after so long without a request (5m)"},
         {.name = "folder",
          .value = "DIR",
          .help = "of an endpoint: where the server keeps its journal (STOKER_FOLDER, else ~/.local/state/stoker)",
@@ -192,6 +207,8 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
         return Error(ErrorKind::invalid, fmt::format("from {} to {} replicas is no range", least, most), {},
                      "--least is at most --most");
 
+    TRY(const std::optional<double> idle_s, idle_option(args));
+
     EndpointRevision fresh{.engine = engine, .spec = canonical_json(spec), .promise = promise};
     // A script names the model as the plan does; of a command it is what its server lists first.
     if (deployment.command.empty()) fresh.model = deployment.model.name;
@@ -215,6 +232,7 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
         const bool is_new = there.revisions.empty();
         if (is_new || args.has("least")) there.least = least;
         if (is_new || args.has("most")) there.most = most;
+        if (idle_s) there.idle_s = *idle_s;
         if (there.least > there.most)
             return Error(ErrorKind::invalid, fmt::format("from {} to {} replicas is no range", there.least, there.most),
                          {}, "give --least and --most together");

@@ -156,7 +156,8 @@ Result<CommandOutput> changed(Session& session, const Result<Endpoint>& endpoint
 }
 
 Result<CommandOutput> scale(Session& session, const EndpointFolder& folder, const Args& args, const std::string& name) {
-    if (args.positional.size() < 3 && !args.has("least") && !args.has("most"))
+    TRY(const std::optional<double> idle_s, idle_option(args));
+    if (args.positional.size() < 3 && !args.has("least") && !args.has("most") && !idle_s)
         return Error(ErrorKind::invalid, "to how many replicas?", {},
                      fmt::format("stoker endpoints scale {} 2, or --least 0 --most 4", name));
     if (args.positional.size() == 3 && (args.has("least") || args.has("most")))
@@ -180,13 +181,18 @@ Result<CommandOutput> scale(Session& session, const EndpointFolder& folder, cons
         }
         if (args.has("least")) there.least = least;
         if (args.has("most")) there.most = most;
+        if (idle_s) there.idle_s = *idle_s;
         if (there.least > there.most)
             return Error(ErrorKind::invalid, fmt::format("from {} to {} replicas is no range", there.least, there.most),
                          {}, "give --least and --most together");
         return done();
     });
     return changed(session, endpoint,
-                   endpoint ? fmt::format("{} has {} to {} replicas\n", name, endpoint->least, endpoint->most) : "");
+                   endpoint ? fmt::format("{} has {} to {} replicas{}\n", name, endpoint->least, endpoint->most,
+                                          endpoint->least == 0 ? fmt::format(", and sleeps after {} without a request",
+                                                                             format_seconds(Seconds(endpoint->idle_s)))
+                                                               : "")
+                            : "");
 }
 
 Result<CommandOutput> roll_back(Session& session, const EndpointFolder& folder, const Args& args,
@@ -282,7 +288,7 @@ Result<CommandOutput> run_endpoints(Session& session, const Args& args) {
     if (!is({"list", "describe", "scale", "stop", "start", "rollback", "split", "remove"}))
         return Error(ErrorKind::invalid, "stoker endpoints does not know '" + printable(verb, 40) + "'", {},
                      "list, describe, scale, stop, start, rollback, split or remove");
-    for (const char* option : {"least", "most"})
+    for (const char* option : {"least", "most", "idle"})
         if (args.has(option) && verb != "scale")
             return Error(ErrorKind::invalid, fmt::format("--{} belongs to stoker endpoints scale", option));
     TRY(const std::string path, endpoints_path(args));
@@ -333,7 +339,10 @@ CliCommand endpoints_command() {
                          .help = "where the server keeps its journal (STOKER_FOLDER, else ~/.local/state/stoker)",
                          .completes = "dir"},
                         {.name = "least", .value = "N", .help = "of scale: replicas at least; 0 lets it sleep"},
-                        {.name = "most", .value = "N", .help = "of scale: replicas at most"}},
+                        {.name = "most", .value = "N", .help = "of scale: replicas at most"},
+                        {.name = "idle",
+                         .value = "TIME",
+                         .help = "of scale: without a request for so long it sleeps, where least is 0 (5m)"}},
             .max_positional = 100,
             .subcommands = {"list", "describe", "scale", "stop", "start", "rollback", "split", "remove"},
             .run = run_endpoints};

@@ -154,6 +154,7 @@ private:
     }
     void count(const ReserveRecord& reserve, const SettleRecord& settle) {
         if (settle.finished_unix_us < options_.account_from_unix_us) return;
+        if (options_.each) options_.each(reserve, settle);
         AccountRow& row = scan_.accounts[{reserve.key, reserve.model}];
         ++row.requests;
         row.in += settle.in;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -49,6 +50,8 @@ struct ScanOptions {
     std::int64_t since_unix_ns = 0;
     // Settlements that finished before this are not in the accounts.
     std::int64_t account_from_unix_us = 0;
+    // Told of each settlement with its reservation, in the order of the ledger.
+    std::function<void(const ReserveRecord&, const SettleRecord&)> each{};
 };
 // not_found: there is no such folder. conflict: a record that was durable is damaged or missing, is settled twice, or
 // belongs to another gateway; with file and offset.

@@ -64,7 +64,10 @@ AdmitDecision LimitBook::admit(std::uint64_t key, const KeyLimits& limits, std::
     if (!decision.requests.admitted)
         return refuse(LimitRefusal::requests, whole_seconds(decision.requests.retry_after_ns));
     if (!decision.tokens.admitted) return refuse(LimitRefusal::tokens, whole_seconds(decision.tokens.retry_after_ns));
-    if (over_budget(limits, scope.spent, scope.reserved, picousd)) return refuse(LimitRefusal::budget, 60);
+    if (over_budget(limits, scope.spent, scope.reserved, picousd)) {
+        decision.money_is_spent = over_budget(limits, scope.spent, 0, picousd);
+        return refuse(LimitRefusal::budget, decision.money_is_spent ? 60 : 1);
+    }
     scope.requests.take(limits.requests, 1, now_ns);
     scope.tokens.take(limits.tokens, tokens, now_ns);
     ++scope.concurrent;
@@ -84,6 +87,14 @@ bool LimitBook::extend(std::uint64_t key, const KeyLimits& limits, std::int64_t 
     return true;
 }
 
+void LimitBook::give_back(std::uint64_t key, const KeyLimits& limits, std::int64_t tokens, std::uint64_t picousd) {
+    Shard& own = shard(key);
+    const std::lock_guard guard(own.mutex);
+    Scope& scope = own.scopes[key];
+    scope.tokens.refund(limits.tokens, tokens);
+    scope.reserved -= std::min(scope.reserved, picousd);
+}
+
 void LimitBook::settle(std::uint64_t key, const KeyLimits& limits, std::int64_t reserved_tokens,
                        std::int64_t used_tokens, std::uint64_t reserved_picousd, std::uint64_t charged_picousd) {
     Shard& own = shard(key);
@@ -93,6 +104,28 @@ void LimitBook::settle(std::uint64_t key, const KeyLimits& limits, std::int64_t 
     scope.tokens.refund(limits.tokens, reserved_tokens - used_tokens);
     scope.reserved -= std::min(scope.reserved, reserved_picousd);
     scope.spent += charged_picousd;
+}
+
+void LimitBook::take_back(std::uint64_t key, const KeyLimits& limits, std::int64_t tokens, std::uint64_t picousd) {
+    Shard& own = shard(key);
+    const std::lock_guard guard(own.mutex);
+    Scope& scope = own.scopes[key];
+    --scope.concurrent;
+    scope.requests.refund(limits.requests, 1);
+    scope.tokens.refund(limits.tokens, tokens);
+    scope.reserved -= std::min(scope.reserved, picousd);
+}
+
+AdmitDecision tighter_of(const AdmitDecision& one, const AdmitDecision& other) {
+    AdmitDecision out = one;
+    const auto nearer = [](const RateLimit& there, const RateDecision& now, RateLimit& limit, RateDecision& decision) {
+        if (there.none() || (!limit.none() && decision.remaining <= now.remaining)) return;
+        limit = there;
+        decision = now;
+    };
+    nearer(other.request_limit, other.requests, out.request_limit, out.requests);
+    nearer(other.token_limit, other.tokens, out.token_limit, out.tokens);
+    return out;
 }
 
 std::string reset_text(std::int64_t ns) {

@@ -23,6 +23,7 @@ struct KeyLimits {
 // Tokens times this is pico-dollars: micro-dollars per million tokens.
 struct TokenPrice {
     std::uint64_t in_picousd = 0, cached_in_picousd = 0, out_picousd = 0, request_picousd = 0;
+    std::uint64_t image_picousd = 0;  // of one that was made
     std::uint64_t of(std::uint64_t in, std::uint64_t cached_in, std::uint64_t out) const {
         return (in - cached_in) * in_picousd + cached_in * cached_in_picousd + out * out_picousd + request_picousd;
     }
@@ -35,6 +36,7 @@ struct AdmitDecision {
     std::int64_t retry_after_s = 0;  // at least 1 where one is told
     RateLimit request_limit, token_limit;
     RateDecision requests, tokens;
+    bool money_is_spent = false;  // of a budget: what was charged leaves no room, whatever of the rest comes back
     bool admitted() const { return refusal == LimitRefusal::none; }
 };
 
@@ -51,9 +53,12 @@ public:
     // More of the same request: tokens and money alone. False: it has reached its end.
     bool extend(std::uint64_t key, const KeyLimits& limits, std::int64_t tokens, std::uint64_t picousd,
                 std::int64_t now_ns);
+    void give_back(std::uint64_t key, const KeyLimits& limits, std::int64_t tokens, std::uint64_t picousd);
     // The end of what was admitted: the streams count one less, what was not used comes back.
     void settle(std::uint64_t key, const KeyLimits& limits, std::int64_t reserved_tokens, std::int64_t used_tokens,
                 std::uint64_t reserved_picousd, std::uint64_t charged_picousd);
+    // As if it had not been admitted: another limit refused it.
+    void take_back(std::uint64_t key, const KeyLimits& limits, std::int64_t tokens, std::uint64_t picousd);
     std::int64_t concurrent(std::uint64_t key) const;
 
 private:
@@ -71,6 +76,8 @@ private:
     std::array<Shard, 16> shards_;
 };
 
+// Of two that both admitted, each limit with the one that is nearer to its end.
+AdmitDecision tighter_of(const AdmitDecision& one, const AdmitDecision& other);
 std::string reset_text(std::int64_t ns);  // "1s", "6m0s", "250ms", as Go writes durations
 
 }  // namespace stoker

@@ -7,15 +7,42 @@
 
 namespace stoker::gateway {
 
-std::string error_body(const Refusal& refusal) {
+namespace {
+
+// The types of the Anthropic API are by status.
+std::string_view messages_type(int status) {
+    switch (status) {
+        case 400:
+        case 422: return "invalid_request_error";
+        case 401: return "authentication_error";
+        case 403: return "permission_error";
+        case 404: return "not_found_error";
+        case 413: return "request_too_large";
+        case 429: return "rate_limit_error";
+        case 503: return "overloaded_error";
+        case 504: return "timeout_error";
+        default: return status < 500 ? "invalid_request_error" : "api_error";
+    }
+}
+
+}  // namespace
+
+std::string error_body(const Refusal& refusal, Dialect dialect) {
+    if (dialect == Dialect::messages) {
+        Json error = Json::object();
+        error.set("type", std::string(messages_type(refusal.status))).set("message", refusal.message);
+        error.set("code", refusal.code);
+        return Json::object().set("type", "error").set("error", std::move(error)).dump(0);
+    }
     Json error = Json::object();
     error.set("message", refusal.message).set("type", refusal.type);
     error.set("param", refusal.param.empty() ? Json() : Json(refusal.param)).set("code", refusal.code);
     return Json::object().set("error", std::move(error)).dump(0);
 }
 
-std::string error_event(const Refusal& refusal, bool responses, std::uint64_t sequence) {
-    if (!responses) return "data: " + error_body(refusal) + "\n\n";
+std::string error_event(const Refusal& refusal, Dialect dialect, std::uint64_t sequence) {
+    if (dialect == Dialect::openai) return "data: " + error_body(refusal) + "\n\n";
+    if (dialect == Dialect::messages) return "event: error\ndata: " + error_body(refusal, dialect) + "\n\n";
     const Json event = Json::object()
                            .set("type", "error")
                            .set("code", refusal.code)
@@ -86,7 +113,7 @@ Refusal refusal_of(const AdmitDecision& decision) {
         case LimitRefusal::budget:
             refusal.type = "insufficient_quota";
             refusal.code = "budget_exceeded";
-            refusal.message = "the budget of this key does not cover this request";
+            refusal.message = "the budget does not cover this request";
             break;
         case LimitRefusal::none: break;
     }

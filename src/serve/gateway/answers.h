@@ -16,9 +16,11 @@ struct Refusal {
     std::int64_t retry_after_s = 0;  // 0: none
 };
 
-std::string error_body(const Refusal& refusal);
-// As an event of a stream; of the responses API it has a form of its own.
-std::string error_event(const Refusal& refusal, bool responses, std::uint64_t sequence);
+// In whose words an error is told: of the OpenAI API, of its responses (which differ in streams), of the Anthropic API.
+enum class Dialect : std::uint8_t { openai, responses, messages };
+
+std::string error_body(const Refusal& refusal, Dialect dialect = Dialect::openai);
+std::string error_event(const Refusal& refusal, Dialect dialect, std::uint64_t sequence);
 
 // "HTTP/1.1 200 OK\r\n" and the type; without the blank line.
 void append_head(std::string& out, int status, std::string_view content_type);

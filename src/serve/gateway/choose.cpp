@@ -77,15 +77,16 @@ RouteDecision choose(const Choices& choices, const RouteQuery& query, SplitMix& 
     return route({.replicas = choices.views}, query, random);
 }
 
-UpstreamSetup upstream_of(const Choices& choices, const ModelSetup& model, int chosen) {
+const UpstreamSetup& upstream_of(const Choices& choices, const ModelSetup& model, int chosen, UpstreamSetup& made) {
     const auto at = static_cast<std::size_t>(chosen);
     if (!choices.board) return model.upstreams[at];
     const BoardReplica& replica = choices.board->replicas[at];
-    return {.id = replica.id,
-            .url = replica.url,
-            .authority = replica.authority,
-            .address = replica.address,
-            .address_size = replica.address_size};
+    made.id = replica.id;
+    made.url = replica.url;
+    made.authority = replica.authority;
+    made.address = replica.address;
+    made.address_size = replica.address_size;
+    return made;
 }
 
 }  // namespace stoker::gateway

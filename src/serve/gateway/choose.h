@@ -24,7 +24,7 @@ Choices choices_of(Loop& loop, const ModelSetup& model);
 // By the shares of the revisions first, then by work; where the revision that was drawn has nobody, of the others.
 RouteDecision choose(const Choices& choices, const RouteQuery& query, SplitMix& random);
 
-// The address of the one that was chosen.
-UpstreamSetup upstream_of(const Choices& choices, const ModelSetup& model, int chosen);
+// The address of the one that was chosen; of a replica of an endpoint it is written into `made`.
+const UpstreamSetup& upstream_of(const Choices& choices, const ModelSetup& model, int chosen, UpstreamSetup& made);
 
 }  // namespace stoker::gateway

@@ -1,6 +1,9 @@
 #include "serve/gateway/config.h"
 
 #include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,178 +22,78 @@
 #include "io/http/resolve.h"
 #include "io/process.h"
 #include "io/worker.h"
+#include "serve/gateway/config_form.h"
 
 namespace stoker::gateway {
 namespace {
 
-constexpr double kMostPrice = 1e6, kMostCount = 1e12, kResolveS = 5;
+constexpr double kResolveS = 5, kPercent = 100, kDayS = 86400;
 constexpr std::size_t kMostConfig = 8u << 20, kMostUpstreams = 256, kDigestText = 64;
-
-struct PriceForm {
-    std::optional<Usd> input, cached_input, output, request;
-    std::map<std::string, SourcePos> at;
-};
-struct ModelForm {
-    std::string name, upstream_model, key_env, endpoint;
-    std::vector<std::string> upstreams, projects;
-    std::optional<PriceForm> price;
-    std::optional<int> default_output_tokens, max_outstanding;
-    std::optional<Seconds> queue;
-    std::map<std::string, SourcePos> at;
-};
-struct KeyForm {
-    std::string name, sha256, project, expires;
-    std::vector<std::string> models;
-    std::optional<Role> role;
-    std::optional<bool> revoked;
-    std::optional<double> requests_per_minute, request_burst, tokens_per_minute, token_burst, concurrent;
-    std::optional<Usd> budget;
-    std::map<std::string, SourcePos> at;
-};
-struct LedgerForm {
-    std::string folder;
-    std::optional<Bytes> segment;
-    std::map<std::string, SourcePos> at;
-};
-struct TimeoutForm {
-    std::optional<Seconds> connect, first_byte, silence, head, idle, slow_consumer, drain;
-    std::map<std::string, SourcePos> at;
-};
-enum class Reservation : std::uint8_t { likely, strict };
-struct GatewayForm {
-    std::string listen, tls_cert, tls_key;
-    std::optional<int> threads, name, max_attempts;
-    std::optional<Bytes> max_body, stream_buffer;
-    std::optional<LedgerForm> ledger;
-    std::optional<TimeoutForm> timeouts;
-    std::optional<Reservation> reservation;
-    std::optional<BudgetPeriod> budget_period;
-    std::vector<ModelForm> models;
-    std::vector<KeyForm> keys;
-    std::map<std::string, SourcePos> at;
-};
-
-RecordTable<PriceForm> price_table() {
-    RecordTable<PriceForm> t("price", "What a million tokens cost, in dollars; exact to a millionth of a dollar.");
-    t.usd("input", &PriceForm::input, "A million prompt tokens.", "0.15", 0, kMostPrice);
-    t.usd("cached_input", &PriceForm::cached_input,
-          "Those that the upstream had cached; as input when nothing is said.", "0.03", 0, kMostPrice);
-    t.usd("output", &PriceForm::output, "A million generated tokens.", "0.60", 0, kMostPrice);
-    t.usd("request", &PriceForm::request, "A million requests, on top.", "10", 0, kMostPrice);
-    return t;
-}
-RecordTable<ModelForm> model_table() {
-    RecordTable<ModelForm> t("model", "A name that clients send, and the servers that answer for it.");
-    t.text("name", &ModelForm::name, "What clients call it.", "demo").required();
-    t.list_of_text("upstreams", &ModelForm::upstreams,
-                   "Servers that speak the OpenAI API, http://HOST:PORT; equal to each other.",
-                   "[\"http://127.0.0.1:18080\"]");
-    t.text("endpoint", &ModelForm::endpoint,
-           "In place of upstreams: an endpoint of stoker deploy --endpoint, under this name and at this price.",
-           "chat");
-    t.text("upstream_model", &ModelForm::upstream_model, "Its name there; the same when nothing is said.",
-           "stoker-demo");
-    t.text("key_env", &ModelForm::key_env, "The environment variable that holds the key for the upstreams.",
-           "UPSTREAM_KEY");
-    t.list_of_text("projects", &ModelForm::projects, "Whose keys see it; all when nothing is said.", "[\"research\"]");
-    t.record("price", &ModelForm::price, price_table(), "What it costs; nothing when nothing is said.");
-    t.count("default_output_tokens", &ModelForm::default_output_tokens,
-            "Set aside for a request that names no limit; grows by 512 while it streams. 1024 when nothing is said.",
-            "1024", 1, 1e7);
-    t.count("max_outstanding", &ModelForm::max_outstanding,
-            "Requests that one upstream gets at once; any number when nothing is said.", "256", 1, 1e6);
-    t.seconds("queue", &ModelForm::queue,
-              "How long a request waits where each upstream has max_outstanding; refused at once when nothing is said.",
-              "30s", 0.1, 3600);
-    return t;
-}
-RecordTable<KeyForm> key_table() {
-    RecordTable<KeyForm> t("key", "Who may ask, for what, and how much. `stoker serve key NAME` makes one.");
-    t.text("name", &KeyForm::name, "Of the person or the program; stands in the account.", "anna").required();
-    t.text("sha256", &KeyForm::sha256, "Digest of the secret, 64 hex digits; the secret itself is nowhere kept.",
-           "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae")
-        .required();
-    t.text("project", &KeyForm::project, "Whose models it sees, and whose account it is.", "research");
-    t.list_of_text("models", &KeyForm::models,
-                   "The only ones it may use; all that its project sees when nothing is said.", "[\"demo\"]");
-    t.choice("role", &KeyForm::role,
-             {{"viewer", Role::viewer},
-              {"developer", Role::developer},
-              {"operator", Role::operator_},
-              {"admin", Role::admin},
-              {"auditor", Role::auditor}},
-             "developer when nothing is said; viewer and auditor list models and use none.", "developer");
-    t.text("expires", &KeyForm::expires, "When it stops, UTC.", "2027-01-31T00:00:00Z");
-    t.flag("revoked", &KeyForm::revoked, "It is refused at once, and its streams end within a second.");
-    t.count("requests_per_minute", &KeyForm::requests_per_minute, "Requests; any number when nothing is said.", "600",
-            1, kMostCount);
-    t.count("request_burst", &KeyForm::request_burst, "Requests at once; ten seconds' worth when nothing is said.",
-            "100", 1, kMostCount);
-    t.count("tokens_per_minute", &KeyForm::tokens_per_minute, "Tokens in and out; any number when nothing is said.",
-            "60k", 1, kMostCount);
-    t.count("token_burst", &KeyForm::token_burst, "Tokens at once; ten seconds' worth when nothing is said.", "20k", 1,
-            kMostCount);
-    t.count("concurrent", &KeyForm::concurrent, "Requests at once; any number when nothing is said.", "8", 1, 1e6);
-    t.usd("budget", &KeyForm::budget,
-          "Money in a period (budget_period); no request begins or goes on that it does not cover.", "$20", 0, 1e7);
-    return t;
-}
-
-const RecordTable<GatewayForm>& gateway_table() {
-    static const RecordTable<GatewayForm> table = [] {
-        RecordTable<GatewayForm> t(
-            "gateway",
-            "What a gateway is told to be: stoker serve --config gateway.yaml. Keys, models, "
-            "limits and prices hold from the moment the file is changed; the rest from the next start.");
-        t.text("listen", &GatewayForm::listen,
-               "ADDRESS:PORT; 127.0.0.1:8080 when nothing is said. Elsewhere than on loopback only with TLS.",
-               "127.0.0.1:8080");
-        t.text("tls_cert", &GatewayForm::tls_cert, "Certificate chain, PEM.", "gateway.pem");
-        t.text("tls_key", &GatewayForm::tls_key, "Its key, PEM.", "gateway-key.pem");
-        t.count("threads", &GatewayForm::threads, "Event loops; 1 when nothing is said.", "4", 1, 256);
-        t.count("name", &GatewayForm::name,
-                "A number of its own, where there are several gateways; 0 when nothing is said.", "1", 0, 65535);
-        t.count("max_attempts", &GatewayForm::max_attempts,
-                "Replicas that a request may be tried on before its first byte; 2 when nothing is said.", "2", 1, 16);
-        t.bytes("max_body", &GatewayForm::max_body, "Of a request; 32MiB when nothing is said.", "32MiB", 0, kGiB);
-        t.bytes("stream_buffer", &GatewayForm::stream_buffer,
-                "Held for a client that reads slowly; then its upstream is not read. 64KiB when nothing is said.",
-                "64KiB", 0, 64 * kMiB);
-        t.choice("reservation", &GatewayForm::reservation,
-                 {{"likely", Reservation::likely}, {"strict", Reservation::strict}},
-                 "How a prompt is counted before it is answered: likely takes 2.5 bytes a token, strict one, which "
-                 "nothing exceeds.",
-                 "likely");
-        t.choice("budget_period", &GatewayForm::budget_period,
-                 {{"month", BudgetPeriod::month}, {"day", BudgetPeriod::day}, {"total", BudgetPeriod::total}},
-                 "Since when money is counted against budgets, UTC; month when nothing is said.", "month");
-        RecordTable<LedgerForm> ledger("ledger", "The account on disk.");
-        ledger.text("folder", &LedgerForm::folder,
-                    "One for each gateway; relative to this file. `ledger` when nothing is said.", "ledger");
-        ledger.bytes("segment", &LedgerForm::segment,
-                     "Of one file, written with zeros ahead of its use; 16MiB when nothing is said.", "16MiB", 0, kGiB);
-        t.record("ledger", &GatewayForm::ledger, ledger, "Where the account is kept.");
-        RecordTable<TimeoutForm> times("timeouts", "How long is waited.");
-        times.seconds("connect", &TimeoutForm::connect, "For an upstream to accept; 1s.", "1s", 0.01, 60);
-        times.seconds("first_byte", &TimeoutForm::first_byte, "For the first byte of its answer; 120s.", "120s", 0.01,
-                      86400);
-        times.seconds("silence", &TimeoutForm::silence, "Between bytes of an answer; 30s.", "30s", 0.01, 86400);
-        times.seconds("head", &TimeoutForm::head, "For the head of a request; 10s.", "10s", 0.1, 3600);
-        times.seconds("idle", &TimeoutForm::idle, "For the next request; 75s.", "75s", 0.1, 86400);
-        times.seconds("slow_consumer", &TimeoutForm::slow_consumer, "For a client that reads nothing; 30s.", "30s", 0.1,
-                      3600);
-        times.seconds("drain", &TimeoutForm::drain, "For streams after TERM; 300s.", "300s", 0, 86400);
-        t.record("timeouts", &GatewayForm::timeouts, times, "How long is waited.");
-        t.list_of("models", &GatewayForm::models, model_table(), "What can be asked for, beside endpoints.");
-        t.list_of("keys", &GatewayForm::keys, key_table(), "Who may ask.").required();
-        return t;
-    }();
-    return table;
-}
 
 SourcePos place(const std::map<std::string, SourcePos>& at, const char* key) {
     const auto found = at.find(key);
     return found == at.end() ? SourcePos{} : found->second;
+}
+
+constexpr std::string_view kVersion = "/v1";
+
+// "https://x.example/openai/v1/" as its server and the path that stands before /v1.
+struct UpstreamUrl {
+    std::string server, path;
+};
+UpstreamUrl split_url(const std::string& url) {
+    const std::size_t scheme = url.find("://");
+    const std::size_t slash = url.find('/', scheme == std::string::npos ? 0 : scheme + 3);
+    if (slash == std::string::npos) return {url, ""};
+    std::string path = url.substr(slash);
+    while (path.ends_with('/')) path.pop_back();
+    if (path.ends_with(kVersion)) path.resize(path.size() - kVersion.size());
+    return {url.substr(0, slash), path};
+}
+
+// Whom to trust as an upstream. Null: the text has no certificate.
+std::shared_ptr<SSL_CTX> upstream_tls(const std::string& ca_pem) {
+    std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+    if (!context) return context;
+    SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_mode(context.get(),
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    if (ca_pem.empty()) {
+        SSL_CTX_set_default_verify_paths(context.get());
+        ERR_clear_error();
+        return context;
+    }
+    const std::unique_ptr<BIO, int (*)(BIO*)> text(BIO_new_mem_buf(ca_pem.data(), static_cast<int>(ca_pem.size())),
+                                                   BIO_free);
+    bool any = false;
+    while (X509* one = PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)) {
+        any = X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), one) == 1 || any;
+        X509_free(one);
+    }
+    ERR_clear_error();
+    return any ? context : nullptr;
+}
+
+// What may stand in a path as one segment.
+bool is_path_word(std::string_view text) {
+    return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+               c == '.';
+    });
+}
+
+template <class Form>
+KeyLimits limits_of(const Form& form) {
+    const auto whole = [](const std::optional<double>& value) { return static_cast<std::int64_t>(value.value_or(0)); };
+    KeyLimits limits;
+    limits.requests = {.limit = whole(form.requests_per_minute), .burst = whole(form.request_burst)};
+    limits.tokens = {.limit = whole(form.tokens_per_minute), .burst = whole(form.token_burst)};
+    limits.concurrent = whole(form.concurrent);
+    if (form.budget)
+        limits.budget_picousd =
+            std::max<std::uint64_t>(1, static_cast<std::uint64_t>(form.budget->micro()) * 1'000'000);
+    return limits;
 }
 
 std::uint64_t pico(const std::optional<Usd>& per_million) {
@@ -210,6 +113,8 @@ public:
         timeouts();
         for (const ModelForm& model : form_.models) add_model(model);
         add_endpoints();
+        for (const ModelForm& model : form_.models) check_fallback(model);
+        for (const ProjectForm& project : form_.projects) add_project(project);
         for (const KeyForm& key : form_.keys) add_key(key);
         if (here_ && config_.setup->models.empty() && problems_.empty())
             problem("models: expected at least one, or an endpoint",
@@ -236,6 +141,10 @@ private:
         o.ledger_folder = path(form_.ledger && !form_.ledger->folder.empty() ? form_.ledger->folder : "ledger");
         if (form_.ledger && form_.ledger->segment)
             o.ledger_segment_bytes = static_cast<std::uint64_t>(form_.ledger->segment->v);
+        const BatchForm batches = form_.batches.value_or(BatchForm{});
+        o.batch_at_once = batches.at_once.value_or(o.batch_at_once);
+        if (o.batch_at_once > 0) o.batch_folder = path(batches.folder.empty() ? "batches" : batches.folder);
+        if (batches.space) o.batch_bytes = static_cast<std::uint64_t>(batches.space->v);
         o.budget_period = form_.budget_period.value_or(BudgetPeriod::month);
         o.account_from_unix_us = budget_period_start_us(o.budget_period, wall_clock_us());
         Setup& setup = *config_.setup;
@@ -249,8 +158,8 @@ private:
         if (form_.tls_cert.empty() != form_.tls_key.empty())
             return problem("tls_cert and tls_key are given together or not at all", "",
                            place(form_.at, form_.tls_cert.empty() ? "tls_key" : "tls_cert"));
-        read_pem("tls_cert", form_.tls_cert, o.certificate_pem);
-        read_pem("tls_key", form_.tls_key, o.key_pem);
+        read_pem("tls_cert", form_.tls_cert, o.certificate_pem, form_.at);
+        read_pem("tls_key", form_.tls_key, o.key_pem, form_.at);
     }
     void at_least(const char* key, const std::optional<Bytes>& value, double low,
                   const std::map<std::string, SourcePos>& at) {
@@ -258,13 +167,14 @@ private:
             problem(fmt::format("{}: expected at least {:.0f} bytes, found {:.0f}", key, low, value->v), "",
                     place(at, key));
     }
-    void read_pem(const char* key, const std::string& name, std::string& out) {
+    void read_pem(const char* key, const std::string& name, std::string& out,
+                  const std::map<std::string, SourcePos>& at) {
         if (name.empty() || !here_) return;
         auto text = read_file(path(name), 1u << 20);
         if (text)
             out = std::move(*text);
         else
-            problem(std::string(key) + ": " + text.error().message(), "", place(form_.at, key));
+            problem(std::string(key) + ": " + text.error().message(), "", place(at, key));
     }
     void timeouts() {
         if (!form_.timeouts) return;
@@ -282,20 +192,60 @@ private:
         put(config_.drain_s, f.drain);
     }
     void add_upstream(ModelSetup& model, const std::string& url, SourcePos pos) {
-        const auto server = http::read_server_url(url);
+        const UpstreamUrl parts = split_url(url);
+        const auto server = http::read_server_url(parts.server);
         if (!server)
             return problem("upstreams: " + server.error().message(), "write for example http://127.0.0.1:18080", pos);
-        if (server->tls)
-            return problem(
-                "upstreams: " + printable(url, 200) + " speaks TLS, which this gateway does not speak to upstreams",
-                "put a local proxy (stunnel, HAProxy) in between, and name it with http://", pos);
+        for (const std::string_view word : split(std::string_view(parts.path).substr(parts.path.empty() ? 0 : 1), '/'))
+            if (!parts.path.empty() && !is_path_word(word))
+                return problem("upstreams: '" + printable(parts.path, 200) + "' is no path before /v1",
+                               "letters, digits and . _ - between the slashes; no query", pos);
         if (!here_) return;
         const auto addresses = resolve(server->host, server->port, after(kResolveS));
         if (!addresses) return problem("upstreams: " + addresses.error().message(), "", pos);
-        UpstreamSetup upstream{.id = name_id(url), .url = url, .authority = server->authority};
+        UpstreamSetup upstream{
+            .id = name_id(url), .url = url, .authority = server->authority, .path = parts.path, .host = server->host};
+        if (server->tls) {
+            upstream.tls = tls_of(model_ca_, pos);
+            upstream.id = name_id(url + "\n" + model_ca_);  // a connection is for those who trust the same
+        }
+        config_.setup->names_hosts =
+            config_.setup->names_hosts || server->host.find_first_not_of("0123456789.:") != std::string::npos;
         std::memcpy(&upstream.address, (*addresses)->ai_addr, (*addresses)->ai_addrlen);
         upstream.address_size = (*addresses)->ai_addrlen;
         model.upstreams.push_back(std::move(upstream));
+    }
+    // One context for all that trust the same, so that sessions are resumed and memory is small.
+    std::shared_ptr<SSL_CTX> tls_of(const std::string& ca_pem, SourcePos pos) {
+        auto& known = tls_[ca_pem];
+        if (!known) known = upstream_tls(ca_pem);
+        if (!known) problem("ca: there is no certificate in it", "name a file of certificates, PEM", pos);
+        return known;
+    }
+    void check_fallback(const ModelForm& form) {
+        for (const std::string& name : form.fallback)
+            if (name == form.name || (here_ && !config_.setup->models.contains(name)))
+                problem(fmt::format("fallback: {}", name == form.name
+                                                        ? "a model does not stand in for itself"
+                                                        : fmt::format("there is no model '{}'", printable(name, 100))),
+                        "name other models of this file, or endpoints", place(form.at, "fallback"));
+    }
+    void add_objective(const ModelForm& form, ServiceObjective& out) {
+        if (!form.objective) return;
+        const ObjectiveForm& said = *form.objective;
+        if (said.first_token) out.first_token_s = said.first_token->v;
+        if (said.answer) out.answer_s = said.answer->v;
+        out.met = said.met.value_or(95) / kPercent;
+        out.availability = said.availability.value_or(99.9) / kPercent;
+        out.window_s = said.days.value_or(28) * kDayS;
+    }
+    void add_project(const ProjectForm& form) {
+        if (form.name.empty() || form.name.size() > 128)
+            return problem("name: expected 1 to 128 bytes", "", place(form.at, "name"));
+        ProjectSetup project{.id = name_id(form.name), .name = form.name, .limits = limits_of(form)};
+        if (!config_.setup->projects.emplace(form.name, std::move(project)).second)
+            problem(fmt::format("projects: '{}' is there twice", printable(form.name, 100)), "",
+                    place(form.at, "name"));
     }
     void add_model(const ModelForm& form) {
         ModelSetup model{.id = name_id(form.name),
@@ -303,6 +253,18 @@ private:
                          .upstream_name = form.upstream_model,
                          .projects = form.projects};
         if (form.name.size() > 256) return problem("name: at most 256 bytes", "", place(form.at, "name"));
+        model.fallback = form.fallback;
+        model.api_version = form.api_version;
+        model.cap_id = name_id("cap " + form.name);
+        if (form.cap)
+            model.cap_picousd = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(form.cap->micro()) * 1'000'000);
+        add_objective(form, model.objective);
+        if (!form.api_version.empty() && (!is_path_word(form.api_version) || !is_path_word(form.upstream_model)))
+            problem(
+                "api_version: goes with upstream_model, the name of a deployment; both of letters, digits and . _ -",
+                "leave it out for the path /openai/v1", place(form.at, "api_version"));
+        model_ca_.clear();
+        read_pem("ca", form.ca, model_ca_, form.at);
         if (!form.endpoint.empty())
             add_board(form, model);
         else if (form.upstreams.empty() || form.upstreams.size() > kMostUpstreams)
@@ -315,17 +277,21 @@ private:
                 problem(fmt::format("key_env: the environment has no usable {}", printable(form.key_env, 60)),
                         "set it where the gateway is started", place(form.at, "key_env"));
             else
-                model.authorization = std::string("Bearer ") + secret;
+                append_key(model.authorization, form.key_header.value_or(KeyHeader::authorization), secret);
         }
+        if (form.key_header && form.key_env.empty())
+            problem("key_header: says how the key of key_env is sent", "add key_env, or leave it out",
+                    place(form.at, "key_header"));
         if (form.price) {
             model.price = {.in_picousd = pico(form.price->input),
                            .cached_in_picousd =
                                form.price->cached_input ? pico(form.price->cached_input) : pico(form.price->input),
                            .out_picousd = pico(form.price->output),
-                           .request_picousd = pico(form.price->request)};
+                           .request_picousd = pico(form.price->request),
+                           .image_picousd = pico(form.price->image) * 1'000'000};
             model.price_version = static_cast<std::uint32_t>(
-                name_id(fmt::format("{} {} {} {}", model.price.in_picousd, model.price.cached_in_picousd,
-                                    model.price.out_picousd, model.price.request_picousd)));
+                name_id(fmt::format("{} {} {} {} {}", model.price.in_picousd, model.price.cached_in_picousd,
+                                    model.price.out_picousd, model.price.request_picousd, model.price.image_picousd)));
         }
         model.default_output_tokens = static_cast<std::uint32_t>(form.default_output_tokens.value_or(1024));
         model.max_outstanding = static_cast<std::uint32_t>(form.max_outstanding.value_or(0));
@@ -336,11 +302,21 @@ private:
         if (!config_.setup->models.emplace(form.name, std::move(model)).second)
             problem(fmt::format("models: '{}' is there twice", printable(form.name, 100)), "", place(form.at, "name"));
     }
+    static void append_key(std::string& out, KeyHeader header, const char* secret) {
+        switch (header) {
+            case KeyHeader::authorization: out += "authorization: Bearer "; break;
+            case KeyHeader::api_key: out += "api-key: "; break;
+            case KeyHeader::x_api_key: out += "x-api-key: "; break;
+        }
+        out.append(secret).append("\r\n");
+    }
     void add_board(const ModelForm& form, ModelSetup& model) {
-        for (const auto& [said, key] : {std::pair(!form.upstreams.empty(), "upstreams"),
-                                        std::pair(!form.upstream_model.empty(), "upstream_model"),
-                                        std::pair(form.max_outstanding.has_value(), "max_outstanding"),
-                                        std::pair(form.queue.has_value(), "queue")})
+        for (const auto& [said, key] :
+             {std::pair(!form.upstreams.empty(), "upstreams"),
+              std::pair(!form.upstream_model.empty(), "upstream_model"),
+              std::pair(!form.api_version.empty(), "api_version"), std::pair(!form.ca.empty(), "ca"),
+              std::pair(form.max_outstanding.has_value(), "max_outstanding"),
+              std::pair(form.queue.has_value(), "queue")})
             if (said)
                 problem(fmt::format("{}: of an endpoint it is known already", key), "leave it out",
                         place(form.at, key));
@@ -399,13 +375,12 @@ private:
             else
                 key.entry.expires_us = *at;
         }
-        const auto whole = [](const std::optional<double>& value) {
-            return static_cast<std::int64_t>(value.value_or(0));
-        };
-        key.limits.requests = {.limit = whole(form.requests_per_minute), .burst = whole(form.request_burst)};
-        key.limits.tokens = {.limit = whole(form.tokens_per_minute), .burst = whole(form.token_burst)};
-        key.limits.concurrent = whole(form.concurrent);
-        if (form.budget) key.limits.budget_picousd = std::max<std::uint64_t>(1, pico(form.budget) * 1'000'000);
+        key.limits = limits_of(form);
+        key.project_id = name_id(key.project);
+        if (const auto project = setup.projects.find(key.project); project != setup.projects.end()) {
+            key.project_limited = true;
+            key.project_limits = project->second.limits;
+        }
         setup.tenants.add(key.entry);
         setup.keys.push_back(std::move(key));
     }
@@ -415,6 +390,8 @@ private:
     const EndpointBoards& endpoints_;
     bool here_;
     std::set<std::string> named_endpoints_;
+    std::map<std::string, std::shared_ptr<SSL_CTX>> tls_;  // by whom it trusts
+    std::string model_ca_;                                 // of the model that is read
     GatewayConfig config_;
     Problems problems_;
 };
@@ -429,6 +406,14 @@ std::int64_t budget_period_start_us(BudgetPeriod period, std::int64_t now_us) {
     day.tm_hour = day.tm_min = day.tm_sec = 0;
     if (period == BudgetPeriod::month) day.tm_mday = 1;
     return static_cast<std::int64_t>(::timegm(&day)) * 1'000'000;
+}
+
+std::int64_t budget_period_end_us(BudgetPeriod period, std::int64_t now_us) {
+    if (period == BudgetPeriod::total) return 0;
+    const std::int64_t start_us = budget_period_start_us(period, now_us);
+    // Into the next one, whatever the month's length; its begin is the end of this one.
+    const std::int64_t days = period == BudgetPeriod::day ? 1 : 32;
+    return budget_period_start_us(period, start_us + days * 86'400'000'000LL);
 }
 
 namespace {

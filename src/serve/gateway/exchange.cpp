@@ -20,7 +20,7 @@ namespace {
 constexpr double kLongestPauseS = 3600;
 constexpr double kFirstBeatS = 1, kBeatEveryS = 5;  // of a stream that is held
 
-constexpr std::array<std::string_view, 14> kNotForwarded = {"host",
+constexpr std::array<std::string_view, 17> kNotForwarded = {"host",
                                                             "content-length",
                                                             "transfer-encoding",
                                                             "connection",
@@ -33,7 +33,10 @@ constexpr std::array<std::string_view, 14> kNotForwarded = {"host",
                                                             "expect",
                                                             "authorization",
                                                             "accept-encoding",
-                                                            "cookie"};
+                                                            "cookie",
+                                                            "x-api-key",
+                                                            "api-key",
+                                                            "idempotency-key"};
 
 RequestKey new_request(std::uint64_t gateway, SplitMix& random) {
     RequestKey key{};
@@ -96,7 +99,7 @@ bool Exchange::begin(const HttpRequest& request) {
                        .code = "model_not_found",
                        .message = fmt::format("there is no model '{}'", printable(scan.model, 100)),
                        .param = "model"});
-    model_ = &known->second;
+    model_ = asked_ = &known->second;
     if (!key_.models.empty() && std::find(key_.models.begin(), key_.models.end(), scan.model) == key_.models.end())
         return refuse({.status = 403,
                        .type = "permission_error",
@@ -109,16 +112,31 @@ bool Exchange::begin(const HttpRequest& request) {
                        .code = "stream_not_supported",
                        .message = "this endpoint has no streams",
                        .param = "stream"});
+    if (const auto key = request.headers.find("idempotency-key")) {
+        bool replayed = false;
+        if (const auto why = claim_name(*key, request, replayed)) return refuse(*why);
+        if (replayed) return false;
+    }
     if (!admit(scan)) {
         ++loop_.shared().counters.refused;
-        return refuse(refusal_of(admitted_));
+        Refusal why = refusal_of(admitted_);
+        // What was spent comes back when the period ends, and not before.
+        if (admitted_.money_is_spent) {
+            const std::int64_t now_us = wall_clock_us();
+            const std::int64_t end_us = budget_period_end_us(loop_.shared().options.budget_period, now_us);
+            why.retry_after_s = end_us == 0 ? 0 : std::max<std::int64_t>(1, (end_us - now_us) / 1'000'000 + 1);
+        }
+        return refuse(why);
     }
     reserve_.flags = static_cast<std::uint16_t>((scan.stream ? kReserveStream : 0) |
                                                 (scan.include_usage ? kReserveClientAskedUsage : 0));
     if (Ledger* ledger = loop_.shared().ledger.get()) {
         reserve_lsn_ = ledger->reserve(reserve_);
         if (reserve_lsn_ == 0) {
-            loop_.shared().limits.settle(key_.id, key_.limits, reserved_tokens_, 0, reserved_picousd_, 0);
+            loop_.shared().limits.take_back(key_.id, key_.limits, reserved_tokens_, reserved_picousd_);
+            if (key_.project_limited)
+                loop_.shared().limits.take_back(key_.project_id, key_.project_limits, reserved_tokens_,
+                                                reserved_picousd_);
             return refuse({.status = 503,
                            .type = "overloaded",
                            .code = "ledger_unavailable",
@@ -131,39 +149,23 @@ bool Exchange::begin(const HttpRequest& request) {
     }
     wants_stream_ = scan.stream;
     make_request(request, scan);
-    if (model_->board) {
+    if (!take_cap() && !fall_back()) {
+        const std::int64_t now_us = wall_clock_us();
+        const std::int64_t end_us = budget_period_end_us(loop_.shared().options.budget_period, now_us);
+        fail(LedgerOutcome::rejected,
+             {.status = 429,
+              .type = "insufficient_quota",
+              .code = "model_budget_exceeded",
+              .message = "what all may spend on this model in this period is spent",
+              .retry_after_s = end_us == 0 ? 0 : std::max<std::int64_t>(1, (end_us - now_us) / 1'000'000 + 1)});
+        return true;
+    }
+    if (model_->board && model_ == asked_) {
         expected_output_ = model_->board->expected_output(reserve_.out_reserve);
         model_->board->arrived(static_cast<double>(began_us_) / kUs, reserve_.in_estimate, expected_output_);
     }
     attempt();
     return true;
-}
-
-bool Exchange::admit(const wire::BodyScan& scan) {
-    const bool generates = endpoint_.meter == wire::Meter::chat || endpoint_.meter == wire::Meter::completion ||
-                           endpoint_.meter == wire::Meter::responses;
-    const std::uint32_t in = endpoint_.meter == wire::Meter::request ? 0
-                             : setup_->strict_tokens ? wire::most_prompt_tokens(scan.prompt_bytes, scan.items)
-                                                     : wire::likely_prompt_tokens(scan.prompt_bytes, scan.items);
-    open_ended_ = generates && !scan.max_tokens;
-    const std::int64_t each = !generates ? 0 : scan.max_tokens.value_or(model_->default_output_tokens);
-    const std::int64_t out = std::min<std::int64_t>(each * scan.choices, UINT32_MAX);
-    reserved_tokens_ = in + out;
-    reserved_picousd_ = model_->price.of(in, 0, static_cast<std::uint64_t>(out));
-    reserve_.tenant = reserve_.project = name_id(key_.project);
-    reserve_.key = key_.id;
-    reserve_.model = model_->id;
-    reserve_.price_version = model_->price_version;
-    reserve_.endpoint = static_cast<std::uint8_t>(&endpoint_ - wire::kEndpoints.data());
-    reserve_.in_estimate = in;
-    reserve_.out_reserve = static_cast<std::uint32_t>(out);
-    reserve_.reserve_picousd = reserved_picousd_;
-    reserve_.started_unix_us = wall_clock_us();
-    reserve_.in_picousd = model_->price.in_picousd;
-    reserve_.out_picousd = model_->price.out_picousd;
-    admitted_ = loop_.shared().limits.admit(key_.id, key_.limits, reserved_tokens_, reserved_picousd_,
-                                            monotonic_clock_us() * 1000);
-    return admitted_.admitted();
 }
 
 void Exchange::make_request(const HttpRequest& request, const wire::BodyScan& scan) {
@@ -176,16 +178,21 @@ void Exchange::make_request(const HttpRequest& request, const wire::BodyScan& sc
     }
     named_ = model_->upstream_name;
     request_ = wire::with_edits(request.body, wire::edits_for(scan, named_, asked_usage_));
-    if (model_->board) {
+    if (model_->board || !model_->fallback.empty()) {
         original_ = request.body;
         scan_ = scan;
     }
     forwarded_ += "accept-encoding: identity\r\n";
-    if (!model_->authorization.empty()) append_header(forwarded_, "authorization", model_->authorization);
+    // Where there is a choice, who has read the beginning of this prompt before reads it again for nothing.
+    if (!model_->board && model_->upstreams.size() < 2 && model_->fallback.empty()) return;
+    prefix_ = prefix_blocks(scan.prompt_span.of(request.body), reserve_.tenant ^ model_->id);
+    const auto session = request.headers.find("x-stoker-session");
+    const std::string_view named = session ? *session : std::string_view(scan.session);
+    if (!named.empty()) affinity_ = name_id(named) ^ reserve_.tenant;
 }
 
 void Exchange::name_model(const std::string& upstream_name) {
-    if (!model_->board || upstream_name == named_) return;
+    if (upstream_name == named_) return;
     named_ = upstream_name;
     request_ = wire::with_edits(original_, wire::edits_for(scan_, named_, asked_usage_));
     body_at_ = 0;
@@ -194,15 +201,24 @@ void Exchange::name_model(const std::string& upstream_name) {
 void Exchange::attempt(bool fresh) {
     const Choices choices = choices_of(loop_, *model_);
     const double output = model_->board ? expected_output_ : static_cast<double>(reserve_.out_reserve);
-    const RouteDecision decision = choose(
-        choices, {.prompt_tokens = static_cast<double>(reserve_.in_estimate), .output_tokens = output, .tried = tried_},
-        loop_.random());
+    PrefixMatches matches;
+    if (!prefix_.empty() && choices.views.size() > 1)
+        matches = loop_.prefixes().find(prefix_, static_cast<double>(kPrefixBlockBytes) / wire::kLikelyBytesPerToken);
+    const RouteDecision decision = choose(choices,
+                                          {.prompt_tokens = static_cast<double>(reserve_.in_estimate),
+                                           .output_tokens = output,
+                                           .cached = matches.span(),
+                                           .session = affinity_,
+                                           .tried = tried_},
+                                          loop_.random());
     if (!decision) return nobody_takes_it(decision.reason, choices.pause_s);
-    const UpstreamSetup chosen = upstream_of(choices, *model_, decision.replica);
+    UpstreamSetup made;
+    const UpstreamSetup& chosen = upstream_of(choices, *model_, decision.replica, made);
     Replica& replica = loop_.replica(chosen.id);
     if (choices.views[static_cast<std::size_t>(decision.replica)].trial)
         replica.breaker = with_trial_sent(replica.breaker);
     ++attempts_;
+    ++attempts_here_;
     attempt_us_ = last_us_ = monotonic_clock_us();
     // Before it connects, and back in leave_replica alone.
     replica_ = chosen.id;
@@ -217,8 +233,15 @@ void Exchange::attempt(bool fresh) {
         name_model(known.model);
     }
 
-    std::string head = fmt::format("POST {} HTTP/1.1\r\nhost: {}\r\n", endpoint_.path, chosen.authority);
+    std::string head;
+    if (model_->api_version.empty())
+        head = fmt::format("POST {}{} HTTP/1.1\r\nhost: {}\r\n", chosen.path, endpoint_.path, chosen.authority);
+    else  // the name of a deployment stands in the path, which begins behind /v1
+        head = fmt::format("POST {}/openai/deployments/{}{}?api-version={} HTTP/1.1\r\nhost: {}\r\n", chosen.path,
+                           model_->upstream_name, endpoint_.path.substr(endpoint_.path.starts_with("/v1") ? 3 : 0),
+                           model_->api_version, chosen.authority);
     head += forwarded_;
+    head += model_->authorization;
     append_number_header(head, "content-length", static_cast<std::int64_t>(request_.size() - body_at_));
     head += "\r\n";
     request_.replace(0, body_at_, head);
@@ -237,6 +260,7 @@ void Exchange::leave_replica(ReplicaOutcome outcome, double retry_after_s) {
     prefilled();
     Replica& replica = loop_.replica(replica_);
     --replica.outstanding;
+    if (outcome == ReplicaOutcome::refused) loop_.forget_prefixes(replica_);  // it restarts, and its cache is cold
     replica.waiting_prompt_tokens -= route_prompt_;
     replica.outstanding_decode_tokens -= route_output_;
     if (replica.outstanding == 0) replica.waiting_prompt_tokens = replica.outstanding_decode_tokens = 0;
@@ -336,6 +360,7 @@ void Exchange::waited_too_long() {
 }
 
 void Exchange::nobody_takes_it(RouteReason reason, double pause_s) {
+    if (fall_back()) return attempt();
     if (hold(reason)) return;
     if (model_->board && !model_->board->view()->open)
         return fail(LedgerOutcome::rejected, {.status = 503,
@@ -368,13 +393,15 @@ void Exchange::upstream_failed(ReplicaOutcome outcome) {
     // It had closed the connection that it kept for us: nobody's fault, and it saw nothing of the request.
     if (stale) {
         --attempts_;
+        --attempts_here_;
         return attempt(true);
     }
-    if (!answer_begun_ && attempts_ < setup_->max_attempts) {
+    if (!answer_begun_ && attempts_here_ < setup_->max_attempts) {
         tried_.push_back(failed);
         ++loop_.shared().counters.retries;
         return attempt();
     }
+    if (may_retry() && fall_back()) return attempt();
     const bool silent = outcome == ReplicaOutcome::silent;
     Refusal why = upstream_error(
         silent ? "the upstream was silent for too long" : "the upstream failed: " + attempts_text_, silent ? 504 : 502);

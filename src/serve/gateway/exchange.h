@@ -17,6 +17,7 @@
 #include "serve/fleet/breaker.h"
 #include "serve/fleet/route.h"
 #include "serve/gateway/answers.h"
+#include "serve/gateway/idempotency.h"
 #include "serve/gateway/setup.h"
 #include "serve/wire/body_scan.h"
 #include "serve/wire/sse.h"
@@ -60,6 +61,12 @@ public:
 
 private:
     bool admit(const wire::BodyScan& scan);
+    std::optional<Refusal> claim_name(std::string_view key, const HttpRequest& request, bool& replayed);
+    bool take_cap();
+    void leave_cap(std::uint64_t charged);
+    // Its model cannot take it: the next one of the fallback list, from here on. False: there is none.
+    bool fall_back();
+    bool may_retry() const { return !answer_begun_ && !stream_open_; }
     void make_request(const HttpRequest& request, const wire::BodyScan& scan);
     void attempt(bool fresh = false);
     void leave_replica(ReplicaOutcome outcome, double retry_after_s = 0);
@@ -87,6 +94,8 @@ private:
     void name_model(const std::string& upstream_name);
     void open_stream();
     void tell_board(LedgerOutcome outcome, const wire::Usage& used);
+    void tell_figures(const SettleRecord& record);
+    Dialect dialect() const;
     void drop_upstream();
     void ledger_failed();
 
@@ -95,7 +104,12 @@ private:
     const std::shared_ptr<const Setup> setup_;
     const KeySetup& key_;
     const wire::Endpoint& endpoint_;
-    const ModelSetup* model_ = nullptr;
+    const ModelSetup* model_ = nullptr;  // that answers
+    const ModelSetup* asked_ = nullptr;  // that the client named, at whose price
+    std::size_t fallback_at_ = 0;
+    int attempts_here_ = 0;           // of model_
+    std::uint64_t cap_reserved_ = 0;  // of model_
+    bool capped_ = false;
     AdmitDecision admitted_;
     ReserveRecord reserve_;
     std::uint64_t reserve_lsn_ = 0, settle_lsn_ = 0;
@@ -103,10 +117,15 @@ private:
     std::uint64_t reserved_picousd_ = 0;
     bool open_ended_ = false;  // the client set no limit: the reservation grows
     bool asked_usage_ = false, wants_stream_ = false;
+    std::uint64_t images_ = 0;  // asked for
+    std::optional<IdempotencyClaim> name_;
+    std::optional<KeptAnswer> kept_;     // for name_, when it is durable
+    std::vector<std::uint64_t> prefix_;  // blocks of the prompt
+    std::uint64_t affinity_ = 0;         // of x-stoker-session or prompt_cache_key; 0: none
 
     std::string request_;      // to the upstream, until it answers
     std::size_t body_at_ = 0;  // in it
-    std::string forwarded_;    // headers of the client that go on
+    std::string forwarded_;    // headers of the client that go on, without any of the upstream's own
     // Where replicas of a model may call it differently: the body as it came, and the name that stands in request_ now.
     std::string original_, named_;
     wire::BodyScan scan_;

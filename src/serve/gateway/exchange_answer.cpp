@@ -32,6 +32,7 @@ void Exchange::on_head() {
     // It is not tried again. An upstream may answer before it has read all.
     if (upstream_->sent()) request_ = {};
     forwarded_ = original_ = {};
+    if (!model_->fallback.empty()) scan_ = {};
     open_stream();
     loop_.streams(this, true);
     parser_->on_piece = [this](std::string_view piece) { return on_piece(piece); };
@@ -82,12 +83,25 @@ bool Exchange::on_data(std::string_view event, std::string_view data) {
     text_bytes_ += scan.text_bytes;
     if (scan.text_bytes > 0 && first_us_ == 0) {
         first_us_ = monotonic_clock_us();
+        if (!prefix_.empty()) loop_.prefixes().add(prefix_, replica_);
         prefilled();
     }
-    if (scan.usage) usage_ = scan.usage;
+    if (scan.usage) {
+        // Of the messages API the prompt is told at the begin, and the output (1, then) again at the end.
+        wire::Usage told = *scan.usage;
+        if (endpoint_.meter == wire::Meter::messages) {
+            if (scan.type == "message_start") told.out = 0;
+            if (usage_ && told.in == 0) {
+                told.in = usage_->in;
+                told.cached_in = usage_->cached_in;
+            }
+        }
+        usage_ = told;
+    }
     const bool terminal =
-        endpoint_.meter == wire::Meter::responses &&
-        (scan.type == "response.completed" || scan.type == "response.incomplete" || scan.type == "response.failed");
+        (endpoint_.meter == wire::Meter::messages && scan.type == "message_stop") ||
+        (endpoint_.meter == wire::Meter::responses &&
+         (scan.type == "response.completed" || scan.type == "response.incomplete" || scan.type == "response.failed"));
     if (terminal) {
         end_stream(event);
         return true;
@@ -116,7 +130,13 @@ std::uint32_t Exchange::counted_out() const {
 
 bool Exchange::extend() {
     const std::uint64_t more = std::uint64_t{kExtendBy} * model_->price.out_picousd;
-    if (!loop_.shared().limits.extend(key_.id, key_.limits, kExtendBy, more, monotonic_clock_us() * 1000)) return false;
+    LimitBook& limits = loop_.shared().limits;
+    const std::int64_t now_ns = monotonic_clock_us() * 1000;
+    if (!limits.extend(key_.id, key_.limits, kExtendBy, more, now_ns)) return false;
+    if (key_.project_limited && !limits.extend(key_.project_id, key_.project_limits, kExtendBy, more, now_ns)) {
+        limits.give_back(key_.id, key_.limits, kExtendBy, more);
+        return false;
+    }
     reserve_.out_reserve += kExtendBy;
     reserved_tokens_ += kExtendBy;
     reserved_picousd_ += more;
@@ -156,11 +176,13 @@ void Exchange::on_complete() {
                   : again           ? ReplicaOutcome::bad_gateway
                                     : ReplicaOutcome::request_error,
                   static_cast<double>(retry_after_of(response)));
-    if (again && attempts_ < setup_->max_attempts && model_->upstreams.size() > tried_.size() + 1) {
+    if (again && attempts_here_ < setup_->max_attempts && model_->upstreams.size() > tried_.size() + 1) {
         tried_.push_back(used);
         ++loop_.shared().counters.retries;
         return attempt();
     }
+    const bool ours = again || status >= 500 || status == 401 || status == 403 || status == 404;
+    if (ours && !stream_open_ && fall_back()) return attempt();
     const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, response.body);
     if (again || status >= 500 || status == 401 || status == 403 || status / 100 == 3) {
         Refusal why = upstream_error(
@@ -178,16 +200,22 @@ void Exchange::on_complete() {
                     upstream_error(status / 100 == 2            ? "the upstream answered without a stream"
                                    : scan.error_message.empty() ? fmt::format("the upstream answered {}", status)
                                                                 : scan.error_message));
-    if (!scan.sound)
+    const bool good = status / 100 == 2;
+    if (!scan.sound && !(good && endpoint_.meter == wire::Meter::speech))
         return fail(LedgerOutcome::upstream_error,
                     upstream_error(fmt::format("the upstream answered {} without JSON", status)));
     usage_ = scan.usage;
     text_bytes_ = scan.text_bytes;
     ended_ = true;
-    const bool good = status / 100 == 2;
+    if (good && !prefix_.empty()) loop_.prefixes().add(prefix_, used);
     const bool kept = settle(good ? LedgerOutcome::ok : LedgerOutcome::rejected, status, false);
     if (!kept) return ledger_failed();
-    std::string out = head_of_answer(status, "application/json");
+    const std::string type = scan.sound || response.content_type.empty() ? "application/json" : response.content_type;
+    if (name_ && good)
+        kept_ = response.body.size() <= IdempotencyBook::kMostKept
+                    ? KeptAnswer{.status = status, .type = type, .body = response.body, .request_id = request_id()}
+                    : KeptAnswer{.request_id = request_id()};
+    std::string out = head_of_answer(status, type);
     append_number_header(out, "content-length", static_cast<std::int64_t>(response.body.size()));
     out += "\r\n";
     out += response.body;
@@ -198,6 +226,7 @@ void Exchange::end_stream(std::string_view last_event) {
     ended_ = true;
     if (upstream_ != nullptr) leave_replica(ReplicaOutcome::ok);
     if (!settle(LedgerOutcome::ok, 200, false)) return ledger_failed();
+    if (name_) kept_ = KeptAnswer{.request_id = request_id()};
     std::string out;
     if (session_.http_1_0()) {
         out = last_event;
@@ -215,6 +244,7 @@ std::string Exchange::head_of_answer(int status, std::string_view type) const {
     append_header(out, "x-request-id", request_id());
     append_limit_headers(out, admitted_);
     if (attempts_ > 1) append_header(out, "x-stoker-attempts", attempts_text_);
+    if (model_ != asked_) append_header(out, "x-stoker-model", model_->name);
     append_header(out, "connection", session_.keeps_open() ? "keep-alive" : "close");
     return out;
 }
@@ -267,18 +297,23 @@ bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
             ++shared.counters.drift;
         }
         if (partial) used.out = std::max(used.out, counted);
+        if (endpoint_.meter == wire::Meter::speech) used = {.in = reserve_.in_estimate};
+        if (images_ > 0 && !usage_) used = {};
         record.in = used.in;
         record.cached_in = used.cached_in;
         record.out = used.out;
         record.reasoning = used.reasoning;
-        record.charge_picousd = model_->price.of(used.in, used.cached_in, used.out);
+        record.other_units = images_;
+        record.charge_picousd =
+            asked_->price.of(used.in, used.cached_in, used.out) + images_ * asked_->price.image_picousd;
         if (!usage_) ++shared.counters.counted;
         if (usage_ && !partial && !drifts) loop_.bytes_per_token(model_->id).learn(text_bytes_, usage_->out);
     }
     record.counted_out = counted;
     if (model_->board) tell_board(outcome, {.in = record.in, .cached_in = record.cached_in, .out = record.out});
     const std::int64_t now = monotonic_clock_us();
-    record.ttft_ms = first_us_ == 0 ? 0 : static_cast<std::uint32_t>((first_us_ - began_us_) / 1000);
+    // 0 is none: what took less than a millisecond took one.
+    record.ttft_ms = first_us_ == 0 ? 0 : std::max(1u, static_cast<std::uint32_t>((first_us_ - began_us_) / 1000));
     record.duration_ms = static_cast<std::uint32_t>(std::min<std::int64_t>((now - began_us_) / 1000, UINT32_MAX));
     record.status = static_cast<std::uint16_t>(status);
     record.outcome = static_cast<std::uint8_t>(outcome);
@@ -288,6 +323,14 @@ bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
     record.finished_unix_us = wall_clock_us();
     shared.limits.settle(key_.id, key_.limits, reserved_tokens_, static_cast<std::int64_t>(record.in) + record.out,
                          reserved_picousd_, record.charge_picousd);
+    if (key_.project_limited)
+        shared.limits.settle(key_.project_id, key_.project_limits, reserved_tokens_,
+                             static_cast<std::int64_t>(record.in) + record.out, reserved_picousd_,
+                             record.charge_picousd);
+    leave_cap(!delivered
+                  ? 0
+                  : model_->price.of(record.in, record.cached_in, record.out) + images_ * model_->price.image_picousd);
+    tell_figures(record);
     shared.counters.tokens_in += record.in;
     shared.counters.tokens_out += record.out;
     shared.counters.picousd += record.charge_picousd;
@@ -332,6 +375,7 @@ void Exchange::complete() {
     // A stream whose body has not ended yet is not waited for.
     drop_upstream();
     leave_replica(ReplicaOutcome::our_deadline);
+    if (name_ && kept_) name_->answered(std::move(*kept_));
     session_.queue(held_);
     session_.queue(final_);
     session_.exchange_done(keep_ && session_.keeps_open());
@@ -371,10 +415,10 @@ void Exchange::ledger_failed() {
                       .message = "the account of this request could not be written",
                       .retry_after_s = 5};
     if (head_shown_) {
-        append_chunk(final_, error_event(why, endpoint_.meter == wire::Meter::responses, sequence_));
+        append_chunk(final_, error_event(why, dialect(), sequence_));
         final_ += "0\r\n\r\n";
     } else {
-        const std::string body = error_body(why);
+        const std::string body = error_body(why, dialect());
         final_ = head_of_answer(503, "application/json");
         append_number_header(final_, "retry-after", why.retry_after_s);
         append_number_header(final_, "content-length", static_cast<std::int64_t>(body.size()));
@@ -395,7 +439,7 @@ void Exchange::fail(LedgerOutcome outcome, const Refusal& why) {
     std::string out;
     if (shown) {
         keep_ = false;
-        const std::string event = error_event(why, endpoint_.meter == wire::Meter::responses, sequence_);
+        const std::string event = error_event(why, dialect(), sequence_);
         if (session_.http_1_0()) {
             out = event;
         } else {
@@ -404,7 +448,7 @@ void Exchange::fail(LedgerOutcome outcome, const Refusal& why) {
         }
     } else {
         held_.clear();
-        const std::string body = error_body(why);
+        const std::string body = error_body(why, dialect());
         out = head_of_answer(why.status, "application/json");
         if (attempts_ == 1) append_header(out, "x-stoker-attempts", attempts_text_);
         if (why.retry_after_s > 0) append_number_header(out, "retry-after", why.retry_after_s);

@@ -77,7 +77,16 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, std::sha
         for (std::size_t i = 0; i < 8; ++i) ledger.gateway[i] = static_cast<std::uint8_t>(options.name >> (8 * i));
         TRY(shared->ledger, Ledger::open(std::move(ledger)));
         std::map<std::uint64_t, PicoSum> spent;
-        for (const auto& [who, row] : shared->ledger->recovery().accounts) spent[who.first] += row.picousd;
+        std::map<std::uint64_t, std::uint64_t> project_of, cap_of;  // key, model
+        for (const KeySetup& key : setup->keys) project_of[key.id] = key.project_id;
+        for (const auto& [name, model] : setup->models) cap_of[model.id] = model.cap_id;
+        for (const auto& [who, row] : shared->ledger->recovery().accounts) {
+            spent[who.first] += row.picousd;
+            if (const auto project = project_of.find(who.first); project != project_of.end())
+                spent[project->second] += row.picousd;
+            if (const auto cap = cap_of.find(who.second); cap != cap_of.end() && cap->second != 0)
+                spent[cap->second] += row.picousd;
+        }
         for (const auto& [key, sum] : spent) shared->limits.set_spent(key, static_cast<std::uint64_t>(sum));
     }
     shared->period_from_us = options.account_from_unix_us;
@@ -86,12 +95,14 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, std::sha
     auto gateway = std::unique_ptr<Gateway>(new Gateway(std::move(shared)));
     Shared& own = *gateway->shared_;
     std::uint16_t port = own.options.port;
+    own.own_secret = random_hex(32);
     for (int i = 0; i < own.options.threads; ++i) {
         TRY(auto loop,
             Loop::make(own, static_cast<std::uint64_t>(monotonic_clock_us()) + name_id(random_hex(8)), port));
         port = loop->port();
         gateway->loops_.push_back(std::move(loop));
     }
+    TRY_VOID(gateway->loops_.front()->open_own_door());
     if (own.ledger)
         own.ledger->on_commit([&gateway = *gateway] {
             for (const auto& loop : gateway.loops_) loop->poller().wake();
@@ -106,6 +117,18 @@ Gateway::~Gateway() {
 
 std::uint16_t Gateway::port() const {
     return loops_.front()->port();
+}
+
+std::uint16_t Gateway::own_port() const {
+    return loops_.front()->own_port();
+}
+
+const std::string& Gateway::own_secret() const {
+    return shared_->own_secret;
+}
+
+void Gateway::set_side(std::shared_ptr<const SideApi> side) {
+    shared_->set_side(std::move(side));
 }
 
 const Ledger::Recovery* Gateway::recovery() const {
@@ -132,6 +155,7 @@ void Gateway::stop(std::chrono::steady_clock::time_point deadline) {
         for (const auto& loop : loops_) loop->cut();
         wait_until(std::chrono::steady_clock::now() + kCutPatience);
     }
+    shared_->aside.stop(std::chrono::steady_clock::now() + kCutPatience);
     for (const auto& loop : loops_) loop->stop();
     shared_->ledger.reset();  // all of it is written
 }

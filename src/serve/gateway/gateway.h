@@ -3,17 +3,27 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "govern/ledger/ledger.h"
+#include "io/http/http.h"
 #include "serve/gateway/setup.h"
 
 namespace stoker::gateway {
 
 struct Shared;
 class Loop;
+
+// What answers routes that are no relays: blocking, on threads of their own. `key` and `project`: who asks.
+struct SideApi {
+    std::function<bool(std::string_view path)> takes;
+    std::function<HttpResponse(const HttpRequest& request, const std::string& key, const std::string& project)> answer;
+};
 
 class Gateway {
 public:
@@ -24,6 +34,11 @@ public:
     Gateway& operator=(const Gateway&) = delete;
 
     std::uint16_t port() const;
+    // A door for requests of this process itself: without TLS, on loopback, for whoever knows the secret and names the
+    // key that it asks for, as x-stoker-key.
+    std::uint16_t own_port() const;
+    const std::string& own_secret() const;
+    void set_side(std::shared_ptr<const SideApi> side);  // null: there is none
     const Ledger::Recovery* recovery() const;            // null: no account is kept
     void set_setup(std::shared_ptr<const Setup> setup);  // requests under way keep theirs, unless their key is gone
     // Takes no more; what is under way may end until the deadline, then it is cut. All is settled.

@@ -95,15 +95,39 @@ void Loop::run() {
     }
 }
 
+Status Loop::open_own_door() {
+    auto door = std::make_unique<OwnDoor>(*this);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    door->socket.reset(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!door->socket || ::bind(door->socket.get(), any, size) != 0 || ::listen(door->socket.get(), 256) != 0 ||
+        ::getsockname(door->socket.get(), any, &size) != 0 || !poller_->add(door->socket.get(), door.get(), EPOLLIN))
+        return Error(ErrorKind::unavailable, fmt::format("cannot listen on loopback: {}", std::strerror(errno)));
+    door->port = ntohs(address.sin_port);
+    own_door_ = std::move(door);
+    return done();
+}
+
+void Loop::answer_aside(Session* session, std::uint64_t aside, HttpResponse response) {
+    if (sessions_.contains(session) && session->aside() == aside) session->aside_done(std::move(response));
+}
+
 void Loop::on_ready(std::uint32_t) {
+    accept_all(listener_.get(), false);
+}
+
+void Loop::accept_all(int listener, bool own) {
     while (true) {
-        UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!socket) return;
         if (sessions_.size() >= shared_.options.max_connections) continue;  // closed: there is no room for it
         const int on = 1;
         ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         ++shared_.counters.connections;
-        auto session = std::make_unique<Session>(*this, std::move(socket));
+        auto session = std::make_unique<Session>(*this, std::move(socket), own);
         Session* key = session.get();
         sessions_.emplace(key, std::move(session));
         open_ = sessions_.size();
@@ -163,6 +187,24 @@ void Loop::forget_replicas() {
     std::erase_if(replicas_, [&](const auto& each) {
         return each.second.outstanding == 0 && each.second.connections == 0 && !known.contains(each.first);
     });
+}
+
+PrefixIndex& Loop::prefixes() {
+    constexpr std::size_t kBytes = 8u << 20;  // 350 thousand blocks: 22 million tokens
+    if (!prefixes_) prefixes_ = std::make_unique<PrefixIndex>(kBytes);
+    return *prefixes_;
+}
+
+ModelFigures& Loop::figures_of(const ModelSetup& model) {
+    ModelFigures*& known = model_figures_[model.id];
+    if (known == nullptr) known = &shared_.figures.of_model(model.id, model.name);
+    return *known;
+}
+
+ProjectFigures& Loop::figures_of(const KeySetup& key) {
+    ProjectFigures*& known = project_figures_[key.project_id];
+    if (known == nullptr) known = &shared_.figures.of_project(key.project_id, key.project);
+    return *known;
 }
 
 Replica& Loop::replica(std::uint64_t id) {

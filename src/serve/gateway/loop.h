@@ -14,9 +14,14 @@
 #include "base/random.h"
 #include "govern/ledger/ledger.h"
 #include "govern/limits/limit_book.h"
+#include "io/worker.h"
 #include "serve/fleet/breaker.h"
+#include "serve/fleet/prefix_index.h"
 #include "serve/fleet/route.h"
+#include "serve/gateway/figures.h"
+#include "serve/gateway/gateway.h"
 #include "serve/gateway/holding.h"
+#include "serve/gateway/idempotency.h"
 #include "serve/gateway/poller.h"
 #include "serve/gateway/setup.h"
 #include "serve/wire/usage.h"
@@ -41,6 +46,10 @@ struct Shared {
     std::unique_ptr<Ledger> ledger;  // null: no account is kept
     LimitBook limits;
     Counters counters;
+    FigureBook figures;
+    IdempotencyBook names;
+    std::string own_secret;
+    WorkerPool aside{{.name = "gateway-aside", .threads = 2, .most_waiting = 64}};
     std::shared_ptr<ssl_ctx_st> tls;
     std::atomic<bool> draining{false};
     std::atomic<std::uint64_t> version{1};  // of the setup
@@ -54,8 +63,12 @@ struct Shared {
         ++version;
     }
 
+    std::shared_ptr<const SideApi> side() const { return std::atomic_load(&side_); }
+    void set_side(std::shared_ptr<const SideApi> side) { std::atomic_store(&side_, std::move(side)); }
+
 private:
     std::shared_ptr<const Setup> setup_;
+    std::shared_ptr<const SideApi> side_;
 };
 
 // What this loop knows of one upstream.
@@ -73,6 +86,8 @@ public:
     ~Loop() override;
 
     std::uint16_t port() const { return port_; }
+    Status open_own_door();  // before start()
+    std::uint16_t own_port() const { return own_door_ ? own_door_->port : 0; }
     void start();
     void stop();  // when drained, or at once after cut()
     void drain();
@@ -90,15 +105,31 @@ public:
     std::size_t scratch_size() const { return scratch_.size(); }
     SplitMix& random() { return random_; }
     Holding& holding() { return holding_; }
+    PrefixIndex& prefixes();
+    void forget_prefixes(std::uint64_t replica) {
+        if (prefixes_) prefixes_->forget(replica);
+    }
+    ModelFigures& figures_of(const ModelSetup& model);
+    ProjectFigures& figures_of(const KeySetup& key);
     void wait_for_commit(Exchange* exchange) { waiting_.insert(exchange); }
     void no_longer_waits(Exchange* exchange) { waiting_.erase(exchange); }
     void streams(Exchange* exchange, bool does);
     void session_ended(Session* session);
+    std::uint64_t next_aside() { return ++asides_; }
+    void answer_aside(Session* session, std::uint64_t aside, HttpResponse response);
     void keep(std::unique_ptr<UpstreamConnection> connection);
     void connection_ended(UpstreamConnection* connection);
 
 private:
+    struct OwnDoor final : Watcher {
+        explicit OwnDoor(Loop& of) : loop(of) {}
+        void on_ready(std::uint32_t) override { loop.accept_all(socket.get(), true); }
+        Loop& loop;
+        UniqueFd socket;
+        std::uint16_t port = 0;
+    };
     Loop(Shared& shared, std::uint64_t seed);
+    void accept_all(int listener, bool own);
     void run();
     void on_commit();
     void sweep();
@@ -110,6 +141,8 @@ private:
     std::vector<char> scratch_;
     std::unique_ptr<Poller> poller_;
     UniqueFd listener_;
+    std::unique_ptr<OwnDoor> own_door_;
+    std::uint64_t asides_ = 0;
     std::uint16_t port_ = 0;
     std::thread thread_;
     std::atomic<bool> stopping_{false};
@@ -120,6 +153,9 @@ private:
     std::unordered_map<UpstreamConnection*, std::unique_ptr<UpstreamConnection>> connections_;
     std::unordered_map<std::uint64_t, Replica> replicas_;
     std::unordered_map<std::uint64_t, wire::BytesPerToken> bytes_per_token_;
+    std::unordered_map<std::uint64_t, ModelFigures*> model_figures_;
+    std::unordered_map<std::uint64_t, ProjectFigures*> project_figures_;
+    std::unique_ptr<PrefixIndex> prefixes_;  // made where a model has more than one replica
     std::unordered_set<Exchange*> waiting_, streams_;
     Holding holding_{*this};
 };

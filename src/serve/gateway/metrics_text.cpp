@@ -38,7 +38,7 @@ std::string metrics_text(const Shared& shared) {
         put("ledger_open_reservations", "gauge", "Requests reserved and not settled.", stats.open);
         put("ledger_failed", "gauge", "1: no request can be accounted for.", shared.ledger->failed() ? 1 : 0);
     }
-    return out;
+    return out + shared.figures.text();
 }
 
 }  // namespace stoker::gateway

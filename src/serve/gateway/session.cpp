@@ -32,15 +32,16 @@ Refusal unauthorized(const char* code, std::string message) {
 
 }  // namespace
 
-Session::Session(Loop& loop, UniqueFd socket)
+Session::Session(Loop& loop, UniqueFd socket, bool own)
     : loop_(loop),
       socket_(std::move(socket)),
       tls_(nullptr, free_ssl),
       setup_(loop.shared().setup()),
       parser_({.max_head_bytes = 16 * 1024, .max_headers = 100, .max_body_bytes = setup_->max_body_bytes}),
+      own_(own),
       since_us_(monotonic_clock_us()) {
     ++loop_.shared().counters.open_sessions;
-    if (loop_.shared().tls) {
+    if (loop_.shared().tls && !own_) {
         tls_.reset(SSL_new(loop_.shared().tls.get()));
         if (tls_ && SSL_set_fd(tls_.get(), socket_.get()) == 1) SSL_set_accept_state(tls_.get());
     }
@@ -103,8 +104,8 @@ void Session::read() {
         if (size == 0) {
             eof_ = true;
             // Inside TLS nobody half-closes.
-            if (tls_ || (!exchange_ && backlog() == 0)) return close();
-            if (!exchange_) closing_ = true;
+            if (tls_ || (!exchange_ && aside_ == 0 && backlog() == 0)) return close();
+            if (!exchange_ && aside_ == 0) closing_ = true;
             return probe();
         }
         const auto got = static_cast<std::size_t>(size);
@@ -129,12 +130,12 @@ void Session::probe() {
 
 void Session::take(std::string_view bytes) {
     window_bytes_ += bytes.size();
-    if (exchange_ || closing_) {
+    if (exchange_ || aside_ != 0 || closing_) {
         if (!closing_) rest_ += bytes;
         return;
     }
     while (!bytes.empty() && !dead_ && !closing_) {
-        if (exchange_) {
+        if (exchange_ || aside_ != 0) {
             rest_ += bytes;
             return;
         }
@@ -158,6 +159,7 @@ void Session::process() {
     keep_alive_ = parser_.keep_alive() && !draining_;
     http_1_0_ = parser_.http_1_0();
     if (!authenticated_) {
+        speaks_messages_ = wire::speaks_messages(parser_.request().path);
         // Before the body is read: who may not ask has nothing to send.
         window_us_ = monotonic_clock_us();
         window_bytes_ = 0;
@@ -187,12 +189,17 @@ bool Session::authenticate(const HttpRequest& request) {
         refuse(why);
         return false;
     };
-    const auto header = request.headers.find("authorization");
-    if (!header || !starts_with_ignore_case(*header, "bearer "))
-        return refused(unauthorized("invalid_api_key", "send the key as Authorization: Bearer KEY"));
-    const std::string_view secret = trim(header->substr(7));
+    // As clients of OpenAI, of Anthropic, and of Azure send it.
+    auto header = request.headers.find("authorization");
+    if (header && starts_with_ignore_case(*header, "bearer "))
+        header->remove_prefix(7);
+    else if (header = request.headers.find("x-api-key"); !header)
+        header = request.headers.find("api-key");
+    if (!header) return refused(unauthorized("invalid_api_key", "send the key as Authorization: Bearer KEY"));
+    const std::string_view secret = trim(*header);
     const std::int64_t now_us = wall_clock_us();
     const std::uint64_t version = loop_.shared().version;
+    if (own_) return own_key(request, secret) || refused(unauthorized("invalid_api_key", "there is no such key"));
     const bool known = key_ != nullptr && version == version_ && secret == secret_ &&
                        (key_->entry.expires_us == 0 || now_us < key_->entry.expires_us);
     if (!known) {
@@ -222,8 +229,50 @@ bool Session::authenticate(const HttpRequest& request) {
     return true;
 }
 
+// Of this process itself, for a key that it names.
+bool Session::own_key(const HttpRequest& request, std::string_view secret) {
+    const auto name = request.headers.find("x-stoker-key");
+    setup_ = loop_.shared().setup();
+    key_ = nullptr;
+    secret_.clear();
+    if (!name || secret != loop_.shared().own_secret) return false;
+    for (const KeySetup& each : setup_->keys)
+        if (each.entry.name == *name && valid_key(setup_->tenants, each.entry.sha256, wall_clock_us()) != nullptr)
+            key_ = &each;
+    return key_ != nullptr;
+}
+
+void Session::ask_aside(HttpRequest request) {
+    const auto side = loop_.shared().side();
+    const std::uint64_t aside = loop_.next_aside();
+    const auto asked = std::make_shared<HttpRequest>(std::move(request));
+    const bool taken = loop_.shared().aside.post([side, asked, aside, loop = &loop_, session = this,
+                                                  key = key_->entry.name, project = key_->project] {
+        auto answer = std::make_shared<HttpResponse>(side->answer(*asked, key, project));
+        loop->poller().post([loop, session, aside, answer] { loop->answer_aside(session, aside, std::move(*answer)); });
+    });
+    if (taken) {
+        aside_ = aside;
+        return;
+    }
+    refuse({.status = 503,
+            .type = "overloaded",
+            .code = "overloaded",
+            .message = "too many ask for files and batches now",
+            .retry_after_s = 1});
+}
+
+void Session::aside_done(HttpResponse response) {
+    aside_ = 0;
+    since_us_ = monotonic_clock_us();
+    answer(response.status, response.content_type, response.body);
+    if (!dead_) go_on();
+}
+
 void Session::dispatch(HttpRequest request) {
     ++loop_.shared().counters.requests;
+    if (const auto side = loop_.shared().side(); side && side->takes(request.path))
+        return ask_aside(std::move(request));
     const wire::Endpoint* endpoint = wire::find_endpoint(request.path);
     const bool get = request.method == "GET";
     if (endpoint == nullptr || get) {
@@ -308,7 +357,7 @@ void Session::answer(int status, std::string_view type, std::string_view body, b
 }
 
 void Session::refuse(const Refusal& refusal, std::string_view more_headers, std::string_view request_id) {
-    const std::string body = error_body(refusal);
+    const std::string body = error_body(refusal, speaks_messages_ ? Dialect::messages : Dialect::openai);
     append_head(out_, refusal.status, "application/json");
     if (!request_id.empty()) append_header(out_, "x-request-id", request_id);
     if (refusal.retry_after_s > 0) append_number_header(out_, "retry-after", refusal.retry_after_s);
@@ -317,6 +366,17 @@ void Session::refuse(const Refusal& refusal, std::string_view more_headers, std:
     append_number_header(out_, "content-length", static_cast<std::int64_t>(body.size()));
     append_header(out_, "connection", keeps_open() ? "keep-alive" : "close");
     out_ += "\r\n" + body;
+    if (!keeps_open()) closing_ = true;
+    flush();
+}
+
+void Session::replay(const KeptAnswer& answer) {
+    append_head(out_, answer.status, answer.type);
+    append_header(out_, "x-request-id", answer.request_id);
+    append_header(out_, "idempotent-replayed", "true");
+    append_number_header(out_, "content-length", static_cast<std::int64_t>(answer.body.size()));
+    append_header(out_, "connection", keeps_open() ? "keep-alive" : "close");
+    out_ += "\r\n" + answer.body;
     if (!keeps_open()) closing_ = true;
     flush();
 }
@@ -334,7 +394,7 @@ void Session::flush() {
         out_.clear();
         sent_ = 0;
         if (out_.capacity() > kKeptCapacity) std::string().swap(out_);
-        if (closing_ && !exchange_) {
+        if (closing_ && !exchange_ && aside_ == 0) {
             // The client may still be sending; without this it could lose the answer to a reset.
             ::shutdown(socket_.get(), SHUT_WR);
             if (eof_) return close();
@@ -352,7 +412,12 @@ void Session::exchange_done(bool keep_open) {
     since_us_ = monotonic_clock_us();
     if (!keep_open) closing_ = true;
     flush();
-    if (dead_ || closing_ || rest_.empty()) return;
+    if (!dead_) go_on();
+}
+
+// With what came behind the request that is over.
+void Session::go_on() {
+    if (closing_ || rest_.empty()) return;
     std::string next;
     next.swap(rest_);
     take(next);
@@ -361,7 +426,7 @@ void Session::exchange_done(bool keep_open) {
 
 void Session::drain() {
     draining_ = true;
-    if (!exchange_ && backlog() == 0 && !parser_.begun()) close();
+    if (!exchange_ && aside_ == 0 && backlog() == 0 && !parser_.begun()) close();
 }
 
 void Session::sweep(std::int64_t now_us) {
@@ -380,6 +445,7 @@ void Session::sweep(std::int64_t now_us) {
         return close();
     }
     if (exchange_) return exchange_->sweep(now_us);
+    if (aside_ != 0) return;
     if (closing_) {
         if (passed(since_us_, 2)) close();
         return;

@@ -16,6 +16,8 @@
 #include "govern/tenants.h"
 #include "serve/fleet/board.h"
 
+struct ssl_ctx_st;
+
 namespace stoker::gateway {
 
 inline constexpr double kUs = 1e6;  // microseconds a second
@@ -25,12 +27,25 @@ struct UpstreamSetup {
     std::string url, authority;
     sockaddr_storage address{};
     socklen_t address_size = 0;
+    std::string path;                 // before /v1/...; empty: none
+    std::shared_ptr<ssl_ctx_st> tls;  // null: without
+    std::string host;                 // that the certificate has to be for
+};
+
+// What is asked of a model's service; 0: nothing.
+struct ServiceObjective {
+    double first_token_s = 0, answer_s = 0;  // of so many of 100 requests as `met` says
+    double met = 0.95;                       // share
+    double availability = 0;                 // share of requests that are answered, of those that could be
+    double window_s = 28 * 86400.0;
+    bool any() const { return first_token_s > 0 || answer_s > 0 || availability > 0; }
 };
 
 struct ModelSetup {
     std::uint64_t id = 0;
     std::string name, upstream_name;  // upstream_name empty: the same
-    std::string authorization;        // header of requests to the upstreams; empty: none
+    std::string authorization;        // header line of requests to the upstreams; empty: none
+    std::string api_version;          // of Azure OpenAI, where the name of a deployment stands in the path
     std::vector<UpstreamSetup> upstreams;
     std::shared_ptr<ReplicaBoard> board;  // of an endpoint: in place of upstreams
     double queue_s = 0;  // a request waits so long when all upstreams are full; of an endpoint the board says it
@@ -39,12 +54,25 @@ struct ModelSetup {
     std::uint32_t price_version = 0;
     std::uint32_t default_output_tokens = 1024;
     std::uint32_t max_outstanding = 0;  // of an upstream; 0: no limit
+    std::vector<std::string> fallback;  // models that take what this one cannot, in this order
+    std::uint64_t cap_picousd = 0;      // that all together may be charged for its answers in a budget period; 0: any
+    std::uint64_t cap_id = 0;           // of that limit
+    ServiceObjective objective;
+};
+
+struct ProjectSetup {
+    std::uint64_t id = 0;
+    std::string name;
+    KeyLimits limits;  // of all its keys together
 };
 
 struct KeySetup {
     KeyEntry entry;
     std::uint64_t id = 0;  // in the ledger: of its name
     std::string project;
+    std::uint64_t project_id = 0;
+    bool project_limited = false;  // project_limits are some
+    KeyLimits project_limits;
     std::vector<std::string> models;  // empty: all that its project sees
     KeyLimits limits;
 };
@@ -58,6 +86,8 @@ struct Timeouts {
 struct Setup {
     std::uint64_t version = 1;
     std::unordered_map<std::string, ModelSetup> models;
+    std::unordered_map<std::string, ProjectSetup> projects;  // that the file says something of
+    bool names_hosts = false;    // addresses of upstreams were asked for by name, and may change
     std::vector<KeySetup> keys;  // the one of KeyId n at n - 1
     Tenants tenants;
     Timeouts timeouts;
@@ -72,6 +102,7 @@ struct Setup {
 // Since when money is counted against budgets.
 enum class BudgetPeriod : std::uint8_t { month, day, total };
 std::int64_t budget_period_start_us(BudgetPeriod period, std::int64_t now_us);  // UTC; 0: ever since
+std::int64_t budget_period_end_us(BudgetPeriod period, std::int64_t now_us);    // 0: never
 
 // Where it listens and what it keeps: for the life of a process.
 struct GatewayOptions {
@@ -83,7 +114,10 @@ struct GatewayOptions {
     std::string ledger_folder;             // empty: no account is kept
     std::uint64_t ledger_segment_bytes = 16u << 20;
     bool ledger_sync = true;
-    std::uint64_t name = 0;  // of this gateway, among others
+    std::uint64_t name = 0;    // of this gateway, among others
+    std::string batch_folder;  // of files and batches; empty: there are none
+    int batch_at_once = 4;
+    std::uint64_t batch_bytes = 10ull << 30;  // of all files
     BudgetPeriod budget_period = BudgetPeriod::month;
     std::int64_t account_from_unix_us = 0;  // its start, when this process began
 };

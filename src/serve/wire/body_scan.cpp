@@ -11,12 +11,15 @@ namespace {
 
 constexpr std::int64_t kMostTokens = 1'000'000'000, kMostChoices = 128;
 constexpr std::size_t kLongestModel = 256, kMostMembers = 256;
-constexpr std::array<std::string_view, 8> kPrompts = {"messages",  "prompt",  "input",  "query",
-                                                      "documents", "content", "text_1", "text_2"};
+constexpr std::size_t kLongestSession = 1024;
+// Tools and instructions are part of what is read.
+constexpr std::array<std::string_view, 11> kPrompts = {"messages",  "prompt",  "input",       "query",
+                                                       "documents", "content", "text_1",      "text_2",
+                                                       "system",    "tools",   "instructions"};
 
-class Scan {
+class BodyReader {
 public:
-    explicit Scan(std::string_view body) : body_(body), cursor_(body) {}
+    explicit BodyReader(std::string_view body) : body_(body), cursor_(body) {}
 
     BodyResult read() {
         cursor_.peek();
@@ -45,7 +48,7 @@ private:
         const std::size_t begin = cursor_.at();
         if (name == "model") return model();
         if (name == "stream_options") return stream_options();
-        if (std::find(kPrompts.begin(), kPrompts.end(), name) != kPrompts.end()) return prompt();
+        if (std::find(kPrompts.begin(), kPrompts.end(), name) != kPrompts.end()) return prompt(name);
         JsonSpan span;
         if (!cursor_.skip_value(span)) return false;
         const std::string_view value = span.of(body_);
@@ -59,6 +62,9 @@ private:
             return whole(value, begin, kMostTokens, limits_[1]);
         } else if (name == "max_output_tokens") {
             return whole(value, begin, kMostTokens, limits_[2]);
+        } else if (name == "prompt_cache_key") {
+            if (value.size() > 2 && value.front() == '"' && value.size() <= kLongestSession)
+                scan_.session = value.substr(1, value.size() - 2);
         } else if (name == "n" || name == "best_of") {
             std::optional<std::int64_t> count;
             if (!whole(value, begin, kMostChoices, count)) return false;
@@ -112,7 +118,7 @@ private:
         scan_.stream_options = span;
         return sound;
     }
-    bool prompt() {
+    bool prompt(std::string_view name) {
         JsonSpan span;
         bool sound = true;
         if (cursor_.peek() == '[') {
@@ -128,7 +134,22 @@ private:
             sound = cursor_.skip_value(span);
         }
         scan_.prompt_bytes += span.size();
+        if (scan_.prompt_span.size() == 0 && (name == "messages" || name == "prompt" || name == "input"))
+            scan_.prompt_span = span;
+        if (name == "input" && sound && span.size() >= 2 && body_[span.begin] == '"')
+            scan_.input_characters = characters(span.of(body_).substr(1, span.size() - 2));
         return sound;
+    }
+
+    // Of a text as it stands in JSON.
+    static std::uint64_t characters(std::string_view text) {
+        std::uint64_t count = 0;
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            if ((static_cast<unsigned char>(text[i]) & 0xc0) == 0x80) continue;  // goes on
+            ++count;
+            if (text[i] == '\\') i += i + 1 < text.size() && text[i + 1] == 'u' ? 5 : 1;
+        }
+        return count;
     }
 
     std::string_view body_;
@@ -141,7 +162,7 @@ private:
 }  // namespace
 
 BodyResult scan_body(std::string_view body) {
-    return Scan(body).read();
+    return BodyReader(body).read();
 }
 
 std::string with_edits(std::string_view body, const std::vector<BodyEdit>& edits) {

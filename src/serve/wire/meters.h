@@ -14,6 +14,9 @@ enum class Meter : std::uint8_t {
     responses,   // usage.{input_tokens, output_tokens}, in a stream of response.completed
     embedding,   // usage.prompt_tokens; nothing is generated
     ranking,     // usage.{prompt_tokens | total_tokens}
+    messages,    // usage.{input_tokens, output_tokens}, in a stream of message_start and message_delta; content[*].text
+    speech,      // nothing: the characters of `input`; the answer is sound and no JSON
+    image,       // usage.{input_tokens, output_tokens} of some models; the images that were asked for
     request      // nothing but the request itself
 };
 
@@ -25,7 +28,7 @@ struct Endpoint {
     bool takes_usage_option;  // stream_options.include_usage
 };
 
-inline constexpr std::array<Endpoint, 8> kEndpoints = {{
+inline constexpr std::array<Endpoint, 12> kEndpoints = {{
     {"/v1/chat/completions", "chat", Meter::chat, true, true},
     {"/v1/completions", "completions", Meter::completion, true, true},
     {"/v1/responses", "responses", Meter::responses, true, false},
@@ -34,7 +37,16 @@ inline constexpr std::array<Endpoint, 8> kEndpoints = {{
     {"/v1/score", "score", Meter::ranking, false, false},
     {"/tokenize", "tokenize", Meter::request, false, false},
     {"/v1/tokenize", "tokenize", Meter::request, false, false},
+    {"/v1/messages", "messages", Meter::messages, true, false},
+    {"/v1/messages/count_tokens", "count_tokens", Meter::request, false, false},
+    {"/v1/audio/speech", "speech", Meter::speech, false, false},
+    {"/v1/images/generations", "images", Meter::image, false, false},
 }};
+
+// Answers and errors of the Anthropic API, in its words.
+constexpr bool speaks_messages(std::string_view path) {
+    return path == "/v1/messages" || path.starts_with("/v1/messages/");
+}
 
 constexpr const Endpoint* find_endpoint(std::string_view path) {
     for (const Endpoint& each : kEndpoints)

@@ -16,9 +16,9 @@ std::uint32_t bounded(std::uint64_t value) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
 }
 
-class Scan {
+class UsageScan {
 public:
-    Scan(Meter meter, std::string_view json) : json_(json), cursor_(json, kDepth), meter_(meter) {}
+    UsageScan(Meter meter, std::string_view json) : json_(json), cursor_(json, kDepth), meter_(meter) {}
 
     AnswerScan read() {
         bool sound = cursor_.peek() == '{';
@@ -56,6 +56,7 @@ private:
             });
         }
         if (name == "type" && cursor_.peek() == '"') return text_of(scan_.type);
+        if (meter_ == Meter::messages) return message(name);
         if (meter_ != Meter::responses) return skip();
         if (name == "delta" && cursor_.peek() == '"') return generated();
         if (name == "response" && cursor_.peek() == '{')
@@ -64,6 +65,29 @@ private:
                 return inner == "output" ? output() : skip();
             });
         return name == "output" ? output() : skip();
+    }
+    // Of the messages API: content[*].text of an answer; in a stream message.usage at its begin, delta.text and its
+    // likes.
+    bool message(std::string_view name) {
+        if (name == "message" && cursor_.peek() == '{')
+            return cursor_.object(
+                [&](std::string_view inner, std::size_t) { return inner == "usage" ? usage() : skip(); });
+        if (name == "delta" && cursor_.peek() == '{')
+            return cursor_.object([&](std::string_view inner, std::size_t) {
+                const bool text = inner == "text" || inner == "thinking" || inner == "partial_json";
+                return text && cursor_.peek() == '"' ? generated() : skip();
+            });
+        if (name != "content" || cursor_.peek() != '[') return skip();
+        return cursor_.array([&] {
+            if (cursor_.peek() != '{') return skip();
+            return cursor_.object([&](std::string_view inner, std::size_t) {
+                if ((inner == "text" || inner == "thinking") && cursor_.peek() == '"') return generated();
+                JsonSpan span;
+                if (!cursor_.skip_value(span)) return false;
+                if (inner == "input") scan_.text_bytes += span.size();  // of a tool that is called
+                return true;
+            });
+        });
     }
     // The texts of the responses API: output[*].content[*].text.
     bool output() {
@@ -135,11 +159,13 @@ private:
             return skip();
         }
         Usage found;
-        std::uint32_t total = 0;
+        std::uint32_t total = 0, cache_read = 0, cache_written = 0;
         const bool sound = cursor_.object([&](std::string_view name, std::size_t) {
             if (name == "prompt_tokens" || name == "input_tokens") return number(found.in);
             if (name == "completion_tokens" || name == "output_tokens") return number(found.out);
             if (name == "total_tokens") return number(total);
+            if (name == "cache_read_input_tokens") return number(cache_read);
+            if (name == "cache_creation_input_tokens") return number(cache_written);
             const bool in = name == "prompt_tokens_details" || name == "input_tokens_details";
             const bool out = name == "completion_tokens_details" || name == "output_tokens_details";
             if ((!in && !out) || cursor_.peek() != '{') return skip();
@@ -149,7 +175,9 @@ private:
             });
         });
         if (found.in == 0 && total > found.out) found.in = total - found.out;
-        found.cached_in = std::min(found.cached_in, found.in);
+        // Of the messages API what was cached is not in input_tokens.
+        found.cached_in = bounded(std::uint64_t{std::min(found.cached_in, found.in)} + cache_read);
+        found.in = bounded(std::uint64_t{found.in} + cache_read + cache_written);
         scan_.usage = found;
         return sound;
     }
@@ -182,7 +210,7 @@ std::uint32_t prompt_tokens(std::uint64_t bytes, std::uint64_t items, double rat
 }  // namespace
 
 AnswerScan scan_answer(Meter meter, std::string_view json) {
-    return Scan(meter, json).read();
+    return UsageScan(meter, json).read();
 }
 
 std::string without_usage(std::string_view event, std::string_view data, const AnswerScan& scan) {
@@ -206,7 +234,7 @@ std::uint32_t most_prompt_tokens(std::uint64_t bytes, std::uint64_t items) {
     return prompt_tokens(bytes, items, 1.0);
 }
 std::uint32_t likely_prompt_tokens(std::uint64_t bytes, std::uint64_t items) {
-    return prompt_tokens(bytes, items, 2.5);
+    return prompt_tokens(bytes, items, kLikelyBytesPerToken);
 }
 
 }  // namespace stoker::wire

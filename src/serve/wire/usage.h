@@ -48,6 +48,7 @@ private:
 
 // An upper bound of a prompt's tokens: in byte-level vocabularies a token covers at least one byte.
 inline constexpr std::uint32_t kTemplateTokens = 16, kItemTokens = 8;
+inline constexpr double kLikelyBytesPerToken = 2.5;
 std::uint32_t most_prompt_tokens(std::uint64_t bytes, std::uint64_t items);
 // What it is by the starting ratio of text: 2.5 bytes a token, lower than what is usual, since too little would be a
 // limit that does not hold.

@@ -1,0 +1,187 @@
+// What an exchange owes to others than its client: what it sets aside, the names of requests that may come twice, the
+// money that a model may cost, the models that stand in for it, and the figures for metrics.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "io/process.h"
+#include "io/sha256.h"
+#include "serve/gateway/exchange.h"
+#include "serve/gateway/figures.h"
+#include "serve/gateway/loop.h"
+#include "serve/gateway/objectives.h"
+#include "serve/gateway/session.h"
+
+namespace stoker::gateway {
+namespace {
+
+constexpr std::size_t kLongestKey = 255;
+
+}  // namespace
+
+bool Exchange::admit(const wire::BodyScan& scan) {
+    const bool generates = endpoint_.meter == wire::Meter::chat || endpoint_.meter == wire::Meter::completion ||
+                           endpoint_.meter == wire::Meter::responses || endpoint_.meter == wire::Meter::messages;
+    const std::uint32_t in =
+        endpoint_.meter == wire::Meter::request ? 0
+        : endpoint_.meter == wire::Meter::speech
+            ? static_cast<std::uint32_t>(std::min<std::uint64_t>(scan.input_characters, UINT32_MAX))
+        : setup_->strict_tokens ? wire::most_prompt_tokens(scan.prompt_bytes, scan.items)
+                                : wire::likely_prompt_tokens(scan.prompt_bytes, scan.items);
+    open_ended_ = generates && !scan.max_tokens;
+    const std::int64_t each = !generates ? 0 : scan.max_tokens.value_or(model_->default_output_tokens);
+    const std::int64_t out = std::min<std::int64_t>(each * scan.choices, UINT32_MAX);
+    reserved_tokens_ = in + out;
+    images_ = endpoint_.meter == wire::Meter::image ? static_cast<std::uint64_t>(scan.choices) : 0;
+    reserved_picousd_ =
+        model_->price.of(in, 0, static_cast<std::uint64_t>(out)) + images_ * model_->price.image_picousd;
+    reserve_.tenant = reserve_.project = key_.project_id;
+    reserve_.key = key_.id;
+    reserve_.model = model_->id;
+    reserve_.price_version = model_->price_version;
+    reserve_.endpoint = static_cast<std::uint8_t>(&endpoint_ - wire::kEndpoints.data());
+    reserve_.in_estimate = in;
+    reserve_.out_reserve = static_cast<std::uint32_t>(out);
+    reserve_.reserve_picousd = reserved_picousd_;
+    reserve_.started_unix_us = wall_clock_us();
+    reserve_.in_picousd = model_->price.in_picousd;
+    reserve_.out_picousd = model_->price.out_picousd;
+    LimitBook& limits = loop_.shared().limits;
+    const std::int64_t now_ns = monotonic_clock_us() * 1000;
+    admitted_ = limits.admit(key_.id, key_.limits, reserved_tokens_, reserved_picousd_, now_ns);
+    if (!admitted_.admitted() || !key_.project_limited) return admitted_.admitted();
+    const AdmitDecision all =
+        limits.admit(key_.project_id, key_.project_limits, reserved_tokens_, reserved_picousd_, now_ns);
+    if (!all.admitted()) limits.take_back(key_.id, key_.limits, reserved_tokens_, reserved_picousd_);
+    admitted_ = all.admitted() ? tighter_of(admitted_, all) : all;
+    return admitted_.admitted();
+}
+
+Dialect Exchange::dialect() const {
+    return endpoint_.meter == wire::Meter::responses  ? Dialect::responses
+           : endpoint_.meter == wire::Meter::messages ? Dialect::messages
+                                                      : Dialect::openai;
+}
+
+std::optional<Refusal> Exchange::claim_name(std::string_view key, const HttpRequest& request, bool& replayed) {
+    const bool printable_key =
+        std::all_of(key.begin(), key.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
+    if (key.empty() || key.size() > kLongestKey || !printable_key)
+        return Refusal{.status = 400,
+                       .type = "invalid_request_error",
+                       .code = "invalid_idempotency_key",
+                       .message = "Idempotency-Key: 1 to 255 visible characters were expected"};
+    const std::string name = fmt::format("{:016x} {}", key_.id, key);
+    const std::string digest = hex(sha256(fmt::format("{}\n{}", endpoint_.path, request.body)));
+    IdempotencyBook& book = loop_.shared().names;
+    const auto found = book.begin(name, digest, request_id(), monotonic_clock_us());
+    switch (found.found) {
+        case IdempotencyBook::Found::fresh: name_.emplace(book, name); return std::nullopt;
+        case IdempotencyBook::Found::running:
+            return Refusal{.status = 409,
+                           .type = "invalid_request_error",
+                           .code = "idempotency_in_progress",
+                           .message = fmt::format("{} has this Idempotency-Key and is under way", found.request_id),
+                           .retry_after_s = 1};
+        case IdempotencyBook::Found::other_body:
+            return Refusal{.status = 422,
+                           .type = "invalid_request_error",
+                           .code = "idempotency_mismatch",
+                           .message = fmt::format("{} had this Idempotency-Key and another body", found.request_id)};
+        case IdempotencyBook::Found::answered: break;
+    }
+    if (!found.answer->whole())
+        return Refusal{.status = 409,
+                       .type = "invalid_request_error",
+                       .code = "idempotency_answered",
+                       .message = fmt::format("{} had this Idempotency-Key and was answered to its end; the answer was "
+                                              "a stream or too long to be kept. Another key asks again",
+                                              found.request_id)};
+    session_.replay(*found.answer);
+    replayed = true;
+    return std::nullopt;
+}
+
+bool Exchange::take_cap() {
+    if (model_->cap_picousd == 0) return true;
+    cap_reserved_ =
+        model_->price.of(reserve_.in_estimate, 0, reserve_.out_reserve) + images_ * model_->price.image_picousd;
+    capped_ = loop_.shared()
+                  .limits
+                  .admit(model_->cap_id, {.budget_picousd = model_->cap_picousd}, 0, cap_reserved_,
+                         monotonic_clock_us() * 1000)
+                  .admitted();
+    return capped_;
+}
+
+void Exchange::leave_cap(std::uint64_t charged) {
+    if (std::exchange(capped_, false))
+        loop_.shared().limits.settle(model_->cap_id, {.budget_picousd = model_->cap_picousd}, 0, 0, cap_reserved_,
+                                     charged);
+}
+
+bool Exchange::fall_back() {
+    if (ended_ || over_ || stream_open_ || fallback_at_ >= asked_->fallback.size()) return false;
+    const ModelSetup* before = model_;
+    const bool was_capped = capped_;
+    leave_cap(0);
+    while (fallback_at_ < asked_->fallback.size()) {
+        const auto next = setup_->models.find(asked_->fallback[fallback_at_++]);
+        if (next == setup_->models.end()) continue;
+        model_ = &next->second;
+        if (!take_cap()) continue;
+        ++loop_.figures_of(*before).fell_back;
+        tried_.clear();
+        attempts_here_ = 0;
+        held_until_us_ = 0;
+        named_.clear();
+        // Of an endpoint each replica says what it calls the model.
+        request_ = wire::with_edits(original_, wire::edits_for(scan_, named_, asked_usage_));
+        body_at_ = 0;
+        name_model(model_->upstream_name.empty() && !model_->board ? model_->name : model_->upstream_name);
+        if (model_->board) {
+            expected_output_ = model_->board->expected_output(reserve_.out_reserve);
+            model_->board->arrived(static_cast<double>(began_us_) / kUs, reserve_.in_estimate, expected_output_);
+        }
+        return true;
+    }
+    model_ = before;
+    if (was_capped) take_cap();
+    return false;
+}
+
+void Exchange::tell_figures(const SettleRecord& record) {
+    ModelFigures& model = loop_.figures_of(*asked_);
+    const auto outcome = static_cast<LedgerOutcome>(record.outcome);
+    const auto plus = [](std::atomic<std::uint64_t>& counter, std::uint64_t more) {
+        counter.fetch_add(more, std::memory_order_relaxed);
+    };
+    plus(model.outcomes[record.outcome], 1);
+    plus(model.tokens_in, record.in);
+    plus(model.tokens_cached, record.cached_in);
+    plus(model.tokens_out, record.out);
+    ProjectFigures& project = loop_.figures_of(key_);
+    plus(project.requests, 1);
+    plus(project.tokens_in, record.in);
+    plus(project.tokens_out, record.out);
+    plus(project.picousd, record.charge_picousd);
+    const double seconds = static_cast<double>(monotonic_clock_us() - began_us_) / kUs;
+    const double first_s = first_us_ == 0 ? 0 : static_cast<double>(first_us_ - began_us_) / kUs;
+    if (sample_.queue_s > 0 && held_us_ != 0) model.queue.see(kSecondsBounds, sample_.queue_s);
+    const bool ok = outcome == LedgerOutcome::ok;
+    if (ok) {
+        model.duration.see(kSecondsBounds, seconds);
+        if (first_s > 0) model.first_token.see(kSecondsBounds, first_s);
+        if (first_s > 0 && record.out > 1)
+            model.each_token.see(kTokenBounds, static_cast<double>(last_us_ - first_us_) / kUs / (record.out - 1));
+    }
+    const ServiceObjective& objective = asked_->objective;
+    if (!objective.any()) return;
+    const Judged verdict = judge(objective, outcome, record.status, first_s, seconds);
+    if (verdict == Judged::not_ours) return;
+    plus(model.judged, 1);
+    plus(model.unavailable, verdict == Judged::unavailable ? 1 : 0);
+    plus(model.slow, verdict == Judged::slow ? 1 : 0);
+}
+
+}  // namespace stoker::gateway

@@ -3,6 +3,7 @@
 
     python3 examples/serve-tiny/to_gguf.py FOLDER MODEL.gguf     what train.py left: config.json and model.pt (needs PyTorch)
     python3 examples/serve-tiny/to_gguf.py --random MODEL.gguf   random weights of the same shape, for tests of protocols
+A number behind that is the longest context that the server may give it, beyond what it was trained with.
 
 Vocabulary: <unk> <s> </s> and the 256 bytes, as a SentencePiece byte vocabulary. The space stands as U+2581, because
 llama.cpp escapes spaces before it looks them up. The file is written here, by its specification (ggml-org/ggml docs/gguf.md,
@@ -80,7 +81,7 @@ def place_of(name):
     return f"blk.{layer}.{PARTS[part]}.weight"
 
 
-def of_training(folder, path):
+def of_training(folder, path, context=None):
     import torch
     with open(os.path.join(folder, "config.json")) as stream:
         config = json.load(stream)
@@ -92,7 +93,7 @@ def of_training(folder, path):
         data = (weight.half() if half else weight.float()).contiguous().numpy().tobytes()
         tensors.append((place_of(name), list(reversed(weight.shape)), TENSOR_F16 if half else TENSOR_F32, data))
     ffn = state["blocks.0.gate.weight"].shape[0]
-    write_gguf(path, entries_of(config["dim"], config["layers"], config["heads"], ffn, config["ctx"], "stoker-tiny"), tensors)
+    write_gguf(path, entries_of(config["dim"], config["layers"], config["heads"], ffn, context or config["ctx"], "stoker-tiny"), tensors)
 
 
 def of_chance(path, dim=128, layers=2, heads=4, context=512):
@@ -121,10 +122,11 @@ def of_chance(path, dim=128, layers=2, heads=4, context=512):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4) or not all(word.isdigit() for word in sys.argv[3:]):
         sys.exit(__doc__)
+    longest = {"context": int(sys.argv[3])} if len(sys.argv) == 4 else {}
     if sys.argv[1] == "--random":
-        of_chance(sys.argv[2])
+        of_chance(sys.argv[2], **longest)
     else:
-        of_training(sys.argv[1], sys.argv[2])
+        of_training(sys.argv[1], sys.argv[2], **longest)
     print(f"{sys.argv[2]}: {os.path.getsize(sys.argv[2]) / 1e6:.1f} MB")

@@ -132,6 +132,18 @@ def test_f01_dead_before_the_first_token_is_tried_elsewhere(t):
     equal(rows["demo"]["tokens_out"], 16, "one charge each")
 
 
+def test_f01_a_stream_that_dies_behind_its_head_is_asked_elsewhere(t):
+    dead, alive = Upstream(), Upstream()
+    dead.dies_at_once = True
+    g = Gateway(t, [dead, alive]).start()
+    for _ in range(12):
+        events = g.stream(ask(3)).rest()
+        equal((tokens_of(events), events[-1]), (3, "[DONE]"), "nothing had been shown")
+    check(g.metric("retries_total") >= 1 and len(dead.requests) >= 1, "one was tried twice")
+    row = g.settled(12)
+    equal((row["tokens_out"], row["outcomes"]), (36, {"ok": 12}), "one charge each")
+
+
 def test_f02_f03_f22_a_stream_that_breaks_ends_with_an_event_and_without_done(t):
     g = Gateway(t, more="timeouts: {silence: 300ms}\n").start()
     for order, code in (({"die_after": 2}, "upstream_error"), ({"stall_after": 2}, "upstream_timeout")):

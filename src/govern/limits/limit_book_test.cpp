@@ -75,5 +75,43 @@ TEST(LimitBook, APeriodBeginsWhileRequestsAreUnderWay) {
     EXPECT_EQ(book.spent(1), 40u);
 }
 
+// Else a team that is refused for money loses the requests of its members as well.
+TEST(LimitBook, WhatAnotherLimitRefusedIsAsIfItHadNeverCome) {
+    LimitBook book;
+    const KeyLimits limits{
+        .requests = {.limit = 60, .burst = 2}, .tokens = {.limit = 600, .burst = 100}, .concurrent = 1};
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_TRUE(book.admit(1, limits, 100, 10, 0).admitted()) << i;
+        book.take_back(1, limits, 100, 10);
+    }
+    EXPECT_EQ(book.concurrent(1), 0);
+    EXPECT_EQ(book.admit(1, limits, 100, 10, 0).requests.remaining, 1);
+}
+
+// Else a client is told of room that the limit of its team does not have.
+TEST(LimitBook, OfTwoLimitsTheNearerOneIsTold) {
+    LimitBook book;
+    const AdmitDecision wide = book.admit(1, {.requests = {.limit = 60, .burst = 10}}, 5, 0, 0);
+    const AdmitDecision narrow =
+        book.admit(2, {.requests = {.limit = 60, .burst = 3}, .tokens = {.limit = 600, .burst = 100}}, 5, 0, 0);
+    const AdmitDecision told = tighter_of(wide, narrow);
+    EXPECT_EQ(told.requests.remaining, 2);
+    EXPECT_EQ(told.request_limit.burst, 3);
+    EXPECT_EQ(told.tokens.remaining, 95);
+    EXPECT_EQ(tighter_of(narrow, wide).requests.remaining, 2);
+}
+
+// Else a client waits a second for money that comes back in a month, or a month for what comes back in a second.
+TEST(LimitBook, MoneyThatIsSpentIsToldFromMoneyThatIsSetAside) {
+    LimitBook book;
+    const KeyLimits limits{.budget_picousd = 100};
+    ASSERT_TRUE(book.admit(1, limits, 1, 80, 0).admitted());
+    const AdmitDecision set_aside = book.admit(1, limits, 1, 80, 0);
+    EXPECT_EQ(set_aside.refusal, LimitRefusal::budget);
+    EXPECT_FALSE(set_aside.money_is_spent);
+    book.settle(1, limits, 1, 1, 80, 80);
+    EXPECT_TRUE(book.admit(1, limits, 1, 80, 0).money_is_spent);
+}
+
 }  // namespace
 }  // namespace stoker

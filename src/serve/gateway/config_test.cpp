@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "io/files.h"
 
 namespace stoker::gateway {
@@ -86,6 +88,50 @@ TEST(GatewayConfig, BudgetPeriodsBeginInUtc) {
     EXPECT_EQ(budget_period_start_us(BudgetPeriod::month, at), 1'772'323'200 * kSecond);
     EXPECT_EQ(budget_period_start_us(BudgetPeriod::month, 1'772'323'199 * kSecond), 1'769'904'000 * kSecond);
     EXPECT_EQ(budget_period_start_us(BudgetPeriod::total, at), 0);
+}
+
+TEST(GatewayConfig, BudgetPeriodsEndWhereTheNextBegins) {
+    constexpr std::int64_t kSecond = 1'000'000;
+    const std::int64_t at = 1'772'366'399 * kSecond;  // 2026-03-01 11:59:59
+    EXPECT_EQ(budget_period_end_us(BudgetPeriod::day, at), 1'772'409'600 * kSecond);
+    EXPECT_EQ(budget_period_end_us(BudgetPeriod::month, at), 1'775'001'600 * kSecond);                       // April
+    EXPECT_EQ(budget_period_end_us(BudgetPeriod::month, 1'769'904'000 * kSecond), 1'772'323'200 * kSecond);  // February
+    EXPECT_EQ(budget_period_end_us(BudgetPeriod::total, at), 0);
+}
+
+// Else a provider is asked at another path than its own, or a wrong file is only found when the first request fails.
+TEST(GatewayConfig, ProvidersHaveAPathAKeyAndTls) {
+    ::setenv("STOKER_TEST_PROVIDER", "sk-1", 1);
+    const auto config =
+        read_gateway_config(file("", ", project: red", ", fallback: [own], cap: $5, objective: {first_token: 2s}") +
+                                "projects: [{name: red, budget: $3}]
+                                ",
+                                "gateway.yaml",
+                            "");
+    ASSERT_FALSE(config.ok());
+    EXPECT_NE(config.error().text().find("there is no model 'own'"), std::string::npos);
+    const auto azure = read_gateway_config(
+        fmt::format(
+            "models: [{{name: m, upstreams: [\"https://127.0.0.1:1/openai/v1/\"], key_env: STOKER_TEST_PROVIDER, "
+            "key_header: api-key, cap: $5}}]\nkeys: [{{name: a, sha256: {}, project: red}}]\n"
+            "projects: [{{name: red, budget: $3}}]\n",
+            kDigest),
+        "gateway.yaml", "");
+    ASSERT_TRUE(azure.ok()) << azure.error().text();
+    const ModelSetup& model = azure->setup->models.at("m");
+    EXPECT_EQ(model.upstreams.at(0).path, "/openai");
+    EXPECT_TRUE(model.upstreams.at(0).tls);
+    EXPECT_EQ(model.authorization, "api-key: sk-1\r\n");
+    EXPECT_EQ(model.cap_picousd, 5'000'000'000'000u);
+    EXPECT_TRUE(azure->setup->keys.at(0).project_limited);
+    EXPECT_EQ(azure->setup->keys.at(0).project_limits.budget_picousd, 3'000'000'000'000u);
+    for (const char* wrong : {"https://h/a?b", "https://h//a", "ftp://h"})
+        EXPECT_FALSE(read_gateway_config(fmt::format("models: [{{name: m, upstreams: [\"{}\"]}}]\nkeys: [{{name: a, "
+                                                     "sha256: {}}}]\n",
+                                                     wrong, kDigest),
+                                         "gateway.yaml", "")
+                         .ok())
+            << wrong;
 }
 
 // The page that people read.

@@ -396,17 +396,42 @@ void Exchange::upstream_failed(ReplicaOutcome outcome) {
         --attempts_here_;
         return attempt(true);
     }
-    if (!answer_begun_ && attempts_here_ < setup_->max_attempts) {
-        tried_.push_back(failed);
-        ++loop_.shared().counters.retries;
-        return attempt();
+    if (begin_again()) {
+        if (attempts_here_ < setup_->max_attempts) {
+            tried_.push_back(failed);
+            ++loop_.shared().counters.retries;
+            return attempt();
+        }
+        if (fall_back()) return attempt();
     }
-    if (may_retry() && fall_back()) return attempt();
     const bool silent = outcome == ReplicaOutcome::silent;
     Refusal why = upstream_error(
         silent ? "the upstream was silent for too long" : "the upstream failed: " + attempts_text_, silent ? 504 : 502);
     if (silent) why.code = "upstream_timeout";
     fail(silent ? LedgerOutcome::upstream_timeout : LedgerOutcome::upstream_error, why);
+}
+
+bool Exchange::begin_again() {
+    if (!answer_begun_) return true;
+    const bool shown = head_shown_ && sequence_ > 0;
+    if (!wants_stream_ || shown || request_.empty()) return false;
+    if (std::exchange(streaming_, false)) loop_.streams(this, false);
+    if (!head_shown_) {  // what is held was for nobody yet
+        held_.clear();
+        stream_open_ = false;
+    }
+    events_ = wire::SseSplitter();
+    usage_.reset();
+    sequence_ = text_bytes_ = 0;
+    first_us_ = 0;
+    return true;
+}
+
+void Exchange::forget_request() {
+    // An upstream may answer before it has read all.
+    if (upstream_ == nullptr || !upstream_->sent()) return;
+    request_ = {};
+    forwarded_ = original_ = {};
 }
 
 void Exchange::upstream_closed() {

@@ -66,7 +66,10 @@ private:
     void leave_cap(std::uint64_t charged);
     // Its model cannot take it: the next one of the fallback list, from here on. False: there is none.
     bool fall_back();
-    bool may_retry() const { return !answer_begun_ && !stream_open_; }
+    // Nothing of an answer was shown but perhaps the head of a stream: as if the upstream had not begun one. False:
+    // more was.
+    bool begin_again();
+    void forget_request();  // it is not sent again
     void make_request(const HttpRequest& request, const wire::BodyScan& scan);
     void attempt(bool fresh = false);
     void leave_replica(ReplicaOutcome outcome, double retry_after_s = 0);

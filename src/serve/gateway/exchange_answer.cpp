@@ -29,10 +29,6 @@ void Exchange::on_head() {
     if (head.status / 100 != 2 || !wants_stream_ || !starts_with_ignore_case(head.content_type, "text/event-stream"))
         return;
     streaming_ = true;
-    // It is not tried again. An upstream may answer before it has read all.
-    if (upstream_->sent()) request_ = {};
-    forwarded_ = original_ = {};
-    if (!model_->fallback.empty()) scan_ = {};
     open_stream();
     loop_.streams(this, true);
     parser_->on_piece = [this](std::string_view piece) { return on_piece(piece); };
@@ -55,6 +51,8 @@ bool Exchange::on_piece(std::string_view piece) {
 
 bool Exchange::on_event(std::string_view event) {
     if (ended_) return true;
+    // From the first event that is shown on it is not sent again.
+    if (ready_ && !request_.empty()) forget_request();
     ++sequence_;
     const wire::SseEvent read = wire::read_sse_event(event);
     if (read.lines == 0 && read.name.empty()) {

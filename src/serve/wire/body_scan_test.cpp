@@ -63,5 +63,19 @@ TEST(BodyScan, RefusesWhatCouldBeReadInTwoWays) {
     }
 }
 
+// Else speech is charged by bytes, and what a prompt begins with is not found.
+TEST(BodyScan, SaysTheCharactersOfAnInputAndWhereThePromptLies) {
+    const std::string speech = R"({"model":"m","input":"h\u00e9\n\"x\" é"})";
+    const auto scan = scan_body(speech).scan;
+    ASSERT_TRUE(scan);
+    EXPECT_EQ(scan->input_characters, 8u);
+    const std::string chat = R"({"model":"m","tools":[1],"messages":[{"a":1}],"prompt_cache_key":"k"})";
+    const auto prompt = scan_body(chat).scan;
+    ASSERT_TRUE(prompt);
+    EXPECT_EQ(prompt->prompt_span.of(chat), R"([{"a":1}])");
+    EXPECT_EQ(prompt->session, "k");
+    EXPECT_EQ(prompt->input_characters, 0u);
+}
+
 }  // namespace
 }  // namespace stoker::wire

@@ -47,6 +47,29 @@ TEST(Usage, IsFoundWhereEachEndpointHasIt) {
     EXPECT_EQ(scan_answer(Meter::chat, R"({"choices":[{"delta":{"content":"a\n\u00e9"}}]})").text_bytes, 5u);
 }
 
+// Else what Anthropic's API says is read as nothing, or its cached tokens are charged as none.
+TEST(Usage, OfTheMessagesApiCachedTokensArePartOfTheInput) {
+    const auto whole = scan_answer(Meter::messages, R"({"type":"message","content":[{"type":"text","text":"abc"},
+        {"type":"tool_use","id":"t","input":{"a":1}}],"usage":{"input_tokens":5,"cache_creation_input_tokens":2,
+        "cache_read_input_tokens":3,"output_tokens":7}})");
+    EXPECT_EQ(whole.usage, (Usage{.in = 10, .cached_in = 3, .out = 7}));
+    EXPECT_EQ(whole.text_bytes, 3u + 7u);
+    const auto start =
+        scan_answer(Meter::messages, R"({"type":"message_start","message":{"usage":{"input_tokens":4}}})");
+    EXPECT_EQ(start.usage, (Usage{.in = 4}));
+    EXPECT_EQ(start.type, "message_start");
+    for (const char* delta : {R"("text":"ab")", R"("thinking":"ab")", R"("partial_json":"ab")"})
+        EXPECT_EQ(scan_answer(Meter::messages,
+                              std::string(R"({"type":"content_block_delta","delta":{"type":"x",)") + delta + "}}")
+                      .text_bytes,
+                  2u)
+            << delta;
+    // No sum of what a stranger says is smaller than its parts.
+    const auto huge =
+        scan_answer(Meter::messages, R"({"usage":{"input_tokens":4294967295,"cache_read_input_tokens":4294967295}})");
+    EXPECT_EQ(huge.usage, (Usage{.in = 4294967295u, .cached_in = 4294967295u}));
+}
+
 // Else a client that indexes choices[0] meets a chunk that it never asked for.
 TEST(Usage, IsCutOutWithItsCommaWhereverItStands) {
     for (const auto& [data, left] :

@@ -126,7 +126,7 @@ class _Recorder:
         dynamo = sys.modules.get("torch._dynamo.utils")
         if dynamo is not None and dynamo.counters["frames"].get("ok", 0) > 0:
             facts["compiled"] = 1
-        return facts
+        return dict(facts, **_device_memory(torch))
 
     def flush(self):
         lines, self.lines, self.flushed = self.lines, [], time.perf_counter()
@@ -142,6 +142,18 @@ class _Recorder:
                 file.write("".join(text))
         except (OSError, ValueError):
             pass  # measurements are not worth a training
+
+
+def _device_memory(torch):
+    """What the caching allocator holds of the GPU, has used at most, and how often it was short and freed its cache."""
+    try:
+        if not torch.cuda.is_initialized():
+            return {}
+        held = torch.cuda.memory_stats()
+        return {"cuda_reserved": held.get("reserved_bytes.all.current", 0), "cuda_peak": held.get("allocated_bytes.all.peak", 0),
+                "cuda_retries": held.get("num_alloc_retries", 0), "cuda_size": torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory}
+    except (AttributeError, RuntimeError, AssertionError):
+        return {}  # another backend, or a driver that is gone: no reason to end a training
 
 
 # Libraries with pools of their own, by what their file is called and what tells their width.

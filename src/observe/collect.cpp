@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "observe/gpu_source.h"
 #include "observe/thresholds.h"
 
 namespace stoker {
@@ -15,7 +16,8 @@ struct Window {
 
 // What rules look at over time: of steps while they are steady, of what is told once and for all from the start.
 constexpr std::string_view kSteadyCourses[] = {"step_s", "compute_s", "shortest_s", "longest_s", "rss"},
-                           kWholeCourses[] = {"not_finite"};
+                           kWholeCourses[] = {"not_finite", "gpu_xid", "gpu_lost", "gpu_ecc_uncorrected",
+                                              "gpu_remap_pending"};
 
 template <std::size_t N>
 bool among(const std::string_view (&names)[N], std::string_view name) {
@@ -150,7 +152,14 @@ const std::vector<std::string>& evidence_measures() {
                                                    "blis_threads",
                                                    "numexpr_threads",
                                                    "interop_threads"};
-    return names;
+    static const std::vector<std::string> with_devices = [] {
+        std::vector<std::string> all = names;
+        for (const char* name : {"ib_ports", "ib_bytes", "cuda_reserved", "cuda_peak", "cuda_retries", "cuda_size"})
+            all.emplace_back(name);
+        for (const GpuMeasure& each : gpu_measures()) all.emplace_back(each.name);
+        return all;
+    }();
+    return with_devices;
 }
 
 void name_nodes(RunEvidence& evidence, const std::vector<std::string>& node_of_rank) {

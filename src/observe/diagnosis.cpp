@@ -28,6 +28,7 @@ DiagnosisVerdict judge_waits_for_disk(const RunEvidence& evidence);
 DiagnosisVerdict judge_pauses(const RunEvidence& evidence);
 DiagnosisVerdict judge_slower_with_time(const RunEvidence& evidence);
 DiagnosisVerdict judge_ended_early(const RunEvidence& evidence);
+DiagnosisVerdict judge_tcp_not_infiniband(const RunEvidence& evidence);
 
 namespace {
 
@@ -42,7 +43,7 @@ bool follows(const Diagnosis& symptom, const Diagnosis& other) {
 
 const std::vector<DiagnosisRule>& diagnosis_rules() {
     using enum HealthLayer;
-    static const std::vector<DiagnosisRule> rules = {
+    static const std::vector<DiagnosisRule> of_all_runs = {
         {.name = "hung-collective", .layer = network, .judge = judge_hung_collective},
         {.name = "disk-full", .layer = device, .judge = judge_disk_full},
         {.name = "memory-pressure", .layer = device, .judge = judge_memory_pressure},
@@ -54,7 +55,7 @@ const std::vector<DiagnosisRule>& diagnosis_rules() {
          .judge = judge_starved_input,
          .follows_from = {judge_memory_pressure}},
         {.name = "wrong-interface", .layer = network, .judge = judge_wrong_interface},
-        {.name = "slow-link", .layer = network, .judge = judge_slow_link},
+        {.name = "slow-link", .layer = network, .judge = judge_slow_link, .instead = {judge_tcp_not_infiniband}},
         // A limit that stops all ranks or pages that all of them lack never hit them alike.
         {.name = "straggler",
          .layer = device,
@@ -88,6 +89,11 @@ const std::vector<DiagnosisRule>& diagnosis_rules() {
          .follows_from = {judge_memory_leak},
          .instead = {judge_noisy_neighbour, judge_cpu_limit, judge_memory_pressure}},
         {.name = "warm-up", .layer = model, .judge = judge_warm_up, .cost = CostLies::before_steady}};
+    static const std::vector<DiagnosisRule> rules = [] {
+        std::vector<DiagnosisRule> all = of_all_runs;
+        for (DiagnosisRule& rule : gpu_diagnosis_rules()) all.push_back(std::move(rule));
+        return all;
+    }();
     return rules;
 }
 
@@ -110,7 +116,7 @@ Diagnoses diagnose(const RunEvidence& evidence) {
             all.found.push_back(std::move(*verdict.diagnosis));
         } else if (verdict.kind == DiagnosisVerdict::Kind::ruled_out) {
             all.ruled_out.emplace_back(rule.name, std::move(verdict.reason));
-        } else {
+        } else if (verdict.kind == DiagnosisVerdict::Kind::silent) {
             all.not_known.emplace_back(rule.name, std::move(verdict.reason));
         }
     }

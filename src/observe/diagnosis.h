@@ -43,7 +43,8 @@ struct Diagnosis {
     std::string_view name() const;
 };
 struct DiagnosisVerdict {
-    enum class Kind : std::uint8_t { silent, ruled_out, found } kind = Kind::silent;
+    // elsewhere: it is about what the run has none of (a GPU), and says nothing, not even what is missing
+    enum class Kind : std::uint8_t { silent, ruled_out, found, elsewhere } kind = Kind::silent;
     std::string reason;  // silent: what is missing; ruled_out: the figure that speaks against it
     std::optional<Diagnosis> diagnosis;
 };
@@ -68,6 +69,8 @@ struct DiagnosisRule {
     // Where one of these was found, this one says nothing that it does not: it is not told.
     std::vector<JudgeDiagnosis> instead = {};
 };
+// Those about GPUs, which all stand behind the others (diagnoses/gpu_rules.cpp).
+std::vector<DiagnosisRule> gpu_diagnosis_rules();
 // In the order in which they are told where they cost the same.
 const std::vector<DiagnosisRule>& diagnosis_rules();
 const DiagnosisRule* find_diagnosis_rule(std::string_view name);  // none: of another version of stoker

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 namespace stoker {
@@ -23,6 +26,45 @@ std::optional<double> least_room(const std::vector<std::string>& folders) {
         least = std::min(least.value_or(room), room);
     }
     return least;
+}
+
+// Ports that are up, and what they have carried: RDMA passes the kernel's network devices by.
+struct FabricCount {
+    int ports = 0;
+    double bytes = 0;
+};
+std::optional<FabricCount> fabric_count(const std::string& sys) {
+    namespace fs = std::filesystem;
+    const auto word_of = [](const fs::path& path) {
+        std::string word;
+        std::ifstream(path) >> word;
+        return word;
+    };
+    std::optional<FabricCount> count;
+    std::error_code code;
+    for (fs::directory_iterator device(sys + "/class/infiniband", code), end; !code && device != end;
+         device.increment(code)) {
+        std::error_code inner;
+        for (fs::directory_iterator port(device->path() / "ports", inner), last; !inner && port != last;
+             port.increment(inner)) {
+            // A virtual adapter of Azure's Ethernet (mana, or an mlx5 in Ethernet mode) is listed here too, and is
+            // none.
+            if (word_of(port->path() / "link_layer") == "Ethernet") continue;
+            if (word_of(port->path() / "state") != "4:") continue;  // "4: ACTIVE"
+            FabricCount& sum = count ? *count : count.emplace();
+            ++sum.ports;
+            for (const char* counter : {"port_xmit_data", "port_rcv_data"})  // in words of four bytes
+                sum.bytes += 4 * std::strtod(word_of(port->path() / "counters" / counter).c_str(), nullptr);
+        }
+    }
+    return count;
+}
+
+std::string visible_devices(const std::string& proc, std::int64_t pid) {
+    std::ifstream file(proc + "/" + std::to_string(pid) + "/environ", std::ios::binary);
+    for (std::string entry; std::getline(file, entry, '\0');)
+        if (entry.starts_with("CUDA_VISIBLE_DEVICES=")) return entry.substr(entry.find('=') + 1);
+    return "";
 }
 
 }  // namespace
@@ -73,8 +115,15 @@ const std::vector<MeasureInfo>& measures() {
         {"steal", "cores", "taken from the machine by its hypervisor"},
         {"machine_cpus", "", "processors of the machine"},
         {"disk_free", "bytes", "least room where the run writes"},
+        {"ib_ports", "", "InfiniBand ports of the machine that are up"},
+        {"ib_bytes", "bytes/s", "over them, both ways"},
     };
-    return all;
+    static const std::vector<MeasureInfo> with_gpus = [] {
+        std::vector<MeasureInfo> both = all;
+        for (const GpuMeasure& each : gpu_measures()) both.push_back({each.name, each.unit, each.meaning});
+        return both;
+    }();
+    return with_gpus;
 }
 
 std::string rank_metrics_file(const std::string& metrics_file, int rank) {
@@ -204,7 +253,36 @@ void GangMeter::tell_machine(const ProcessTable& table, std::int64_t at_us, doub
     line->values.emplace_back("foreign_cpu", std::max(0.0, busy - used));
     line->values.emplace_back("steal", cores(std::max<std::int64_t>(0, machine_->steal_ticks - before->steal_ticks)));
     line->values.emplace_back("machine_cpus", machine_->cpus);
+    if (const auto fabric = fabric_count(options_.roots.sys)) {
+        line->values.emplace_back("ib_ports", fabric->ports);
+        if (fabric_bytes_ && fabric->bytes >= *fabric_bytes_)
+            line->values.emplace_back("ib_bytes", (fabric->bytes - *fabric_bytes_) / seconds);
+        fabric_bytes_ = fabric->bytes;
+    }
     if (const auto room = least_room(spec_.folders)) line->values.emplace_back("disk_free", *room);
+}
+
+// Which boards the processes of each rank are on, and what those do.
+void GangMeter::tell_gpus(const ProcessTable& table, const std::vector<LiveRank>& live,
+                          std::vector<std::pair<int, std::size_t>> told, std::vector<MeasureLine>& lines) {
+    const std::vector<GpuReading> boards = options_.gpus->read();
+    if (boards.empty()) return;
+    std::map<int, std::vector<std::int64_t>> own;
+    std::vector<std::int64_t> all;
+    for (const LiveRank& each : live)
+        for (const ProcStat& process : table.tree(static_cast<pid_t>(each.pid), 0)) {
+            own[each.rank].push_back(process.pid);
+            all.push_back(process.pid);
+        }
+    // Of a host that looks at one rank of several here, the others are the run's, too.
+    if (options_.ours != 0)
+        for (const ProcStat& process : table.tree(options_.ours, 0)) all.push_back(process.pid);
+    for (const auto& line : told) {
+        Rank& rank = ranks_.at(line.first);
+        if (!rank.visible) rank.visible = visible_devices(options_.roots.proc, rank.who.pid);
+        for (const auto& [name, value] : gpu_values_of(boards, own[line.first], all, *rank.visible))
+            lines[line.second].values.emplace_back(name, value);
+    }
 }
 
 std::vector<MeasureLine> GangMeter::look(const ProcessTable& table, std::int64_t at_us,
@@ -227,6 +305,7 @@ std::vector<MeasureLine> GangMeter::look(const ProcessTable& table, std::int64_t
     }
     double used = 0;
     std::optional<std::size_t> told;  // the line that the machine is told with
+    std::vector<std::pair<int, std::size_t>> lines_of_ranks;
     for (auto& [number, rank] : ranks_) {
         read_steps(rank, now_s, lines);
         if (!there.contains(number) || rank.gone || (rank.last && rank.last->at_us == at_us)) continue;
@@ -243,12 +322,14 @@ std::vector<MeasureLine> GangMeter::look(const ProcessTable& table, std::int64_t
                 line.values.emplace_back(name, value);
             }
             if (!told) told = lines.size();
+            lines_of_ranks.emplace_back(number, lines.size());
             lines.push_back(std::move(line));
         }
         if (sample->run_wait_s) rank.last_threads = sample;
         rank.last = sample;
     }
     if (options_.tells_machine) tell_machine(table, at_us, used, told ? &lines[*told] : nullptr);
+    if (options_.gpus) tell_gpus(table, live, std::move(lines_of_ranks), lines);
     std::erase_if(ranks_, [&](const auto& each) { return !there.contains(each.first); });
     return lines;
 }

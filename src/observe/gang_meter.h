@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/measure.h"
+#include "observe/gpu_source.h"
 #include "observe/process_sample.h"
 #include "observe/step_file.h"
 
@@ -38,8 +40,9 @@ struct MeterOptions {
     double from_s = 0;  // as MeasureQuery::from_s
     // Whose children, and theirs, are the gang's: for whoever looks at one rank of several here. 0: those of the ranks.
     pid_t ours = 0;
-    bool tells_machine = true;       // and does it for all that are here
-    std::size_t most_lines = 16384;  // of one look; steps that find no room come with the next
+    bool tells_machine = true;             // and does it for all that are here
+    std::size_t most_lines = 16384;        // of one look; steps that find no room come with the next
+    std::shared_ptr<GpuSource> gpus = {};  // none: nothing is told of GPUs
 };
 
 // One thread at a time.
@@ -62,11 +65,14 @@ private:
         RankSampler sampler;
         std::vector<StepReader> readers;
         std::optional<ProcessSample> last, last_threads;
-        bool first = true, gone = false;  // gone: its pid may become another's
+        std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES of its environment, once it was looked at
+        bool first = true, gone = false;     // gone: its pid may become another's
     };
     std::vector<StepReader> readers_of(int rank) const;
     void read_steps(Rank& rank, double now_s, std::vector<MeasureLine>& lines) const;
     void tell_machine(const ProcessTable& table, std::int64_t at_us, double used, MeasureLine* line);
+    void tell_gpus(const ProcessTable& table, const std::vector<LiveRank>& live,
+                   std::vector<std::pair<int, std::size_t>> told, std::vector<MeasureLine>& lines);
     std::int64_t ticks_of_ours(const ProcessTable& table) const;
 
     MeasureSpec spec_;
@@ -75,6 +81,7 @@ private:
     std::map<int, Rank> ranks_;
     std::map<int, std::vector<StepReader>> begun_;
     std::optional<MachineStat> machine_;  // at the last look
+    std::optional<double> fabric_bytes_;  // of InfiniBand, alike
     std::int64_t machine_us_ = 0, our_ticks_ = 0;
 };
 

@@ -17,6 +17,7 @@ namespace stoker {
 struct ProcRoots {
     std::string proc = "/proc";
     std::string prefix;  // in front of the mount points of control groups
+    std::string sys = "/sys";
 };
 
 // One look at all processes of the machine, shared by the samples of all ranks.

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 from harness import Failure, Skipped, Stoker, check, main, wait_for
@@ -546,18 +547,119 @@ def test_f31_f32_few_rights_and_the_end(t):
 
 
 def test_alerts_and_recording_rules_ask_for_what_there_is(t):
-    """A rule on a name that nobody serves never fires: each name of alerts, recording rules and dashboards is served."""
+    """A rule on a name that nobody serves never fires: each name of alerts, recording rules and dashboards is served, by the agent, the
+    server or the gateway; names of engines are those that the gateway reads of them."""
     names = set(re.findall(r"# TYPE (\w+) ", Board(t, script="xid 0 31").page()))
-    served = open(os.path.join(HERE, "..", "..", "src", "observe", "gpu", "gpu_pages.cpp")).read() + open(os.path.join(HERE, "..", "..", "src", "observe", "gpu", "gpu_metrics.cpp")).read()
+    source = os.path.join(HERE, "..", "..", "src")
+    read = lambda *path: open(os.path.join(source, *path)).read()
+    served = read("observe", "gpu", "gpu_pages.cpp") + read("observe", "gpu", "gpu_metrics.cpp") + read("server", "metrics.h")
+    gateway = {"stoker_gateway_" + name for name in re.findall(r'put\("(\w+)"', read("serve", "gateway", "metrics_text.cpp"))}
+    engines = "".join(read("serve", "replicas", n) for n in os.listdir(os.path.join(source, "serve", "replicas")))
     folder = os.path.join(HERE, "..", "..", "data", "gpu")
+    asked, dashboards = set(), []
     for file in [os.path.join(folder, n) for n in sorted(os.listdir(folder)) if n.endswith((".yaml", ".json"))]:
-        text = re.sub(r"\w+:stoker_gpu\w+:\w+", "", open(file).read())
-        for name in set(re.findall(r"\bstoker_(?:gpu|gpus|nvml|agent|allocation)\w*", text)):
-            check(name in names or f'"{name}"' in served, f"{file} asks for {name}, which nobody serves")
+        if file.endswith(".json"):
+            dashboard = json.load(open(file))
+            dashboards.append(os.path.basename(file))
+            check(len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) >= 6, f"{file}: panels")
+            texts = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]] + [v["query"] for v in dashboard["templating"]["list"]]
+        else:
+            texts = re.findall(r"expr: (.*)", open(file).read())
+        for text in texts:
+            asked |= set(re.findall(r"\b(?:stoker_|vllm:)\w+", re.sub(r"\w+:stoker_gpu\w+:\w+", "", text)))
+    check(len(asked) > 40 and {"dashboard-fleet.json", "dashboard-node.json", "dashboard-job.json", "dashboard-inference.json", "dashboard-cost.json"} <= set(dashboards), f"{len(asked)} names, {dashboards}")
+    for name in sorted(asked):
+        check(name in names or name in gateway or f'"{name}"' in served or (name.startswith("vllm:") and name in engines), f"nobody serves {name}")
     if not shutil.which("promtool"):
         raise Skipped("promtool is not installed (package prometheus)")
     rules = subprocess.run(["promtool", "test", "rules", os.path.join(HERE, "..", "gpu", "alerts_test.yaml")], capture_output=True, text=True)
     check(rules.returncode == 0, rules.stdout + rules.stderr)
+    # Each expression of the dashboards is one that Prometheus reads, with the variables in.
+    groups = [{"name": n, "rules": [{"record": f"x:y{i}", "expr": re.sub(r"\$(price|kwh)\b", "2.5", target["expr"].replace("$instance", ".*"))}
+               for i, target in enumerate(t2 for panel in json.load(open(os.path.join(folder, n)))["panels"] for t2 in panel["targets"])]} for n in dashboards]
+    panels = subprocess.run(["promtool", "check", "rules", t.write("panels.yaml", json.dumps({"groups": groups}))], capture_output=True, text=True)
+    check(panels.returncode == 0, panels.stdout + panels.stderr)
+
+
+def test_each_alert_fires_and_just_does_not(t):
+    """24 alerts, each with at least two tests: one in which it fires and one in which it does not."""
+    import yaml
+    rules = yaml.safe_load(open(os.path.join(HERE, "..", "..", "data", "gpu", "alerts.yaml")))
+    tests = yaml.safe_load(open(os.path.join(HERE, "..", "gpu", "alerts_test.yaml")))
+    fires, silent = {}, {}
+    for group in tests["tests"]:
+        for one in group.get("alert_rule_test", []):
+            (fires if one.get("exp_alerts") else silent).setdefault(one["alertname"], []).append(one)
+    alerts = [rule["alert"] for group in rules["groups"] for rule in group["rules"]]
+    check(len(alerts) == len(set(alerts)) >= 24, f"{len(alerts)} alerts")
+    for alert in alerts:
+        check(alert in fires and alert in silent, f"{alert} is tested {len(fires.get(alert, []))} times firing and {len(silent.get(alert, []))} times silent")
+
+
+def test_manifests_are_what_a_cluster_takes(t):
+    """The agent's DaemonSet and the ConfigMap of Azure's Prometheus: nothing that stoker check finds fault with, and a configuration that
+    a real Prometheus reads."""
+    import yaml
+    for name in ("agent.yaml", "azure-managed-prometheus.yaml", "scrape.yaml", "alerts.yaml", "recording.yaml"):
+        text = t.call("gpu", "files", name).stdout
+        check(text == open(os.path.join(HERE, "..", "..", "data", "gpu", name)).read(), f"{name} is another one")
+        t.write(name, text)
+    objects = list(yaml.safe_load_all(open(os.path.join(t.work, "agent.yaml"))))
+    daemon = next(o for o in objects if o["kind"] == "DaemonSet")
+    container = daemon["spec"]["template"]["spec"]["containers"][0]
+    check(daemon["spec"]["selector"]["matchLabels"].items() <= daemon["spec"]["template"]["metadata"]["labels"].items(), "it selects no pod of its own")
+    mounts = {m["name"] for m in container["volumeMounts"]}
+    check(mounts == {v["name"] for v in daemon["spec"]["template"]["spec"]["volumes"]}, "mounts without volumes")
+    monitor = next(o for o in objects if o["kind"] == "PodMonitor")
+    check(monitor["spec"]["podMetricsEndpoints"][0]["port"] in {p["name"] for p in container["ports"]}, "the monitor reads no port of the pod")
+    found = t.json("check", "agent.yaml", "azure-managed-prometheus.yaml", exit=None)
+    worse = [f for f in found.get("findings", []) if f.get("severity") in ("error", "warning")]
+    check(not worse, f"stoker check: {worse}")
+    if not shutil.which("promtool"):
+        raise Skipped("promtool is not installed (package prometheus)")
+    azure = yaml.safe_load(open(os.path.join(t.work, "azure-managed-prometheus.yaml")))
+    t.write("azure.yml", azure["data"]["prometheus-config"])
+    for config in ("scrape.yaml", "azure.yml"):
+        read = subprocess.run(["promtool", "check", "config", config], cwd=t.work, capture_output=True, text=True)
+        check(read.returncode == 0, f"{config}: {read.stdout}{read.stderr}")
+
+
+def test_a_real_prometheus_scrapes_it_and_an_alert_fires(t):
+    """Debian's Prometheus with our job, alerts and recording rules, on an agent whose board is lost."""
+    if not shutil.which("prometheus"):
+        raise Skipped("prometheus is not installed")
+    board = Board(t, gpus=2)
+    board.wait_up(2)
+    for name in ("alerts.yaml", "recording.yaml"):  # the same rules, at once
+        text = open(os.path.join(HERE, "..", "..", "data", "gpu", name)).read()
+        t.write(name, re.sub(r"for: \d+[mh]", "for: 0s", text).replace("interval: 30s", "interval: 1s"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    t.write("prometheus.yml", json.dumps({"global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}, "rule_files": ["alerts.yaml", "recording.yaml"],
+                                          "scrape_configs": [{"job_name": "stoker-agent", "static_configs": [{"targets": [f"127.0.0.1:{board.port}"]}]},
+                                                             {"job_name": "dcgm", "metrics_path": "/metrics/dcgm", "static_configs": [{"targets": [f"127.0.0.1:{board.port}"]}]}]}))
+    prometheus = subprocess.Popen(["prometheus", "--config.file=prometheus.yml", f"--web.listen-address=127.0.0.1:{port}", "--storage.tsdb.path=tsdb", "--log.level=error"],
+                                  cwd=t.work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def ask(query):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{query}", timeout=5) as answer:
+                return json.load(answer)["data"]
+        except (OSError, KeyError):
+            return None
+    vector = lambda expression: (lambda d: d["result"] if d else [])(ask("query?query=" + urllib.parse.quote(expression)))
+    try:
+        wait_for("both pages are scraped", lambda: len([v for v in vector("up") if v["value"][1] == "1"]) == 2)
+        wait_for("a figure under each name", lambda: len(vector("stoker_gpu_power_watts{window='instant'}")) == 2 and len(vector("DCGM_FI_DEV_POWER_USAGE")) == 2)
+        wait_for("a recording rule", lambda: vector("instance:stoker_gpu_power_watts:sum"))
+        check(not [a for a in (ask("alerts") or {"alerts": []})["alerts"] if a["labels"]["alertname"] in ("GpuLostOrHung", "GpuMissing")], "an alert on boards that are well")
+        board.say("fail 1 * 15")
+        wait_for("the alert", lambda: any(a["labels"]["alertname"] == "GpuLostOrHung" and a["labels"]["gpu"] == "1" and a["state"] == "firing" for a in (ask("alerts") or {"alerts": []})["alerts"]))
+        check(len(vector("stoker_gpu_power_watts{window='instant'}")) == 1, "the healthy board is still there, and the lost one is not")
+    finally:
+        prometheus.kill()
+        prometheus.wait()
 
 
 def test_xid_codes_have_actions(t):

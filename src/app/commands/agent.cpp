@@ -1,5 +1,6 @@
 // stoker agent: tells Prometheus what the GPUs of this machine do, whatever becomes of their driver.
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -35,10 +36,13 @@ enum class Page : std::uint8_t { native, native_open, dcgm, dcgm_open, gpus };
 // here.
 class Snapshot {
 public:
-    Snapshot(GpuView view, std::shared_ptr<const GpuOwners> owners, GpuAllocations allocations, DcgmOptions dcgm)
+    Snapshot(GpuView view, std::shared_ptr<const GpuOwners> owners, GpuAllocations allocations,
+             std::shared_ptr<const GpuAssignments> assignments, DcgmOptions dcgm)
         : view_(std::move(view)),
           owners_(std::move(owners)),
           allocations_(std::move(allocations)),
+          assignments_(std::move(assignments)),
+          now_s_(monotonic_seconds()),
           dcgm_(std::move(dcgm)) {}
     const std::string& text(Page page) const {
         const std::lock_guard lock(mutex_);
@@ -48,12 +52,15 @@ public:
     }
 
 private:
+    std::vector<ExpositionFamily> native() const {
+        return native_gpu_families(view_, *owners_, allocations_, *assignments_, now_s_);
+    }
     std::string render(Page page) const {
         switch (page) {
-            case Page::native: return prometheus_text(native_gpu_families(view_, *owners_, allocations_));
-            case Page::native_open: return openmetrics_text(native_gpu_families(view_, *owners_, allocations_));
-            case Page::dcgm: return prometheus_text(dcgm_gpu_families(view_, dcgm_));
-            case Page::dcgm_open: return openmetrics_text(dcgm_gpu_families(view_, dcgm_));
+            case Page::native: return prometheus_text(native());
+            case Page::native_open: return openmetrics_text(native());
+            case Page::dcgm: return prometheus_text(dcgm_gpu_families(view_, dcgm_, *assignments_));
+            case Page::dcgm_open: return openmetrics_text(dcgm_gpu_families(view_, dcgm_, *assignments_));
             case Page::gpus: return gpu_json(view_, *owners_).dump(0) + "\n";
         }
         return "";
@@ -61,6 +68,8 @@ private:
     const GpuView view_;
     const std::shared_ptr<const GpuOwners> owners_;
     const GpuAllocations allocations_;
+    const std::shared_ptr<const GpuAssignments> assignments_;
+    const double now_s_;
     const DcgmOptions dcgm_;
     mutable std::mutex mutex_;  // guards texts_
     mutable std::array<std::optional<std::string>, kPages> texts_;
@@ -88,8 +97,8 @@ public:
 private:
     std::array<std::atomic<double>, kPages> asked_s_ = {-1000.0, -1000.0, -1000.0, -1000.0, -1000.0};
     std::mutex mutex_;  // guards snapshot_
-    std::shared_ptr<const Snapshot> snapshot_ =
-        std::make_shared<Snapshot>(GpuView{}, std::make_shared<GpuOwners>(), GpuAllocations{}, DcgmOptions{});
+    std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<Snapshot>(
+        GpuView{}, std::make_shared<GpuOwners>(), GpuAllocations{}, std::make_shared<GpuAssignments>(), DcgmOptions{});
 };
 
 // Owners are looked up on a thread of their own: /proc of a process that hangs may hang, too.
@@ -117,6 +126,44 @@ private:
     std::atomic<bool> busy_{false};
     WorkerPool pool_{{.name = "gpu-owners", .threads = 1, .most_waiting = 1}};
 };
+
+// So are those who were given GPUs: kubelet may hang.
+class AssignmentBoard {
+public:
+    explicit AssignmentBoard(AssignmentOptions options) : options_(std::move(options)) {}
+    std::shared_ptr<const GpuAssignments> get() const {
+        const std::lock_guard lock(mutex_);
+        return told_;
+    }
+    void ask() {
+        if ((options_.kubelet_socket.empty() && options_.job_folder.empty()) || busy_.exchange(true)) return;
+        const bool taken = pool_.post([this] {
+            auto next = std::make_shared<GpuAssignments>(look_at_assignments(options_, *get(), monotonic_seconds()));
+            const std::lock_guard lock(mutex_);
+            told_ = std::move(next);
+            busy_ = false;
+        });
+        if (!taken) busy_ = false;
+    }
+
+private:
+    const AssignmentOptions options_;
+    mutable std::mutex mutex_;  // guards told_
+    std::shared_ptr<const GpuAssignments> told_ = std::make_shared<GpuAssignments>();
+    std::atomic<bool> busy_{false};
+    WorkerPool pool_{{.name = "gpu-assigned", .threads = 1, .most_waiting = 1}};
+};
+
+// kubelet is asked where it is, unless somebody said otherwise.
+AssignmentOptions assignment_options(const Args& args, const std::string& root) {
+    AssignmentOptions options;
+    options.kubelet_socket = args.get_or("kubelet-socket", "");
+    if (options.kubelet_socket.empty() && ::access((root + kKubeletSocket).c_str(), F_OK) == 0)
+        options.kubelet_socket = root + kKubeletSocket;
+    if (options.kubelet_socket == "none") options.kubelet_socket.clear();
+    options.job_folder = args.get_or("hpc-job-mapping-dir", "");
+    return options;
+}
 
 HttpResponse plain(int status, std::string body) {
     return {.status = status, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::move(body)};
@@ -169,6 +216,7 @@ Result<CommandOutput> run_agent(Session& session, const Args& args) {
     StopSignal stop;
     PageBoard board;
     OwnerBoard owners;
+    AssignmentBoard assignments(assignment_options(args, options.root));
     std::atomic<bool> ending{false};
     std::thread watcher = masked_thread("gpu-watch", [&] {
         GpuWatch watch(options);
@@ -179,12 +227,16 @@ Result<CommandOutput> run_agent(Session& session, const Args& args) {
         auto next = std::chrono::steady_clock::now();
         while (!ending) {
             const GpuView view = watch.look();
-            if (tick++ % 5 == 0) owners.ask(gpu_pids(view));
+            if (tick++ % 5 == 0) {
+                owners.ask(gpu_pids(view));
+                assignments.ask();
+            }
             if (const double now_s = monotonic_seconds(); now_s - looked_s >= 0.95) {
                 looked_s = now_s;
                 told = allocations.look(view, now_s);
             }
-            board.set(std::make_shared<Snapshot>(view, owners.get(), told, dcgm), monotonic_seconds());
+            board.set(std::make_shared<Snapshot>(view, owners.get(), told, assignments.get(), dcgm),
+                      monotonic_seconds());
             next += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                 std::chrono::duration<double>(options.period_s));
             while (!ending && std::chrono::steady_clock::now() < next)
@@ -246,10 +298,20 @@ CliCommand agent_command() {
             "/dev/kmsg; what it may not "
             "read is told by stoker_agent_witness_up.",
         .examples = {"stoker agent", "stoker agent --listen 0.0.0.0:9400 --compat dcgm",
+                     "stoker agent --compat dcgm --hpc-job-mapping-dir /run/gpu-jobs",
                      "stoker agent --listen 127.0.0.1:0 --port-file /run/stoker-agent.port",
                      "curl -s 127.0.0.1:9400/metrics | grep stoker_gpu_power_watts"},
-        .options = {{.name = "listen", .value = "ADDRESS:PORT", .help = "where (127.0.0.1:9400); port 0: any free one"},
-                    {.name = "port-file", .value = "FILE", .help = "write the port there", .completes = "file"}},
+        .options =
+            {{.name = "listen", .value = "ADDRESS:PORT", .help = "where (127.0.0.1:9400); port 0: any free one"},
+             {.name = "port-file", .value = "FILE", .help = "write the port there", .completes = "file"},
+             {.name = "kubelet-socket",
+              .value = "PATH",
+              .help = "kubelet tells there whose pods have which GPU (its usual socket, where it is); none: not asked",
+              .completes = "file"},
+             {.name = "hpc-job-mapping-dir",
+              .value = "FOLDER",
+              .help = "a file for each GPU with the jobs that hold it, as a prolog of Slurm writes for dcgm-exporter",
+              .completes = "file"}},
         .run = run_agent};
     add_gpu_options(command);
     return command;

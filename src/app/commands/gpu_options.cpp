@@ -43,6 +43,12 @@ Result<GpuWatchOptions> gpu_watch_options(const Args& args) {
         options.hung_s *= options.period_s, options.restart_s *= options.period_s,
             options.end_after_s *= options.period_s;
     }
+    options.root = gpu_root_options().root;
+    return options;
+}
+
+GpuWatchOptions gpu_root_options() {
+    GpuWatchOptions options;
     if (const char* root = std::getenv("STOKER_GPU_ROOT")) options.root = root;
     return options;
 }

@@ -10,9 +10,11 @@
 #include "app/client/submission.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
+#include "app/commands/gpu_options.h"
 #include "app/session.h"
 #include "base/text.h"
 #include "io/process.h"
+#include "observe/gpu/rank_gpus.h"
 
 namespace stoker {
 
@@ -77,6 +79,7 @@ Result<CommandOutput> run_run(Session& session, const Args& args) {
     } else if (!args.positional.empty() || !args.program.empty()) {
         return Error(ErrorKind::invalid, "--resume goes on with what was submitted: no file or program beside it");
     }
+    allow_gpus_of_ranks(gpu_root_options());
     // Before anything is started or made.
     for (const char* option : {"resume", "again"}) {
         const auto word = args.get(option);

@@ -1,7 +1,9 @@
 // stoker slurm-step: what a job on Slurm runs on its nodes, started by the job's script and by srun, not by people.
 #include "app/commands/commands.h"
+#include "app/commands/gpu_options.h"
 #include "deploy/slurm/gang_host.h"
 #include "deploy/slurm/rank_host.h"
+#include "observe/gpu/rank_gpus.h"
 
 namespace stoker {
 
@@ -9,6 +11,7 @@ namespace {
 
 Result<CommandOutput> run_slurm_step(Session&, const Args& args) {
     const std::string& what = args.positional[0];
+    allow_gpus_of_ranks(gpu_root_options());
     if (what == "rank") return CommandOutput{"", slurm::run_rank_host()};
     if (what == "gang" && args.positional.size() == 2)
         return CommandOutput{"", slurm::run_gang_host(args.positional[1])};

@@ -12,6 +12,7 @@
 #include "app/client/client.h"
 #include "app/client/output.h"
 #include "app/commands/commands.h"
+#include "app/commands/gpu_options.h"
 #include "app/session.h"
 #include "base/enum_words.h"
 #include "base/text.h"
@@ -21,6 +22,7 @@
 #include "io/handover.h"
 #include "io/stop_signal.h"
 #include "io/store/object_store.h"
+#include "observe/gpu/rank_gpus.h"
 #include "run/engine/engine.h"
 #include "server/config_keeper.h"
 #include "server/node_check.h"
@@ -249,6 +251,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
     };
     // Before any thread begins: they all inherit that these signals are ours to wait for.
     StopSignal stop;
+    allow_gpus_of_ranks(gpu_root_options());
     TRY(auto log, log_of(session, args));
     TRY_VOID(may_listen(listen, certificate.has_value()));
     int socket = given ? given->socket : -1;

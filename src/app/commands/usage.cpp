@@ -1,6 +1,8 @@
 // stoker usage: who used how much, and what it cost.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/client/client.h"
 #include "app/client/run_text.h"
 #include "app/client/typed.h"
@@ -10,7 +12,9 @@
 #include "base/enum_words.h"
 #include "base/text.h"
 #include "govern/budget.h"
+#include "observe/gpu/gpu_waste.h"
 #include "server/views_limits.h"
+#include "server/views_observe.h"
 
 namespace stoker {
 
@@ -119,18 +123,146 @@ Result<CommandOutput> show_focus(Client& client, const std::string& month) {
     return Error(ErrorKind::exhausted, "the journal is longer than what is read of it at once");
 }
 
+constexpr std::size_t kMostWasteRuns = 500;
+
+std::string share_text(double part, double whole) {
+    return whole <= 0  ? "-"
+           : part <= 0 ? "0 %"
+                       : fmt::format("{:.{}f} %", 100 * part / whole, part < 0.1 * whole ? 1 : 0);
+}
+
+// What came of the GPU time of each run: its hours by state, and what was wasted of them, in hours and in money.
+Result<CommandOutput> show_waste(Session& session, Client& client, const Args& args) {
+    std::string window;
+    for (const char* name : {"from", "to"})
+        if (const auto value = args.get(name)) window += fmt::format("&{}={}", name, url_encoded(*value));
+    TRY(const auto usage, get<api::UsageView>(client, "/api/v1/usage?by=run" + window));
+    std::vector<api::UsageLine> lines;
+    for (const api::UsageLine& line : usage.items)
+        if (line.gpu_hours > 0) lines.push_back(line);
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const auto& a, const auto& b) { return a.gpu_hours > b.gpu_hours; });
+    const std::size_t left_out = lines.size() > kMostWasteRuns ? lines.size() - kMostWasteRuns : 0;
+    lines.resize(lines.size() - left_out);
+    std::string metrics;
+    for (const std::string& name : waste_measures()) metrics += (metrics.empty() ? "" : ",") + name;
+
+    struct Row {
+        std::string name;
+        double hours = 0, cost = 0;
+        bool priced = true;
+        GpuWaste waste;
+    };
+    std::vector<Row> found;
+    Row all{.name = "in all", .waste = {}};
+    for (const api::UsageLine& line : lines) {
+        Row row{.name = line.key,
+                .hours = line.gpu_hours,
+                .cost = static_cast<double>(line.cost_microusd) / 1e6,
+                .priced = line.priced,
+                .waste = {}};
+        const auto page = get<api::SeriesPage>(
+            client, fmt::format("/api/v1/runs/{}/series?metric={}&max_points=5000{}", line.key, metrics, window));
+        if (page) {
+            std::vector<RankSeries> series;
+            for (const api::RankSeriesView& each : page->series) {
+                RankSeries& out = series.emplace_back();
+                out.rank = each.rank, out.metric = each.metric, out.seconds = each.seconds;
+                for (const std::vector<double>& p : each.points) {
+                    if (p.size() != 5) continue;
+                    SeriesPoint& point = out.points.emplace_back();
+                    point.at_s = static_cast<std::int64_t>(p[0]);
+                    point.min = static_cast<float>(p[1]), point.mean = static_cast<float>(p[2]);
+                    point.max = static_cast<float>(p[3]), point.count = static_cast<std::uint32_t>(p[4]);
+                }
+            }
+            row.waste = gpu_waste_of(series);
+        } else if (page.error().kind() != ErrorKind::not_found) {  // forgotten since
+            return page.error();
+        }
+        all.hours += row.hours, all.cost += row.cost, all.priced = all.priced && row.priced;
+        all.waste.add(row.waste);
+        found.push_back(std::move(row));
+    }
+    if (found.size() != 1) found.push_back(all);
+
+    using S = AllocationState;
+    // Of the time that was held and of which no figures are there nothing is known, neither work nor waste.
+    const auto unseen = [](const Row& row) { return std::max(0.0, row.hours - row.waste.seen_s / 3600); };
+    const auto unknown = [&](const Row& row) { return unseen(row) + row.waste.in(S::unknown) / 3600; };
+    if (session.format != Format::text) {
+        Json items = Json::array();
+        for (const Row& row : found) {
+            Json states = Json::object();
+            for (const S state : {S::busy, S::underused, S::host_bound, S::stalled, S::allocated_idle})
+                states.set(std::string(to_string(state)), row.waste.in(state) / 3600);
+            states.set("unknown", unknown(row));
+            items.push(
+                Json::object()
+                    .set("run", row.name)
+                    .set("gpu_hours", row.hours)
+                    .set("state_hours", std::move(states))
+                    .set("wasted_hours_least", row.waste.least_s / 3600)
+                    .set("wasted_hours_most", row.waste.most_s / 3600 + unseen(row))
+                    .set("cost", row.cost)
+                    .set("wasted_cost_least", row.hours > 0 ? row.cost * row.waste.least_s / 3600 / row.hours : 0.0));
+        }
+        return CommandOutput{
+            dump(session,
+                 Json::object().set("items", std::move(items)).set("left_out", static_cast<std::int64_t>(left_out)))};
+    }
+    if (lines.empty()) return CommandOutput{"no run held a GPU in that time\n"};
+    std::vector<std::vector<std::string>> rows;
+    for (const Row& row : found) {
+        const auto part = [&](S state) { return share_text(row.waste.in(state) / 3600, row.hours); };
+        const double least = row.waste.least_s / 3600, most = row.waste.most_s / 3600;
+        rows.push_back(
+            {row.name, hours(row.hours), part(S::busy), part(S::underused), part(S::host_bound), part(S::stalled),
+             part(S::allocated_idle), share_text(unknown(row), row.hours),
+             row.waste.seen_s <= 0             ? "not known"
+             : most - least > 0.02 * row.hours ? fmt::format("{} to {}", hours(least), hours(most))
+                                               : hours(least),
+             row.waste.seen_s <= 0 || row.cost <= 0
+                 ? (row.priced ? "-" : "no price")
+                 : money_text(static_cast<std::int64_t>(1e6 * row.cost * least / std::max(row.hours, 1e-12)))});
+    }
+    std::string text = table_text(session.style,
+                                  {{"run"},
+                                   {"GPU hours", Align::right},
+                                   {"busy", Align::right},
+                                   {"underused", Align::right},
+                                   {"host bound", Align::right},
+                                   {"stalled", Align::right},
+                                   {"idle", Align::right},
+                                   {"unknown", Align::right},
+                                   {"wasted hours", Align::right},
+                                   {"their cost", Align::right}},
+                                  rows, 0);
+    text += session.style.dim(
+                "wasted: hours in which multiprocessors stood still, or spun without a step; `stoker explain RUN` says "
+                "why") +
+            "\n";
+    if (left_out > 0) text += fmt::format("{} more runs held GPUs; --from and --to take fewer\n", left_out);
+    return CommandOutput{text};
+}
+
 Result<CommandOutput> run_usage(Session& session, const Args& args) {
     TRY(const auto client, connect_to_look(args));
     if (args.has("focus") && !args.has("month"))
         return Error(ErrorKind::invalid, "--focus needs a month", {}, "stoker usage --month 2026-11 --focus");
     if (const auto month = args.get("month")) {
-        for (const char* name : {"by", "from", "to"})
+        for (const char* name : {"by", "from", "to", "waste"})
             if (args.has(name))
                 return Error(ErrorKind::invalid, fmt::format("--month and --{}: give one of them", name));
         if (!month_window(*month))
             return Error(ErrorKind::invalid,
                          fmt::format("--month is {}, expected one like 2026-11", printable(*month, 40)));
         return args.has("focus") ? show_focus(*client, *month) : show_invoice(session, *client, *month);
+    }
+    if (args.has("waste")) {
+        if (args.has("by") && args.get_or("by", "run") != "run")
+            return Error(ErrorKind::invalid, "--waste is told of runs", {}, "leave --by out");
+        return show_waste(session, *client, args);
     }
     std::string target = "/api/v1/usage?by=" + args.get_or("by", "user");
     for (const char* name : {"from", "to"})
@@ -173,16 +305,21 @@ CliCommand usage_command() {
         .description =
             "Sums the intervals in which runs held machines, by user, project, node or run: from the moment a place "
             "was taken to the moment it was given back. Cost is interval times price book (stoker up --prices).\n"
+            "--waste says what came of GPU time, from what the driver told of the boards that each run was on: a share "
+            "that is not known is told as such, and waste is an interval where utilisation alone is known.\n"
             "--month adds up what was charged: written into the journal every hour and at the end of each try, by "
             "the prices of that moment, and kept for 25 months after the runs themselves were forgotten.",
         .examples = {"stoker usage", "stoker usage --by run --from 2026-11-01", "stoker usage --by node -o json",
-                     "stoker usage --month 2026-11", "stoker usage --month 2026-11 --focus > charges.csv"},
+                     "stoker usage --waste --from 2026-11-01", "stoker usage --month 2026-11",
+                     "stoker usage --month 2026-11 --focus > charges.csv"},
         .options = {{.name = "by",
                      .value = "WHAT",
                      .help = "one line for each (user)",
                      .choices = {"user", "project", "node", "engine", "run"}},
                     {.name = "from", .value = "DATE", .help = "since then: 2026-11-01 or RFC 3339"},
                     {.name = "to", .value = "DATE", .help = "until then"},
+                    {.name = "waste",
+                     .help = "what came of the GPU time of each run: busy, idle, stalled, and what that cost"},
                     {.name = "month", .value = "MONTH", .help = "the invoice of a month: 2026-11, to the micro-dollar"},
                     {.name = "focus", .help = "with --month: every charge as CSV with the columns of FOCUS 1.2"}},
         .run = run_usage};

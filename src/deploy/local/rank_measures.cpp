@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "io/process.h"
+#include "observe/gpu/rank_gpus.h"
 
 namespace stoker {
 namespace {
@@ -40,7 +41,10 @@ Result<Measures> RankMeasures::read(const MeasuredGang& asked, const MeasureQuer
     if (found == gangs_.end()) {
         if (asked.live.empty()) return answer;
         GangMeter meter(asked.measure, asked.log_folder,
-                        {.roots = {}, .sample = {}, .from_s = query.cursor.empty() ? query.from_s : 1});
+                        {.roots = {},
+                         .sample = {},
+                         .from_s = query.cursor.empty() ? query.from_s : 1,
+                         .gpus = gpus_of_this_machine()});
         found = gangs_.emplace(asked.launched, Gang(std::move(meter))).first;
         found->second.first = after;
     }

@@ -6,6 +6,7 @@
 #include "deploy/local/measure_file.h"
 #include "io/process.h"
 #include "observe/gang_meter.h"
+#include "observe/gpu/rank_gpus.h"
 
 namespace stoker::slurm {
 namespace {
@@ -40,7 +41,8 @@ struct RankLook::Shared {
 
 RankLook::RankLook(const GangSpec& gang, LiveRank rank, pid_t step, bool tells_machine)
     : shared_(std::make_shared<Shared>(
-          std::move(rank), GangMeter(gang.measure, gang.log_folder, {.ours = step, .tells_machine = tells_machine}))) {
+          std::move(rank), GangMeter(gang.measure, gang.log_folder,
+                                     {.ours = step, .tells_machine = tells_machine, .gpus = gpus_of_this_machine()}))) {
     shared_->meter.begin(shared_->rank.rank);
 }
 

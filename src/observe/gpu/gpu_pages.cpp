@@ -1,5 +1,6 @@
 #include "observe/gpu/gpu_pages.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -183,6 +184,41 @@ void add_allocations(Families& f, const GpuView& view, const GpuAllocations& all
     });
 }
 
+void add_assignments(Families& f, const GpuView& view, const GpuAssignments& assignments, double now_s) {
+    f.begin("stoker_gpu_assigned_info", "Whom kubelet or Slurm gave the GPU to, whether or not they use it");
+    for (const GpuDevice& device : view.devices)
+        for (const GpuAssignment* each : assignments.of(device)) {
+            std::string labels = who(device);
+            add_label(labels, "namespace", each->name_space);
+            add_label(labels, "pod", each->pod);
+            add_label(labels, "container", each->container);
+            add_label(labels, "job", each->job);
+            f.add(labels, 1);
+        }
+    f.begin("stoker_attribution_up", "1 while the source tells whom GPUs were given to");
+    for (const AssignmentSource& source : assignments.sources)
+        f.add(label_text("source", source.name), source.up ? 1 : 0);
+    f.begin("stoker_attribution_age_seconds", "Since the source told last; what it told then is told on");
+    for (const AssignmentSource& source : assignments.sources)
+        if (source.read_at_s) f.add(label_text("source", source.name), std::max(0.0, now_s - *source.read_at_s));
+}
+
+// As dcgm-exporter has them, behind all other labels: of a device with one holder. Who of several does what a figure of
+// the whole device says cannot be told, and a wrong owner is worse than none.
+void add_holder(std::string& labels, const GpuAssignments& assignments, const GpuDevice& device) {
+    const std::vector<const GpuAssignment*> holders = assignments.of(device);
+    std::array<const GpuAssignment*, 2> only{};  // kubelet's, Slurm's
+    std::array<int, 2> count{};
+    for (const GpuAssignment* each : holders)
+        only[each->job.empty() ? 0 : 1] = each, ++count[each->job.empty() ? 0 : 1];
+    if (count[0] == 1) {
+        add_label(labels, "pod", only[0]->pod);
+        add_label(labels, "namespace", only[0]->name_space);
+        add_label(labels, "container", only[0]->container);
+    }
+    if (count[1] == 1) add_label(labels, "hpc_job", only[1]->job);
+}
+
 struct DcgmField {
     std::string name, name_4_6, help;
     std::optional<M> metric;
@@ -222,7 +258,8 @@ const std::vector<DcgmField>& dcgm_fields() {
 }  // namespace
 
 std::vector<ExpositionFamily> native_gpu_families(const GpuView& view, const GpuOwners& owners,
-                                                  const GpuAllocations& allocations) {
+                                                  const GpuAllocations& allocations, const GpuAssignments& assignments,
+                                                  double now_s) {
     std::vector<ExpositionFamily> out;
     Families f(out);
     add_agent(f, view);
@@ -249,10 +286,12 @@ std::vector<ExpositionFamily> native_gpu_families(const GpuView& view, const Gpu
     add_xids(f, view);
     add_owners(f, view, owners);
     add_allocations(f, view, allocations);
+    add_assignments(f, view, assignments, now_s);
     return out;
 }
 
-std::vector<ExpositionFamily> dcgm_gpu_families(const GpuView& view, const DcgmOptions& options) {
+std::vector<ExpositionFamily> dcgm_gpu_families(const GpuView& view, const DcgmOptions& options,
+                                                const GpuAssignments& assignments) {
     std::vector<ExpositionFamily> out;
     for (const DcgmField& field : dcgm_fields()) {
         if (!field.usual && !options.all) continue;
@@ -289,6 +328,7 @@ std::vector<ExpositionFamily> dcgm_gpu_families(const GpuView& view, const DcgmO
                 add_label(labels, "err_msg",
                           *value == 0 ? "No Error" : std::string(xid_action(static_cast<int>(*value)).action));
             }
+            add_holder(labels, assignments, device);
             family.samples.push_back({std::move(labels), *value, std::nullopt});
         }
         out.push_back(std::move(family));

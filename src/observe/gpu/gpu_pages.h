@@ -6,13 +6,15 @@
 
 #include "observe/gpu/allocations.h"
 #include "observe/gpu/exposition.h"
+#include "observe/gpu/gpu_assignments.h"
 #include "observe/gpu/gpu_owners.h"
 #include "observe/gpu/gpu_view.h"
 
 namespace stoker {
 
 std::vector<ExpositionFamily> native_gpu_families(const GpuView& view, const GpuOwners& owners,
-                                                  const GpuAllocations& allocations = {});
+                                                  const GpuAllocations& allocations = {},
+                                                  const GpuAssignments& assignments = {}, double now_s = 0);
 
 struct DcgmOptions {
     bool lower_hostname = false;  // hostname, as main of 2026-05 has it, in place of Hostname
@@ -21,7 +23,8 @@ struct DcgmOptions {
     bool all = false;             // beyond its default list
     std::string hostname;
 };
-std::vector<ExpositionFamily> dcgm_gpu_families(const GpuView& view, const DcgmOptions& options);
+std::vector<ExpositionFamily> dcgm_gpu_families(const GpuView& view, const DcgmOptions& options,
+                                                const GpuAssignments& assignments = {});
 
 // All families that native_gpu_families can ever tell, for the check of alerts and dashboards.
 std::vector<std::string> native_gpu_family_names();

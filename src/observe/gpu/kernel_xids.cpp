@@ -6,42 +6,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <map>
 
-#include "base/embedded.h"
 #include "base/text.h"
-#include "base/tsv.h"
 #include "observe/gpu/sample_board.h"
 
 namespace stoker {
-
-namespace {
-
-constexpr std::array<std::string_view, 8> kClassNames = {"restart_app", "reset_gpu", "restart_machine", "workflow",
-                                                         "check",       "ignore",    "support",         "none"};
-constexpr std::array<XidClass, 8> kClasses = {XidClass::restart_app, XidClass::reset_gpu, XidClass::restart_machine,
-                                              XidClass::workflow,    XidClass::check,     XidClass::ignore,
-                                              XidClass::support,     XidClass::none};
-
-const std::map<int, XidAction>& actions() {
-    static const std::map<int, XidAction> table = [] {
-        std::map<int, XidAction> read;
-        const auto rows = Tsv::read(embedded_bytes("gpu/xid_actions.tsv"), "gpu/xid_actions.tsv");
-        CHECK(rows.ok());
-        for (std::size_t row = 0; row < rows->rows(); ++row) {
-            const auto code = rows->whole_number(row, 0);
-            CHECK(code.ok());
-            std::size_t kind = 0;
-            while (kind < kClassNames.size() && kClassNames[kind] != rows->at(row, 1)) ++kind;
-            CHECK(kind < kClassNames.size());
-            read[static_cast<int>(*code)] = {kClasses[kind], rows->at(row, 2)};
-        }
-        return read;
-    }();
-    return table;
-}
-
-}  // namespace
 
 std::optional<KernelXid> parse_kernel_xid(std::string_view record) {
     constexpr std::string_view kMark = "NVRM: Xid (";
@@ -95,23 +64,6 @@ std::vector<KernelXid> KernelLog::poll(std::size_t most) {
         if (rest_.size() > 65536) rest_.clear();  // no line of a log is that long
     }
     return found;
-}
-
-std::string_view to_string(XidClass value) {
-    return kClassNames[static_cast<std::size_t>(value)];
-}
-std::span<const XidClass> xid_classes() {
-    return kClasses;
-}
-
-XidAction xid_action(int code) {
-    const auto found = actions().find(code);
-    return found == actions().end()
-               ? XidAction{XidClass::none, "not in the catalogue: look at docs.nvidia.com/deploy/xid-errors"}
-               : found->second;
-}
-std::size_t known_xids() {
-    return actions().size();
 }
 
 }  // namespace stoker

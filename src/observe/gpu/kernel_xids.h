@@ -1,14 +1,14 @@
-// Errors of NVIDIA's driver as the kernel logs them, which needs no driver that answers; and what each code asks for.
+// Errors of NVIDIA's driver as the kernel logs them, which needs no driver that answers.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/process.h"
+#include "observe/xid_actions.h"
 
 namespace stoker {
 
@@ -35,15 +35,5 @@ private:
     bool began_ = false;
     std::uint64_t lost_ = 0;
 };
-
-enum class XidClass : std::uint8_t { restart_app, reset_gpu, restart_machine, workflow, check, ignore, support, none };
-std::string_view to_string(XidClass value);
-std::span<const XidClass> xid_classes();
-struct XidAction {
-    XidClass kind = XidClass::none;
-    std::string_view action;  // what to do, in words
-};
-XidAction xid_action(int code);
-std::size_t known_xids();  // that data/gpu/xid_actions.tsv has a row for
 
 }  // namespace stoker

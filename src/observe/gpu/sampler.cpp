@@ -85,12 +85,12 @@ void sample_device(Sampling& sampling, nvml::Device device, std::size_t slot, in
             if (code == nvml::kOk) reader.read_start();
         }
         reader.read_fast();
-        if (tick % 10 == 0) reader.read_processes();
+        if (tick % 5 == 0) reader.read_processes();
         if (tick % 60 == 0) reader.read_slow();
         board.publish(slot, reader.data());
         for (std::size_t i = 0; i < instances.size(); ++i) {
             instances[i]->read_fast();
-            if (tick % 10 == 0) instances[i]->read_processes();
+            if (tick % 5 == 0) instances[i]->read_processes();
             board.publish(instance_slots[i], instances[i]->data());
         }
         sleep_until_tick(next, sampling.options.period_s);

@@ -1,0 +1,105 @@
+// A GPU that is busy with the wrong units: double or single precision beside tensor cores that stand still.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "observe/diagnoses/gpu_text.h"
+
+namespace stoker {
+
+namespace {
+
+struct Units {
+    const RankEvidence* rank = nullptr;
+    double sm = 0, tensor = 0, fp64 = 0, fp32 = 0;
+};
+// Of the rank whose tensor cores do least, where they are told (from Hopper on, by the driver itself).
+std::optional<Units> units_of(const RunEvidence& evidence) {
+    const RankEvidence* rank = worst_gpu(evidence, "gpu_tensor", false);
+    if (rank == nullptr || !rank->mean("gpu_sm")) return std::nullopt;
+    return Units{rank, *rank->mean("gpu_sm"), *rank->mean("gpu_tensor"), rank->mean("gpu_fp64").value_or(0),
+                 rank->mean("gpu_fp32").value_or(0)};
+}
+
+int bits_of(const RankEvidence& rank) {
+    const auto cast = rank.mean("autocast_bits"), parameters = rank.mean("param_bits");
+    return static_cast<int>(cast && *cast > 0 ? *cast : parameters.value_or(0));
+}
+
+void add_units(const Units& units, Diagnosis& found) {
+    found.evidence.push_back(fmt::format("multiprocessors busy {}, tensor cores {}, single precision {}, double {}",
+                                         percent_text(units.sm), percent_text(units.tensor), percent_text(units.fp32),
+                                         percent_text(units.fp64)));
+    if (const int bits = bits_of(*units.rank); bits > 0)
+        found.evidence.push_back(fmt::format("the program says that it computes with {} bits", bits));
+}
+
+constexpr const char* kNeedsUnits = "what the units of the GPUs do (gpu_sm, gpu_tensor: from Hopper on)";
+
+// Time that goes to a unit, if another one did it at once.
+double time_of(const Units& units, double share) {
+    return gpu_work_s(*units.rank).value_or(0) * std::clamp(share, 0.0, 1.0);
+}
+
+}  // namespace
+
+DiagnosisVerdict judge_gpu_precision(const RunEvidence& evidence) {
+    if (gpu_ranks(evidence).empty()) return no_gpu_here();
+    const auto units = units_of(evidence);
+    if (!units) return diagnosis_silent(kNeedsUnits);
+    const bool doubles = units->fp64 >= diagnosis_threshold("gpu.fp64_share");
+    const bool singles = units->fp32 >= diagnosis_threshold("gpu.fp32_share") &&
+                         units->tensor < diagnosis_threshold("gpu.tensor_share") && bits_of(*units->rank) != 16;
+    if (!doubles && !singles)
+        return diagnosis_ruled_out(fmt::format("tensor cores {}, single precision {}, double {}",
+                                               percent_text(units->tensor), percent_text(units->fp32),
+                                               percent_text(units->fp64)));
+    Diagnosis found{.what = {}, .evidence = {}, .fix = {}, .rank = units->rank->rank};
+    add_units(*units, found);
+    if (doubles) {
+        found.what = "the GPU computes in double precision";
+        found.figures = {deciding_figure("fp64_share", units->fp64, "of the cycles", "gpu.fp64_share")};
+        found.fix =
+            "a tensor of NumPy or a constant made it float64: .float() where it enters, torch.set_default_dtype, and "
+            "look for dtype=torch.float64";
+        found.cost_s = time_of(*units, units->fp64);
+    } else {
+        found.what = "the GPU multiplies in single precision, beside tensor cores that stand still";
+        found.figures = {deciding_figure("fp32_share", units->fp32, "of the cycles", "gpu.fp32_share"),
+                         deciding_figure("tensor_share", units->tensor, "of the cycles", "gpu.tensor_share")};
+        found.fix =
+            "torch.set_float32_matmul_precision(\"high\") for TF32, or with torch.autocast(\"cuda\", "
+            "dtype=torch.bfloat16): ...";
+        found.cost_s = time_of(*units, units->fp32);
+    }
+    return diagnosis_found(std::move(found));
+}
+
+DiagnosisVerdict judge_gpu_tensor_idle(const RunEvidence& evidence) {
+    if (gpu_ranks(evidence).empty()) return no_gpu_here();
+    const auto units = units_of(evidence);
+    if (!units) return diagnosis_silent(kNeedsUnits);
+    const double memory = units->rank->mean("gpu_dram").value_or(0);
+    if (units->sm < diagnosis_threshold("gpu.busy") || units->tensor >= diagnosis_threshold("gpu.tensor_share"))
+        return diagnosis_ruled_out(fmt::format("tensor cores work {} of the cycles, multiprocessors {}",
+                                               percent_text(units->tensor), percent_text(units->sm)));
+    if (memory >= diagnosis_threshold("gpu.dram_busy"))
+        return diagnosis_ruled_out(
+            fmt::format("device memory is busy {}: what computes there waits for it", percent_text(memory)));
+    Diagnosis found{
+        .what = fmt::format("the GPU is busy {} of the cycles, and its tensor cores are not", percent_text(units->sm)),
+        .evidence = {},
+        .fix = bits_of(*units->rank) == 16
+                   ? "dimensions that are multiples of 8 (vocabulary, hidden size, heads), channels_last for "
+                     "convolutions, and a fused attention (scaled_dot_product_attention)"
+                   : "with torch.autocast(\"cuda\", dtype=torch.bfloat16): ..., or "
+                     "torch.set_float32_matmul_precision(\"high\")",
+        .rank = units->rank->rank};
+    found.figures = {deciding_figure("tensor_share", units->tensor, "of the cycles", "gpu.tensor_share"),
+                     deciding_figure("sm_share", units->sm, "of the cycles", "gpu.busy")};
+    add_units(*units, found);
+    found.cost_s = time_of(*units, units->fp32);
+    return diagnosis_found(std::move(found));
+}
+
+}  // namespace stoker

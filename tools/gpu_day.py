@@ -348,7 +348,7 @@ def step_scrapes(a):
             took.append(time.perf_counter() - at)
         scraped_cpu = agent.cpu_s() - before_cpu
         idle_cpu, idle_began = agent.cpu_s(), time.monotonic()
-        time.sleep(30)
+        time.sleep(float(os.environ.get("STOKER_GPU_DAY_IDLE_S", "30")))  # a rehearsal needs no figure
         idle = (agent.cpu_s() - idle_cpu) / (time.monotonic() - idle_began)
         took.sort()
         collect = [g for g in agent.values().items() if g[0].startswith("stoker_agent_collect_seconds")]

@@ -38,7 +38,9 @@ CASES = [
     ("host", ("set {} util 40", "set {} sm_active 30"), 0.97, ["gpu-host-bound"]),
     ("single", ("set {} tensor 0", "set {} fp32 60"), 0.2, ["gpu-precision"]),
     ("shared", (), 0.2, ["gpu-neighbour"]),
+    ("idle", ("set {} util 0", "set {} sm_active 0", "set {} tensor 0", "set {} dram 0", "set {} fp32 0", "set {} power_mw 71000", "set {} reasons 1"), None, []),
 ]
+IDLE = "import os, time; open(os.environ['PID_FOLDER'] + '/' + os.environ['BOARD'], 'w').write(str(os.getpid())); time.sleep(20)"
 
 
 def test_each_fault_of_a_board_is_found_in_the_run_on_it(t):
@@ -56,10 +58,11 @@ def test_each_fault_of_a_board_is_found_in_the_run_on_it(t):
     say()
     t.environment.update(STOKER_NVML_PROFILE=os.path.join(DOUBLE, "profiles", "h100.profile"), STOKER_NVML_GPUS=str(len(CASES)),
                          STOKER_NVML_LIBRARY=library, STOKER_NVML_SCRIPT=script)
-    t.up()
+    t.up("--health-gate", "off", "--nodes", t.write("nodes.yaml", json.dumps({"nodes": [
+        {"name": "n", "vcpus": 2, "memory": "4GiB", "gpus": len(CASES), "gpu": "H100"}]})))
     for board, (name, _, share, _) in enumerate(CASES):
-        run = {"command": [sys.executable, "-c", PROGRAM, "20", str(share), "0.001"], "folder": t.work, "cpus": 0.1,
-               "metrics": "metrics.jsonl", "environment": {"PID_FOLDER": pids, "BOARD": str(board)}}
+        run = {"command": [sys.executable, "-c", IDLE if share is None else PROGRAM, "20", str(share), "0.001"], "folder": t.work,
+               "cpus": 0.1, "gpus": 1, "gpu": "H100", "metrics": "metrics.jsonl", "environment": {"PID_FOLDER": pids, "BOARD": str(board)}}
         os.makedirs(os.path.join(t.work, name))
         run["folder"] = os.path.join(t.work, name)
         t.call("submit", t.write(name + ".yaml", json.dumps({"version": 1, "name": name, "run": run})))
@@ -67,9 +70,9 @@ def test_each_fault_of_a_board_is_found_in_the_run_on_it(t):
     neighbour = subprocess.Popen(["sleep", "600"])
     try:
         processes = [f"process {board} {open(os.path.join(pids, str(board))).read()} 40000000000 90" for board in range(len(CASES))]
-        say(*processes, f"process {len(CASES) - 1} {neighbour.pid} 4000000000 30")
-        runs = {view["name"]: view["run"] for view in t.json("ps", "-a")["runs"]}
-        for _, (name, *_) in enumerate(CASES):
+        say(*processes, f"process {[c[0] for c in CASES].index('shared')} {neighbour.pid} 4000000000 30")
+        runs = {name: f"r-{number + 1}" for number, (name, *_) in enumerate(CASES)}
+        for name, *_ in CASES:
             t.wait_state(runs[name], "succeeded", limit_s=120)
     finally:
         neighbour.kill()
@@ -82,6 +85,15 @@ def test_each_fault_of_a_board_is_found_in_the_run_on_it(t):
     check("88 degrees" in text and "1,200 MHz" in text and "cooling" in text, text)
     text = t.call("explain", runs["narrow"]).stdout
     check("generation 5 with 4 lanes; 5 with 16 are possible" in text, text)
+    # What came of the GPU time of each, by state, and what was wasted of it.
+    rows = {row["run"]: row for row in t.json("usage", "--waste")["items"]}
+    works, idles = rows[runs["healthy"]], rows[runs["idle"]]
+    check(works["state_hours"]["busy"] > 0.4 * works["gpu_hours"] and works["wasted_hours_least"] < 0.25 * works["gpu_hours"], f"{works}")
+    check(idles["state_hours"]["allocated_idle"] > 0.4 * idles["gpu_hours"] and idles["wasted_hours_least"] > 0.4 * idles["gpu_hours"], f"{idles}")
+    for row in rows.values():
+        check(abs(sum(row["state_hours"].values()) - row["gpu_hours"]) < 0.02 * row["gpu_hours"], f"the states are not the whole: {row}")
+    text = t.call("usage", "--waste").stdout
+    check("wasted hours" in text and "in all" in text and max(map(len, text.splitlines())) <= 130, text)
 
 
 def test_a_run_without_a_gpu_says_nothing_of_gpus(t):
@@ -91,6 +103,41 @@ def test_a_run_without_a_gpu_says_nothing_of_gpus(t):
         "environment": {"PID_FOLDER": t.work, "BOARD": "none"}}})))
     told = t.json("explain", "r-1")
     check("gpu-" not in json.dumps(told), f"{told}\n{done.stderr}")
+
+
+# --- the day with a real board, rehearsed ---------------------------------------------------------------------------------
+
+def test_the_gpu_day_runs_on_the_double(t):
+    """./dev gpu on a machine with a board: its first part, whole, on the double, with a stand-in for nvidia-smi; and the page made of
+    it says that it is a rehearsal. What needs CUDA is skipped by name, not failed."""
+    tools = os.path.join(t.base, "tools")
+    os.mkdir(tools)
+    subprocess.run(["cp", build_double(), os.path.join(t.base, "libnvidia-ml.so.1")], check=True)
+    t.write("script", "\n".join(f"set * {value}" for value in BUSY) + "\nset * power_avg_mw 690000")
+    t.environment.update(STOKER_NVML_PROFILE=os.path.join(DOUBLE, "profiles", "h100.profile"), STOKER_NVML_GPUS="2",
+                         STOKER_NVML_LIBRARY=os.path.join(t.base, "libnvidia-ml.so.1"), STOKER_NVML_SCRIPT=os.path.join(t.work, "script"))
+    uuids = [gpu["uuid"] for gpu in t.json("gpu")["gpus"]]
+    smi = os.path.join(tools, "nvidia-smi")
+    with open(smi, "w") as file:
+        file.write("#!/bin/sh\n" + "".join(f"echo '{uuid}, 1755, 2619, 64, 690.00, 81559, 0, 97, 5, 16'\n" for uuid in uuids))
+    os.chmod(smi, 0o755)
+    day, out = os.path.join(DOUBLE, "..", "..", "tools", "gpu_day.py"), os.path.join(t.base, "out")
+    environment = dict(t.environment, PATH=tools + ":" + os.environ["PATH"], STOKER_GPU_DAY_IDLE_S="1")
+    parts = {}
+    for part in (1, 2):
+        done = subprocess.run([sys.executable, day, "run", "--stoker", t.binary, "--part", str(part), "--out", out], env=environment, capture_output=True, text=True, timeout=200)
+        check(done.returncode == 0, done.stdout + done.stderr)
+        parts[part] = json.load(open(os.path.join(out, f"part-{part}.json")))
+    steps = parts[1]["steps"]
+    check(parts[1]["machine"]["double"] and set(steps) == {"abi", "record", "three_readers", "scrapes"} and all("found" in s for s in steps.values()), f"{steps}")
+    readers = steps["three_readers"]["found"]
+    check(readers["equal"] == readers["of"] == 18, f"not what nvidia-smi told: {[r for r in readers['rows'] if not r[4]]}")
+    check(steps["scrapes"]["found"]["gpus"] == 2 and steps["scrapes"]["found"]["pss_kib"] < 64 * 1024, f"{steps['scrapes']}")
+    check(all("skipped" in s or "found" in s for s in parts[2]["steps"].values()), f"{parts[2]['steps']}")
+    refused = subprocess.run([sys.executable, day, "report", out, "--page", os.path.join(t.base, "page.md")], capture_output=True, text=True)
+    check(refused.returncode != 0 and "double" in refused.stderr, "a rehearsal is taken for a measurement")
+    made = subprocess.run([sys.executable, day, "report", out, "--rehearsal", "--page", os.path.join(t.base, "page.md")], capture_output=True, text=True)
+    check(made.returncode == 0 and "A rehearsal on the double" in open(os.path.join(t.base, "page.md")).read(), made.stderr)
 
 
 # --- whom a GPU was given to ------------------------------------------------------------------------------------------

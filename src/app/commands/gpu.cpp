@@ -1,6 +1,8 @@
 // stoker gpu: what the GPUs of this machine do, who uses them, and what the driver answers.
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -10,11 +12,13 @@
 #include "app/commands/gpu_table.h"
 #include "app/session.h"
 #include "base/embedded.h"
+#include "base/style.h"
 #include "base/text.h"
 #include "io/files.h"
 #include "io/run_program.h"
 #include "observe/gpu/gpu_pages.h"
 #include "observe/gpu/gpu_watch.h"
+#include "observe/xid_actions.h"
 
 extern char** environ;
 
@@ -164,7 +168,7 @@ Result<CommandOutput> show_file(const Args& args) {
     if (args.positional.size() != 2) {
         std::string names;
         for (const EmbeddedFile& file : embedded_files())
-            if (file.path.starts_with("gpu/") && !file.path.ends_with(".tsv"))
+            if (file.path.starts_with("gpu/") && (!file.path.ends_with(".tsv") || file.path.ends_with("_policy.tsv")))
                 names += std::string(file.path.substr(4)) + "\n";
         return CommandOutput{names};
     }
@@ -175,9 +179,38 @@ Result<CommandOutput> show_file(const Args& args) {
     return CommandOutput{std::string(file->bytes)};
 }
 
+// What codes of the driver's errors ask for: of all that are known, or of one.
+Result<CommandOutput> show_xids(Session& session, const Args& args) {
+    std::optional<int> only;
+    if (args.positional.size() == 2) {
+        int code = 0;
+        const std::string& text = args.positional[1];
+        const auto end = std::from_chars(text.data(), text.data() + text.size(), code);
+        if (end.ec != std::errc() || end.ptr != text.data() + text.size() || code < 1)
+            return Error(ErrorKind::invalid, printable(text, 40) + " is no code of an Xid", {}, "stoker gpu xid 79");
+        only = code;
+    }
+    Json items = Json::array();
+    std::vector<std::vector<std::string>> rows;
+    const auto add = [&](int code, const XidAction& action) {
+        items.push(Json::object()
+                       .set("xid", static_cast<std::int64_t>(code))
+                       .set("class", std::string(to_string(action.kind)))
+                       .set("action", std::string(action.action)));
+        rows.push_back({std::to_string(code), std::string(to_string(action.kind)), std::string(action.action)});
+    };
+    if (only)
+        add(*only, xid_action(*only));
+    else
+        for (const auto& row : known_xids()) add(row.first, row.second);
+    if (session.format != Format::text)
+        return CommandOutput{dump(session, only ? items : Json::object().set("items", std::move(items)))};
+    return CommandOutput{table_text(session.style, {{"xid", Align::right}, {"asks for"}, {"what to do"}}, rows, 0)};
+}
+
 Result<CommandOutput> run_gpu(Session& session, const Args& args) {
     const std::string verb = args.positional.empty() ? "list" : args.positional[0];
-    if (verb != "replay" && verb != "files" && args.positional.size() > 1)
+    if (verb != "replay" && verb != "files" && verb != "xid" && args.positional.size() > 1)
         return Error(ErrorKind::invalid, "stoker gpu " + verb + " takes no further words");
     if (verb == "list") return list(session, args, false);
     if (verb == "processes") return list(session, args, true);
@@ -186,8 +219,9 @@ Result<CommandOutput> run_gpu(Session& session, const Args& args) {
     if (verb == "abi-check") return record(session, args, 2);
     if (verb == "replay") return replay(session, args);
     if (verb == "files") return show_file(args);
+    if (verb == "xid") return show_xids(session, args);
     return Error(ErrorKind::invalid, "stoker gpu knows no " + printable(verb, 40), {},
-                 "list, processes, metrics, record, replay, abi-check or files");
+                 "list, processes, metrics, record, replay, abi-check, xid or files");
 }
 
 }  // namespace
@@ -196,7 +230,7 @@ CliCommand gpu_command() {
     CliCommand command{
         .name = "gpu",
         .summary = "what the GPUs of this machine do, who uses them, and what is wrong with them",
-        .usage = "stoker gpu [list|processes|metrics|record|replay FILE|abi-check|files [NAME]] [options]",
+        .usage = "stoker gpu [list|processes|metrics|record|replay FILE|abi-check|xid [CODE]|files [NAME]] [options]",
         .description =
             "list: load, tensor cores, memory, temperature, power, clocks, state and who uses each GPU. processes: a "
             "row for each. "
@@ -207,12 +241,12 @@ CliCommand gpu_command() {
             "long it took; "
             "--file keeps it, --profile writes the values for the test double. replay tells of such a file again. "
             "abi-check is a short "
-            "record: which symbols the library lacks, and which structures it refuses. files lists alert rules, "
-            "recording rules and "
-            "dashboards, and prints the one that is named.\n\n"
+            "record: which symbols the library lacks, and which structures it refuses. xid says what errors "
+            "of the driver ask for. files lists alert rules, recording rules, dashboards and manifests, and prints the "
+            "one that is named.\n\n"
             "Exit code 1: a GPU that should be there does not answer. 3: there is no NVIDIA driver here.",
         .examples = {"stoker gpu", "stoker gpu processes", "stoker gpu -o json | jq '.gpus[].values.power_instant'",
-                     "stoker gpu metrics --compat dcgm",
+                     "stoker gpu metrics --compat dcgm", "stoker gpu xid 79",
                      "stoker gpu record --repeat 20 --file h200.json --profile h200.profile",
                      "stoker gpu files alerts.yaml > alerts.yaml"},
         .options = {{.name = "repeat", .value = "N", .help = "record: readings (20)"},

@@ -12,6 +12,7 @@
 #include "app/client/client.h"
 #include "app/client/output.h"
 #include "app/commands/commands.h"
+#include "app/commands/gpu_gate.h"
 #include "app/commands/gpu_options.h"
 #include "app/session.h"
 #include "base/enum_words.h"
@@ -221,6 +222,13 @@ Status look_before(const std::string& folder, const std::optional<ServerOptions:
     return std::move(error).while_doing("looking whether this one can go on; the server that is there goes on");
 }
 
+Result<GpuHealthPolicy> gpu_policy_of(const Args& args) {
+    const auto file = args.get("gpu-policy");
+    if (!file) return usual_gpu_policy();
+    TRY(const std::string text, read_file(*file, 1 << 20));
+    return read_gpu_policy(text, *file);
+}
+
 Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(const std::string folder, state_folder(folder_option(args)));
     TRY(auto given, given_socket(args, folder));
@@ -243,7 +251,8 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
     TRY(auto nodes, offered_nodes(session, args));
     TRY(BackupOptions backup, backup_options(args));
     TRY(const std::string doctor_token, doctor_token_of(args));
-    NodeCheckFunction check = node_check(doctor_token, folder);
+    TRY(const GpuHealthPolicy gpu_policy, gpu_policy_of(args));
+    NodeCheckFunction check = with_gpus(node_check(doctor_token, folder), gpu_policy);
     TRY(auto config, config_file(session, args));
     const CatalogSource catalog = [&session]() -> Result<Catalog> {
         TRY(const Catalog* known, session.catalog());
@@ -313,7 +322,10 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
         if (!server->setup_token().empty()) up.set("setup_token", server->setup_token());
         TRY_VOID(print_now(dump(session, up)));
     }
+    std::unique_ptr<GpuSentry> sentry;
+    if (health_gate_of(args) != GateChoice::off) sentry = GpuSentry::start(server->engine(), gpu_policy);
     stop.wait();
+    sentry.reset();
     if (!session.quiet)
         fmt::print(stderr, "{}; what runs goes on, and {} finds it\n",
                    replaced_by > 0 ? fmt::format("process {} takes over", replaced_by.load()) : "stopping",
@@ -381,6 +393,11 @@ CliCommand up_command() {
               .help = "as whom work runs on this machine, where the server is root: project (a user of its own for "
                       "each project, who cannot read the server's token, journal and secrets), the name of an account, "
                       "or server, which is meant when nothing is said"},
+             {.name = "gpu-policy",
+              .value = "FILE",
+              .help = "what of a GPU keeps work off its node, in place of what is built in (stoker gpu files "
+                      "health_policy.tsv)",
+              .completes = "file"},
              {.name = "health-gate",
               .value = "LEVEL",
               .help = "how nodes are checked before they take gangs: off, quick (some seconds) or full (minutes)",

@@ -40,7 +40,7 @@ constexpr std::pair<M, std::string_view> kPlain[] = {{M::utilization, "gpu_util"
                                                      {M::nvlink_expected, "gpu_links"},
                                                      {M::remap_pending, "gpu_remap_pending"}};
 
-class Source final : public GpuSource {
+class Source final : public MachineGpus {
 public:
     explicit Source(GpuWatchOptions options) {
         watcher_ = masked_thread("gpu-ranks", [this, options = std::move(options)] { watch(options); });
@@ -57,6 +57,10 @@ public:
         const std::lock_guard lock(mutex_);
         return readings_;
     }
+    GpuView view() override {
+        const std::lock_guard lock(mutex_);
+        return view_;
+    }
 
 private:
     void watch(const GpuWatchOptions& options) {
@@ -65,15 +69,18 @@ private:
         std::unique_lock lock(mutex_);
         while (!ending_) {
             lock.unlock();
-            auto next = readings.of(watch.look(), monotonic_seconds());
+            GpuView view = watch.look();
+            auto next = readings.of(view, monotonic_seconds());
             lock.lock();
             readings_ = std::move(next);
+            view_ = std::move(view);
             wake_.wait_for(lock, std::chrono::duration<double>(options.period_s), [this] { return ending_; });
         }
     }
     std::mutex mutex_;  // guards what follows
     std::condition_variable wake_;
     std::vector<GpuReading> readings_;
+    GpuView view_;
     bool ending_ = false;
 
     std::thread watcher_;
@@ -82,7 +89,7 @@ private:
 struct Shared {
     std::mutex mutex;  // guards what follows
     std::optional<GpuWatchOptions> allowed;
-    std::weak_ptr<GpuSource> source;
+    std::weak_ptr<MachineGpus> source;
 };
 Shared& shared() {
     static Shared* const one = new Shared;  // outlives whoever measures at the end of the program
@@ -180,7 +187,7 @@ void allow_gpus_of_ranks(GpuWatchOptions options) {
     shared().allowed = std::move(options);
 }
 
-std::shared_ptr<GpuSource> gpus_of_this_machine() {
+std::shared_ptr<MachineGpus> gpus_of_this_machine() {
     const std::lock_guard lock(shared().mutex);
     if (!shared().allowed || !may_have_nvidia_gpus(shared().allowed->root)) return nullptr;
     if (auto running = shared().source.lock()) return running;

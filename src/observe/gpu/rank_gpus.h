@@ -30,11 +30,17 @@ private:
         xids_before_;  // of a board, by PCI address, when it was first seen
 };
 
+// And for whoever asks whether the machine may take work (gpu_health.h).
+class MachineGpus : public GpuSource {
+public:
+    virtual GpuView view() = 0;  // what was seen last; `starting` at first
+};
+
 // Whether it is worth while to start a process that asks a driver: its device, or a library that was named, is there.
 bool may_have_nvidia_gpus(const std::string& root = "");
 // Until this was called there is no source: the process must be one whose program has `gpu-sampler`.
 void allow_gpus_of_ranks(GpuWatchOptions options);
 // Shared by all who ask while one of them keeps it; none: not allowed, or no GPU here.
-std::shared_ptr<GpuSource> gpus_of_this_machine();
+std::shared_ptr<MachineGpus> gpus_of_this_machine();
 
 }  // namespace stoker

@@ -75,7 +75,8 @@ TEST(SearchServing, TheFirstChoiceKeepsTheLimitsWithTheConfidenceAskedFor) {
         ASSERT_TRUE(even.feasible()) << one;
         EXPECT_LE(even.candidates.front().prediction.usd.mid, 1.03 * sure.candidates.front().prediction.usd.mid) << one;
         for (const Candidate& c : sure.candidates) {
-            if (!c.doubt.empty()) continue;
+            // Fewer machines to get and to run may cost a little more (TieRules).
+            if (!c.doubt.empty() || c.nodes > sure.candidates.front().nodes) continue;
             EXPECT_LE(sure.candidates.front().prediction.usd.mid, 1.03 * c.prediction.usd.mid) << one;
         }
     }

@@ -270,7 +270,7 @@ private:
             std::rotate(model.aliases.begin(), named, named + 1);
         else if (named == model.aliases.end() && form_.name.find('/') != std::string::npos)
             model.aliases.insert(model.aliases.begin(), form_.name);
-        if (form_.any_shape()) change(model);
+        change(model);
         compare(counted(model), model.name);
         return model;
     }
@@ -303,7 +303,7 @@ private:
             add(problems_, form_.place("config"), model.error());
             return {};
         }
-        if (form_.any_shape()) change(*model);
+        change(*model);
         if (!model->assumption.empty())
             assumptions_.push_back(fmt::format("model {}: {}", model->name, model->assumption));
         compare(counted(*model), path);
@@ -430,7 +430,7 @@ private:
             form_.active_parameters ? fmt::format(", {} of them active,", format_count(*form_.active_parameters)) : "";
         assumptions_.push_back(fmt::format("model: only {} parameters{} are known; {} is assumed",
                                            format_count(*form_.parameters), active, model->assumption));
-        if (form_.any_shape()) change(*model);
+        change(*model);
         compare(counted(*model), "the assumed shape");
         return std::move(*model);
     }

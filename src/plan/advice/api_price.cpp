@@ -1,7 +1,9 @@
 // The same tokens from somebody who sells them by the million, where the model can be had so: machines of one's own
 // that mostly wait are the dearest way to a few requests.
+#include <algorithm>
 #include <cmath>
-#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -47,21 +49,17 @@ const std::vector<ApiPrice>& api_prices() {
     return *all;
 }
 
-// Of the cloud whose machines were chosen, where that sells it, else the cheapest; of the model that was written before
-// the one whose shape it has.
+// Of the cloud whose machines were chosen, where that sells it, else the cheapest. Of the model that is written, and of
+// none that only has its shape.
 const ApiPrice* price_for(const Workload& workload, std::string_view cloud, double in, double out) {
-    for (const std::string& name : {fold_name(workload.model_written), fold_name(workload.model.name)}) {
-        const ApiPrice* best = nullptr;
-        for (const ApiPrice& one : api_prices()) {
-            if (name.empty() || one.model != name) continue;
-            const auto rank = [&](const ApiPrice& price) {
-                return std::pair(price.cloud != cloud, price.usd_in * in + price.usd_out * out);
-            };
-            if (best == nullptr || rank(one) < rank(*best)) best = &one;
-        }
-        if (best != nullptr) return best;
-    }
-    return nullptr;
+    const std::string name = fold_name(workload.model_written.empty() ? workload.model.name : workload.model_written);
+    const ApiPrice* best = nullptr;
+    const auto rank = [&](const ApiPrice& price) {
+        return std::pair(price.cloud != cloud, price.usd_in * in + price.usd_out * out);
+    };
+    for (const ApiPrice& one : api_prices())
+        if (one.model == name && (best == nullptr || rank(one) < rank(*best))) best = &one;
+    return best;
 }
 
 }  // namespace
@@ -85,10 +83,10 @@ void advise_api_price(const AdviceInput& input, AdviceList& out) {
     std::string text = fmt::format(
         "{} sells the same tokens for {} a month at this load (${:.2f} in, ${:.2f} out a "
         "million{})",
-        price->provider, format_usd(Usd::from_double(month < 100 ? month : std::round(month))), price->usd_in,
-        price->usd_out, cached ? ", before discounts for cached prompts" : "");
+        price->provider, month < 100 ? format_usd(Usd::from_double(month)) : "$" + format_thousands(std::round(month)),
+        price->usd_in, price->usd_out, cached ? ", before discounts for cached prompts" : "");
     if (ratio < 0.95)
-        text += fmt::format(": {:.0f} % less", 100 * (1 - ratio));
+        text += fmt::format(": {:.0f} % less", std::floor(100 * (1 - ratio)));
     else if (ratio > 1.05)
         text +=
             ratio < 2 ? fmt::format(": {:.0f} % more", 100 * (ratio - 1)) : fmt::format(": {:.1f} x as much", ratio);

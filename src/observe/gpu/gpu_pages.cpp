@@ -19,8 +19,8 @@ using M = GpuMetric;
 
 constexpr std::array<std::string_view, 6> kRecovery = {"none",      "reset",           "reboot",
                                                        "drain_p2p", "drain_and_reset", "recover_imex"};
-constexpr std::array<GpuState, 6> kStates = {GpuState::ok,   GpuState::slow, GpuState::stale,
-                                             GpuState::hung, GpuState::lost, GpuState::missing};
+constexpr std::array<GpuState, 6> kStatesShown = {GpuState::ok,   GpuState::slow, GpuState::stale,
+                                                  GpuState::hung, GpuState::lost, GpuState::missing};
 
 // What names a device in each of its samples.
 std::string who(const GpuDevice& device) {
@@ -88,7 +88,7 @@ void add_states(Families& f, const GpuView& view) {
         f.add(who(device), device.state == GpuState::ok || device.state == GpuState::slow ? 1 : 0);
     f.begin("stoker_gpu_state", "1 for the state the board is in");
     for (const GpuDevice& device : view.devices)
-        for (const GpuState state : kStates)
+        for (const GpuState state : kStatesShown)
             f.add(with(who(device), label_text("state", to_string(state))), device.state == state ? 1 : 0);
     f.begin("stoker_gpu_down_reason", "Why it does not answer, 1 for one reason, only while it does not");
     for (const GpuDevice& device : view.devices)

@@ -64,6 +64,7 @@ struct ToldDiagnosis {
     std::optional<int> rank;
     std::string node;  // of that rank, where its gang is on several
     bool stops = false;
+    bool in_step = false;                 // its cost is a part of a step; not kept
     std::vector<EvidenceFigure> figures;  // the same evidence for programs
     std::vector<EvidenceSpan> spans;      // when it was; empty: all the time
 };
@@ -86,9 +87,11 @@ struct ExplainedRun {
     std::int64_t from_us = 0, to_us = 0;
     double steps = 0, warm_up_steps = 0;
     std::optional<double> gap_s;  // step measured less predicted, where it is outside of the interval
-    bool outside = false;         // any term, but for a time that earlier attempts explain
-    std::int64_t point_s = 0;     // what was judged from: seconds a point covers; 0: nothing was measured
-    std::int64_t kept_us = 0;     // judged when the run ended, and kept; 0: judged now
+    // Of the gap, what no diagnosis costs; below 0: they overlap, and cost that much more together than there is.
+    std::optional<double> unexplained_s;
+    bool outside = false;      // any term, but for a time that earlier attempts explain
+    std::int64_t point_s = 0;  // what was judged from: seconds a point covers; 0: nothing was measured
+    std::int64_t kept_us = 0;  // judged when the run ended, and kept; 0: judged now
     std::vector<HeldTerm> terms;
     std::vector<ToldDiagnosis> diagnoses;  // what stops the run, then the dearest first
     std::vector<DiagnosisNote> ruled_out, not_known;

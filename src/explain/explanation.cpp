@@ -205,6 +205,7 @@ void add_diagnoses(const RunEvidence& evidence, ExplainedRun& out) {
                            .figures = each.figures,
                            .spans = each.spans};
         const CostLies cost = each.rule->cost;
+        told.in_step = cost == CostLies::within_step;
         if (!each.stops && cost != CostLies::before_steady) {
             if (longer > 0 && each.cost_s > 0) told.share_of_gap = std::min(1.0, each.cost_s / longer);
             const double whole = cost == CostLies::within_step ? std::max(step, each.cost_s) : step + each.cost_s;
@@ -216,12 +217,52 @@ void add_diagnoses(const RunEvidence& evidence, ExplainedRun& out) {
     for (const auto& [name, reason] : all.not_known) out.not_known.push_back({std::string(name), reason});
 }
 
+// What a program counts in its output need not be what the plan calls a step, but where it ends at the planned number.
+bool steps_are_inferred(const RunEvidence& evidence) {
+    if (!evidence.counted) return false;
+    const auto planned = evidence.planned.steps;
+    constexpr double kAlike = 0.1;
+    return !(planned && evidence.last_step && std::abs(*evidence.last_step / *planned - 1) <= kAlike);
+}
+
+void forget_planned_step(Planned& planned) {
+    planned.step_s = planned.step_low_s = planned.step_high_s = planned.wait_s = planned.collectives_s = std::nullopt;
+    planned.tokens = planned.samples = planned.steps = std::nullopt;
+}
+
+void tell_inferred(CountedUnit unit, ExplainedRun& out) {
+    HeldTerm& step = out.terms.front();
+    step.verdict = PlanVerdict::none;
+    if (!step.measured) return;
+    const char* what = unit == CountedUnit::bar      ? "what its progress bar counts"
+                       : unit == CountedUnit::epoch  ? "the epochs that its output counts"
+                       : unit == CountedUnit::report ? "the lines of its output that tell a loss"
+                       : unit == CountedUnit::event  ? "what its tracker has written"
+                                                     : "the steps that its output counts";
+    step.note = fmt::format("inferred from {}{}", what,
+                            step.predicted ? "; observe: {step_pattern: ...} holds them against the plan" : "");
+    out.outside = std::any_of(out.terms.begin(), out.terms.end(), is_outside);
+}
+
 // Of a program that tells no steps. No verdict and no cause is built on it.
 void add_inferred(const std::vector<RankSeries>& series, HeldTerm& step) {
     const bool told = std::any_of(series.begin(), series.end(), [](const RankSeries& each) {
         return (each.metric == "step_s" || each.metric == "step") && !each.points.empty();
     });
     if (told) return;
+    // Of fourteen seconds looked at closely, else of all seconds.
+    const auto newest = [&](std::string_view metric) {
+        for (const RankSeries& each : series)
+            if (each.metric == metric && !each.points.empty()) return std::optional(double{each.points.back().mean});
+        return std::optional<double>();
+    };
+    if (const auto period = newest("rhythm_s")) {
+        step.measured = period;
+        step.note =
+            fmt::format("inferred: what rank 0 does came back {:.0f} times after so long, a step or a cycle of them",
+                        newest("rhythm_beats").value_or(0));
+        return;
+    }
     if (const auto rhythm = rhythm_of(series))
         step.note = fmt::format(
             "what rank {} does ({}) comes back every {:.1f} s, {:.0f} times: inferred, a step or a cycle of them; {}",
@@ -296,6 +337,7 @@ ExplainedPart explained_part(const Run& run, std::int64_t now_us) {
 
 Planned planned_of(const RunSpec& spec) {
     Planned planned;
+    planned.devices = spec.per_rank.gpus > 0;
     planned.processors = static_cast<double>(spec.per_rank.cpu_milli) / 1000;
     const auto environment = thread_pool_environment(planned_threads(spec.per_rank.cpu_milli, spec.per_rank.gpus),
                                                      spec.per_rank.gpus, spec.environment);
@@ -342,6 +384,8 @@ ExplainedRun explain_run(const RunAsItStands& look, const ExplainedPart& part, c
                                              .to_s = in_seconds(part.to_us),
                                              .expects_steps = unfinished,
                                              .done = whole});
+    const bool inferred = steps_are_inferred(evidence);
+    if (inferred) forget_planned_step(evidence.planned);
     if (const Attempt* attempt = run.attempts.empty() ? nullptr : &run.attempts.back())
         name_nodes(evidence, nodes_of_ranks(*attempt));
     for (const RankSeries& each : series) out.point_s = std::max(out.point_s, each.seconds);
@@ -350,10 +394,17 @@ ExplainedRun explain_run(const RunAsItStands& look, const ExplainedPart& part, c
         out.warm_up_steps = evidence.steady->warm_up_steps;
     }
     add_terms(look, evidence, out);
+    if (inferred) tell_inferred(*evidence.counted, out);
     const auto step = evidence.step_s();
     if (step && !out.terms.empty() && is_outside(out.terms.front())) out.gap_s = *step - *evidence.planned.step_s;
     if (!out.terms.empty() && !out.terms.front().measured) add_inferred(series, out.terms.front());
     add_diagnoses(evidence, out);
+    if (out.gap_s) {
+        double told = 0;
+        for (const ToldDiagnosis& each : out.diagnoses)
+            told += each.expected_gain > 0 && each.in_step ? each.cost_s : 0;
+        out.unexplained_s = *out.gap_s - told;
+    }
     out.timeline = timeline_of(series);
     return out;
 }

@@ -99,6 +99,38 @@ TEST(Explanation, HoldsEachTermAgainstThePlan) {
     EXPECT_FALSE(nothing.not_known.empty());
 }
 
+RankSeries inferred(const RankSeries& like, double unit) {
+    RankSeries out = like;
+    out.metric = "inferred";
+    for (SeriesPoint& point : out.points) point.min = point.mean = point.max = static_cast<float>(unit);
+    return out;
+}
+
+// Steps that are counted in what a program prints may be other steps than the plan's: they are told beside it, and held
+// against it only where as many were counted as it has.
+TEST(Explanation, HoldsNothingAgainstThePlanThatIsInferred) {
+    RunAsItStands look = sample();
+    look.run.attempts.erase(look.run.attempts.begin());
+    look.run.spec.prediction->steps = 100;
+    const ExplainedPart part = explained_part(look.run, kNow);
+    const RankSeries told = steps_of(part, 0.3);
+    const auto judged = [&](double last) {
+        RankSeries number = inferred(told, last);
+        number.metric = "step";
+        return explain_run(look, part, {told, inferred(told, 1), number});
+    };
+    const ExplainedRun other = judged(30);
+    ASSERT_NE(term_of(other, HeldTermKind::step), nullptr);
+    EXPECT_NEAR(term_of(other, HeldTermKind::step)->measured.value_or(0), 0.3, 1e-6);
+    EXPECT_EQ(term_of(other, HeldTermKind::step)->verdict, PlanVerdict::none);
+    EXPECT_EQ(term_of(other, HeldTermKind::step)->note.rfind("inferred from the steps that its output counts", 0), 0u);
+    EXPECT_FALSE(other.gap_s || other.unexplained_s);
+    const ExplainedRun same = judged(98);
+    EXPECT_EQ(term_of(same, HeldTermKind::step)->verdict, PlanVerdict::above);
+    EXPECT_NEAR(same.gap_s.value_or(0), 0.1, 1e-6);
+    EXPECT_NEAR(same.unexplained_s.value_or(0), 0.1, 1e-6);  // nothing was found
+}
+
 // A plan is one of a run that nothing ends early: time that went to an eviction is told as that, not as a slow run.
 TEST(Explanation, TellsWhatAttemptsThatEndedEarlyTook) {
     RunAsItStands look = sample();

@@ -114,6 +114,7 @@ void fields(V& visit, ExplainedRun& v) {
     visit("timeline", timeline);
     if (timeline) v.timeline = std::move(*timeline);
     visit_time(visit, "to", v.to_us);
+    visit("unexplained_s", v.unexplained_s);
     visit("warm_up_steps", v.warm_up_steps);
 }
 

@@ -44,6 +44,18 @@ MeasureSpread spread_within(const RankSeries& series, const Window& window, bool
     return weighted_spread(std::move(values));
 }
 
+// What is counted as steps, where nobody tells them: a program that begins to tell them later is not inferred any more.
+std::optional<CountedUnit> counted_unit(const std::vector<RankSeries>& series, const RankSeries& steps) {
+    for (const RankSeries& each : series) {
+        if (each.metric != "inferred" || each.rank != steps.rank || each.points.empty()) continue;
+        const std::int64_t middle = (steps.points.front().at_s + steps.points.back().at_s) / 2;
+        const long unit = std::lround(static_cast<double>(each.points.back().mean));
+        if (each.points.back().at_s >= middle && unit >= 1 && unit <= static_cast<long>(CountedUnit::event))
+            return static_cast<CountedUnit>(unit);
+    }
+    return std::nullopt;
+}
+
 // The rank whose steps decide what the steady state is: the first that tells of them.
 const RankSeries* steps_of(const std::vector<RankSeries>& series) {
     for (const RankSeries& each : series)
@@ -151,7 +163,10 @@ const std::vector<std::string>& evidence_measures() {
                                                    "mkl_threads",
                                                    "blis_threads",
                                                    "numexpr_threads",
-                                                   "interop_threads"};
+                                                   "interop_threads",
+                                                   "inferred",
+                                                   "rhythm_s",
+                                                   "rhythm_beats"};
     static const std::vector<std::string> with_devices = [] {
         std::vector<std::string> all = names;
         for (const char* name : {"ib_ports", "ib_bytes", "cuda_reserved", "cuda_peak", "cuda_retries", "cuda_size"})
@@ -175,7 +190,13 @@ RunEvidence collect_evidence(const std::vector<RankSeries>& series, Planned plan
     RunEvidence evidence;
     evidence.planned = std::move(planned);
     const RankSeries* steps = steps_of(series);
-    if (steps != nullptr) evidence.steady = find_steady(*steps);
+    if (steps != nullptr) {
+        evidence.steady = find_steady(*steps);
+        evidence.counted = counted_unit(series, *steps);
+        for (std::size_t i = 1; i < steps->points.size(); ++i)
+            evidence.told_apart_s =
+                std::max(evidence.told_apart_s, static_cast<double>(steps->points[i].at_s - steps->points[i - 1].at_s));
+    }
     const Window all{times.from_s, times.to_s + 1};
     Window steady = all;
     if (evidence.steady) steady = {evidence.steady->from_s, evidence.steady->to_s};

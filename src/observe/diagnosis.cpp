@@ -29,6 +29,7 @@ DiagnosisVerdict judge_pauses(const RunEvidence& evidence);
 DiagnosisVerdict judge_slower_with_time(const RunEvidence& evidence);
 DiagnosisVerdict judge_ended_early(const RunEvidence& evidence);
 DiagnosisVerdict judge_tcp_not_infiniband(const RunEvidence& evidence);
+DiagnosisVerdict judge_idle_in_step(const RunEvidence& evidence);
 
 namespace {
 
@@ -75,6 +76,10 @@ const std::vector<DiagnosisRule>& diagnosis_rules() {
          .layer = device,
          .judge = judge_waits_for_disk,
          .instead = {judge_disk_slow, judge_checkpoint_stalls, judge_starved_input, judge_memory_pressure}},
+        {.name = "idle-in-step",
+         .layer = model,
+         .judge = judge_idle_in_step,
+         .instead = {judge_waits_for_disk, judge_disk_slow, judge_memory_pressure}},
         {.name = "garbage-collection", .layer = model, .judge = judge_garbage_collection},
         {.name = "ended-early", .layer = model, .judge = judge_ended_early},
         // These two say how steps are uneven, and not why: what says why is enough.

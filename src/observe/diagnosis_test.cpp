@@ -128,7 +128,7 @@ TEST(DiagnosisRules, SayWhatEachMeansToOthers) {
     }
     EXPECT_EQ(layers[HealthLayer::network], 3);
     EXPECT_EQ(layers[HealthLayer::device], 7);
-    EXPECT_EQ(layers[HealthLayer::model], 13);
+    EXPECT_EQ(layers[HealthLayer::model], 14);
     EXPECT_EQ(follow, (std::vector<std::string>{"starved-input < memory-pressure", "straggler < cpu-limit",
                                                 "straggler < memory-pressure", "slower-with-time < memory-leak"}));
     EXPECT_EQ(beside, (std::vector<std::string>{"disk-slow", "checkpoint-stalls"}));
@@ -465,7 +465,7 @@ TEST(Diagnoses, PausesBetweenStepsAreToldWithTheirReasonWhereItIsKnown) {
     }
     ASSERT_EQ(first_name(pauses), "pauses");
     EXPECT_NEAR(diagnose(pauses).found.front().cost_s, 0.036, 0.006);
-    EXPECT_NE(diagnose(pauses).found.front().what.find("takes up to 900 ms, the others 174 ms"), std::string::npos)
+    EXPECT_NE(diagnose(pauses).found.front().what.find("takes up to 900 ms, the others 177 ms"), std::string::npos)
         << diagnose(pauses).found.front().what;
     for (RankEvidence& rank : pauses.ranks) rank.measures["gc_s"] = at(0.03);
     EXPECT_EQ(first_name(pauses), "garbage-collection");
@@ -638,6 +638,76 @@ TEST(Diagnoses, ANeighbourMakesNoStraggler) {
     EXPECT_EQ(diagnose(crowded).found.size(), 1u);
     crowded.ranks[1].measures["cpu_s"] = at(0.14);
     EXPECT_EQ(diagnose(crowded).found.size(), 2u);
+}
+
+// A program that stands in a sleep or waits for a service between its steps computes nothing, and that is told with
+// what it costs; waiting that has a rule of its own is not told twice.
+TEST(Diagnoses, TimeInWhichNothingHappensIsTold) {
+    RunEvidence sleeps = healthy();
+    for (RankEvidence& rank : sleeps.ranks) {
+        rank.measures["step_s"] = at(0.25);
+        rank.measures["compute_s"] = at(0.228);
+        rank.measures["cpu"] = at(0.7);
+        rank.measures["cpu_s"] = at(0.16);
+        rank.measures["run_wait"] = at(0);
+    }
+    ASSERT_EQ(first_name(sleeps), "idle-in-step");
+    EXPECT_NEAR(diagnose(sleeps).found.front().cost_s, 0.068, 1e-6);
+    // Ready threads that find no processor, a quota, a disk: all of them leave processors idle, for a reason that is
+    // known.
+    for (const auto& [name, value] : {std::pair{"run_wait", 0.25}, {"blocked", 0.25}}) {
+        RunEvidence known = sleeps;
+        for (RankEvidence& rank : known.ranks) rank.measures[name] = at(value);
+        EXPECT_NE(first_name(known), "idle-in-step") << name;
+    }
+    RunEvidence devices = sleeps;
+    devices.planned.devices = true;
+    EXPECT_NE(first_name(devices), "idle-in-step");
+    // One rank that tells its steps and nothing else; of two of them nobody knows how long they wait for each other.
+    RunEvidence printed = healthy();
+    printed.planned = {};
+    for (RankEvidence& rank : printed.ranks) {
+        for (const char* told :
+             {"wait_s", "allreduce_s", "allreduce_min_s", "compute_s", "cpu_s", "gc_s", "checkpoint_s"})
+            rank.measures.erase(told);
+        rank.measures["cpu"] = at(0.5);
+        rank.measures["run_wait"] = at(0.1);
+    }
+    EXPECT_NE(first_name(printed), "idle-in-step");
+    printed.ranks.pop_back();
+    ASSERT_EQ(first_name(printed), "idle-in-step");
+    EXPECT_NEAR(diagnose(printed).found.front().cost_s, 0.08, 1e-6);
+    printed.ranks[0].measures["cpu"] = at(0.8);
+    EXPECT_EQ(first_name(printed), "");
+    // A pause now and then is told as that, and not as idle time once more.
+    printed.ranks[0].measures["cpu"] = at(0.6);
+    printed.ranks[0].courses["compute_s"] = {};
+    printed.ranks[0].courses["longest_s"] = course_of([](int i) { return i % 2 == 0 ? 0.9 : 0.17; });
+    printed.ranks[0].courses["shortest_s"] = course_of([](int) { return 0.13; });
+    ASSERT_EQ(first_name(printed), "pauses");
+    EXPECT_EQ(diagnose(printed).found.size(), 1u);
+}
+
+// A program that prints every hundredth step is silent in between.
+TEST(Diagnoses, StepsThatAreToldRarelyAreNoHang) {
+    RunEvidence rare = healthy();
+    rare.silent_s = 25;
+    rare.done_after_s.reset();
+    for (RankEvidence& rank : rare.ranks) rank.afterwards["cpu"] = at(0.01);
+    EXPECT_EQ(first_name(rare), "hung-collective");
+    rare.told_apart_s = 12;
+    EXPECT_EQ(first_name(rare), "");
+}
+
+// A run of nine seconds is long enough for a change that is large.
+TEST(Diagnoses, AJumpWithinAShortRunIsTold) {
+    const auto first = [](const Course& whole) { return Course(whole.begin(), whole.begin() + 7); };
+    for (const double after : {0.2, 0.3}) {
+        RunEvidence evidence = healthy();
+        for (RankEvidence& rank : evidence.ranks)
+            rank.courses["shortest_s"] = first(course_of([&](int i) { return i < 4 ? 0.17 : after; }));
+        EXPECT_EQ(first_name(evidence), after > 0.25 ? "slower-with-time" : "") << after;
+    }
 }
 
 // Under a quota that stops all ranks, the one that it stops most is no straggler.

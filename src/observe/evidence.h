@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "observe/counted_unit.h"
+
 namespace stoker {
 
 // One measure over the time that is looked at.
@@ -61,6 +63,7 @@ struct Planned {
     std::optional<bool> compiled;       // torch.compile or the like
     // Threads of each library's pool by the environment of a rank: OMP_NUM_THREADS and the like.
     std::map<std::string, double, std::less<>> pools;
+    bool devices = false;                  // its ranks compute on GPUs
     std::optional<std::string> waiting;    // OMP_WAIT_POLICY of its environment
     std::optional<std::string> interface;  // GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME of its environment
     bool checkpoints = false;
@@ -79,6 +82,8 @@ struct RunEvidence {
     Planned planned;
     std::optional<SteadyState> steady;   // none: too few steps
     std::optional<double> silent_s;      // since the last step, of a run that should go on
+    double told_apart_s = 0;             // the longest between two looks that saw a step end
+    std::optional<CountedUnit> counted;  // nobody tells steps: they are what its output counts
     std::optional<double> last_step;     // the highest number that a rank told
     std::optional<double> done_after_s;  // what it took, of a run that came to its end by itself
     std::optional<double> machine_cpus;  // processors of the machine

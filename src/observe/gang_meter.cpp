@@ -8,13 +8,20 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
+
+#include "observe/tracker_file.h"
 
 namespace stoker {
 namespace {
 
 // A step that says to have been at another time than about now says nothing about when it was.
 constexpr double kMostAwayS = 86'400;
+// Whoever tells steps has told one by then, after the first that its output counts.
+constexpr double kSettledS = 3;
+// What series have written out by then is not added to: steps that a tracker tells later count as of now.
+constexpr double kBlockS = 60;
 constexpr int kTurns = 4;  // of reading one file; the rest comes with the next look
 
 std::optional<double> least_room(const std::vector<std::string>& folders) {
@@ -88,6 +95,9 @@ const std::vector<MeasureInfo>& measures() {
         {"step", "", "number of the step that was told last"},
         {"shortest_s", "s", "the shortest step of a second, without what it waited for"},
         {"longest_s", "s", "the longest"},
+        {"inferred", "", "steps are counted in what the program prints: 1 steps, 2 a bar, 3 epochs, 4 reports"},
+        {"rhythm_s", "s", "what a rank that tells no steps does comes back after so long"},
+        {"rhythm_beats", "", "so often it was seen to"},
         {"not_finite", "", "number of a step whose loss was nan or inf"},
         {"rss", "bytes", "resident memory; pages that processes share count in each"},
         {"peak_rss", "bytes", "the largest so far"},
@@ -187,7 +197,7 @@ std::vector<std::pair<std::string_view, double>> measures_of(const ProcessSample
     return out;
 }
 
-std::vector<StepReader> GangMeter::readers_of(int rank) const {
+std::vector<StepReader> GangMeter::readers_of(int rank) {
     std::vector<StepReader> readers;
     if (!spec_.lines.empty())
         readers.emplace_back(
@@ -197,10 +207,15 @@ std::vector<StepReader> GangMeter::readers_of(int rank) const {
             StepSource{.kind = StepSource::Kind::heartbeat,
                        .path = spec_.heartbeat + (rank > 0 ? ".rank-" + std::to_string(rank) : std::string()),
                        .pattern = {}});
-    if (auto pattern = StepPattern::parse(spec_.step_pattern); pattern && !spec_.step_pattern.empty())
-        readers.emplace_back(StepSource{.kind = StepSource::Kind::output,
-                                        .path = log_folder_ + "/rank-" + std::to_string(rank) + ".out",
-                                        .pattern = std::move(*pattern)});
+    const std::string output = log_folder_ + "/rank-" + std::to_string(rank) + ".out";
+    const bool named = !spec_.step_pattern.empty();
+    if ((named || spec_.heartbeat.empty()) && clock_ == nullptr) clock_ = LineClock::shared();
+    if (auto pattern = StepPattern::parse(spec_.step_pattern); pattern && named)
+        readers.emplace_back(StepSource{
+            .kind = StepSource::Kind::output, .path = output, .pattern = std::move(*pattern), .clock = clock_});
+    else if (spec_.heartbeat.empty() && !told_)
+        readers.emplace_back(
+            StepSource{.kind = StepSource::Kind::counted, .path = output, .pattern = {}, .clock = clock_});
     return readers;
 }
 
@@ -209,10 +224,15 @@ void GangMeter::begin(int rank) {
     for (StepReader& reader : readers) reader.skip_to_end();
 }
 
-void GangMeter::read_steps(Rank& rank, double now_s, std::vector<MeasureLine>& lines) const {
+void GangMeter::read_steps(Rank& rank, bool gone, double now_s, std::vector<MeasureLine>& lines) {
     const double from_s = rank.first ? options_.from_s : 0;
     for (StepReader& reader : rank.readers) {
-        for (int turn = 0; turn < kTurns && lines.size() < options_.most_lines; ++turn) {
+        const bool tracked = reader.kind() == StepSource::Kind::tracker;
+        const bool counts = tracked || reader.kind() == StepSource::Kind::counted;
+        // One of the two, the first that has steps.
+        if (counts && (told_ || (rank.inferred_from && *rank.inferred_from != reader.kind()))) continue;
+        std::vector<MeasureLine>& to = counts ? rank.held : lines;
+        for (int turn = 0; turn < kTurns && to.size() < options_.most_lines; ++turn) {
             for (StepLine& line : reader.poll(now_s)) {
                 double at = now_s;
                 if (line.time_s && std::abs(*line.time_s - now_s) < kMostAwayS)
@@ -220,16 +240,72 @@ void GangMeter::read_steps(Rank& rank, double now_s, std::vector<MeasureLine>& l
                 else if (from_s > 0)
                     continue;
                 if (at < from_s) continue;
-                lines.push_back({.rank = line.rank.value_or(rank.who.rank),
-                                 .node = line.rank.value_or(rank.who.rank) == rank.who.rank ? rank.who.node : "",
-                                 .at_s = at,
-                                 .step = line.step,
-                                 .values = std::move(line.values)});
+                told_ = told_ || (!counts && line.step);
+                rank.has_steps = rank.has_steps || line.step;
+                if (counts) rank.inferred_from = reader.kind();
+                if (tracked) at = std::max(at, std::floor(now_s / kBlockS) * kBlockS);
+                to.push_back({.rank = line.rank.value_or(rank.who.rank),
+                              .node = line.rank.value_or(rank.who.rank) == rank.who.rank ? rank.who.node : "",
+                              .at_s = at,
+                              .step = line.step,
+                              .values = std::move(line.values)});
             }
             if (!reader.tail().more()) break;
         }
     }
     rank.first = false;
+    if (told_) {
+        rank.held.clear();
+        std::erase_if(rank.readers, [](const StepReader& each) {
+            return each.kind() == StepSource::Kind::counted || each.kind() == StepSource::Kind::tracker;
+        });
+    } else if (!rank.held.empty() && (rank.settled || gone || now_s - rank.held.front().at_s >= kSettledS)) {
+        rank.settled = true;
+        lines.insert(lines.end(), std::make_move_iterator(rank.held.begin()), std::make_move_iterator(rank.held.end()));
+        rank.held.clear();
+    }
+}
+
+// Of the first rank, where no step is seen after a while, and then once in some minutes.
+void GangMeter::take_pulse(Rank& rank, const ProcessTable& table, double now_s, std::vector<MeasureLine>& lines) const {
+    constexpr int kFirst = 6, kAgain = 240;
+    if (rank.pulse != nullptr && rank.pulse->over()) {
+        if (const auto found = rank.pulse->rhythm())
+            lines.push_back({.rank = rank.who.rank,
+                             .node = rank.who.node,
+                             .at_s = now_s,
+                             .step = std::nullopt,
+                             .values = {{"rhythm_s", found->period_s}, {"rhythm_beats", found->beats}}});
+        rank.pulse.reset();
+    }
+    if (rank.has_steps || told_) rank.pulse.reset();
+    if (rank.has_steps || told_ || rank.who.rank != 0 || rank.pulse != nullptr || rank.looks % kAgain != kFirst) return;
+    const std::vector<ProcStat> tree = table.tree(static_cast<pid_t>(rank.who.pid), 0);
+    // A shell in front of it does nothing.
+    const auto busiest = std::max_element(tree.begin(), tree.end(), [](const ProcStat& a, const ProcStat& b) {
+        return a.user_ticks + a.system_ticks < b.user_ticks + b.system_ticks;
+    });
+    if (busiest != tree.end())
+        rank.pulse = std::make_shared<Pulse>(busiest->pid, PulseOptions{.proc = options_.roots.proc, .look = {}});
+}
+
+// Of a rank whose output counts nothing, now and then until one is found.
+void GangMeter::look_for_tracker(Rank& rank, const ProcessTable& table, double now_s) const {
+    constexpr int kEvery = 3, kMostLooks = 300;
+    if (rank.seen_s == 0) rank.seen_s = now_s;
+    const int look = rank.looks++;
+    if (told_ || rank.inferred_from || look % kEvery != kEvery - 1 || look > kMostLooks || !spec_.heartbeat.empty() ||
+        !spec_.step_pattern.empty())
+        return;
+    const auto has = [](const StepReader& each) { return each.kind() == StepSource::Kind::tracker; };
+    if (std::any_of(rank.readers.begin(), rank.readers.end(), has)) return;
+    std::vector<pid_t> pids;
+    for (const ProcStat& each : table.tree(static_cast<pid_t>(rank.who.pid), 0)) pids.push_back(each.pid);
+    constexpr double kBeforeS = 2;  // it may have been there before its first look
+    const auto path = find_tracker_file(options_.roots.proc, pids, rank.seen_s - kBeforeS);
+    if (path)
+        rank.readers.emplace_back(
+            StepSource{.kind = StepSource::Kind::tracker, .path = *path, .pattern = {}, .clock = {}});
 }
 
 std::int64_t GangMeter::ticks_of_ours(const ProcessTable& table) const {
@@ -299,6 +375,7 @@ std::vector<MeasureLine> GangMeter::look(const ProcessTable& table, std::int64_t
                        Rank{.who = each,
                             .sampler = RankSampler(options_.roots, static_cast<pid_t>(each.pid), 0, options_.sample),
                             .readers = begun.empty() ? readers_of(each.rank) : begun.mapped(),
+                            .held = {},
                             .last = {},
                             .last_threads = {},
                             .first = begun.empty()});
@@ -307,13 +384,15 @@ std::vector<MeasureLine> GangMeter::look(const ProcessTable& table, std::int64_t
     std::optional<std::size_t> told;  // the line that the machine is told with
     std::vector<std::pair<int, std::size_t>> lines_of_ranks;
     for (auto& [number, rank] : ranks_) {
-        read_steps(rank, now_s, lines);
+        read_steps(rank, !there.contains(number), now_s, lines);
         if (!there.contains(number) || rank.gone || (rank.last && rank.last->at_us == at_us)) continue;
         const auto sample = rank.sampler.sample(table, at_us);
         if (!sample) {
             rank.gone = rank.last.has_value();
             continue;
         }
+        look_for_tracker(rank, table, now_s);
+        take_pulse(rank, table, now_s, lines);
         if (rank.last) {
             MeasureLine line{.rank = number, .node = rank.who.node, .at_s = now_s, .step = std::nullopt, .values = {}};
             const ProcessSample* threads = sample->run_wait_s && rank.last_threads ? &*rank.last_threads : nullptr;

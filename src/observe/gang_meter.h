@@ -15,7 +15,9 @@
 
 #include "base/measure.h"
 #include "observe/gpu_source.h"
+#include "observe/line_clock.h"
 #include "observe/process_sample.h"
+#include "observe/pulse.h"
 #include "observe/step_file.h"
 
 namespace stoker {
@@ -64,12 +66,21 @@ private:
         LiveRank who;
         RankSampler sampler;
         std::vector<StepReader> readers;
+        std::vector<MeasureLine> held;  // of steps that were counted in its output, until it is clear that nobody tells
         std::optional<ProcessSample> last, last_threads;
         std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES of its environment, once it was looked at
         bool first = true, gone = false;     // gone: its pid may become another's
+        bool settled = false;                // what its output counts, or its tracker has written, are its steps
+        double seen_s = 0;                   // since when it is looked at
+        int looks = 0;
+        bool has_steps = false;
+        std::shared_ptr<Pulse> pulse;  // of one that shows none
+        std::optional<StepSource::Kind> inferred_from;
     };
-    std::vector<StepReader> readers_of(int rank) const;
-    void read_steps(Rank& rank, double now_s, std::vector<MeasureLine>& lines) const;
+    std::vector<StepReader> readers_of(int rank);
+    void read_steps(Rank& rank, bool gone, double now_s, std::vector<MeasureLine>& lines);
+    void take_pulse(Rank& rank, const ProcessTable& table, double now_s, std::vector<MeasureLine>& lines) const;
+    void look_for_tracker(Rank& rank, const ProcessTable& table, double now_s) const;
     void tell_machine(const ProcessTable& table, std::int64_t at_us, double used, MeasureLine* line);
     void tell_gpus(const ProcessTable& table, const std::vector<LiveRank>& live,
                    std::vector<std::pair<int, std::size_t>> told, std::vector<MeasureLine>& lines);
@@ -80,6 +91,8 @@ private:
     MeterOptions options_;
     std::map<int, Rank> ranks_;
     std::map<int, std::vector<StepReader>> begun_;
+    std::shared_ptr<LineClock> clock_;
+    bool told_ = false;                   // some rank tells its steps: none is inferred
     std::optional<MachineStat> machine_;  // at the last look
     std::optional<double> fabric_bytes_;  // of InfiniBand, alike
     std::int64_t machine_us_ = 0, our_ticks_ = 0;

@@ -87,6 +87,51 @@ TEST(GangMeter, WhatAnEarlierAttemptWroteIsNotTold) {
     fs::remove(file);
 }
 
+// Nobody says how to read it: what its output counts are its steps, once it is clear that no better source has any.
+TEST(GangMeter, CountsWhatTheOutputCountsWhereNobodyTells) {
+    const std::string folder = testing::TempDir() + "gang-meter-counted-" + std::to_string(::getpid());
+    fs::create_directories(folder);
+    const auto write = [&](const std::string& file, const std::string& text) {
+        std::ofstream(folder + "/" + file, std::ios::app) << text;
+    };
+    const MeasureSpec spec{
+        .lines = folder + "/metrics.jsonl", .heartbeat = {}, .step_pattern = {}, .folders = {}, .interface = {}};
+    const ProcessTable table = ProcessTable::scan({});
+    const std::vector<LiveRank> live{{.rank = 0, .pid = ::getpid(), .node = ""}};
+    const auto steps = [](const std::vector<MeasureLine>& lines) {
+        std::vector<double> all;
+        for (const MeasureLine& line : lines) {
+            if (!line.step) continue;
+            all.push_back(*line.step);
+            EXPECT_EQ(std::count(line.values.begin(), line.values.end(), std::pair<std::string, double>("inferred", 2)),
+                      1);
+        }
+        return all;
+    };
+    for (int i = 1; i <= 5; ++i)
+        write("rank-0.out", "\r " + std::to_string(i) + "/9 [00:0" + std::to_string(i) + "<00:09, 1.0it/s]");
+    GangMeter meter(spec, folder);
+    EXPECT_TRUE(steps(meter.look(table, 1'000'000, live, 2000)).empty());  // another source may come
+    EXPECT_TRUE(steps(meter.look(table, 2'000'000, live, 2001)).empty());
+    write("rank-0.out", "\r 6/9 [00:06<00:09, 1.0it/s]\n");
+    EXPECT_EQ(steps(meter.look(table, 3'000'000, live, 2004)), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+    write("rank-0.out", "7/9 [00:07<00:09, 1.0it/s]\n");
+    EXPECT_EQ(steps(meter.look(table, 4'000'000, live, 2005)), (std::vector<double>{7}));
+    // From then on what the program says of itself is all that counts.
+    write("metrics.jsonl", R"({"step": 8, "step_s": 0.5})"
+                           "\n");
+    write("rank-0.out", "8/9 [00:08<00:09, 1.0it/s]\n");
+    const auto told = meter.look(table, 5'000'000, live, 2006);
+    EXPECT_EQ(std::count_if(told.begin(), told.end(), [](const MeasureLine& line) { return line.step.has_value(); }),
+              1);
+    // One that is over soon is told when it has gone.
+    GangMeter brief(spec, folder);
+    fs::remove(folder + "/metrics.jsonl");
+    (void)brief.look(table, 6'000'000, live, 2007);
+    EXPECT_EQ(steps(brief.look(table, 7'000'000, {}, 2008)), (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}));
+    fs::remove_all(folder);
+}
+
 TEST(Measures, EveryNameIsDescribedOnce) {
     std::vector<std::string_view> names;
     for (const MeasureInfo& each : measures()) names.push_back(each.name);

@@ -12,6 +12,8 @@
 #include "base/document.h"
 #include "base/text.h"
 #include "io/process.h"
+#include "observe/output_steps.h"
+#include "observe/tracker_file.h"
 
 namespace stoker {
 namespace {
@@ -29,28 +31,9 @@ bool is_name(std::string_view name) {
     });
 }
 
-// A number at the front of `text`, "nan" and "inf" among them; its length, or 0.
-std::size_t number_at(std::string_view text, double& value) {
-    const std::size_t sign = !text.empty() && text[0] == '+' ? 1 : 0;
-    const auto [end, code] = std::from_chars(text.data() + sign, text.data() + text.size(), value);
-    if (code != std::errc()) return 0;
-    const auto length = static_cast<std::size_t>(end - text.data());
-    // "nano" and "info" are words.
-    if (!std::isfinite(value) && length < text.size() && std::isalnum(static_cast<unsigned char>(text[length])) != 0)
-        return 0;
-    return length;
-}
-
-// What training minimises. That of an evaluation may have no value before the first one.
-bool is_loss(std::string_view name) {
-    const std::string text = lower(name);
-    const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
-    return has("loss") && !has("val") && !has("test");
-}
-
 void put(StepLine& line, const std::string& name, double value) {
     if (!std::isfinite(value)) {
-        line.lost = line.lost || is_loss(name);
+        line.lost = line.lost || names_loss(name);
         return;
     }
     if (name == "step")
@@ -115,10 +98,28 @@ std::string read_at(int fd, std::size_t most, std::int64_t from) {
 
 }  // namespace
 
+std::size_t number_at(std::string_view text, double& value) {
+    const std::size_t sign = !text.empty() && text[0] == '+' ? 1 : 0;
+    const auto [end, code] = std::from_chars(text.data() + sign, text.data() + text.size(), value);
+    if (code != std::errc()) return 0;
+    const auto length = static_cast<std::size_t>(end - text.data());
+    // "nano" and "info" are words.
+    if (!std::isfinite(value) && length < text.size() && std::isalnum(static_cast<unsigned char>(text[length])) != 0)
+        return 0;
+    return length;
+}
+
+bool names_loss(std::string_view name) {
+    const std::string text = lower(name);
+    const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
+    return has("loss") && !has("val") && !has("test");
+}
+
 std::vector<std::string> TailReader::next() {
     std::vector<std::string> lines;
     struct stat status {};
     more_ = false;
+    written_.clear();
     const UniqueFd fd = open_plain(path_, status);
     if (!fd) return lines;
     if (!known_ || status.st_dev != device_ || status.st_ino != inode_ || status.st_size < offset_) {
@@ -141,20 +142,27 @@ std::vector<std::string> TailReader::next() {
         std::min(static_cast<std::size_t>(std::max<std::int64_t>(0, status.st_size - offset_)), limits_.max_read);
     if (wanted == 0) return lines;
     const std::string text = read_at(fd.get(), wanted, offset_);
+    std::int64_t at = offset_;
     offset_ += static_cast<std::int64_t>(text.size());
     more_ = offset_ < status.st_size;
     std::string_view rest = text;
     while (!rest.empty()) {
-        const std::size_t end = rest.find('\n');
+        const std::size_t end = limits_.returns_end ? rest.find_first_of("\r\n") : rest.find('\n');
         const std::string_view piece = rest.substr(0, end);
         if (!discarding_ && part_.size() + piece.size() > limits_.max_line) {
             ++dropped_lines_;
             discarding_ = true;
             part_.clear();
         }
+        if (!discarding_ && part_.empty()) part_at_ = at;
         if (!discarding_) part_ += piece;
         if (end == std::string_view::npos) break;
-        if (!discarding_) lines.push_back(std::move(part_));
+        at += static_cast<std::int64_t>(end) + 1;
+        if (!discarding_) {
+            // A bar writes its return first: the line has been there since it began.
+            written_.push_back(rest[end] == '\r' ? part_at_ + 1 : at);
+            lines.push_back(std::move(part_));
+        }
         part_.clear();
         discarding_ = false;
         rest.remove_prefix(end + 1);
@@ -247,7 +255,7 @@ std::optional<StepLine> StepPattern::match_at(std::string_view line, std::size_t
                 double value = 0;
                 const std::size_t length = number_at(line.substr(at), value);
                 // A loss may be nan; a step or a time is a number.
-                if (length == 0 || (!std::isfinite(value) && !is_loss(part.text))) return std::nullopt;
+                if (length == 0 || (!std::isfinite(value) && !names_loss(part.text))) return std::nullopt;
                 put(out, part.text, value);
                 at += length;
                 break;
@@ -278,8 +286,21 @@ std::optional<StepLine> StepPattern::match(std::string_view line) const {
     return std::nullopt;
 }
 
+namespace {
+
+TailLimits of_source(StepSource::Kind kind, TailLimits limits) {
+    limits.returns_end = kind == StepSource::Kind::output || kind == StepSource::Kind::counted;
+    return limits;
+}
+
+}  // namespace
+
 StepReader::StepReader(StepSource source, TailLimits limits)
-    : source_(std::move(source)), limits_(limits), tail_(source_.path, limits) {}
+    : source_(std::move(source)), limits_(limits), tail_(source_.path, of_source(source_.kind, limits)) {
+    if (source_.kind == StepSource::Kind::counted) counted_ = std::make_shared<OutputSteps>();
+    if (source_.kind == StepSource::Kind::tracker) tracker_ = TrackerFile::open(source_.path);
+    if (source_.clock) watched_ = source_.clock->watch(source_.path);
+}
 
 std::optional<StepLine> StepReader::heartbeat(const std::string& text) {
     if (text.empty() || text == last_heartbeat_) return std::nullopt;
@@ -319,15 +340,19 @@ void StepReader::complete(std::vector<StepLine>& lines, double now_s) {
     // The first of a look: that is when it began, however many follow.
     const auto lost = std::find_if(lines.begin(), lines.end(), [](const StepLine& line) { return line.lost; });
     if (lost != lines.end()) lost->values.emplace_back("not_finite", lost->step.value_or(0));
-    // Lines that came together, without times, share the time since the ones before.
+    // Lines that came together share the time since the ones before: without times, or with one of several.
     std::vector<StepLine*> share;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         StepLine& line = lines[i];
         if (!line.step) continue;
         const double at = line.time_s.value_or(now_s);
-        const double last = last_step_ ? *last_step_ : *line.step;
-        const bool together = !line.time_s && i + 1 < lines.size() && lines[i + 1].step && !lines[i + 1].time_s;
-        if (*line.step < last) last_step_ = last_s_ = std::nullopt;  // a new attempt counts from a checkpoint again
+        if (last_step_ && *line.step < *last_step_) {  // a new attempt counts from a checkpoint again
+            last_step_ = last_s_ = std::nullopt;
+            share.clear();
+        }
+        const double last = last_step_.value_or(*line.step);
+        const bool together = i + 1 < lines.size() && lines[i + 1].step && *lines[i + 1].step >= *line.step &&
+                              lines[i + 1].time_s.value_or(now_s) <= at;
         if (!has_value(line, "step_s")) share.push_back(&line);
         if (together && last_step_) continue;
         const double steps = *line.step - last;
@@ -350,8 +375,32 @@ std::optional<StepLine> StepReader::read(const std::string& text) {
     return line;
 }
 
+// The lines that the last look at the file found, with when they were written.
+std::vector<StepLine> StepReader::take_output(const std::vector<std::string>& texts, double now_s) {
+    std::vector<StepLine> lines;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        std::optional<double> when;
+        if (source_.clock) when = source_.clock->when(source_.path, tail_.written()[i]);
+        if (when) when = std::min(*when, now_s);
+        if (counted_ != nullptr) {
+            for (StepLine& each : counted_->take(texts[i], when)) lines.push_back(std::move(each));
+        } else if (auto line = read(texts[i])) {
+            if (!line->time_s) line->time_s = when;
+            lines.push_back(std::move(*line));
+        }
+    }
+    complete(lines, now_s);
+    return lines;
+}
+
 std::vector<StepLine> StepReader::take(const std::vector<std::string>& texts, double now_s) {
     std::vector<StepLine> lines;
+    if (counted_ != nullptr) {
+        for (const std::string& text : texts)
+            for (StepLine& each : counted_->take(text, std::nullopt)) lines.push_back(std::move(each));
+        complete(lines, now_s);
+        return lines;
+    }
     for (const std::string& text : texts)
         if (auto line = read(text)) lines.push_back(std::move(*line));
     complete(lines, now_s);
@@ -359,6 +408,15 @@ std::vector<StepLine> StepReader::take(const std::vector<std::string>& texts, do
 }
 
 std::vector<StepLine> StepReader::poll(double now_s) {
+    if (source_.kind == StepSource::Kind::tracker) {
+        std::vector<StepLine> lines = tracker_ == nullptr ? std::vector<StepLine>() : tracker_->poll();
+        complete(lines, now_s);
+        return lines;
+    }
+    if (source_.kind == StepSource::Kind::output || source_.kind == StepSource::Kind::counted) {
+        if (source_.clock && watched_ == nullptr) watched_ = source_.clock->watch(source_.path);
+        return take_output(tail_.next(), now_s);
+    }
     if (source_.kind != StepSource::Kind::heartbeat) return take(tail_.next(), now_s);
     std::vector<StepLine> lines = poll_heartbeat(now_s);
     complete(lines, now_s);

@@ -139,9 +139,9 @@ struct Observer::Shared {
             }
             if (answer->gap && !one.cursor.empty()) ++gaps;
             one.cursor = answer->next;
-            std::map<int, StepsOfLook> steps;
+            std::map<std::pair<int, std::int64_t>, StepsOfLook> steps;  // by rank and second
             for (const MeasureLine& line : answer->lines) {
-                if (line.step) steps[line.rank].see(line);
+                if (line.step) steps[{line.rank, static_cast<std::int64_t>(std::floor(line.at_s))}].see(line);
                 if (options.series != nullptr)
                     for (const auto& [name, value] : line.values)
                         options.series->add(gang.run, line.rank, name, line.at_s, value);
@@ -154,9 +154,9 @@ struct Observer::Shared {
                 for (const auto& [name, value] : line.values) rank.values[name] = value;
             }
             if (options.series != nullptr)
-                for (const auto& [rank, seen] : steps)
+                for (const auto& [where, seen] : steps)
                     for (const auto& [name, value] : seen.values())
-                        options.series->add(gang.run, rank, name, seen.at_s, value);
+                        options.series->add(gang.run, where.first, name, seen.at_s, value);
             more = answer->more;
         }
     }

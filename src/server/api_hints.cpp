@@ -70,6 +70,7 @@ const std::vector<Hint>& hints() {
         {"RankSeries.seconds", "That a point covers.", {}, {}},
         {"Explanation.steps", "Of a rank in the steady state; those of warm_up_steps came before.", {}, {}},
         {"Explanation.gap_s", "Step as measured less predicted, where it lies outside of the interval.", {}, {}},
+        {"Explanation.unexplained_s", "Of the gap, what no cause costs; below 0: they overlap by so much.", {}, {}},
         {"FoundCause.cost_s", "Its part of a step, seconds.", {}, {}},
         {"FoundCause.expected_gain", "Of the time of a step, at most.", {}, {}},
         {"FoundCause.stops", "Nothing goes on, or will not for long.", {}, {}},

@@ -24,6 +24,7 @@ ExplanationView view_of_explanation(const ExplainedRun& e) {
                          .steps = e.steps,
                          .warm_up_steps = e.warm_up_steps,
                          .gap_s = e.gap_s,
+                         .unexplained_s = e.unexplained_s,
                          .outside = e.outside,
                          .point_s = e.point_s,
                          .kept_at = rfc3339(e.kept_us)};

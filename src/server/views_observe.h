@@ -71,10 +71,11 @@ struct ExplanationView {
     Cause cause = Cause::none;  // why it ended
     std::string attempt, from, to;
     double steps = 0, warm_up_steps = 0;
-    std::optional<double> gap_s;  // step measured less predicted, where it is outside of the interval
-    bool outside = false;         // any term, but for a time that earlier attempts explain
-    std::int64_t point_s = 0;     // what was judged from: seconds a point covers; 0: nothing was measured
-    std::string kept_at;          // judged when the run ended, and kept; empty: judged now
+    std::optional<double> gap_s;          // step measured less predicted, where it is outside of the interval
+    std::optional<double> unexplained_s;  // of the gap; below 0: diagnoses overlap
+    bool outside = false;                 // any term, but for a time that earlier attempts explain
+    std::int64_t point_s = 0;             // what was judged from: seconds a point covers; 0: nothing was measured
+    std::string kept_at;                  // judged when the run ended, and kept; empty: judged now
     std::vector<ExplainedTerm> terms;
     std::vector<DiagnosisView> diagnoses;
     std::vector<DiagnosisNoteView> ruled_out, not_known;
@@ -167,6 +168,7 @@ void fields(V& visit, ExplanationView& v) {
     visit("terms", v.terms);
     visit("timeline", v.timeline);
     visit("to", v.to);
+    visit("unexplained_s", v.unexplained_s);
     visit("warm_up_steps", v.warm_up_steps);
 }
 }  // namespace stoker::api

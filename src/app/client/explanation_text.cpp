@@ -95,6 +95,20 @@ void add_notes(std::string_view head, const std::vector<api::DiagnosisNoteView>&
         for (const std::string& line : wrap(fmt::format("{}: {}", names, reason), 94)) lines.out_ += "  " + line + "\n";
 }
 
+// What the diagnoses cost together, beside what a step takes longer than planned.
+std::string gap_text(const api::ExplanationView& view) {
+    if (!view.gap_s || !view.unexplained_s || !(*view.gap_s > 0)) return "";
+    const std::string gap = explained_seconds_text(*view.gap_s), rest = explained_seconds_text(*view.unexplained_s),
+                      told = explained_seconds_text(*view.gap_s - *view.unexplained_s);
+    constexpr double kNothing = 0.01;  // of the gap: less is rounding
+    if (*view.unexplained_s >= *view.gap_s) return fmt::format("\nThe gap of {} a step is not explained.\n", gap);
+    if (*view.unexplained_s < -kNothing * *view.gap_s)
+        return fmt::format("\nTogether {} a step, more than the gap of {}: they overlap, or one of them was planned.\n",
+                           told, gap);
+    if (*view.unexplained_s <= kNothing * *view.gap_s) return fmt::format("\nThat is the gap of {} a step.\n", gap);
+    return fmt::format("\nOf the gap of {} a step, {} are explained and {} are not.\n", gap, told, rest);
+}
+
 }  // namespace
 
 std::string measured_text(double value, std::string_view unit) {
@@ -134,15 +148,8 @@ std::string explanation_text(const api::ExplanationView& view, const Style& styl
                       : better       ? "\nIt does better than planned, and nothing was found that is wrong.\n"
                       : view.outside ? "\nNo diagnosis explains what is outside.\n"
                                      : "\nNothing found that slows it down.\n";
-    } else if (view.gap_s && *view.gap_s > 0) {
-        double explained = 0;
-        for (const api::DiagnosisView& each : view.diagnoses) explained += each.expected_gain > 0 ? each.cost_s : 0;
-        // What overlaps is counted whole each time.
-        if (explained < 0.8 * *view.gap_s)
-            lines.out_ +=
-                fmt::format("\nOf the gap of {} a step, {} are not explained.\n", explained_seconds_text(*view.gap_s),
-                            explained_seconds_text(*view.gap_s - explained));
     }
+    lines.out_ += gap_text(view);
     add_notes("Ruled out", view.ruled_out, lines);
     add_notes("Could not be known", view.not_known, lines);
     return lines.out_;

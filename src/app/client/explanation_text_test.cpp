@@ -79,8 +79,15 @@ TEST(ExplanationText, SaysWhenNothingIsFoundOrKnown) {
     view.ruled_out.clear();
     EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("Nothing can be said"));
     view = starved();
-    view.diagnoses[0].cost_s = 0.02;
-    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("80 ms are not explained"));
+    view.unexplained_s = 0.08;
+    EXPECT_THAT(explanation_text(view, Style{}),
+                HasSubstr("Of the gap of 100 ms a step, 20 ms are explained and 80 ms are not."));
+    view.unexplained_s = 0.0005;
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("That is the gap of 100 ms a step."));
+    view.unexplained_s = -0.05;
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("Together 150 ms a step, more than the gap of 100 ms"));
+    view.unexplained_s = 0.1;
+    EXPECT_THAT(explanation_text(view, Style{}), HasSubstr("The gap of 100 ms a step is not explained."));
 }
 
 api::ExplanationView with_timeline() {

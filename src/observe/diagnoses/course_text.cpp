@@ -6,7 +6,7 @@
 namespace stoker {
 namespace {
 
-constexpr std::size_t kMostPoints = 40, kLeastPoints = 8, kLeastPart = 3;
+constexpr std::size_t kMostPoints = 40, kLeastPoints = 6, kSurePoints = 8, kLeastPart = 3;
 constexpr double kMostOverlap = 0.05;  // of the pairs of a point before and one after
 
 double median_of(std::vector<double> values) {
@@ -36,6 +36,7 @@ Course condensed(const Course& course) {
 
 std::optional<Rise> rise_of(const Course& course, double share) {
     if (course.size() < kLeastPoints) return std::nullopt;
+    if (course.size() < kSurePoints) share *= 2;  // so few may stand that way by chance
     std::optional<Rise> best;
     double apart = 0;  // the means of the two parts, where they are cut best
     for (std::size_t cut = kLeastPart; cut + kLeastPart <= course.size(); ++cut) {

@@ -18,7 +18,7 @@ struct Rise {
     bool sudden = false;           // most of it between two neighbouring points
 };
 // `course`: condensed. `share`: of `before`, that it has to rise by. Nothing
-// below eight points, or where the two parts overlap.
+// below six points, or where the two parts overlap; below eight twice the share is asked.
 std::optional<Rise> rise_of(const Course& course, double share);
 
 // The rank whose course has most points; none: no rank has it.

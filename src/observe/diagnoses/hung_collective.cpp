@@ -12,7 +12,9 @@ DiagnosisVerdict judge_hung_collective(const RunEvidence& evidence) {
     if (!evidence.silent_s && evidence.step_s()) return diagnosis_ruled_out("it came to its end");
     if (!evidence.silent_s) return diagnosis_silent("steps in the metrics file");
     const double step = evidence.step_s().value_or(0), silent = *evidence.silent_s;
-    const double most = std::max(diagnosis_threshold("hang.least_s"), diagnosis_threshold("hang.steps") * step);
+    // A program that prints every hundredth step says nothing for as long as they take.
+    const double most = std::max({diagnosis_threshold("hang.least_s"), diagnosis_threshold("hang.steps") * step,
+                                  diagnosis_threshold("hang.pauses") * evidence.told_apart_s});
     if (silent < most) return diagnosis_ruled_out(fmt::format("the last step ended {:.0f} s ago", silent));
     double busiest = 0, idlest = 0, moved = 0, longest = 0;
     int known = 0, computing = 0, who_computes = 0;
@@ -41,7 +43,7 @@ DiagnosisVerdict judge_hung_collective(const RunEvidence& evidence) {
     // An evaluation or an export computes without steps as well: how long none has until now is the measure.
     const double patience =
         std::max({diagnosis_threshold(one_waits ? "hang.one_computes_s" : "hang.all_compute_s"),
-                  diagnosis_threshold("hang.pauses") * longest, diagnosis_threshold("hang.steps") * step});
+                  diagnosis_threshold("hang.pauses") * longest, diagnosis_threshold("hang.steps") * step, most});
     if (moved > kWriting || (spins && silent < patience))
         return diagnosis_ruled_out(fmt::format(
             "no step for {:.0f} s, but the busiest rank uses {:.2f} processors and {}{}", silent, busiest,

@@ -17,9 +17,16 @@ DiagnosisVerdict judge_pauses(const RunEvidence& evidence) {
     const char* whole = rank->course("compute_s").empty() ? "step_s" : "compute_s";
     double time = 0, count = 0;
     for (const CoursePoint& point : rank->course(whole)) time += point.mean * point.count, count += point.count;
-    std::vector<double> shortest;
+    std::vector<double> shortest, others;
     for (const CoursePoint& point : rank->course("shortest_s")) shortest.push_back(point.mean);
-    const double usual = spread_of(shortest).median;
+    // Of each second the mean of all steps but the longest; where several are long the shortest is nearer to the usual.
+    for (const CoursePoint& point : rank->course(whole))
+        for (const CoursePoint& most : rank->course("longest_s"))
+            if (most.at_s == point.at_s && point.count > 1)
+                others.push_back((point.mean * point.count - most.mean) / (point.count - 1));
+    constexpr double kAlike = 1.5;
+    double usual = spread_of(shortest).median;
+    if (const double mean = spread_of(others).median; mean > usual && mean < kAlike * usual) usual = mean;
     if (!(usual > 0) || !(count > 0)) return diagnosis_silent("steps over some seconds");
     const double factor = diagnosis_threshold("pauses.factor");
     double longest = 0, in_pauses = 0, pauses = 0;

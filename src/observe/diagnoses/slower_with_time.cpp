@@ -14,9 +14,9 @@ DiagnosisVerdict judge_slower_with_time(const RunEvidence& evidence) {
     // of each second, so that pauses make no rise.
     constexpr std::string_view measure = "shortest_s";
     const RankEvidence* rank = best_course(evidence, measure);
-    constexpr std::size_t kLeast = 8;
+    constexpr std::size_t kLeast = 6;
     if (!step || rank == nullptr || rank->course(measure).size() < kLeast)
-        return diagnosis_silent("eight seconds of steps");
+        return diagnosis_silent("six seconds of steps");
     const Course course = condensed(rank->course(measure));
     const double share = diagnosis_threshold("rise.share");
     const auto rise = rise_of(course, share);

@@ -91,6 +91,25 @@ def test_steps_are_read_from_output_and_heartbeat(t):
     check("{step}" in bad.stderr and "bad.yaml:1" in bad.stderr, bad.stderr)
 
 
+def test_steps_are_seen_where_nobody_says_how(t):
+    program = ("import sys, time\n"
+               "for i in range(1, 46):\n"
+               "    time.sleep(0.1)\n"
+               "    loss = 2.0 / i if i < 20 else float('nan')\n"
+               "    sys.stderr.write(f'\\rtrain:  {i}/45 [00:{i // 10:02d}<00:09, 9.9it/s, loss={loss}]')\n")
+    path = t.write("bar.py", program)
+    file = t.write("bar.yaml", json.dumps({"version": 1, "name": "bar", "run": {"command": ["/usr/bin/env", "python3", path]}}))
+    t.call("run", file)
+    explanation = json.loads(t.call("explain", "r-1", "-o", "json").stdout)
+    step = next(term for term in explanation["terms"] if term["term"] == "step")
+    check(step.get("measured", 0) >= 0.09, f"no step was seen: {explanation}")
+    check("inferred from what its progress bar counts" in step["note"], str(step))
+    lost = [each for each in explanation["causes"] if each["cause"] == "loss-not-finite"]
+    check(lost and "step 20" in lost[0]["what"], f"{explanation['causes']}")
+    text = t.call("explain", "r-1").stdout
+    check("inferred from" in text and max(map(len, text.splitlines())) <= 100, text)
+
+
 def test_top_and_series_show_what_goes_on(t):
     t.up()
     check("no run is running" in t.call("top").stdout, "top of nothing")

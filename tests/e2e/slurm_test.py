@@ -92,6 +92,80 @@ def test_what_waits_says_why_and_is_cancelled(t):
     wait_for("an empty queue", CLUSTER.quiet)
 
 
+def test_why_it_waits_has_numbers(t):
+    up(t)
+    full = submit(t, "--ranks", "2", "--nodes", "2", "--gpus", "7", "--", "sh", "-c", "while :; do sleep 0.1; done")
+    t.wait_state(full, "running")
+    waits = submit(t, "--ranks", "4", "--gpus", "1", "--", "true")
+    text = lambda: " ".join(t.call("describe", waits).stdout.split())
+    wait_for("what is free", lambda: "2 of 16 GPUs, 30 of 32 cores and 0 of 2 nodes are free" in text())
+    check("Resources" in text(), text())
+    t.call("cancel", full)
+    t.wait_state(waits, "succeeded")
+
+
+def test_scripts_of_the_cluster_are_understood(t):
+    """GPUs by the cluster's name of them and by the catalogue's; a container that cannot be had, and jobs that would not be waited for,
+    are refused before anything runs without them."""
+    up(t)
+    script = "#!/bin/bash\n#SBATCH --gres=gpu:a100:2 -n 2 --ntasks-per-node=2 -t 5\nsrun {}sh -c 'echo $SLURM_PROCID has $CUDA_VISIBLE_DEVICES'\n"
+    for name, nodes in (("job.sbatch", ""), ("spread.sbatch", "#SBATCH -N 1\n")):
+        run = submit(t, t.write(name, script.format("").replace("srun", nodes + "srun", 1)))
+        t.wait_state(run, "succeeded")
+        for rank in ("0", "1"):  # of GPUs of a type Slurm 22.05 shows its tasks none by itself
+            check(f"{rank} has {rank}" in t.call("logs", "--rank", rank, run).stdout, t.call("logs", "--rank", rank, run).stdout)
+    planned = submit(t, "--gpus", "1", "--gpu", "A100-SXM-80GB", "--", "true")
+    t.wait_state(planned, "succeeded")
+    contained = submit(t, t.write("container.sbatch", script.format("--container-image=nvcr.io#nvidia/pytorch:25.03-py3 ")))
+    view = t.wait_state(contained, "failed")
+    check("its srun knows no --container-image" in json.dumps(view), json.dumps(view))
+    late = t.call("submit", t.write("late.sbatch", "#!/bin/bash\n#SBATCH --dependency=afterok:17\ntrue\n"), exit=2)
+    check("would not wait for them" in late.stderr and "--after r-5:ok" in late.stderr, late.stderr)
+
+
+def test_what_is_rendered_is_what_is_submitted(t):
+    """The script of `stoker deploy --render` asks sbatch for what the engine asks for, and runs as it stands."""
+    up(t)
+    file = t.write("sweep.yaml", """version: 1
+name: search
+run:
+  command: sh -c 'echo rank $RANK of $WORLD_SIZE lr ${lr}'
+  ranks: 2
+  nodes: 2
+  cpus: 2
+  memory: 500MiB
+  gpus: 2
+  gpu: A100-SXM-80GB
+  timeout: 10m
+  sweep: {lr: [1e-3, 1e-4]}
+""")
+    t.call("deploy", file, "--render", t.work, "--target", "slurm")
+    rendered = open(os.path.join(t.work, "search.sbatch")).read()
+    options = lambda script: {line.split("--")[1].split("=")[0]: line.strip().split("=", 1)[-1] for line in script.splitlines()
+                              if line.startswith("#SBATCH --")}
+    asked = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "gres")
+    CLUSTER.run("scontrol", "update", "partitionname=main", "state=down")
+    try:
+        submit(t, file)
+        folder = os.path.join(t.folder, "slurm")
+        scripts = lambda: [path for path in (os.path.join(folder, name, "job.sh") for name in os.listdir(folder)) if os.path.exists(path)]
+        wait_for("two jobs", lambda: len(scripts()) == 2)
+        job = options(open(scripts()[0]).read())
+        job["gres"] = job["gres"].replace("a100:", "")  # what a plan calls it, and this cluster
+        check({key: options(rendered)[key] for key in asked} == {key: job[key] for key in asked}, f"{options(rendered)} against {job}")
+        check(0 <= int(job["time"]) - int(options(rendered)["time"]) <= 1, "not as long, with the grace to end in")
+        t.call("cancel", "--all")
+    finally:
+        CLUSTER.run("scontrol", "update", "partitionname=main", "state=up")
+    wait_for("an empty queue", CLUSTER.quiet)
+    subprocess.run(["sbatch", "--wait", "--chdir", t.work, os.path.join(t.work, "search.sbatch")], env=CLUSTER.environment, check=True,
+                   capture_output=True, timeout=LIMIT_S)
+    said = "".join(open(os.path.join(t.work, name)).read() for name in os.listdir(t.work) if name.startswith("search-"))
+    for rank in (0, 1):
+        for lr in ("1e-3", "1e-4"):
+            check(f"rank {rank} of 2 lr {lr}" in said, said)
+
+
 def has_torch():
     return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
 

@@ -113,7 +113,11 @@ private:
         char host[256] = "";
         ::gethostname(host, sizeof host - 1);
         std::vector<std::string> environment;
-        for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
+        for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+            // "a100:1": of GPUs of a type srun (22.05) then shows tasks none; so each sees its node's, and takes its
+            // share.
+            if (!std::string_view(*entry).starts_with("SLURM_GPUS_PER_TASK=") || std::strchr(*entry, ':') == nullptr)
+                environment.emplace_back(*entry);
         environment.push_back(fmt::format("{}={}:{}", kHostVariable, host, port));
         environment.push_back(fmt::format("{}={}", kKeyVariable, key_));
         std::vector<char*> arguments, entries;

@@ -240,17 +240,27 @@ void GangWatch::hold_against(Gang& gang, const Queue& queue, bool launching) {
     tell_of(gang, bury(folder, gang.order, !claim.empty() && claim != kServerClaim, state, number));
 }
 
+void GangWatch::take_room(Room room) {
+    const std::lock_guard guard(mutex_);
+    room_ = std::move(room);
+}
+
 void GangWatch::tell_wait(Gang& gang, const Job& job) {
     const PendingReason reason = read_reason(job.reason);
     const auto now = Clock::now();
     const std::int64_t wall_s = wall_clock_us() / 1'000'000;
     const std::int64_t starts_s = job.starts_s > wall_s ? job.starts_s : 0;
-    const bool other_reason = gang.wait_reason != job.reason || gang.wait_cause != reason.cause;
+    const std::string& why = job.state == "CONFIGURING" ? job.state : job.reason;
+    const bool other_reason = gang.wait_reason != why || gang.wait_cause != reason.cause;
     // The first guess comes a round after the reason.
     const bool other_eta =
         std::abs(starts_s - gang.wait_starts_s) > 60 && (gang.wait_starts_s == 0 || now >= gang.wait_told + kEtaPause);
-    if (!other_reason && !other_eta) return;
-    gang.wait_reason = job.reason;
+    const std::string numbers = numbers_of(job, room_);
+    const bool other_numbers =
+        numbers != gang.wait_numbers && (gang.wait_numbers.empty() || now >= gang.wait_told + kEtaPause);
+    if (!other_reason && !other_eta && !other_numbers) return;
+    gang.wait_reason = why;
+    gang.wait_numbers = numbers;
     gang.wait_cause = reason.cause;
     gang.wait_starts_s = starts_s;
     gang.wait_told = now;
@@ -260,7 +270,7 @@ void GangWatch::tell_wait(Gang& gang, const Job& job) {
           .at_us = wall_clock_us(),
           .cause = reason.cause,
           .seconds = starts_s == 0 ? 0 : static_cast<double>(starts_s - wall_s),
-          .detail = detail_of(job)});
+          .detail = detail_of(job, numbers)});
 }
 
 }  // namespace stoker::slurm

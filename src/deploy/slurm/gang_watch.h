@@ -18,6 +18,7 @@
 #include "deploy/local/gang_end.h"
 #include "deploy/slurm/controller.h"
 #include "deploy/slurm/launch_folder.h"
+#include "deploy/slurm/room.h"
 
 namespace stoker::slurm {
 
@@ -55,6 +56,9 @@ public:
     std::vector<Fact> facts_after(std::uint64_t cursor, std::size_t most, std::chrono::steady_clock::time_point until);
     void wake();
 
+    // The numbers behind the waits that are told from here on.
+    void take_room(Room room);
+
 private:
     struct Gang {
         LaunchOrder order;  // without arguments and environments
@@ -66,7 +70,7 @@ private:
         struct stat seen {};
         // What was told of its wait.
         Cause wait_cause = Cause::none;
-        std::string wait_reason;
+        std::string wait_reason, wait_numbers;
         std::int64_t wait_starts_s = 0;
         std::chrono::steady_clock::time_point wait_told{};
     };
@@ -84,6 +88,7 @@ private:
     std::map<OperationId, Gang> gangs_;
     std::set<OperationId> launching_;
     std::map<std::uint64_t, Fact> facts_;
+    Room room_;
     std::uint64_t highest_epoch_ = 0;
     const std::uint64_t first_cursor_;
     std::uint64_t next_cursor_;

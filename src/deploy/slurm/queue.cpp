@@ -51,25 +51,31 @@ std::vector<Job> read_queue(std::string_view text) {
     std::vector<Job> jobs;
     for (const std::string_view line : split_lines(text)) {
         const auto parts = split(line, '|');
-        if (parts.size() < 7 || !parts[1].starts_with(kJobPrefix)) continue;
+        if (parts.size() < 8 || !parts[1].starts_with(kJobPrefix)) continue;
         const auto operation = OperationId::parse(parts[1].substr(kJobPrefix.size()));
         if (!operation) continue;
         jobs.push_back({.number = std::string(parts[0]),
                         .operation = *operation,
                         .phase = phase_of(parts[2]),
                         .state = std::string(parts[2]),
-                        .reason = join({parts.begin() + 6, parts.end()}, "|"),
+                        .reason = join({parts.begin() + 7, parts.end()}, "|"),
                         .nodes = std::string(parts[5]),
                         .submitted_s = whole(parts[3]),
-                        .starts_s = whole(parts[4])});
+                        .starts_s = whole(parts[4]),
+                        .priority = whole(parts[6])});
     }
     return jobs;
 }
 
-std::string detail_of(const Job& job) {
-    const PendingReason reason = read_reason(job.reason);
+std::string detail_of(const Job& job, const std::string& numbers) {
+    // A node of a cloud takes minutes to come, and no reason says so.
+    if (job.state == "CONFIGURING")
+        return printable(fmt::format("job {}: CONFIGURING (its nodes are being started: {})", job.number, job.nodes),
+                         kMaxDetailBytes);
+    std::string meaning = read_reason(job.reason).meaning;
+    if (!numbers.empty()) meaning += (meaning.empty() ? "" : "; ") + numbers;
     return printable(fmt::format("job {}: {}{}", job.number, job.reason.empty() ? job.state : job.reason,
-                                 reason.meaning.empty() ? "" : " (" + reason.meaning + ")"),
+                                 meaning.empty() ? "" : " (" + meaning + ")"),
                      kMaxDetailBytes);
 }
 
@@ -132,6 +138,7 @@ std::vector<SlurmNode> read_nodes(std::string_view text, const std::map<std::str
         for (const GresGpus& gpus : read_gres(fields["Gres"])) {
             const auto named = gpu_models.find(gpus.type);
             const std::string& model = named == gpu_models.end() ? gpus.type : named->second;
+            if (!gpus.type.empty()) node.gpu_types.push_back(gpus.type);
             for (int i = 0; i < gpus.count; ++i)
                 node.info.devices.push_back({.id = std::to_string(node.info.devices.size()), .model = model});
         }

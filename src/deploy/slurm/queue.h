@@ -24,11 +24,12 @@ struct Job {
     std::string state, reason, nodes;  // in Slurm's words
     std::int64_t submitted_s = 0;
     std::int64_t starts_s = 0;  // of a pending job, as Slurm expects; 0: it does not say
+    std::int64_t priority = 0;
 };
 
 inline constexpr std::string_view kJobPrefix = "stoker-";
 // For squeue -o with SLURM_TIME_FORMAT=%s. The reason, which may have any letter in it, comes last.
-inline constexpr const char* kQueueFormat = "%A|%j|%T|%V|%S|%N|%r";
+inline constexpr const char* kQueueFormat = "%A|%j|%T|%V|%S|%N|%Q|%r";
 
 // Only jobs that carry our mark; lines that are none of ours are passed over.
 std::vector<Job> read_queue(std::string_view text);
@@ -43,8 +44,8 @@ struct PendingReason {
 };
 // `words` as squeue prints them. What the table has not is engine_queue, with Slurm's words as they are.
 PendingReason read_reason(std::string_view words);
-// "job 12: Resources (nothing that is large enough is free)", at most kMaxDetailBytes.
-std::string detail_of(const Job& job);
+// "job 12: Resources (nothing that is large enough is free; 3 of 16 GPUs are free)", at most kMaxDetailBytes.
+std::string detail_of(const Job& job, const std::string& numbers = {});
 
 // Key=value of scontrol -o; a value goes on to the next " Key=".
 std::map<std::string, std::string> read_fields(std::string_view line);
@@ -54,8 +55,8 @@ std::map<std::string, std::string> read_settings(std::string_view text);
 struct SlurmNode {
     NodeInfo info;
     std::string state, reason;
-    std::vector<std::string> partitions;
-    bool usable = false;  // takes work, now or when it has been powered on
+    std::vector<std::string> partitions, gpu_types;  // gpu_types: of gres
+    bool usable = false;                             // takes work, now or when it has been powered on
 };
 // What Slurm knows of its health. It measures nothing itself, so that only what is wrong is sure; what it compares with
 // its configuration at each registration of the node (processors, memory, GPUs) is passed.

@@ -15,14 +15,15 @@ using testing::StartsWith;
 // Jobs of other people, and others of ours, are not taken for runs; a reason with bars in it stays whole.
 TEST(SlurmQueue, TakesOnlyJobsThatCarryOurMark) {
     const auto jobs = read_queue(
-        "12|stoker-k3x7q-2224jz|PENDING|1790000000|1790000600||Resources\n"
-        "13|my-job|RUNNING|1790000000|1790000001|n1|None\n"
-        "14|stoker-dev|PENDING|1790000000|N/A||Priority\n"
-        "15|stoker-k3x7q-2224k2|CANCELLED by 1000|1790000000|N/A|n[1-2]|odd|words\n");
+        "12|stoker-k3x7q-2224jz|PENDING|1790000000|1790000600||4294901747|Resources\n"
+        "13|my-job|RUNNING|1790000000|1790000001|n1|5|None\n"
+        "14|stoker-dev|PENDING|1790000000|N/A||5|Priority\n"
+        "15|stoker-k3x7q-2224k2|CANCELLED by 1000|1790000000|N/A|n[1-2]|5|odd|words\n");
     ASSERT_EQ(jobs.size(), 2U);
     EXPECT_EQ(jobs[0].operation.text(), "k3x7q-2224jz");
     EXPECT_EQ(jobs[0].phase, JobPhase::pending);
     EXPECT_EQ(jobs[0].starts_s, 1790000600);
+    EXPECT_EQ(jobs[0].priority, 4294901747);
     EXPECT_EQ(jobs[1].phase, JobPhase::over);
     EXPECT_EQ(jobs[1].starts_s, 0);
     EXPECT_EQ(jobs[1].reason, "odd|words");
@@ -84,8 +85,12 @@ TEST(SlurmReasons, TheTableIsSound) {
 TEST(SlurmReasons, AreToldInSlurmsWordsAndOurs) {
     Job job{.number = "12", .operation = {}, .reason = "Resources"};
     EXPECT_EQ(detail_of(job), "job 12: Resources (nothing that is large enough is free)");
+    EXPECT_EQ(detail_of(job, "3 of 16 GPUs are free"),
+              "job 12: Resources (nothing that is large enough is free; 3 of 16 GPUs are free)");
     job.reason = "SomethingNew";
     EXPECT_EQ(detail_of(job), "job 12: SomethingNew");
+    EXPECT_EQ(detail_of({.number = "12", .operation = {}, .state = "CONFIGURING", .reason = "None", .nodes = "c[1-2]"}),
+              "job 12: CONFIGURING (its nodes are being started: c[1-2])");
 }
 
 // Lines of scontrol show node -o of Slurm 22.05.8, as it printed them on 2026-11-23; the states are changed.

@@ -40,6 +40,7 @@ constexpr auto kAnswerLimit = std::chrono::seconds(5);
 // Between two looks at the files of what is live: a node's word is seen so soon.
 constexpr auto kLook = std::chrono::milliseconds(50), kFileLook = std::chrono::milliseconds(20);
 constexpr auto kObservePoll = std::chrono::seconds(5), kSettingsLimit = std::chrono::seconds(5);
+constexpr auto kRoomPause = std::chrono::seconds(20);
 constexpr std::size_t kMostFacts = 1000;
 
 class SlurmDriver final : public LocalAnswers<Driver> {
@@ -85,6 +86,10 @@ public:
                     return std::find(node.partitions.begin(), node.partitions.end(), name) != node.partitions.end();
                 });
             if (!in || !node.usable) continue;
+            {
+                const std::lock_guard guard(types_mutex_);
+                gpu_types_.insert(node.gpu_types.begin(), node.gpu_types.end());
+            }
             if (const auto place = places.find(node.info.name); place != places.end())
                 node.info.topology = place->second;
             nodes.push_back(std::move(node.info));
@@ -102,6 +107,7 @@ public:
     Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
         if (Outcome sound = check_gang_for_slurm(operation, asked); sound.certainty == Certainty::rejected)
             return sound;
+        if (!asked.image.empty()) return rejected(Cause::user_error, why_no_image(deadline));
         GangSpec gang = asked;
         if (auto old = gangs_.refuse_epoch(gang.epoch)) return *old;
         if (!gangs_.begin_launch(operation)) return unknown("another thread is launching it");
@@ -316,7 +322,7 @@ private:
         LaunchOrder order{.operation = operation, .gang = gang};
         for (const Status& written :
              {replace_file(folder + "/launch.json", to_json(order).dump(0), true),
-              replace_file(folder + "/job.sh", job_script(operation, gang, options_, folder), true),
+              replace_file(folder + "/job.sh", job_script(operation, gang, with_types(), folder), true),
               write_order(folder, {})})
             if (!written) return give_up(Cause::platform, written.error().message());
         gangs_.add(operation);
@@ -331,6 +337,14 @@ private:
         if (outcome.certainty == Certainty::unknown) return outcome;
         (void)replace_file(folder + "/submitted", outcome.detail + "\n", false).ok();
         return accepted("job " + outcome.detail);
+    }
+
+    // Types that nobody gave a name of the catalogue are their own.
+    SlurmOptions with_types() {
+        SlurmOptions options = options_;
+        const std::lock_guard guard(types_mutex_);
+        for (const std::string& type : gpu_types_) options.gpu_models.emplace(type, type);
+        return options;
     }
 
     static Outcome accepted(const std::string& detail) {
@@ -432,7 +446,41 @@ private:
         last_poll_ = now;
         const auto queue = controller_.queue(now, std::min<Clock::time_point>(deadline, now + kObservePoll));
         if (!queue) return;  // it is asked again, and what is live stays so
+        look_at_room_if_due(**queue, now);
         for (const OperationId& operation : operations) gangs_.look_at(operation, queue->get());
+    }
+
+    // Two more questions while something waits for room, and seldom: of a large cluster they are no small ones.
+    void look_at_room_if_due(const Queue& queue, Clock::time_point now) {
+        const bool asked = std::any_of(queue.jobs.begin(), queue.jobs.end(), [](const Job& job) {
+            const Cause cause = read_reason(job.reason).cause;
+            return job.phase == JobPhase::pending &&
+                   (cause == Cause::capacity_busy || cause == Cause::order_behind || cause == Cause::node_unhealthy);
+        });
+        if (!asked || now < last_room_ + kRoomPause) return;
+        last_room_ = now;
+        const Deadline deadline = now + kObservePoll;
+        const auto nodes = controller_.call({"scontrol", "-d", "show", "node", "-o"}, deadline);
+        const auto names = partitions(deadline);
+        if (!nodes || nodes->exit_code != 0 || !names) return;
+        Room room = read_room(nodes->output, *names);
+        std::vector<std::string> words{"squeue", "--noheader", "--states=PENDING", "-o", "%Q"};
+        if (!names->empty()) words.push_back("--partition=" + join(*names, ","));
+        if (const auto waiting = controller_.call(std::move(words), deadline); waiting && waiting->exit_code == 0)
+            read_waiting(waiting->output, room);
+        gangs_.take_room(std::move(room));
+    }
+
+    // Before anything is submitted: a program that was to run in an image must not run outside of it.
+    std::string why_no_image(Deadline deadline) const {
+        const auto help = controller_.call({"srun", "--help"}, deadline);
+        const bool pyxis = help && help->output.find("--container-image") != std::string::npos;
+        const std::string way =
+            "stoker deploy FILE --render DIR --target slurm writes a script of sbatch that asks for it";
+        if (pyxis) return "this engine starts no containers, though the cluster has Pyxis: " + way;
+        return "this cluster runs no images: its srun knows no --container-image, which the plug-in Pyxis brings. "
+               "Leave image out, or send the run to an engine that has them (--engine); where Pyxis is, " +
+               way;
     }
 
     const SlurmOptions options_;
@@ -440,10 +488,12 @@ private:
     Capabilities capabilities_;
     bool accounts_ = false;
     GangWatch gangs_;
+    std::mutex types_mutex_;
+    std::set<std::string> gpu_types_;  // of gres, as the nodes have them
     std::mutex released_mutex_;
     std::set<OperationId> released_;  // whose jobs Slurm has not yet seen end
     std::atomic<std::int64_t> last_order_ = 0;
-    Clock::time_point last_poll_{};  // of the one thread that observes
+    Clock::time_point last_poll_{}, last_room_{};  // of the one thread that observes
     std::atomic<bool> poll_now_ = false, interrupted_ = false;
 };
 

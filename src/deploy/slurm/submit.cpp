@@ -7,8 +7,10 @@
 #include "base/embedded.h"
 #include "base/text.h"
 #include "base/tsv.h"
+#include "catalog/gpu_names.h"
 #include "deploy/local/launcher.h"
 #include "deploy/slurm/queue.h"
+#include "deploy/slurm_request.h"
 
 namespace stoker::slurm {
 namespace {
@@ -45,9 +47,12 @@ std::string quoted(const std::string& text) {
 }
 
 std::string gres_type(const SlurmOptions& options, const std::string& model) {
+    if (model.empty()) return "";
     for (const auto& [type, name] : options.gpu_models)
-        if (name == model) return type + ":";
-    return model.empty() ? "" : model + ":";
+        if (name == model || type == model) return type;
+    for (const auto& [type, name] : options.gpu_models)
+        if (names_gpu(model, name) || names_gpu(model, type)) return type;
+    return model;
 }
 
 }  // namespace
@@ -60,8 +65,6 @@ Outcome check_gang_for_slurm(const OperationId& operation, const GangSpec& gang)
     const auto wrong = [](const std::string& why) { return rejected(Cause::user_error, why); };
     if (!OperationId::parse(operation.text())) return wrong("not an id of an operation: " + operation.text());
     if (!gang.attempt || gang.ranks.empty()) return wrong("a gang has an attempt and at least one rank");
-    if (!gang.image.empty())
-        return wrong("this engine runs no images: Slurm itself does not, and Pyxis is not driven yet");
     if (gang.nodes > 0 && gang.ranks.size() % static_cast<std::size_t>(gang.nodes) != 0)
         return wrong(fmt::format("{} ranks cannot be spread evenly over {} nodes", gang.ranks.size(), gang.nodes));
     for (const std::string* path : {&gang.folder, &gang.log_folder})
@@ -94,8 +97,6 @@ std::string job_script(const OperationId& operation, const GangSpec& gang, const
         if (!value.empty()) option(name, value);
     };
     const Needs needs = needs_of(gang);
-    const auto ranks = static_cast<std::int64_t>(gang.ranks.size());
-    const std::int64_t nodes = ranks == 1 ? 1 : gang.nodes;
     option("job-name", job_name(operation));
     option("comment", fmt::format("op={} run={} attempt={} epoch={}", operation.text(), gang.attempt.run.text(),
                                   gang.attempt.number, gang.epoch));
@@ -104,26 +105,16 @@ std::string job_script(const OperationId& operation, const GangSpec& gang, const
     told("qos", options.qos);
     told("reservation", options.reservation);
     told("constraint", options.constraint);
-    if (nodes > 0) option("nodes", std::to_string(nodes));
-    option("ntasks", std::to_string(ranks));
-    if (nodes > 0) option("ntasks-per-node", std::to_string(ranks / nodes));
-    option("cpus-per-task", std::to_string(needs.cpus));
-    if (needs.memory_mib > 0) {
-        if (nodes > 0)
-            option("mem", fmt::format("{}M", needs.memory_mib * (ranks / nodes)));
-        else
-            option("mem-per-cpu", fmt::format("{}M", ceil_of(needs.memory_mib, needs.cpus)));
-    }
-    if (needs.gpus > 0) {
-        const std::string type = gres_type(options, needs.gpu_model);
-        if (nodes > 0)
-            option("gres", fmt::format("gpu:{}{}", type, needs.gpus * (ranks / nodes)));
-        else
-            option("gpus-per-task", fmt::format("{}{}", type, needs.gpus));
-    }
+    const SlurmRequest request{.ranks = static_cast<std::int64_t>(gang.ranks.size()),
+                               .nodes = gang.nodes,
+                               .cpus = needs.cpus,
+                               .memory_mib = needs.memory_mib,
+                               .gpus = needs.gpus,
+                               .gpu_type = gres_type(options, needs.gpu_model),
+                               .one_switch = gang.one_switch,
+                               .longest_s = gang.longest_s};
+    for (const auto& [name, value] : slurm_options(request)) option(name, value);
     if (!gang.avoid.empty()) option("exclude", join(gang.avoid, ","));
-    if (gang.one_switch) option("switches", "1");
-    if (gang.longest_s > 0) option("time", std::to_string(ceil_of(gang.longest_s, 60)));
     // Not right at the start of a run that is short.
     const std::int64_t notice =
         gang.longest_s > 0 ? std::min<std::int64_t>(options.notice_s, gang.longest_s / 2) : options.notice_s;

@@ -80,9 +80,19 @@ TEST(SlurmSubmit, RefusesWhatItCannotAskFor) {
     part.ranks[0].gpus = 1;
     part.ranks[0].gpu_milli = 500;
     EXPECT_THAT(refusal(part), HasSubstr("whole GPUs"));
-    GangSpec image = gang_of(1);
-    image.image = "docker://x";
-    EXPECT_THAT(refusal(image), HasSubstr("no images"));
+}
+
+// Plans write the catalogue's name of a GPU, scripts the cluster's, and sbatch takes the cluster's only.
+TEST(SlurmSubmit, AGpuIsAskedForAsTheClusterCallsIt) {
+    const SlurmOptions options{.gpu_models = {{"a100", "A100-SXM4-80GB"}, {"v100", "v100"}}};
+    GangSpec gang = gang_of(1);
+    gang.ranks[0].gpus = 2;
+    for (const char* asked : {"a100", "A100", "A100-SXM-80GB", "A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"}) {
+        gang.ranks[0].gpu_model = asked;
+        EXPECT_THAT(job_script(kOperation, gang, options, "/f"), HasSubstr("gres=gpu:a100:2\n")) << asked;
+    }
+    gang.ranks[0].gpu_model = "V100-SXM2-32GB";
+    EXPECT_THAT(job_script(kOperation, gang, options, "/f"), HasSubstr("gres=gpu:v100:2\n"));
 }
 
 // An answer that was lost on the way is no refusal: the controller may have the job.

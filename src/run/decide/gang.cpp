@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "catalog/gpu_names.h"
 
 namespace stoker {
 namespace {
@@ -130,8 +131,13 @@ std::optional<TaskShape> FleetView::shape_of(const RankNeeds& needs) const {
                     .gpu_milli = needs.gpus == 0 ? 0 : needs.gpu_milli};
     if (!needs.gpu_model.empty()) {
         const auto found = std::find(fleet.models.begin(), fleet.models.end(), needs.gpu_model);
-        if (found == fleet.models.end()) return std::nullopt;
-        shape.models = GpuModels{1} << (found - fleet.models.begin());
+        if (found != fleet.models.end()) {
+            shape.models = GpuModels{1} << (found - fleet.models.begin());
+        } else {
+            for (std::size_t i = 0; i < fleet.models.size(); ++i)
+                if (names_gpu(needs.gpu_model, fleet.models[i])) shape.models |= GpuModels{1} << i;
+            if (shape.models == 0) return std::nullopt;
+        }
     }
     return shape;
 }

@@ -34,23 +34,32 @@ void JobWatch::add_chores(Gang& gang, Time now, const Gang* admitted, std::vecto
     std::vector<PodView> alive;
     for (const auto& [uid, pod] : gang.pods)
         if (!pod.gone && !pod.view.over()) alive.push_back(pod.view);
-    if (no_more_pods(job) && !gang.looked) chore(ChoreKind::look);
+    if (needs_look(gang)) chore(ChoreKind::look);
     if (job.deleting) {
         std::erase_if(alive, [](const PodView& pod) { return pod.deleting; });
         if (!alive.empty()) chore(ChoreKind::remove_pods).pods = std::move(alive);
         return;
     }
     if (job.called_off) return;
-    if (gang.shape.pods > 1 && job.begun) {
-        std::erase_if(alive, [](const PodView& pod) { return pod.orders.starts_with("go") || pod.deleting; });
-        if (!alive.empty()) chore(ChoreKind::go).pods = alive;
+    if (gang.shape.told && job.begun) {
+        std::vector<PodView> untold = alive;
+        std::erase_if(untold, [&](const PodView& pod) {
+            return pod.orders.starts_with("go") || pod.deleting || !may_begin(gang, pod);
+        });
+        if (!untold.empty()) chore(ChoreKind::go).pods = std::move(untold);
     }
     if (gang.status.started) return;
+    if (gang.shape.told && gang.shape.pods == 1 && !job.suspended && (!job.begun || is_to_be_chosen_anew(gang))) {
+        // As soon as there is one, so that it begins whether or not anybody is here when it gets a node.
+        const auto one = std::find_if(alive.begin(), alive.end(), [](const PodView& pod) { return !pod.deleting; });
+        if (one != alive.end()) chore(ChoreKind::begin).pods = {*one};
+    }
     if (gang.shape.pods > 1 && !job.begun) {
         const bool ours = !job.queued;
         const auto placed = std::count_if(alive.begin(), alive.end(), [](const PodView& pod) { return pod.scheduled; });
         if (all_run(gang)) {
-            chore(ChoreKind::begin).pods = std::move(alive);
+            Chore& begin = chore(ChoreKind::begin);
+            for (const KnownPod* pod : current(gang)) begin.pods.push_back(pod->view);
             return;
         }
         if (ours && job.suspended && admitted == nullptr && now >= gang.retry_at) {
@@ -107,7 +116,7 @@ std::vector<LogSource> JobWatch::logs_to_copy() const {
         if (!gang.there || gang.over || !is_mine(operation)) continue;
         for (const auto& one : gang.pods) {
             const auto& pod = one.second;
-            if (pod.gone) continue;
+            if (pod.gone || (gang.shape.told && !may_begin(gang, pod.view))) continue;
             const int first = pod.view.index * gang.shape.per_pod;
             const auto add = [&](const std::string& container, int rank) {
                 const GangSpec& spec = gang.order.gang;

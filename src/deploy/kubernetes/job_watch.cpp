@@ -64,6 +64,7 @@ void JobWatch::see(const JobView& job) {
         gang.status.epoch = gang.order.gang.epoch;
     }
     highest_epoch_ = std::max({highest_epoch_, job.epoch, gang.order.gang.epoch});
+    if (gang.job.may_begin != job.may_begin) gang.looked = false;
     gang.job = job;
     gang.there = true;
     if (!job.suspended && !gang.admitted) gang.admitted = Clock::now();
@@ -130,7 +131,7 @@ void JobWatch::only_pods_of(const OperationId& operation, const std::set<std::st
     const auto found = gangs_.find(operation);
     if (found == gangs_.end()) return;
     for (auto& [uid, pod] : found->second.pods) pod.gone = pod.gone || uids.count(uid) == 0;
-    found->second.looked = no_more_pods(found->second.job);
+    found->second.looked = no_more_pods(found->second.job) || !found->second.job.may_begin.empty();
     warn(found->second);
     judge(found->second);
     changed();
@@ -217,10 +218,34 @@ std::vector<const JobWatch::KnownPod*> JobWatch::current(const Gang& gang) const
     for (const auto& [uid, pod] : gang.pods) {
         const auto index = static_cast<std::size_t>(pod.view.index);
         if (pod.view.index < 0 || index >= pods.size()) continue;
-        // Of one that was backed out there may be several: the one that is there, or did something.
-        if (pods[index] == nullptr || (pods[index]->gone && !pod.gone)) pods[index] = &pod;
+        // Of one that was backed out, or made twice, there may be several: the one that may begin, that is there, or
+        // did something.
+        const auto better = [&](const KnownPod& a, const KnownPod& b) {
+            const bool may_a = may_begin(gang, a.view), may_b = may_begin(gang, b.view);
+            return may_a != may_b ? may_a : !a.gone && b.gone;
+        };
+        if (pods[index] == nullptr || better(pod, *pods[index])) pods[index] = &pod;
     }
     return pods;
+}
+
+bool JobWatch::may_begin(const Gang& gang, const PodView& pod) {
+    return gang.job.begun && (gang.job.may_begin.empty() || gang.job.may_begin.count(mark_of(pod)) > 0);
+}
+
+// The one pod of a gang went before anything of it ran: its queue took it back, or it was the one too many. Of a pod
+// that was never seen nobody knows that, but for a queue's: there a Job whose pod ran does not fail by losing it.
+bool JobWatch::is_to_be_chosen_anew(const Gang& gang) const {
+    if (!gang.job.begun || gang.job.may_begin.empty() || gang.status.started || gang.shape.pods > 1) return false;
+    for (const auto& each : gang.pods) {
+        const KnownPod& pod = each.second;
+        if (!may_begin(gang, pod.view)) continue;
+        if (!pod.gone) return false;
+        for (int local = 0; local < gang.shape.per_pod; ++local)
+            if (has_started(container_of(pod.view, local))) return false;
+        return true;
+    }
+    return gang.job.queued;
 }
 
 bool JobWatch::all_run(const Gang& gang) const {
@@ -237,12 +262,12 @@ bool JobWatch::all_run(const Gang& gang) const {
 void JobWatch::judge_ranks(Gang& gang) {
     const auto pods = current(gang);
     if (!gang.status.started) {
-        // One pod begins by itself; several when they are told.
         bool begun = gang.job.begun;
-        if (gang.shape.pods == 1 && pods[0] != nullptr) {
-            begun = true;
-            for (int local = 0; local < gang.shape.per_pod; ++local)
-                begun = begun && has_started(container_of(pods[0]->view, local));
+        if (gang.shape.pods == 1) {
+            // It may be told before it has a node.
+            begun = pods[0] != nullptr && (may_begin(gang, pods[0]->view) || !gang.shape.told);
+            for (int local = 0; begun && local < gang.shape.per_pod; ++local)
+                begun = has_started(container_of(pods[0]->view, local));
         }
         if (!begun) return;
         gang.status.started = true;
@@ -273,18 +298,33 @@ void JobWatch::judge_ranks(Gang& gang) {
 
 // Nothing of it runs, nor will.
 bool JobWatch::nothing_runs(const Gang& gang) const {
+    const JobView& job = gang.job;
+    const bool named = job.begun && !job.may_begin.empty();
+    // One too many waits for ever, unless its Job ends.
+    const bool ends = no_more_pods(job) || job.called_off || !gang.there;
     std::size_t over = 0;
     for (const auto& [uid, pod] : gang.pods) {
-        if (!pod.gone && !pod.view.over()) return false;
-        ++over;
+        const bool counts = !named || may_begin(gang, pod.view);
+        if (!pod.gone && !pod.view.over() && (counts || ends)) return false;
+        if (counts) ++over;
     }
-    const JobView& job = gang.job;
     // The news of its Job may have come before that of its pods.
     if (gang.there && over < static_cast<std::size_t>(gang.shape.pods) && !gang.looked) return false;
     if (!gang.there || job.ended != JobEnd::none || job.deleting) return true;
     if (job.called_off) return job.is_suspended;
-    // The controller makes no other pods: each index may fail no more often.
-    return gang.status.started && over >= static_cast<std::size_t>(gang.shape.pods);
+    // The controller makes no other pods: each index may fail no more often. What a queue makes anew may not begin.
+    return gang.status.started && (named || over >= static_cast<std::size_t>(gang.shape.pods));
+}
+
+// Whether pods of it that are not known are gone for good, or have not been told of yet.
+bool JobWatch::needs_look(const Gang& gang) const {
+    if (gang.looked) return false;
+    if (no_more_pods(gang.job)) return true;
+    if (!gang.status.started || !gang.job.begun || gang.job.may_begin.empty()) return false;
+    return std::none_of(gang.pods.begin(), gang.pods.end(), [&](const auto& each) {
+        const KnownPod& pod = each.second;
+        return may_begin(gang, pod.view) && !pod.gone && !pod.view.over();
+    });
 }
 
 void JobWatch::judge(Gang& gang) {
@@ -314,7 +354,8 @@ void JobWatch::judge(Gang& gang) {
 
 void JobWatch::end(Gang& gang) {
     std::vector<PodView> pods;
-    for (const auto& [uid, pod] : gang.pods) pods.push_back(pod.view);
+    for (const auto& [uid, pod] : gang.pods)
+        if (!gang.job.begun || may_begin(gang, pod.view)) pods.push_back(pod.view);
     std::stable_sort(pods.begin(), pods.end(), [](const PodView& a, const PodView& b) { return a.index < b.index; });
     GangVerdict verdict = verdict_of(gang.job, pods, gang.status, gang.ended_with_gang);
     GangStatus& status = gang.status;

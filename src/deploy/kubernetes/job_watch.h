@@ -22,7 +22,7 @@ namespace stoker::kubernetes {
 enum class ChoreKind : std::uint8_t {
     admit,        // a gang: its pods may be made
     back_out,     // it held a part of its nodes for too long
-    begin,        // all of its pods are there
+    begin,        // `pods` are all that it needs: they, and no others, may begin
     go,           // `pods` have not been told to begin
     explain,      // why it waits
     look,         // its Job is over: which pods it had
@@ -102,7 +102,7 @@ private:
         PodShape shape;
         GangStatus status;
         Told told;
-        bool looked = false;                   // its pods were listed after its Job made no more
+        bool looked = false;                   // its pods were listed, and no other may begin any more
         bool over = false, logs_done = false;  // over: its end was told
         std::optional<Time> admitted, ending;
         Time retry_at{}, explain_at{};
@@ -111,10 +111,15 @@ private:
         Cause wait_cause = Cause::none;
         std::string wait_detail;
     };
+    // The controller of Jobs may make a pod twice: where the answer to its making was lost, or after it was itself
+    // started again. Only pods that the Job names begin.
+    static bool may_begin(const Gang& gang, const PodView& pod);
+    bool is_to_be_chosen_anew(const Gang& gang) const;
     std::vector<const KnownPod*> current(const Gang& gang) const;  // by index; null: none
     void judge(Gang& gang);
     void judge_ranks(Gang& gang);
     bool nothing_runs(const Gang& gang) const;
+    bool needs_look(const Gang& gang) const;
     void end(Gang& gang);
     void tell_end(Gang& gang);
     void warn(Gang& gang);

@@ -1,6 +1,9 @@
 #include "deploy/kubernetes/job_watch.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include "base/text.h"
 
 namespace stoker::kubernetes {
 namespace {
@@ -15,7 +18,7 @@ JobView job(int pods) {
 PodView pod(int index, ContainerPhase phase, int code = 0, std::int64_t at_us = 1) {
     PodView made{.operation = kWatched,
                  .name = "p" + std::to_string(index),
-                 .uid = "u" + std::to_string(index),
+                 .uid = fmt::format("{:08}-of-{}", index, index),
                  .node = "n1",
                  .index = index};
     made.scheduled = true;
@@ -25,6 +28,19 @@ PodView pod(int index, ContainerPhase phase, int code = 0, std::int64_t at_us = 
                                                     : "Failed";
     made.containers["rank-0"] = {.phase = phase, .exit_code = code, .started_us = 1, .ended_us = at_us};
     return made;
+}
+// Its pods were told to begin.
+JobView begun(int pods) {
+    JobView made = job(pods);
+    made.begun = true;
+    for (int i = 0; i < pods; ++i) made.may_begin.insert(mark_of(pod(i, ContainerPhase::waiting)));
+    return made;
+}
+// As the controller makes one a second time.
+PodView made_again(PodView pod) {
+    pod.name += "-again";
+    pod.uid = "9" + pod.uid;
+    return pod;
 }
 std::vector<Fact> told(JobWatch& watch) {
     return watch.facts_after(0, 100, std::chrono::steady_clock::now());
@@ -42,9 +58,7 @@ TEST(KubeJobWatch, AGangBeginsWhenAllOfItsPodsAreThere) {
     EXPECT_FALSE(has(watch.chores(), ChoreKind::begin));
     watch.see(pod(1, ContainerPhase::running));
     EXPECT_TRUE(has(watch.chores(), ChoreKind::begin));
-    JobView begun = job(2);
-    begun.begun = true;
-    watch.see(begun);
+    watch.see(begun(2));
     EXPECT_EQ(told(watch).size(), 2U);
     EXPECT_TRUE(has(watch.chores(), ChoreKind::go)) << "also after a crash between the two";
 }
@@ -53,15 +67,13 @@ TEST(KubeJobWatch, AGangBeginsWhenAllOfItsPodsAreThere) {
 // blamed, and not those that were ended because of it.
 TEST(KubeJobWatch, AnEndIsToldWhenTheJobKeepsIt) {
     JobWatch watch(60);
-    JobView begun = job(2);
-    begun.begun = true;
-    watch.see(begun);
+    watch.see(begun(2));
     PodView victim = pod(0, ContainerPhase::ended, 143, 5);
     victim.deleting = true;
     watch.see(victim);
     watch.see(pod(1, ContainerPhase::ended, 3, 5));
     // What the server does when it hears of it changes no cause.
-    JobView called_off = begun;
+    JobView called_off = begun(2);
     called_off.called_off = called_off.is_suspended = true;
     watch.see(called_off);
     EXPECT_TRUE(has(watch.chores(), ChoreKind::finish_logs));
@@ -76,7 +88,7 @@ TEST(KubeJobWatch, AnEndIsToldWhenTheJobKeepsIt) {
 
     // And the next one tells it from the Job alone.
     JobWatch next(60);
-    JobView ended = begun;
+    JobView ended = begun(2);
     ended.end = chores.front().end;
     next.see(ended);
     EXPECT_EQ(told(next).size(), 5U);
@@ -86,7 +98,7 @@ TEST(KubeJobWatch, AnEndIsToldWhenTheJobKeepsIt) {
 // A pod that is evicted ends its run as evicted, with the time that it has as a notice.
 TEST(KubeJobWatch, AnEvictionIsNoFailure) {
     JobWatch watch(60);
-    watch.see(job(1));
+    watch.see(begun(1));
     watch.see(pod(0, ContainerPhase::running));
     PodView evicted = pod(0, ContainerPhase::running);
     evicted.deleting = true;
@@ -113,7 +125,7 @@ TEST(KubeJobWatch, ALostJobIsLostOrOver) {
     watch.see(job(1));
     watch.lost_job(kWatched);
     EXPECT_TRUE(watch.known("").empty());
-    watch.see(job(1));
+    watch.see(begun(1));
     watch.see(pod(0, ContainerPhase::running));
     watch.lost_job(kWatched);
     EXPECT_FALSE(watch.is_over(kWatched)) << "its pod runs";
@@ -121,6 +133,100 @@ TEST(KubeJobWatch, ALostJobIsLostOrOver) {
     watch.logs_are_done(kWatched);
     EXPECT_TRUE(watch.is_over(kWatched));
     EXPECT_EQ(told(watch).back().cause, Cause::cancelled);
+}
+
+const Chore* find(const std::vector<Chore>& chores, ChoreKind kind) {
+    for (const Chore& each : chores)
+        if (each.kind == kind) return &each;
+    return nullptr;
+}
+
+// The controller of Jobs makes a pod a second time when the answer to its making was lost, as when the API server is
+// started again: one of the two begins, whichever comes first, and the other one's log is nobody's.
+TEST(KubeJobWatch, OfAPodThatWasMadeTwiceOneBegins) {
+    JobWatch watch(60);
+    watch.see(job(1));
+    EXPECT_FALSE(has(watch.chores(), ChoreKind::begin)) << "there is none yet";
+    watch.see(pod(0, ContainerPhase::waiting));
+    const auto first = watch.chores();
+    ASSERT_TRUE(has(first, ChoreKind::begin)) << "before it runs: it begins also while no server is there";
+    EXPECT_EQ(find(first, ChoreKind::begin)->pods.size(), 1U);
+    watch.see(begun(1));
+    watch.see(made_again(pod(0, ContainerPhase::running)));
+    const auto chores = watch.chores();
+    EXPECT_FALSE(has(chores, ChoreKind::begin));
+    ASSERT_TRUE(has(chores, ChoreKind::go));
+    ASSERT_EQ(find(chores, ChoreKind::go)->pods.size(), 1U);
+    EXPECT_EQ(find(chores, ChoreKind::go)->pods[0].name, "p0");
+    EXPECT_TRUE(told(watch).empty()) << "the other one's container is no start";
+    EXPECT_TRUE(watch.logs_to_copy().empty());
+    watch.see(pod(0, ContainerPhase::running));
+    EXPECT_EQ(told(watch).size(), 1U);
+    ASSERT_EQ(watch.logs_to_copy().size(), 1U);
+    EXPECT_EQ(watch.logs_to_copy()[0].pod, "p0");
+    // Its end is the gang's, and the other one, which waits, neither holds it up nor is blamed.
+    watch.see(pod(0, ContainerPhase::ended, 3));
+    watch.logs_are_done(kWatched);
+    ASSERT_TRUE(has(watch.chores(), ChoreKind::keep_end));
+    watch.end_is_kept(kWatched, "x");
+    EXPECT_EQ(told(watch).back().cause, Cause::user_error);
+}
+
+// The same of a gang, whose pods are named when all of them run.
+TEST(KubeJobWatch, AGangNamesOnePodForEachIndex) {
+    JobWatch watch(60);
+    watch.see(job(2));
+    for (const int index : {0, 1}) watch.see(pod(index, ContainerPhase::running));
+    watch.see(made_again(pod(1, ContainerPhase::running)));
+    const auto chores = watch.chores();
+    ASSERT_TRUE(has(chores, ChoreKind::begin));
+    EXPECT_EQ(find(chores, ChoreKind::begin)->pods.size(), 2U);
+    watch.see(begun(2));
+    ASSERT_TRUE(has(watch.chores(), ChoreKind::go));
+    const auto go = watch.chores();
+    for (const PodView& each : find(go, ChoreKind::go)->pods) EXPECT_EQ(each.name.find("again"), std::string::npos);
+    // Before cancel is confirmed none of them is there, the one too many neither.
+    JobView called_off = begun(2);
+    called_off.called_off = called_off.is_suspended = true;
+    watch.see(called_off);
+    for (const int index : {0, 1}) watch.see(pod(index, ContainerPhase::ended, 143));
+    watch.logs_are_done(kWatched);
+    EXPECT_FALSE(has(watch.chores(), ChoreKind::keep_end));
+    watch.see(made_again(pod(1, ContainerPhase::ended, 143)), true);
+    watch.logs_are_done(kWatched);
+    EXPECT_TRUE(has(watch.chores(), ChoreKind::keep_end));
+}
+
+// The controller takes away the one that was named, before it ran: then the other one begins. Had it run, none would.
+TEST(KubeJobWatch, APodThatWentBeforeItRanIsChosenAnew) {
+    for (const bool ran : {false, true}) {
+        JobWatch watch(60);
+        watch.see(begun(1));
+        watch.see(pod(0, ran ? ContainerPhase::ended : ContainerPhase::waiting), true);
+        watch.see(made_again(pod(0, ContainerPhase::waiting)));
+        EXPECT_EQ(has(watch.chores(), ChoreKind::begin), !ran);
+    }
+    // A pod that nobody here ever saw may have run: only a queue's Job goes on without it.
+    for (const bool queued : {false, true}) {
+        JobWatch watch(60);
+        JobView seen = begun(1);
+        seen.queued = queued;
+        watch.see(seen);
+        watch.see(made_again(pod(0, ContainerPhase::waiting)));
+        EXPECT_EQ(has(watch.chores(), ChoreKind::begin), queued);
+    }
+}
+
+// A Job that an earlier server made of one pod began by itself, and is known by its container.
+TEST(KubeJobWatch, AnEarlierServersPodBeganByItself) {
+    JobWatch watch(60);
+    JobView old = job(1);
+    old.gang = replace_all(old.gang, ",\"told\":true", "");
+    ASSERT_NE(old.gang, job(1).gang);
+    watch.see(old);
+    watch.see(pod(0, ContainerPhase::running));
+    EXPECT_EQ(told(watch).size(), 1U);
+    EXPECT_FALSE(has(watch.chores(), ChoreKind::begin));
 }
 
 }  // namespace

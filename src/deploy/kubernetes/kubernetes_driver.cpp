@@ -225,7 +225,11 @@ public:
                 gangs_.see(*job);
             });
         listing.complete = listed.ok();
-        if (listed) gangs_.only_jobs(there);
+        if (listed) {
+            gangs_.only_jobs(there);
+            for (const Ours& each : gangs_.known("")) there.insert(each.operation);
+            logs_.only(there);
+        }
         listing.items = gangs_.known(site);
         return listing;
     }

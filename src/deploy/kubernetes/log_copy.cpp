@@ -42,6 +42,13 @@ std::string key_of(const LogSource& source) {
 
 }  // namespace
 
+std::optional<OperationId> operation_of_mark(std::string_view name) {
+    if (!name.ends_with(".at")) return std::nullopt;
+    const std::size_t site = name.find('-');
+    const std::size_t end = site == std::string_view::npos ? site : name.find('-', site + 1);
+    return end == std::string_view::npos ? std::nullopt : OperationId::parse(name.substr(0, end));
+}
+
 void LogLines::begin_again() {
     seen_at_last_ = 0;
     rest_.clear();
@@ -172,6 +179,16 @@ void LogCopies::forget(const OperationId& operation) {
     for (const auto& entry : std::filesystem::directory_iterator(state_->folder, code))
         if (entry.path().filename().string().starts_with(begin)) std::filesystem::remove(entry.path(), code);
     state_->measures->forget(operation);
+}
+
+void LogCopies::only(const std::set<OperationId>& there) {
+    const std::lock_guard guard(state_->mutex);
+    std::error_code code;
+    for (const auto& entry : std::filesystem::directory_iterator(state_->folder, code)) {
+        const auto operation = operation_of_mark(entry.path().filename().string());
+        if (operation && there.count(*operation) == 0 && state_->of.count(*operation) == 0)
+            std::filesystem::remove(entry.path(), code);
+    }
 }
 
 void LogCopies::copy(const LogSource& source, bool to_its_end) {

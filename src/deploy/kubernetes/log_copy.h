@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ private:
     std::string rest_;
 };
 
+// Whose file in the engine's folder it is that says how far a log was copied; nothing: it is no such file.
+std::optional<OperationId> operation_of_mark(std::string_view name);
+
 class LogCopies {
 public:
     // ended: whether the container has ended, as far as is known.
@@ -49,6 +53,8 @@ public:
     // All that was begun of it has been copied to its end.
     bool is_done(const OperationId& operation, const std::vector<LogSource>& sources) const;
     void forget(const OperationId& operation);
+    // Of all others nothing is read any more: what a server that was killed left of them goes.
+    void only(const std::set<OperationId>& there);
 
 private:
     struct State;

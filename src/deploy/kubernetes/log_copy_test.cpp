@@ -29,5 +29,14 @@ TEST(KubeLogLines, WhereItStoppedIsKept) {
     EXPECT_EQ(next.take("2026-11-21T10:00:13Z a\n2026-11-21T10:00:13Z b\n2026-11-21T10:00:13Z c\n"), "c\n");
 }
 
+// What a server that was killed left in the engine's folder is known by its name.
+TEST(KubeLogLines, WhoseMarkAFileIs) {
+    const OperationId id{.site = "k3x7q", .seq = 1};
+    EXPECT_EQ(operation_of_mark(id.text() + "-3.at"), id);
+    EXPECT_EQ(operation_of_mark(id.text() + "-pod-3.at"), id);
+    for (const char* other : {"", ".at", "x.at", "k3x7q-222223.at", "k3x7q-222223-3.at.tmp", "rank-0.out"})
+        EXPECT_EQ(operation_of_mark(other), std::nullopt) << other;
+}
+
 }  // namespace
 }  // namespace stoker::kubernetes

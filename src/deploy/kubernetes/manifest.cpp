@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/thread_pools.h"
 #include "base/tsv.h"
+#include "catalog/gpu_names.h"
 #include "deploy/kubernetes/look_script.h"
 #include "deploy/kubernetes/objects.h"
 #include "deploy/kubernetes/rank_script.h"
@@ -289,7 +290,8 @@ GpuPlace gpu_place(const std::vector<KubeNode>& nodes, const KubernetesOptions& 
         const std::string resource = gpu_resource_of(node), found = gpu_model_of(node, options);
         if (resource.empty()) continue;
         add(offered, found.empty() ? resource : resource + " (" + found + ")");
-        if ((!model.empty() && found != model) || (!place.resource.empty() && resource != place.resource)) continue;
+        if ((!model.empty() && !names_gpu(model, found)) || (!place.resource.empty() && resource != place.resource))
+            continue;
         place.resource = resource;
         if (!model.empty())
             for (const char* label : kModelLabels)
@@ -335,7 +337,7 @@ Outcome check_gang_for_kubernetes(const OperationId& operation, const GangSpec& 
     }
     const PodShape shape = shape_of(gang);
     const std::size_t size =
-        std::max(rank_script(gang, shape.per_pod, true).size(), check_script(gang, shape.per_pod).size());
+        std::max(rank_script(gang, shape.per_pod).size(), check_script(gang, shape.per_pod).size());
     if (size > kMostScript)
         return wrong(fmt::format("what its ranks do differs in {} bytes, and {} fit", size, kMostScript));
     return confirmed();
@@ -368,8 +370,7 @@ Json job_manifest(const OperationId& operation, const GangSpec& gang, const GpuP
     };
     Json containers = Json::array();
     for (int local = 0; local < shape.per_pod; ++local)
-        containers.push(
-            container(container_name(local), rank_script(gang, shape.per_pod, shape.pods > 1), local, true));
+        containers.push(container(container_name(local), rank_script(gang, shape.per_pod), local, true));
     Json pod = Json::object()
                    .set("restartPolicy", "Never")
                    .set("subdomain", kRendezvous)
@@ -434,6 +435,7 @@ std::string kept_gang(const GangSpec& gang) {
         .set("pods", shape.pods)
         .set("per_pod", shape.per_pod)
         .set("looked_at", shape.looked_at)
+        .set("told", shape.told)
         .set("step_pattern", gang.measure.step_pattern)
         .set("interface", gang.measure.interface)
         .set("log_folder", gang.log_folder)
@@ -459,9 +461,11 @@ Result<KeptGang> read_kept_gang(const OperationId& operation, std::string_view t
     kept.order.gang.measure.step_pattern = text_at(root, "step_pattern");
     kept.order.gang.measure.interface = text_at(root, "interface");
     const Node* looked_at = root.find("looked_at");
+    const Node* told = root.find("told");
     kept.shape = {.pods = static_cast<int>(number("pods")),
                   .per_pod = static_cast<int>(number("per_pod")),
-                  .looked_at = looked_at != nullptr && looked_at->boolean};
+                  .looked_at = looked_at != nullptr && looked_at->boolean,
+                  .told = number("pods") > 1 || (told != nullptr && told->boolean)};
     if (!run || kept.shape.pods < 1 || kept.shape.pods > kMostPods || kept.shape.per_pod < 1 ||
         kept.shape.per_pod > 1024)
         return Error(ErrorKind::invalid,

@@ -36,6 +36,8 @@ Outcome check_gang_for_kubernetes(const OperationId& operation, const GangSpec& 
 struct PodShape {
     int pods = 1, per_pod = 1;
     bool looked_at = false;  // by a container beside the ranks of each pod (look_script.h)
+    // Programs begin when their pod is told to. Always, but for a Job of one pod that an earlier server made.
+    bool told = true;
 };
 PodShape shape_of(const GangSpec& gang);
 

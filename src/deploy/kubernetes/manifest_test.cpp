@@ -106,7 +106,7 @@ TEST(KubeManifest, TheKubeletExpandsNothingOfTheUsers) {
     GangSpec unlike = gang(2);
     unlike.ranks[1].arguments = {"it's", "two\nlines"};
     EXPECT_FALSE(ranks_are_alike(unlike));
-    EXPECT_THAT(rank_script(unlike, 1, true), HasSubstr("1) set -- 'it'\\''s' 'two\nlines';;"));
+    EXPECT_THAT(rank_script(unlike, 1), HasSubstr("1) set -- 'it'\\''s' 'two\nlines';;"));
     EXPECT_EQ(check_gang_for_kubernetes(kId, unlike, {.image = "i"}).certainty, Certainty::confirmed);
     unlike.ranks[1].arguments = {std::string(200'000, 'x')};
     EXPECT_THAT(check_gang_for_kubernetes(kId, unlike, {.image = "i"}).detail, HasSubstr("120000 fit"));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/api_time.h"
+#include "base/text.h"
 
 namespace stoker::kubernetes {
 namespace {
@@ -96,6 +97,8 @@ std::optional<JobView> read_job(const Node& object) {
                 .epoch = number_of<std::uint64_t>(annotation_of(object, kEpoch)),
                 .begun = !annotation_of(object, kBegun).empty(),
                 .called_off = !annotation_of(object, kCalledOff).empty()};
+    if (const std::string begun = annotation_of(object, kBegun); begun != "yes")
+        for (const std::string_view mark : split_words(begun)) job.may_begin.emplace(mark);
     const Node* suspend = node_at(object, {"spec", "suspend"});
     job.suspended = suspend != nullptr && suspend->boolean;
     job.is_suspended = holds(condition_of(object, "Suspended"));
@@ -142,6 +145,10 @@ std::optional<PodView> read_pod(const Node& object) {
         }
     }
     return pod;
+}
+
+std::string mark_of(const PodView& pod) {
+    return pod.uid.substr(0, 8);
 }
 
 bool has_started(const ContainerView* view) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,7 @@ inline constexpr const char* kSite = "stoker/site";             // label of Jobs
 inline constexpr const char* kOperation = "stoker/operation";   // label of Jobs and pods
 inline constexpr const char* kGang = "stoker/gang";             // of a Job: what was launched
 inline constexpr const char* kEpoch = "stoker/epoch";           // of a Job: of the newest order
-inline constexpr const char* kBegun = "stoker/begun";           // of a Job: all pods are there, programs may begin
+inline constexpr const char* kBegun = "stoker/begun";           // of a Job: which of its pods may begin
 inline constexpr const char* kCalledOff = "stoker/called-off";  // of a Job: the server ended it
 inline constexpr const char* kEnd = "stoker/end";               // of a Job: how it ended, once its pods may go
 inline constexpr const char* kOrders = "stoker/orders";         // of a pod: what its ranks are told
@@ -46,6 +47,8 @@ struct JobView {
     std::string uid, version, gang, end, reason, message;
     std::uint64_t epoch = 0;
     bool begun = false, called_off = false;
+    std::set<std::string>
+        may_begin;  // marks of those pods; begun, and none: all of them (earlier servers said no more)
     bool suspended = false, is_suspended = false;  // wanted; and seen by the controller
     bool deleting = false, queued = false;         // queued: of Kueue
     JobEnd ended = JobEnd::none;
@@ -75,6 +78,10 @@ struct PodView {
     bool over() const { return phase == "Succeeded" || phase == "Failed"; }
 };
 std::optional<PodView> read_pod(const Node& object);
+
+// By which a Job remembers one of its pods: of its uid what tells it from its siblings, since Jobs of thousands of pods
+// keep all of them in one annotation.
+std::string mark_of(const PodView& pod);
 
 bool has_started(const ContainerView* view);  // null: no
 bool no_more_pods(const JobView& job);        // its controller makes none from here on

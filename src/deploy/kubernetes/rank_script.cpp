@@ -54,7 +54,7 @@ std::string check_script(const GangSpec& gang, int per_pod) {
     return script + words_by_rank(gang) + "look \"$1\"\nlocal=$((local + 1))\ndone\n";
 }
 
-std::string rank_script(const GangSpec& gang, int per_pod, bool waits) {
+std::string rank_script(const GangSpec& gang, int per_pod) {
     std::string script = fmt::format(
         "export RANK=$((JOB_COMPLETION_INDEX * {} + LOCAL_RANK))\n"
         "export NODE_RANK=$JOB_COMPLETION_INDEX GROUP_RANK=$JOB_COMPLETION_INDEX OMPI_COMM_WORLD_RANK=$RANK\n",
@@ -62,11 +62,10 @@ std::string rank_script(const GangSpec& gang, int per_pod, bool waits) {
     script += words_by_rank(gang);
     // Orders: "go" and "NUMBER:SIGNAL", each level-triggered. A file of the downward API has no line end.
     script += fmt::format("orders() {{ go= told=; read -r go told 2>/dev/null <{}/orders || :; }}\n", kOrdersFolder);
-    if (waits)
-        script +=
-            "# The other pods are waited for: all ranks begin, or none.\n"
-            "trap 'exit 143' TERM\n"
-            "orders; while [ \"$go\" != go ]; do sleep 0.2; orders; done\n";
+    script +=
+        "# All ranks begin, or none; and of the pods that a controller may make twice, one.\n"
+        "trap 'exit 143' TERM\n"
+        "orders; while [ \"$go\" != go ]; do sleep 0.2; orders; done\n";
     const bool looks = is_looked_at(gang.measure);
     if (looks) script += look_functions(gang.measure) + "read_beat\n";
     script +=

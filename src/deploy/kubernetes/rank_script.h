@@ -16,8 +16,8 @@ bool ranks_are_alike(const GangSpec& gang);
 // Looks whether the programs of a pod's ranks are there; says what is not, and fails. `words` of alike ranks are its
 // arguments.
 std::string check_script(const GangSpec& gang, int per_pod);
-// Waits for "go" when the gang has other pods, starts the program, hands on signals, and ends as it ends.
-std::string rank_script(const GangSpec& gang, int per_pod, bool waits);
+// Waits for "go", starts the program, hands on signals, and ends as it ends.
+std::string rank_script(const GangSpec& gang, int per_pod);
 std::string shell_quoted(const std::string& text);
 
 }  // namespace stoker::kubernetes

@@ -85,7 +85,7 @@ void Tender::carry_out(const Chore& chore) {
             break;
         case ChoreKind::begin:
             backed_out_.erase(chore.operation);
-            if (!patch_job(chore.operation, annotation_patch(kBegun, "yes"), deadline)) break;
+            if (!name_pods(chore, deadline)) break;
             [[fallthrough]];
         case ChoreKind::go:
             for (const PodView& pod : chore.pods)
@@ -112,6 +112,20 @@ void Tender::carry_out(const Chore& chore) {
             break;
         }
     }
+}
+
+// On a Job that is still as it was seen: of two pods one only is ever named.
+bool Tender::name_pods(const Chore& chore, Deadline deadline) {
+    std::string marks;
+    for (const PodView& pod : chore.pods) marks += (marks.empty() ? "" : " ") + mark_of(pod);
+    Json metadata = Json::object().set("annotations", Json::object().set(kBegun, marks));
+    if (!chore.job.version.empty()) metadata.set("resourceVersion", chore.job.version);
+    const Status named = patch_job(chore.operation, Json::object().set("metadata", std::move(metadata)), deadline);
+    if (named) return true;
+    if (named.error().kind() != ErrorKind::conflict) return false;
+    if (const auto answer = api_->ask({.target = paths_.job(chore.operation)}, deadline))
+        if (const auto job = read_job(answer->root())) gangs_.see(*job);
+    return false;
 }
 
 void Tender::look(const OperationId& operation, Deadline deadline) {

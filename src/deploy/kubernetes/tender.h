@@ -25,6 +25,7 @@ public:
 private:
     void work();
     void carry_out(const Chore& chore);
+    bool name_pods(const Chore& chore, Deadline deadline);
     void look(const OperationId& operation, Deadline deadline);
     void explain(const Chore& chore);
     const KubeState& state_of_cluster();

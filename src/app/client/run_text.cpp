@@ -51,9 +51,30 @@ private:
     std::size_t width_;
 };
 
+// What people look for in one: what it runs, without comments, directives, and the line that an import put first.
+std::string script_text(const std::string& script) {
+    constexpr std::size_t kMostShown = 3;
+    const auto lines = split_lines(script);
+    std::vector<std::string> shown;
+    bool more = false;
+    for (const std::string_view each : lines) {
+        const std::string_view line = trim(each);
+        if (line.empty() || line.front() == '#' || line.starts_with("export SLURM_JOB_ID=")) continue;
+        more = shown.size() == kMostShown;
+        if (more) break;
+        shown.push_back(printable(line, 160));
+    }
+    return fmt::format("(a script of {} lines: {}{})", lines.size(), join(shown, "; "), more ? "; ..." : "");
+}
+
 std::string command_text(const std::vector<std::string>& command) {
+    constexpr std::ptrdiff_t kLongScript = 3;
     std::string text;
     for (const std::string& word : command) {
+        if (std::count(word.begin(), word.end(), '\n') > kLongScript) {
+            text += (text.empty() ? "" : " ") + script_text(word);
+            continue;
+        }
         const bool plain = !word.empty() && word.find_first_of(" \t\n\"'$&|;<>()*?[]#~`\\") == std::string::npos;
         text += (text.empty() ? "" : " ") + (plain ? printable(word, 400) : "'" + printable(word, 400) + "'");
     }

@@ -46,6 +46,16 @@ api::RunView sample() {
 
 constexpr std::int64_t kNow = 1'795'255'800LL * 1'000'000;  // 2026-11-21T10:10:00Z
 
+// Of a script people want to see what it runs, and not its directives or what stands for Slurm's variables.
+TEST(RunTextTest, AScriptIsToldByWhatItRuns) {
+    api::RunView view = sample();
+    view.spec.command = {
+        "/bin/bash", "-c",
+        "export SLURM_JOB_ID=7; srun() { true; }\n#SBATCH -N 2\n\nmodule load cuda\nsrun python a.py\n"};
+    const std::string text = describe_text(view, {}, Style{}, kNow);
+    EXPECT_THAT(text, HasSubstr("/bin/bash -c (a script of 5 lines: module load cuda; srun python a.py)"));
+}
+
 // A server has no steps: it is held against the latency that was promised.
 TEST(RunTextTest, AServerIsHeldAgainstItsLatency) {
     api::RunView view = sample();

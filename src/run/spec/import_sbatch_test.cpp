@@ -150,6 +150,33 @@ TEST(ImportSbatch, WhatIsKnownAndNotToBeHadSaysWhy) {
               "job.sh:2:9 sbatch has no option called \"immediate\": it refuses the script (\"Invalid directive\")");
 }
 
+// A program that was to run in a container never runs outside of it; which one it is has to be known before.
+TEST(ImportSbatch, TheContainerOfSrunIsTheRunsImage) {
+    const auto image = [](const std::string& body) {
+        const auto run = import_sbatch("#!/bin/bash\n#SBATCH -n 2\n" + body + "\n", "job.sh");
+        return run ? run->run.image : "error: " + run.error().text();
+    };
+    const std::string wanted = "nvcr.io/nvidia/pytorch:24.05-py3";
+    for (const char* body :
+         {"srun --container-image=nvcr.io#nvidia/pytorch:24.05-py3 python a.py",
+          "srun -l \\\n  --container-image nvcr.io#nvidia/pytorch:24.05-py3 \\\n  python a.py",
+          "IMAGE=nvcr.io#nvidia/pytorch:24.05-py3\nsrun --container-image=\"$IMAGE\" python a.py",
+          "export IMAGE='nvcr.io#nvidia/pytorch:24.05-py3'\nsrun --container-image=${IMAGE} python a.py",
+          "IMAGE=${IMAGE:-nvcr.io#nvidia/pytorch:24.05-py3}\nsrun --container-image=$IMAGE python a.py",
+          "#SBATCH --container-image=\"nvcr.io#nvidia/pytorch:24.05-py3\"\nsrun python a.py"})
+        EXPECT_EQ(image(body), wanted) << body;
+    EXPECT_EQ(image("srun python a.py # --container-image-less"), "");
+    EXPECT_NE(image("srun --container-image=$1 python a.py").find("cannot be told"), std::string::npos);
+    EXPECT_NE(image("srun --container-image=a python a.py\nsrun --container-image=b python b.py").find("one image"),
+              std::string::npos);
+}
+
+// Too early is wrong: what it was to wait for is not there yet.
+TEST(ImportSbatch, ADependencyIsNotDroppedInSilence) {
+    EXPECT_NE(problem_of_job("--dependency=afterok:17").find("would not wait for them"), std::string::npos);
+    EXPECT_EQ(problem_of_job("-d singleton"), "no problem");
+}
+
 TEST(ImportSbatch, TheOtherToolsAreToldApartByTheirContent) {
     const auto tool = [](const std::string& text) {
         auto script = tool_of_script(text);

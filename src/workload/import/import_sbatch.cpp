@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "base/text.h"
@@ -46,6 +47,30 @@ bool calls_srun(std::string_view line) {
     return false;
 }
 
+// A line with those that its backslashes go on to.
+std::string whole_line(const std::vector<std::string_view>& lines, std::size_t at) {
+    std::string text(lines[at]);
+    while (text.ends_with('\\') && at + 1 < lines.size() && text.size() < 20'000) {
+        text.pop_back();
+        text += lines[++at];
+    }
+    return text;
+}
+
+// The value of --container-image, which Pyxis gives to srun; nothing where it is not there.
+std::optional<std::string> image_of_srun(const std::string& line) {
+    constexpr std::string_view option = "--container-image";
+    for (std::size_t at = line.find(option); at != std::string::npos; at = line.find(option, at + 1)) {
+        std::string_view rest = std::string_view(line).substr(at + option.size());
+        if (rest.empty() || (rest[0] != '=' && rest[0] != ' ')) continue;
+        rest = trim(rest.substr(1));
+        const char quote = !rest.empty() && (rest[0] == '"' || rest[0] == '\'') ? rest[0] : ' ';
+        if (quote != ' ') rest.remove_prefix(1);
+        return std::string(rest.substr(0, rest.find(quote)));
+    }
+    return std::nullopt;
+}
+
 class SbatchReader {
 public:
     SbatchReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
@@ -74,8 +99,9 @@ private:
 
     void directives() {
         bool body = false;  // Slurm reads no directive after the first command
+        const std::vector<std::string_view> lines = split_lines(text_);
         std::uint32_t number = 0;
-        for (const std::string_view line : split_lines(text_)) {
+        for (const std::string_view line : lines) {
             ++number;
             const SourcePos pos{file_, number, 1};
             if (const std::string_view prefix = sbatch::directive_prefix(line); !prefix.empty()) {
@@ -87,8 +113,53 @@ private:
                 continue;
             }
             body = body || (!trim(line).empty() && trim(line).front() != '#');
-            if (calls_srun(line) && srun_lines_.size() < 100) srun_lines_.push_back(pos);
+            if (const std::size_t equals = line.find('='); equals != std::string_view::npos)
+                assigned(trim(line.substr(0, equals)), trim(line.substr(equals + 1)));
+            if (!calls_srun(line) || srun_lines_.size() >= 100) continue;
+            srun_lines_.push_back(pos);
+            if (const auto image = image_of_srun(whole_line(lines, number - 1))) container(*image, pos);
         }
+    }
+
+    // ${IMAGE:-registry.example/x:1}: the caller's environment is not taken along, so the default it is.
+    static std::string_view default_of(std::string_view value) {
+        const std::size_t at = value.find(":-");
+        if (!value.starts_with("${") || !value.ends_with('}') || at == std::string_view::npos) return value;
+        return value.substr(at + 2, value.size() - at - 3);
+    }
+
+    // IMAGE=..., export IMAGE="...": what stands behind it, where that is plain.
+    void assigned(std::string_view name, std::string_view value) {
+        if (name.starts_with("export ")) name = trim(name.substr(7));
+        if (name.empty() || name.find_first_of(" \t$(\"'") != std::string_view::npos) return;
+        if (value.size() > 1 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0])
+            value = value.substr(1, value.size() - 2);
+        value = default_of(value);
+        variables_[std::string(name)] = value.find_first_of("$`\"' ") == std::string_view::npos ? value : "";
+    }
+
+    // A program that was to run in a container must not run outside of it.
+    void container(const std::string& written, SourcePos pos) {
+        std::string image(default_of(written));
+        if (image.starts_with('$')) {
+            std::string name = image.substr(1);
+            if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
+            const auto known = variables_.find(name);
+            image = known == variables_.end() ? "" : known->second;
+        }
+        if (image.empty() || image.find('$') != std::string::npos)
+            return wrong(pos,
+                         fmt::format("which image --container-image={} is cannot be told before the script runs",
+                                     printable(written, 60)),
+                         "write the image's name there");
+        image = replace_all(image, "#", "/");
+        if (!out_.run.image.empty() && out_.run.image != image)
+            return wrong(pos,
+                         fmt::format("{} here, and {} above: a run is in one image", printable(image, 100),
+                                     printable(out_.run.image, 100)),
+                         "write a script for each; steps of one file run one after the other");
+        if (out_.run.image.empty()) out_.report.take(pos, "--container-image", "image: all of the script runs in it");
+        out_.run.image = image;
     }
 
     void directive(std::string_view line, std::size_t from, SourcePos pos) {
@@ -273,6 +344,13 @@ private:
                     took("requires.disk");
                 }
                 return;
+            case SbatchKey::dependency:
+                // Too early is not a little wrong: it would read what is not there yet.
+                if (value.starts_with("after"))
+                    return wrong(pos, written + " names jobs of a Slurm, and this run would not wait for them",
+                                 "take it out, and name runs: stoker submit --after r-5:ok; or steps with `after` in "
+                                 "one file");
+                return out_.report.drop(pos, written, fate.why);
             case SbatchKey::ignored: return out_.report.drop(pos, written, fate.why);
         }
     }
@@ -438,6 +516,7 @@ private:
     };
     std::vector<Given> given_;
     std::vector<SourcePos> srun_lines_;
+    std::map<std::string, std::string, std::less<>> variables_;  // of the script, where they are plain
     std::optional<int> nodes_, ntasks_, per_node_, cpus_, cpus_per_gpu_, gpus_all_, gpus_node_, gpus_task_;
     std::optional<double> mem_, mem_per_cpu_, mem_per_gpu_;
     SourcePos nodes_pos_, gpu_pos_;

@@ -28,6 +28,7 @@ enum class SbatchKey : std::uint8_t {
     no_requeue,
     exports,
     tmp,
+    dependency,
     ignored
 };
 
@@ -41,14 +42,18 @@ struct Fate {
 inline constexpr const char* kPlace = "Stoker chooses the place by what the run needs";
 inline constexpr const char* kAccount = "who submits says that, and the rights of that person decide";
 inline constexpr const char* kLogs = "Stoker keeps the output of every rank: stoker logs shows it";
-inline constexpr const char* kMail = "Stoker sends no mail";
+inline constexpr const char* kMail = "stoker submit --notify mailto:ADDRESS tells how it ended";
+// Where the work goes on a Slurm that the server drives, and on whose account.
+inline constexpr const char* kEngine =
+    "of a Slurm engine server.yaml says it (partition, account, qos, constraint, reservation); --engine picks one of "
+    "several";
 inline constexpr const char* kBinding = "processes are bound to cores by what one rank asks for";
 inline constexpr const char* kStarts = "it is about how sbatch itself behaves";
 
 inline constexpr const char* kPlugin = "it is of a plug-in of Slurm, which is not here";
 
 inline constexpr Fate kFates[] = {
-    {"account", SbatchKey::ignored, kAccount},
+    {"account", SbatchKey::ignored, kEngine},
     {"acctg-freq", SbatchKey::ignored, "Stoker measures every run"},
     {"array", SbatchKey::array},
     {"autocomplete", SbatchKey::ignored, kStarts},
@@ -61,7 +66,7 @@ inline constexpr Fate kFates[] = {
     {"clusters", SbatchKey::ignored, kPlace},
     {"comment", SbatchKey::ignored, "labels are for such words"},
     {"consolidate-segments", SbatchKey::ignored, kPlace},
-    {"constraint", SbatchKey::ignored, kPlace},
+    {"constraint", SbatchKey::ignored, kEngine},
     {"container", SbatchKey::ignored, "image names the container of a run"},
     {"container-id", SbatchKey::ignored, "image names the container of a run"},
     {"container-type", SbatchKey::ignored, "image names the container of a run"},
@@ -74,8 +79,8 @@ inline constexpr Fate kFates[] = {
     {"cpus-per-task", SbatchKey::cpus_per_task},
     {"deadline", SbatchKey::ignored, "the time limit of a run is its timeout"},
     {"delay-boot", SbatchKey::ignored, kPlace},
-    {"dependency", SbatchKey::ignored,
-     "it names jobs of a Slurm; stoker submit --after r-5:ok says it, and `after` of steps inside one run"},
+    {"dependency", SbatchKey::dependency,
+     "runs of one name run beside each other; stoker submit --after NAME waits for the newest of them"},
     {"distribution", SbatchKey::ignored, kBinding},
     {"error", SbatchKey::ignored, kLogs},
     {"exclude", SbatchKey::ignored, kPlace},
@@ -97,7 +102,7 @@ inline constexpr Fate kFates[] = {
     {"gres-flags", SbatchKey::ignored, kBinding},
     {"help", SbatchKey::ignored, kStarts},
     {"hint", SbatchKey::ignored, kBinding},
-    {"hold", SbatchKey::ignored, "a run starts as soon as there is room"},
+    {"hold", SbatchKey::ignored, "stoker hold RUN keeps one that waits"},
     {"ignore-pbs", SbatchKey::ignored, kStarts},
     {"input", SbatchKey::ignored, "the input is empty"},
     {"job-name", SbatchKey::name},
@@ -131,17 +136,17 @@ inline constexpr Fate kFates[] = {
     {"overcommit", SbatchKey::ignored, "cores and GPUs are never promised twice"},
     {"oversubscribe", SbatchKey::ignored, "cores and GPUs are never promised twice"},
     {"parsable", SbatchKey::ignored, kStarts},
-    {"partition", SbatchKey::ignored, kPlace},
+    {"partition", SbatchKey::ignored, kEngine},
     {"power", SbatchKey::ignored, kPlace},
     {"prefer", SbatchKey::ignored, kPlace},
     {"priority", SbatchKey::ignored, "class and priority say who goes first"},
     {"profile", SbatchKey::ignored, "Stoker measures every run"},
     {"propagate", SbatchKey::ignored, "limits are those of the run"},
-    {"qos", SbatchKey::ignored, "class and priority say who goes first"},
+    {"qos", SbatchKey::ignored, kEngine},
     {"quiet", SbatchKey::ignored, kStarts},
     {"reboot", SbatchKey::ignored, kPlace},
     {"requeue", SbatchKey::requeue},
-    {"reservation", SbatchKey::ignored, kPlace},
+    {"reservation", SbatchKey::ignored, kEngine},
     {"resources", SbatchKey::ignored, kPlace},
     {"resv-ports", SbatchKey::ignored, "a gang has its port: MASTER_PORT"},
     {"segment", SbatchKey::ignored, kPlace},

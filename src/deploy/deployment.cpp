@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "catalog/names.h"
 #include "deploy/fabric_environment.h"
 #include "deploy/pinned.h"
 #include "plan/platform.h"
@@ -37,6 +39,7 @@ public:
         out_.orchestrator = here_ ? Orchestrator::local : candidate_.orchestrator;
         out_.framework = candidate_.framework;
         out_.model = workload_.model, out_.model_known = workload_.model_known;
+        name_model();
         out_.precision = workload_.precision;
         out_.sensitive = workload_.sensitive;
         nodes();
@@ -52,6 +55,38 @@ public:
 private:
     void because(std::string setting, std::string reason, std::string source) {
         out_.because.push_back({std::move(setting), std::move(reason), std::move(source)});
+    }
+
+    // The catalogue keeps models of one shape in one row: weights and name are those of the one that the file says.
+    void name_model() {
+        if (workload_.model_written.empty()) return;
+        ModelSpec& model = out_.model;
+        std::vector<std::string>& names = model.aliases;
+        const std::string& written = workload_.model_written;
+        const std::string folded = fold_name(written);
+        const auto repository = [](const std::string& name) {
+            return std::count(name.begin(), name.end(), '/') == 1 && name.find(' ') == std::string::npos;
+        };
+        const auto own = [](const std::string& name) { return fold_name(name.substr(name.find('/') + 1)); };
+        names.push_back(std::exchange(model.name, written));
+        auto first = names.end();
+        // What answers people comes first: llama-3.3-70b is published as Llama-3.3-70B-Instruct only.
+        for (const std::string_view tuned : {"", "instruct", "it", "chat"})
+            if (first == names.end())
+                first = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+                    return repository(name) && own(name) == folded + std::string(tuned);
+                });
+        // Of one that others packed, the weights that it was made of: ...-Instruct-FP8.
+        if (first == names.end()) {
+            std::size_t longest = 0;
+            for (auto each = names.begin(); each != names.end(); ++each)
+                if (const std::string name = own(*each);
+                    repository(*each) && name.size() > longest && folded.starts_with(name)) {
+                    longest = name.size();
+                    first = each;
+                }
+        }
+        if (first != names.end()) std::rotate(names.begin(), first, first + 1);
     }
 
     // Where the file says both how many it starts and how many are planned, the two have to agree.

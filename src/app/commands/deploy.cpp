@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/text_diff.h"
 #include "deploy/render/reasons.h"
+#include "deploy/render/run_array.h"
 #include "deploy/render/targets.h"
 #include "doctor/this_machine.h"
 #include "explain/prediction.h"
@@ -109,6 +110,41 @@ Result<Deployment> deployment_of(Session& session, const Args& args, double& usd
     return make_deployment(first, plan.workload, *catalog, {.name = name, .start = start ? &*start : nullptr});
 }
 
+// A file without a plan: what it says to run, as it is. Nothing: it has a plan.
+Result<std::optional<RunArray>> runs_of(Session& session, const std::string& path) {
+    TRY(const std::string text, session.read_source(path));
+    TRY(const RunFileTool tool, tool_of_script(text));
+    if (tool != RunFileTool::stoker) return std::optional<RunArray>();
+    TRY(const Document document, Document::parse(text, path == "-" ? "stdin" : path));
+    if (!is_run_file(document.root())) return std::optional<RunArray>();
+    TRY(const LoadedRun loaded, load_run_file(session, path, {.predict = false, .source = false}));
+    const RunSpec& spec = loaded.spec;
+    RunArray runs{.name = spec.name,
+                  .points = {},
+                  .parallel = static_cast<int>(spec.parallel.value_or(0)),
+                  .array = !spec.steps.empty()};
+    namespace fs = std::filesystem;
+    const std::string own = fs::absolute(path).parent_path().lexically_normal().string();
+    const auto add = [&](const RunSpec& run) {
+        RunPoint point{.title = {}, .start = start_of(run)};
+        for (const auto& [name, value] : run.parameters)
+            point.title += (point.title.empty() ? "" : " ") + name + "=" + value;
+        // No path of this machine goes into what is rendered, but for those that the file itself has.
+        std::string& folder = point.start.folder;
+        const std::string relative = fs::path(folder).lexically_relative(own).string();
+        if (!relative.empty() && !relative.starts_with("..")) folder = relative == "." ? "" : relative;
+        runs.points.push_back(std::move(point));
+    };
+    for (const GraphStep& step : spec.steps) {
+        if (!step.depends_on.empty() || !step.run.steps.empty())
+            return Error(ErrorKind::unsupported, "steps that wait for each other are no array of jobs", {},
+                         "stoker submit runs them, on every engine");
+        add(step.run);
+    }
+    if (spec.steps.empty()) add(spec);
+    return std::optional(std::move(runs));
+}
+
 // The files of all targets: of several each has a folder of its name.
 Result<Deployment> rendered_for(Deployment deployment, const std::vector<const RenderTarget*>& targets) {
     if (targets.size() == 1) return rendered(std::move(deployment), *targets.front());
@@ -183,6 +219,26 @@ Result<CommandOutput> explain_files(Session& session, const Deployment& deployme
     return CommandOutput{session.format != Format::text ? dump(session, listing.json()) : out};
 }
 
+// Where it was asked for: a folder, the screen, or held against what is there.
+Result<CommandOutput> written(Session& session, const Deployment& deployment, const std::optional<std::string>& folder,
+                              const std::optional<std::string>& compared, const std::string& passed_over) {
+    if (compared) return show_differences(deployment, *compared);
+    if (session.format != Format::text) return CommandOutput{dump(session, to_json(deployment))};
+    if (!folder) return CommandOutput{to_json(deployment).dump_yaml()};
+    std::string out;
+    if (*folder == "-") {
+        for (const FileToWrite& file : deployment.files)
+            out += fmt::format("{}==> {} ({:o}) <==\n{}", out.empty() ? "" : "\n", file.path, file.mode, file.content);
+        return CommandOutput{out};
+    }
+    TRY_VOID(write_files(deployment, *folder));
+    for (const FileToWrite& file : deployment.files)
+        out += (std::filesystem::path(*folder) / file.path).string() + "\n";
+    if (!passed_over.empty()) out += "note: " + passed_over + "\n";
+    for (const std::string& note : deployment.notes) out += "note: " + note + "\n";
+    return CommandOutput{out};
+}
+
 Result<CommandOutput> run_deploy(Session& session, const Args& args) {
     if (args.has("list")) return list_targets(session);
     if (args.positional.empty())
@@ -199,6 +255,25 @@ Result<CommandOutput> run_deploy(Session& session, const Args& args) {
                      fmt::format("--{} is for an endpoint, of which no files are written", *of_endpoint), {},
                      "stoker deploy FILE, without --render, --diff, --explain and --target");
     double usd_per_hour = 0;
+    if ((folder || compared) && !args.has("explain")) {
+        TRY(const std::optional<RunArray> runs, runs_of(session, args.positional[0]));
+        if (runs) {
+            Deployment deployment;
+            deployment.name = runs->name;
+            if (targets.empty()) {
+                TRY(const RenderTarget* usual, find_render_target("slurm"));
+                targets.push_back(usual);
+            }
+            for (const RenderTarget* target : targets) {
+                TRY(const auto files, run_array_files(*runs, target->name));
+                for (const FileToWrite& file : files)
+                    deployment.files.push_back(
+                        {targets.size() > 1 ? std::string(target->name) + "/" + file.path : file.path, file.content,
+                         file.mode});
+            }
+            return written(session, deployment, folder, compared, "");
+        }
+    }
     bool here_only = false;
     TRY(Deployment deployment, deployment_of(session, args, usd_per_hour, here_only));
     if (of_endpoint != kOfEndpoints.end() || (here_only && !asks_for_files(args) && answers_here(deployment)))
@@ -212,21 +287,7 @@ Result<CommandOutput> run_deploy(Session& session, const Args& args) {
         TRY(deployment, rendered_for(std::move(deployment), targets));
     }
     if (args.has("explain")) return explain_files(session, deployment);
-    if (compared) return show_differences(deployment, *compared);
-    if (session.format != Format::text) return CommandOutput{dump(session, to_json(deployment))};
-    if (!folder) return CommandOutput{to_json(deployment).dump_yaml()};
-    std::string out;
-    if (*folder == "-") {
-        for (const FileToWrite& file : deployment.files)
-            out += fmt::format("{}==> {} ({:o}) <==\n{}", out.empty() ? "" : "\n", file.path, file.mode, file.content);
-        return CommandOutput{out};
-    }
-    TRY_VOID(write_files(deployment, *folder));
-    for (const FileToWrite& file : deployment.files)
-        out += (std::filesystem::path(*folder) / file.path).string() + "\n";
-    if (!passed_over.empty()) out += "note: " + passed_over + "\n";
-    for (const std::string& note : deployment.notes) out += "note: " + note + "\n";
-    return CommandOutput{out};
+    return written(session, deployment, folder, compared, passed_over);
 }
 
 }  // namespace
@@ -246,6 +307,9 @@ CliCommand deploy_command() {
             "The program is what run: in FILE says. What else run: says is for stoker run here; where it differs from "
             "the plan, the plan stands in what is rendered, and a note says so. Two statements of the file that "
             "contradict each other are refused. Exit 1 when no plan meets the objective.\n"
+            "A FILE without a plan, that only says what to run, is written as it is: for slurm or kubernetes, a sweep "
+            "as "
+            "an array.\n"
             "A kind: inference file for this machine whose command says {port} becomes an endpoint, and any other one "
             "with --endpoint: stoker serve answers for it under its name, and keeps its replicas as runs of the "
             "server. "

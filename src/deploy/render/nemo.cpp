@@ -54,7 +54,7 @@ std::string nemo_program(const Deployment& d, const Recipe& recipe) {
 
 std::string nemo_refusal(const Deployment& d) {
     if (!d.training) return fmt::format("NeMo's recipes train, and this is {}", to_string(d.kind));
-    if (!recipe_of("nemo", d.model.name))
+    if (!recipe_of("nemo", d.model))
         return fmt::format("no recipe of NeMo is known for {}; there is {}", d.model.name, recipes_of("nemo"));
     if (d.training->layout.zero >= 2)
         return fmt::format(
@@ -73,7 +73,7 @@ std::vector<FileToWrite> nemo_files(const Deployment& d) {
     std::string launch = torchrun_words(d, d.name, "\"${MASTER_ADDR:?name of the first node}:${MASTER_PORT:-29500}\"");
     if (!d.command.empty()) launch = launch.substr(0, launch.rfind("--no_python "));
     script += "exec " + launch + fmt::format("\"$here/{}.py\"\n", d.name);
-    return {{d.name + ".py", nemo_program(d, *recipe_of("nemo", d.model.name))}, {d.name + ".sh", script, 0755}};
+    return {{d.name + ".py", nemo_program(d, *recipe_of("nemo", d.model))}, {d.name + ".sh", script, 0755}};
 }
 
 }  // namespace stoker

@@ -37,6 +37,12 @@ std::optional<Recipe> recipe_of(std::string_view program, std::string_view model
     return out;
 }
 
+std::optional<Recipe> recipe_of(std::string_view program, const ModelSpec& model) {
+    auto recipe = recipe_of(program, model.name);
+    for (std::size_t i = 0; i < model.aliases.size() && !recipe; ++i) recipe = recipe_of(program, model.aliases[i]);
+    return recipe;
+}
+
 std::string recipes_of(std::string_view program) {
     std::string out;
     for_rows("render/recipes.tsv", {"program", "model"}, [&](const std::vector<std::string>& row) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "deploy/deployment.h"
+
 namespace stoker {
 
 struct Recipe {
@@ -12,6 +14,8 @@ struct Recipe {
 };
 // What `program` (torchtitan, nemo) calls its configuration of this model; none: it ships none.
 std::optional<Recipe> recipe_of(std::string_view program, std::string_view model);
+// By its name, or another one that the catalogue has of it.
+std::optional<Recipe> recipe_of(std::string_view program, const ModelSpec& model);
 // "llama-3-8b, llama-3-70b"
 std::string recipes_of(std::string_view program);
 

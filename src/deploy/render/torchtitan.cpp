@@ -73,7 +73,7 @@ std::string torchtitan_arguments(const Deployment& d) {
 
 std::string torchtitan_refusal(const Deployment& d) {
     if (!d.training) return fmt::format("torchtitan trains, and this is {}", to_string(d.kind));
-    if (!recipe_of("torchtitan", d.model.name))
+    if (!recipe_of("torchtitan", d.model))
         return fmt::format("torchtitan 0.3 has no configuration of {}; there is {}", d.model.name,
                            recipes_of("torchtitan"));
     if (d.training->method != Method::full) return "it trains all weights, and the method is LoRA";
@@ -82,7 +82,7 @@ std::string torchtitan_refusal(const Deployment& d) {
 }
 
 std::vector<FileToWrite> torchtitan_files(const Deployment& d) {
-    const Recipe recipe = *recipe_of("torchtitan", d.model.name);
+    const Recipe recipe = *recipe_of("torchtitan", d.model);
     std::string out = "#!/bin/bash\n" + head_comment(d);
     if (d.nodes.count > 1)
         out += fmt::format("# Start it on each of the {} nodes, with the name of the first:\n", d.nodes.count);

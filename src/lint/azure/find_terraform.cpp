@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "lint/azure/fields.h"
 #include "lint/azure/local_modules.h"
+#include "lint/azure/terraform_objects.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -371,6 +372,8 @@ struct TerraformFinder {
             add_arm_resource(file, arm, Dialect::hcl, options);
         } else if (type == "helm_release") {
             add(ResourceType::chart, kTfChart);
+        } else if (read_terraform_object(file, node, type, options)) {
+            return;
         } else if (type == "kubectl_manifest" || type == "k8s_manifest" || type == "kubernetes_manifest") {
             manifest();
         }

@@ -137,5 +137,67 @@ YAML
     EXPECT_TRUE(file->guests[1]->problems.empty());
 }
 
+// The provider's own words for a Deployment are the Deployment, and what is wrong in it stands at its line.
+TEST(FindTerraform, ReadsKubernetesObjectsInTerraformsWords) {
+    const auto file = read_file("main.tf", R"(
+variable "image" {}
+resource "kubernetes_deployment_v1" "vllm" {
+  metadata { name = "vllm" }
+  spec {
+    template {
+      spec {
+        node_selector = { "kubernetes.azure.com/accelerator" = "nvidia" }
+        toleration {
+          key    = "sku"
+          effect = "NoSchedule"
+        }
+        toleration {
+          key = "other"
+        }
+        init_container {
+          name  = "fetch"
+          image = var.image
+        }
+        container {
+          name  = "vllm"
+          image = "vllm/vllm-openai:v0.8.4"
+          args  = ["--model", "x/y"]
+          resources {
+            limits = { "nvidia.com/gpu" = 2 }
+          }
+          volume_mount {
+            name       = "shm"
+            mount_path = "/dev/shm"
+          }
+        }
+      }
+    }
+  }
+}
+resource "kubernetes_manifest" "pod" {
+  manifest = {
+    apiVersion = "v1"
+    kind       = "Pod"
+    metadata   = { name = "x" }
+    spec       = { containers = [{ name = "x", image = "a:1" }] }
+  }
+}
+)");
+    ASSERT_EQ(file->guests.size(), 2u);
+    ASSERT_EQ(file->guests[0]->workloads.size(), 1u);
+    const Workload& made = file->guests[0]->workloads[0];
+    EXPECT_EQ(made.kind, "Deployment");
+    EXPECT_EQ(made.name, "vllm");
+    ASSERT_EQ(made.containers.size(), 2u);
+    EXPECT_TRUE(made.containers[0].init);
+    EXPECT_TRUE(made.containers[0].image.unknown());
+    EXPECT_EQ(made.containers[1].resources.at(0).resource, "nvidia.com/gpu");
+    EXPECT_EQ(made.containers[1].resources.at(0).amount.as_int(), 2);
+    EXPECT_EQ(made.pod->find("tolerations")->count(), 2u);
+    EXPECT_NE(made.pod->at({"nodeSelector", "kubernetes.azure.com/accelerator"}), nullptr);
+    ASSERT_EQ(file->guests[1]->workloads.size(), 1u);
+    EXPECT_EQ(file->guests[1]->workloads[0].containers.size(), 1u);
+}
+
 }  // namespace
 }  // namespace stoker::lint

@@ -1,7 +1,14 @@
-// Texts within strings, with the place of each of their bytes: scripts in custom_data, commands in JSON.
+// Texts within files of another language, with the place of each of their bytes: scripts in custom_data, commands in
+// JSON, objects of Kubernetes in Terraform's words.
 #include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/json.h"
 #include "base/text.h"
+#include "lint/azure/terraform_objects.h"
 #include "lint/hcl/expression.h"
 
 namespace stoker::lint {
@@ -134,6 +141,198 @@ std::string decode_base64(std::string_view text) {
     if (count == 3) out += static_cast<char>(bits >> 10), out += static_cast<char>(bits >> 2);
     if (count == 2) out += static_cast<char>(bits >> 4);
     return letters >= 16 && count != 1 ? out : std::string();
+}
+
+namespace {
+
+struct ObjectKind {
+    std::string_view resource, api_version, kind;
+};
+constexpr ObjectKind kObjects[] = {
+    {"pod", "v1", "Pod"},
+    {"deployment", "apps/v1", "Deployment"},
+    {"stateful_set", "apps/v1", "StatefulSet"},
+    {"daemonset", "apps/v1", "DaemonSet"},
+    {"daemon_set", "apps/v1", "DaemonSet"},
+    {"job", "batch/v1", "Job"},
+    {"cron_job", "batch/v1", "CronJob"},
+    {"service", "v1", "Service"},
+    {"resource_quota", "v1", "ResourceQuota"},
+    {"horizontal_pod_autoscaler", "autoscaling/v2", "HorizontalPodAutoscaler"},
+};
+
+// Blocks that may stand several times: a list of the object, under its name there.
+constexpr std::pair<std::string_view, std::string_view> kLists[] = {
+    {"container", "containers"},
+    {"init_container", "initContainers"},
+    {"toleration", "tolerations"},
+    {"volume", "volumes"},
+    {"volume_mount", "volumeMounts"},
+    {"port", "ports"},
+    {"env", "env"},
+    {"env_from", "envFrom"},
+    {"metric", "metrics"},
+    {"image_pull_secrets", "imagePullSecrets"},
+    {"node_selector_term", "nodeSelectorTerms"},
+    {"match_expressions", "matchExpressions"},
+    {"match_fields", "matchFields"},
+    {"topology_spread_constraint", "topologySpreadConstraints"},
+};
+// Keys below these are the user's.
+constexpr std::string_view kMaps[] = {"labels", "annotations", "match_labels", "node_selector",
+                                      "limits", "requests",    "hard",         "data"};
+
+std::string camel(std::string_view snake) {
+    if (snake == "host_pid") return "hostPID";
+    if (snake == "host_ipc") return "hostIPC";
+    if (snake == "cluster_ip") return "clusterIP";
+    std::string out;
+    bool up = false;
+    for (const char c : snake) {
+        if (c == '_') {
+            up = !out.empty();
+            continue;
+        }
+        out += up && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+        up = false;
+    }
+    return out;
+}
+
+class ManifestWriter {
+public:
+    explicit ManifestWriter(const Source& source) : source_(source) {}
+
+    // As it stands: the keys are the object's own.
+    void plain(const Node& node) { value(node, false, true); }
+
+    void typed(const Node& block, const ObjectKind& object) {
+        put("{\"apiVersion\": \"", block.key_span);
+        put(object.api_version, block.key_span);
+        put("\", \"kind\": \"", block.key_span);
+        put(object.kind, block.key_span);
+        put("\"", block.key_span);
+        for (const std::string_view part : {"metadata", "spec"})
+            if (const Node* node = block.find(part); node && node->is_object()) {
+                put(", ", here(*node));
+                key(part, *node);
+                value(*node, true, false);
+            }
+        put("}\n", block.key_span);
+    }
+
+    std::string text;
+    std::vector<Piece> pieces;
+
+private:
+    void put(std::string_view bytes, Span host) {
+        if (bytes.empty()) return;
+        const bool verbatim = source_.text(host) == bytes;
+        pieces.push_back({static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(bytes.size()), host,
+                          verbatim ? Piece::Kind::verbatim : Piece::Kind::changed});
+        text += bytes;
+    }
+    void key(std::string_view name, const Node& at) {
+        put(json_string(name), at.key_span.empty() || at.source != &source_ ? here(at) : at.key_span);
+        put(": ", here(at));
+    }
+    // The default of a variable may stand in another file.
+    Span here(const Node& node) const { return node.source == &source_ ? node.span : Span{}; }
+    static std::string json_string(std::string_view plain) { return Json(std::string(plain)).dump(0); }
+
+    void scalar(const Node& node) {
+        const Span host = here(node);
+        if (node.shape == Shape::null) return put("null", host);
+        if (!node.known) {
+            // What nobody can follow stays open, as in a template.
+            const bool blank = node.text.find_first_of(" \t\r\n\"\\") != std::string_view::npos;
+            return put("\"${" + std::string(blank ? "unknown" : node.text) + "}\"", host);
+        }
+        const std::string quoted = node.shape == Shape::string ? json_string(node.text) : std::string(node.text);
+        put(quoted, host);
+    }
+
+    void value(const Node& node, bool convert, bool users) {
+        if (++steps_ > 20'000 || depth_ > 60) return put("null", here(node));
+        ++depth_;
+        if (node.is_scalar()) {
+            scalar(node);
+        } else if (node.is_array()) {
+            put("[", here(node));
+            bool first = true;
+            for (const Node& item : children(&node)) {
+                if (!std::exchange(first, false)) put(", ", here(item));
+                value(item, convert, users);
+            }
+            put("]", here(node));
+        } else {
+            object(node, convert, users);
+        }
+        --depth_;
+    }
+
+    void object(const Node& node, bool convert, bool users) {
+        put("{", here(node));
+        bool first = true;
+        std::set<std::string_view> done;
+        for (const Node& child : children(&node)) {
+            if (child.key == "dynamic" || child.key == "..." || (convert && !done.insert(child.key).second)) continue;
+            if (!std::exchange(first, false)) put(", ", here(child));
+            if (!convert || users) {
+                key(child.key, child);
+                value(child, false, true);
+                continue;
+            }
+            const bool map = std::find(std::begin(kMaps), std::end(kMaps), child.key) != std::end(kMaps);
+            const auto list = std::find_if(std::begin(kLists), std::end(kLists),
+                                           [&](const auto& each) { return each.first == child.key; });
+            if (list == std::end(kLists) || !child.is_object()) {
+                key(camel(child.key), child);
+                value(child, true, map);
+                continue;
+            }
+            key(list->second, child);
+            put("[", here(child));
+            bool head = true;
+            for (const Node& each : children(&node)) {
+                if (each.key != child.key) continue;
+                if (!std::exchange(head, false)) put(", ", here(each));
+                value(each, true, false);
+            }
+            put("]", here(child));
+        }
+        put("}", here(node));
+    }
+
+    const Source& source_;
+    std::size_t steps_ = 0;
+    int depth_ = 0;
+};
+
+}  // namespace
+
+bool read_terraform_object(File& file, const Node& block, std::string_view type, const ReadOptions& options) {
+    if (!type.starts_with("kubernetes_") || file.host) return false;
+    ManifestWriter writer(file.source());
+    if (type == "kubernetes_manifest") {
+        const Node* written = block.find("manifest");
+        if (!written || !written->is_object()) return false;
+        writer.plain(*written);
+    } else {
+        std::string_view name = type.substr(std::string_view("kubernetes_").size());
+        if (const std::size_t version = name.rfind("_v"); version != std::string_view::npos &&
+                                                          version + 2 < name.size() && name[version + 2] >= '0' &&
+                                                          name[version + 2] <= '9')
+            name = name.substr(0, version);
+        const auto known = std::find_if(std::begin(kObjects), std::end(kObjects),
+                                        [&](const ObjectKind& each) { return each.resource == name; });
+        if (known == std::end(kObjects)) return false;
+        writer.typed(block, *known);
+    }
+    File* guest = read_guest(file, std::move(writer.text), std::move(writer.pieces), {Kind::k8s}, options);
+    // Mistakes of the text are this reader's, not the user's.
+    if (guest) guest->problems.clear();
+    return true;
 }
 
 }  // namespace stoker::lint

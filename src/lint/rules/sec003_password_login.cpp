@@ -10,7 +10,11 @@ void check_sec003(const File& file, Report& report) {
         if (image && (contains_nocase(image->publisher, "windows") || contains_nocase(image->offer, "win"))) return;
         const Value &login = resource.get(Attr::password_login), &password = resource.get(Attr::admin_password);
         if (says_yes(login)) {
-            report.add(login, resource.address, "password login is allowed on a GPU machine");
+            Finding* finding = report.add(login, resource.address, "password login is allowed on a GPU machine");
+            // disable_password_authentication = false, as it is written in all of them.
+            if (finding && login.source && login.use_source == nullptr && login.source->text(login.span) == "false")
+                report.fix(finding, *login.source, FixClass::unsafe, "let people in by their keys only",
+                           {{login.span, "true"}});
             return;
         }
         if (!password.known() || password.text.empty() || password.text.starts_with('<') ||

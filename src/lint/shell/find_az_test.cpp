@@ -1,6 +1,9 @@
 // When this breaks, rules about sizes and pools do not see what an az script makes, or blame the wrong word.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -35,6 +38,18 @@ TEST(FindAz, ReadsACommandThatAnArrayHolds) {
     EXPECT_EQ(pool.source->place(pool.header.begin).line, 2u);
     EXPECT_EQ(pool.all(Attr::taint).size(), 2u);
     EXPECT_TRUE(pool.get(Attr::gpu_driver).unknown());  // "$@" may hold it
+}
+
+// A loop over an associative array makes one machine of each of its sizes, and none of them is overlooked.
+TEST(FindAz, ReadsSizesOfAnAssociativeArray) {
+    const auto file =
+        read_file("vm.sh",
+                  "#!/bin/bash\nF=NC\ndeclare -A SIZES=([small]=\"Standard_${F}6s_v3\" [big]=Standard_NC24s_v3)\n"
+                  "for s in small big; do\n  az vm create -g rg -n \"gpu-$s\" --size \"${SIZES[$s]}\"\ndone\n");
+    std::set<std::string> sizes;
+    for (const Resource& resource : file->resources)
+        for (const Value* size : resource.all(Attr::size)) sizes.insert(std::string(size->text));
+    EXPECT_EQ(sizes, (std::set<std::string>{"Standard_NC6s_v3", "Standard_NC24s_v3"}));
 }
 
 TEST(FindAz, MakesTheDefaultPoolOfACluster) {

@@ -350,7 +350,8 @@ void ShellParser::command(Level& level) {
             }
         } else if (declares) {
             const std::size_t before = script_.assignments.size();
-            if (assignment(script_.assignments, words_[base].text == "export", condition, level.depth)) {
+            if (assignment(script_.assignments, all_exported_ || words_[base].text == "export", condition,
+                           level.depth)) {
                 if (before < script_.assignments.size()) last = i_;
                 continue;
             }
@@ -391,7 +392,10 @@ void ShellParser::command(Level& level) {
     result.list = list_;
     result.span.end = std::max(last, result.span.begin);
     if (count() == 0 && result.redirects.empty()) {
-        for (Assignment& each : result.assignments) script_.assignments.push_back(std::move(each));
+        for (Assignment& each : result.assignments) {
+            each.exported = each.exported || all_exported_;
+            script_.assignments.push_back(std::move(each));
+        }
         return;
     }
     result.words.assign(words_.begin() + static_cast<std::ptrdiff_t>(base), words_.end());
@@ -409,7 +413,7 @@ void ShellParser::command(Level& level) {
     script_.commands.push_back(std::move(result));
 }
 
-// read X, printf -v X ...: what they put there is not known.
+// read X, printf -v X ...: what they put there is not known. set -a: what is assigned from here on is exported.
 void ShellParser::note_setters(const Command& command) {
     const std::string_view name = command.name();
     if (name == "read" || name == "mapfile" || name == "readarray" || name == "getopts" || name == "let") {
@@ -419,6 +423,11 @@ void ShellParser::note_setters(const Command& command) {
                 unknown_variable(command.words[k].text, command.words[k].span);
     } else if (name == "printf" && command.words.size() > 2 && command.words[1].is("-v")) {
         if (command.words[2].known()) unknown_variable(command.words[2].text, command.words[2].span);
+    } else if (name == "set" && command.words.size() > 1 && command.words[1].known()) {
+        const std::string_view word = command.words[1].text;
+        const bool named = word.ends_with('o') && command.words.size() > 2 && command.words[2].is("allexport");
+        if (named || (word.size() < 10 && !word.starts_with("--") && word.find('a') != std::string_view::npos))
+            all_exported_ = word.starts_with('-') || (all_exported_ && !word.starts_with('+'));
     }
 }
 

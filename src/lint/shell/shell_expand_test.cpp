@@ -28,6 +28,26 @@ TEST(ShellExpand, FollowsVariablesWithOneValueAndDefaults) {
     EXPECT_TRUE(read_script("run ${M:-4}").script().commands[0].words[1].assumed);
 }
 
+// What a script gives itself as its arguments is known; what it was called with is not.
+TEST(ShellExpand, ArgumentsThatAScriptSetsItself) {
+    EXPECT_EQ(read_script("set -- a b\nrun \"$@\" c").words(1), "run|a|b|c");
+    EXPECT_EQ(read_script("N=8\nset -- --n \"$N\"\nrun $@").words(1), "run|--n|8");
+    EXPECT_EQ(read_script("run \"$@\"").words(0), "run|?\"$@\"");
+    EXPECT_EQ(read_script("set -- \"$@\" a\nrun \"$@\"").words(1), "run|?\"$@\"|a");
+    EXPECT_EQ(read_script("if x; then set -- a; fi\nrun \"$@\"").words(2), "run|?\"$@\"");
+    EXPECT_EQ(read_script("set -- a b\nshift\nrun \"$@\"").words(2), "run|?\"$@\"");
+    EXPECT_EQ(read_script("set -- a\nf() {\n  run \"$@\"\n}\nf b").words(1), "run|?\"$@\"");
+}
+
+// set -a: what is assigned behind it is seen by programs.
+TEST(ShellExpand, SetDashAExports) {
+    const auto read = read_script("A=1\nset -a\nB=2\nset +a\nC=3\nset -o allexport\nD=4\nset -e\nE=5");
+    std::string exported;
+    for (const Assignment& each : read.script().assignments)
+        if (each.exported) exported += each.name;
+    EXPECT_EQ(exported, "BDE");
+}
+
 TEST(ShellExpand, EndsWhereItKnowsNoMore) {
     EXPECT_EQ(read_script("A=$A\nrun $A").words(0), "run|?$A");
     EXPECT_EQ(read_script("A=$B\nB=$A\nrun \"x$A\"").words(0), "run|?\"x$A\"");

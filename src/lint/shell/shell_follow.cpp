@@ -273,6 +273,30 @@ bool ShellValues::put_keyed(const Variable& variable, std::string_view key, Span
     return false;
 }
 
+// The raw words of name=([key]=value ...).
+std::vector<Span> ShellValues::keyed_values(const Assignment& assignment) const {
+    std::vector<Span> found;
+    const Span list = assignment.span;
+    for (std::size_t at = list.begin; found.size() <= kMostAlternatives;) {
+        at = all_.find("]=", at);
+        if (at == std::string_view::npos || at + 2 >= list.end) break;
+        const auto from = static_cast<std::uint32_t>(at + 2);
+        std::uint32_t to = from;
+        for (char quote = 0; to < list.end; ++to) {
+            const char c = all_[to];
+            if (quote == 0 && (c == '"' || c == '\''))
+                quote = c;
+            else if (c == quote)
+                quote = 0;
+            else if (quote == 0 && (value_blank_of(c) || c == ')'))
+                break;
+        }
+        if (to > from) found.push_back({from, to});
+        at = to;
+    }
+    return found;
+}
+
 // ${x/a/b}, ${x//a/b}, ${x^^}, ${x,,}: of literal text.
 std::optional<std::string> ShellValues::edited(std::string_view value, std::string_view rest) {
     if (rest == "^^") return upper(value);
@@ -365,6 +389,17 @@ void ShellValues::collect(Span word, std::vector<Value>& found, std::vector<std:
     };
     if (name.empty()) {
         known(word);
+        return;
+    }
+    // ${SIZES[$s]}: one of what the list has, where the key is another one each time.
+    if (const std::size_t open = name.find('['); open != std::string_view::npos && name.ends_with(']')) {
+        if (known(word)) return;
+        for (const Assignment& each : file_.script.assignments) {
+            if (each.name != name.substr(0, open) || !each.array) continue;
+            for (const Value& item : each.items)
+                if (item.known() && !item.text.starts_with('[')) found.push_back(item);
+            for (const Span value : keyed_values(each)) known(value);
+        }
         return;
     }
     if (name.size() == 1 && name[0] >= '1' && name[0] <= '9') {

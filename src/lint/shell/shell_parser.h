@@ -150,6 +150,7 @@ private:
     std::vector<Span> bodies_;
     std::vector<std::string_view> exported_;
     int pipeline_ = 0, list_ = 0, next_pipeline_ = 0, next_list_ = 0;
+    bool all_exported_ = false;  // set -a
     bool seen_code_ = false, deep_ = false, chained_ = false;
     bool strict_ = true;  // false: zsh, which has shorter forms of loops and conditions
 };

@@ -198,9 +198,32 @@ void ShellValues::settle(Variable& variable) {
     variable.state = Variable::State::settled;
 }
 
+// "$@" behind `set -- a b`, in straight-line code.
+bool ShellValues::arguments_that_were_set(Span word, std::vector<Value>& words) {
+    const Command* last = nullptr;
+    for (const Command& command : file_.script.commands) {
+        if (command.span.end > word.begin) break;
+        const std::string_view name = command.name();
+        if (name == "shift") last = nullptr;
+        if (name != "set" || command.words.size() < 2 || !command.words[1].is("--")) continue;
+        last = command.in_function || command.in_condition || command.in_substitution ? nullptr : &command;
+    }
+    if (last == nullptr || function_at(word.begin) || !spend(last->words.size() * sizeof(Value))) return false;
+    for (std::size_t k = 2; k < last->words.size(); ++k) {
+        Value item = last->words[k];
+        if (item.use.empty()) {
+            item.use = word;
+            item.use_source = &source_;
+        }
+        words.push_back(item);
+    }
+    return true;
+}
+
 bool ShellValues::array_of(Span word, std::vector<Value>& words) {
     std::string_view raw = all_.substr(word.begin, word.size());
     if (raw.size() >= 2 && raw.front() == '"' && raw.back() == '"') raw = raw.substr(1, raw.size() - 2);
+    if (raw == "$@" || raw == "$*") return arguments_that_were_set(word, words);
     if (!raw.starts_with("${") || !(raw.ends_with("[@]}") || raw.ends_with("[*]}"))) return false;
     const std::string_view name = raw.substr(2, raw.size() - 6);
     if (name.empty() || !std::all_of(name.begin(), name.end(), shell_name_char)) return false;

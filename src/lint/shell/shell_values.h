@@ -117,6 +117,8 @@ private:
     void put_variable(Variable& variable, Span use, bool quoted, Expanded& out);
     void expand_into(Span word, Expanded& out);
     bool array_of(Span word, std::vector<Value>& words);
+    bool arguments_that_were_set(Span word, std::vector<Value>& words);
+    std::vector<Span> keyed_values(const Assignment& assignment) const;
     bool plain_value(Span word, Value& result);
     bool never_known(std::string_view word);
     Value value_of(Span word, const Expanded& expanded);

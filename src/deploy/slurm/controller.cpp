@@ -109,4 +109,33 @@ std::string Controller::accounted_state(const OperationId& operation, Deadline d
     return lines.empty() ? std::string() : std::string(trim(lines.back()));
 }
 
+bool asks_for_room(const Queue& queue) {
+    return std::any_of(queue.jobs.begin(), queue.jobs.end(), [](const Job& job) {
+        const Cause cause = read_reason(job.reason).cause;
+        return job.phase == JobPhase::pending &&
+               (cause == Cause::capacity_busy || cause == Cause::order_behind || cause == Cause::node_unhealthy);
+    });
+}
+
+Result<Room> Controller::room(const std::vector<std::string>& partitions, Deadline deadline) const {
+    TRY(const ProgramResult nodes, call({"scontrol", "-d", "show", "node", "-o"}, deadline));
+    if (nodes.exit_code != 0) return Error(ErrorKind::unavailable, "scontrol: " + first_line(nodes.complaint));
+    Room found = read_room(nodes.output, partitions);
+    std::vector<std::string> words{"squeue", "--noheader", "--states=PENDING", "-o", "%Q"};
+    if (!partitions.empty()) words.push_back("--partition=" + join(partitions, ","));
+    if (const auto waiting = call(std::move(words), deadline); waiting && waiting->exit_code == 0)
+        read_waiting(waiting->output, found);
+    return found;
+}
+
+std::string Controller::why_no_image(Deadline deadline) const {
+    const auto help = call({"srun", "--help"}, deadline);
+    const bool pyxis = help && help->output.find("--container-image") != std::string::npos;
+    const std::string way = "stoker deploy FILE --render DIR --target slurm writes a script of sbatch that asks for it";
+    if (pyxis) return "this engine starts no containers, though the cluster has Pyxis: " + way;
+    return "this cluster runs no images: its srun knows no --container-image, which the plug-in Pyxis brings. "
+           "Leave image out, or send the run to an engine that has them (--engine); where Pyxis is, " +
+           way;
+}
+
 }  // namespace stoker::slurm

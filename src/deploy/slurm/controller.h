@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "deploy/slurm/queue.h"
+#include "deploy/slurm/room.h"
 #include "deploy/slurm/slurm_options.h"
 #include "io/run_program.h"
 
@@ -25,6 +26,9 @@ struct Queue {
     // Of the operation; the one that is alive first.
     std::vector<const Job*> of(const OperationId& operation) const;
 };
+
+// Something in it waits for what others hold.
+bool asks_for_room(const Queue& queue);
 
 class Controller {
 public:
@@ -40,6 +44,10 @@ public:
     Status cancel(const OperationId& operation, Deadline deadline) const;
     // How the newest job of this name ended, by the accounting; empty: it does not know, or there is none.
     std::string accounted_state(const OperationId& operation, Deadline deadline) const;
+    // The numbers behind a wait, of the partitions or of all nodes.
+    Result<Room> room(const std::vector<std::string>& partitions, Deadline deadline) const;
+    // For a refusal: a program that was to run in an image must not run outside of it.
+    std::string why_no_image(Deadline deadline) const;
 
 private:
     const SlurmOptions options_;

@@ -86,10 +86,7 @@ public:
                     return std::find(node.partitions.begin(), node.partitions.end(), name) != node.partitions.end();
                 });
             if (!in || !node.usable) continue;
-            {
-                const std::lock_guard guard(types_mutex_);
-                gpu_types_.insert(node.gpu_types.begin(), node.gpu_types.end());
-            }
+            learn_types(node);
             if (const auto place = places.find(node.info.name); place != places.end())
                 node.info.topology = place->second;
             nodes.push_back(std::move(node.info));
@@ -107,7 +104,7 @@ public:
     Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
         if (Outcome sound = check_gang_for_slurm(operation, asked); sound.certainty == Certainty::rejected)
             return sound;
-        if (!asked.image.empty()) return rejected(Cause::user_error, why_no_image(deadline));
+        if (!asked.image.empty()) return rejected(Cause::user_error, controller_.why_no_image(deadline));
         GangSpec gang = asked;
         if (auto old = gangs_.refuse_epoch(gang.epoch)) return *old;
         if (!gangs_.begin_launch(operation)) return unknown("another thread is launching it");
@@ -339,6 +336,10 @@ private:
         return accepted("job " + outcome.detail);
     }
 
+    void learn_types(const SlurmNode& node) {
+        const std::lock_guard guard(types_mutex_);
+        gpu_types_.insert(node.gpu_types.begin(), node.gpu_types.end());
+    }
     // Types that nobody gave a name of the catalogue are their own.
     SlurmOptions with_types() {
         SlurmOptions options = options_;
@@ -395,9 +396,7 @@ private:
         const auto end_by = Clock::now() + duration_of(grace_s) + kAnswerLimit;
         for (bool answered = false, told_slurm = false;;) {
             gangs_.look_at(operation, nullptr);
-            if (gangs_.is_over(operation)) {
-                return confirmed();
-            }
+            if (gangs_.is_over(operation)) return confirmed();
             if (!answered)
                 if (const auto answer = read_answer(folder_of(operation)); answer && answer->number == *number) {
                     if (!answer->ok) return rejected(Cause::platform, answer->detail);
@@ -450,37 +449,13 @@ private:
         for (const OperationId& operation : operations) gangs_.look_at(operation, queue->get());
     }
 
-    // Two more questions while something waits for room, and seldom: of a large cluster they are no small ones.
+    // Seldom: of a large cluster these are no small questions.
     void look_at_room_if_due(const Queue& queue, Clock::time_point now) {
-        const bool asked = std::any_of(queue.jobs.begin(), queue.jobs.end(), [](const Job& job) {
-            const Cause cause = read_reason(job.reason).cause;
-            return job.phase == JobPhase::pending &&
-                   (cause == Cause::capacity_busy || cause == Cause::order_behind || cause == Cause::node_unhealthy);
-        });
-        if (!asked || now < last_room_ + kRoomPause) return;
+        if (!asks_for_room(queue) || now < last_room_ + kRoomPause) return;
         last_room_ = now;
         const Deadline deadline = now + kObservePoll;
-        const auto nodes = controller_.call({"scontrol", "-d", "show", "node", "-o"}, deadline);
-        const auto names = partitions(deadline);
-        if (!nodes || nodes->exit_code != 0 || !names) return;
-        Room room = read_room(nodes->output, *names);
-        std::vector<std::string> words{"squeue", "--noheader", "--states=PENDING", "-o", "%Q"};
-        if (!names->empty()) words.push_back("--partition=" + join(*names, ","));
-        if (const auto waiting = controller_.call(std::move(words), deadline); waiting && waiting->exit_code == 0)
-            read_waiting(waiting->output, room);
-        gangs_.take_room(std::move(room));
-    }
-
-    // Before anything is submitted: a program that was to run in an image must not run outside of it.
-    std::string why_no_image(Deadline deadline) const {
-        const auto help = controller_.call({"srun", "--help"}, deadline);
-        const bool pyxis = help && help->output.find("--container-image") != std::string::npos;
-        const std::string way =
-            "stoker deploy FILE --render DIR --target slurm writes a script of sbatch that asks for it";
-        if (pyxis) return "this engine starts no containers, though the cluster has Pyxis: " + way;
-        return "this cluster runs no images: its srun knows no --container-image, which the plug-in Pyxis brings. "
-               "Leave image out, or send the run to an engine that has them (--engine); where Pyxis is, " +
-               way;
+        if (const auto names = partitions(deadline))
+            if (auto room = controller_.room(*names, deadline)) gangs_.take_room(std::move(*room));
     }
 
     const SlurmOptions options_;

@@ -1,4 +1,5 @@
 // #SBATCH scripts. Options as `man sbatch` of Slurm 24.05 describes them.
+// Longer than 500 lines because it is one reader: what a script asks for decides what its own words come to.
 #include <fmt/format.h>
 
 #include <algorithm>

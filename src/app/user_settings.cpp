@@ -7,9 +7,9 @@
 #include "base/document.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "catalog/geography.h"
 #include "io/files.h"
 #include "io/user_file.h"
-#include "plan/geography.h"
 
 namespace stoker {
 

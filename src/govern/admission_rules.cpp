@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -60,8 +61,9 @@ std::pair<std::string, std::vector<std::string>> label_wanted(const std::string&
 }
 
 bool asks_nothing(const AdmissionRule& r) {
-    return r.images.empty() && !r.by_digest && r.engines.empty() && r.gpu_models.empty() && r.machines.empty() &&
-           !r.most_ranks && !r.most_nodes && !r.most_gpus && !r.longest && r.labels.empty() && !r.checkpoints;
+    return r.images.empty() && !r.by_digest && r.engines.empty() && r.regions.empty() && r.residency.empty() &&
+           r.gpu_models.empty() && r.machines.empty() && !r.most_ranks && !r.most_nodes && !r.most_gpus &&
+           !r.most_node_gpus && !r.longest && r.labels.empty() && !r.checkpoints;
 }
 
 // One demand after the other, each with what the run says and what would be right.
@@ -71,11 +73,11 @@ public:
         : rule_(rule), subject_(subject), out_(out) {}
 
     void all() {
-        one_of("image", "image", rule_.images, subject_.image, "no image", "take one of those");
-        if (rule_.by_digest && !has_digest(subject_.image))
+        one_of("image", "image", rule_.images, subject_.image, "no image", "take one of those", !subject_.planned);
+        if (rule_.by_digest && !subject_.planned && !has_digest(subject_.image))
             refuse("image", fmt::format("it is {}, expected an image by its digest", shown(subject_.image, "none")),
                    "write NAME@sha256:DIGEST; skopeo inspect docker://NAME prints it");
-        one_of("engine", "engine", rule_.engines, subject_.engine, "none", "submit it to one of those: --engine");
+        engines();
         one_of("per_rank.gpu_model", "gpu_model", rule_.gpu_models, subject_.gpu_model, "any GPU", "name one of those",
                subject_.gpus > 0);
         one_of("prediction.machine", "machines", rule_.machines, subject_.machine, "of no plan",
@@ -83,6 +85,12 @@ public:
         at_most("ranks", rule_.most_ranks, subject_.ranks, "ranks");
         at_most("nodes", rule_.most_nodes, subject_.nodes, "nodes");
         at_most("per_rank.gpus", rule_.most_gpus, subject_.gpus, "GPUs in all");
+        if (rule_.most_node_gpus && subject_.node_gpus > *rule_.most_node_gpus)
+            refuse("nodes",
+                   fmt::format("it could be put on {}, which has {} GPUs, at most {} are allowed",
+                               shown(subject_.widest_node, "a node"), subject_.node_gpus, *rule_.most_node_gpus),
+                   "submit it to an engine of smaller nodes (--engine), or name a GPU that only those have (--gpu)");
+        if (subject_.planned) return;
         if (rule_.longest &&
             (subject_.longest_s == 0 || static_cast<double>(subject_.longest_s) > rule_.longest->value()))
             refuse(
@@ -104,6 +112,46 @@ private:
                         .message = fmt::format("{}{}: {} (rule {})", step, key, what, rule_.name),
                         .remedy = rule_.remedy.empty() ? remedy : rule_.remedy,
                         .pos = place()});
+    }
+    bool within(std::string_view region) const {
+        return std::any_of(rule_.residency.begin(), rule_.residency.end(), [&](const std::string& place) {
+            return subject_.lies_in != nullptr && subject_.lies_in(place, region);
+        });
+    }
+    // It goes to whichever of them has room first: all of them have to be right.
+    void engines() {
+        for (const EnginePlace& each : subject_.engines)
+            if (!engine(each)) return;
+    }
+    // False: refused.
+    bool engine(const EnginePlace& each) {
+        const std::string key = subject_.planned ? "where.regions" : "engine";
+        const std::string who = subject_.planned ? "the plan" : printable(each.name, 60);
+        const char* cure = subject_.planned ? "name one of those under where.regions"
+                                            : "submit it to an engine that stands there: --engine";
+        if (!subject_.planned && !rule_.engines.empty() && !any_matches(rule_.engines, each.name)) {
+            refuse(key,
+                   fmt::format("it {} {}, expected {}", subject_.engines.size() > 1 ? "may go to" : "is",
+                               shown(each.name, "none"), join_or(rule_.engines)),
+                   "submit it to one of those: --engine");
+            return false;
+        }
+        if (rule_.regions.empty() && rule_.residency.empty()) return true;
+        const std::vector<std::string>& wanted = rule_.regions.empty() ? rule_.residency : rule_.regions;
+        if (each.region.empty()) {
+            refuse(key, fmt::format("nobody said in which region {} stands, expected {}", who, join_or(wanted)),
+                   "the operator says it in the configuration of the server: engine: {kind: ..., region: westeurope}");
+            return false;
+        }
+        const bool named = rule_.regions.empty() || any_matches(rule_.regions, each.region);
+        if (named && (rule_.residency.empty() || within(each.region))) return true;
+        refuse(key,
+               named ? fmt::format("{} stands in {}, and what it works on may not leave {}", who,
+                                   printable(each.region, 60), join_or(rule_.residency))
+                     : fmt::format("{} stands in {}, expected {}", who, printable(each.region, 60),
+                                   join_or(rule_.regions)),
+               cure);
+        return false;
     }
     SourcePos place() const {
         const auto found = rule_.at.find("");
@@ -176,10 +224,13 @@ RecordTable<AdmissionRule> admission_rule_table() {
     t.list_of_text("images", &AdmissionRule::images, "The image is one of these.", "registry.example.org/*");
     t.other_names({"registries"});
     t.flag("by_digest", &AdmissionRule::by_digest, "The image is named by its digest.");
-    t.list_of_text("engines", &AdmissionRule::engines,
-                   "It runs on one of these. A run has no region of its own: the engine it goes to is where it is.",
-                   "slurm");
-    t.other_names({"regions", "clusters"});
+    t.list_of_text("engines", &AdmissionRule::engines, "Each engine that it may go to is one of these.", "slurm");
+    t.other_names({"clusters"});
+    t.list_of_text("regions", &AdmissionRule::regions,
+                   "Each engine that it may go to stands in one of these (`region` of the engine); a plan is of one.",
+                   "westeurope");
+    t.list_of_text("residency", &AdmissionRule::residency,
+                   "The same by geography, country or eu: what it works on does not leave there.", "eu");
     t.list_of_text("gpu_models", &AdmissionRule::gpu_models, "Where it takes GPUs, it names one of these.", "H100");
     t.list_of_text("machines", &AdmissionRule::machines,
                    "It was planned for one of these machine types; what was submitted without a plan was not.",
@@ -188,6 +239,9 @@ RecordTable<AdmissionRule> admission_rule_table() {
     t.count("most_ranks", &AdmissionRule::most_ranks, "Ranks, at most.", "64", 0, 1e6);
     t.count("most_nodes", &AdmissionRule::most_nodes, "Nodes that it asks for, at most.", "8", 0, 1e6);
     t.count("most_gpus", &AdmissionRule::most_gpus, "GPUs of all ranks together, at most.", "8", 0, 1e6);
+    t.count("most_node_gpus", &AdmissionRule::most_node_gpus,
+            "GPUs of any node on which it could be put, at most: 1 keeps notebooks off machines with eight.", "1", 0,
+            1e6);
     t.seconds("longest", &AdmissionRule::longest,
               "It ends by itself within this time: by lease.hard_max or by its timeout.", "24h", 1, 3e9);
     t.other_names({"longest_lease", "max_lease"});
@@ -236,13 +290,53 @@ std::string exact_text(const AdmissionRules& rules) {
     for (const AdmissionRule& r : rules) {
         text += r.name + "\n" + r.remedy + "\n";
         for (const auto* list : {&r.organisations, &r.projects, &r.users, &r.kinds, &r.classes, &r.images, &r.engines,
-                                 &r.gpu_models, &r.machines, &r.labels})
+                                 &r.regions, &r.residency, &r.gpu_models, &r.machines, &r.labels})
             text += join(*list, "\1") + "\n";
         const auto number = [](const std::optional<int>& n) { return n ? std::to_string(*n) : std::string("-"); };
-        text += fmt::format("{} {} {} {} {} {}\n", r.by_digest, r.checkpoints, number(r.most_ranks),
-                            number(r.most_nodes), number(r.most_gpus), r.longest ? r.longest->value() : -1.0);
+        text += fmt::format("{} {} {} {} {} {} {}\n", r.by_digest, r.checkpoints, number(r.most_ranks),
+                            number(r.most_nodes), number(r.most_gpus), number(r.most_node_gpus),
+                            r.longest ? r.longest->value() : -1.0);
         // Where it stands is told to whoever is refused.
         if (const auto found = r.at.find(""); found != r.at.end()) text += fmt::format("{}\n", found->second.line);
+    }
+    return text;
+}
+
+std::string rules_text(const AdmissionRules& rules) {
+    std::string text;
+    for (const AdmissionRule& r : rules) {
+        Json line = Json::object();
+        line.set("name", r.name);
+        const auto list = [&](const char* key, const std::vector<std::string>& words) {
+            if (words.empty()) return;
+            Json array = Json::array();
+            for (const std::string& each : words) array.push(each);
+            line.set(key, std::move(array));
+        };
+        list("organisations", r.organisations);
+        list("projects", r.projects);
+        list("users", r.users);
+        list("kinds", r.kinds);
+        list("classes", r.classes);
+        list("images", r.images);
+        if (r.by_digest) line.set("by_digest", true);
+        list("engines", r.engines);
+        list("regions", r.regions);
+        list("residency", r.residency);
+        list("gpu_models", r.gpu_models);
+        list("machines", r.machines);
+        const auto number = [&](const char* key, const std::optional<int>& n) {
+            if (n) line.set(key, *n);
+        };
+        number("most_ranks", r.most_ranks);
+        number("most_nodes", r.most_nodes);
+        number("most_gpus", r.most_gpus);
+        number("most_node_gpus", r.most_node_gpus);
+        if (r.longest) line.set("longest", fmt::format("{}s", static_cast<std::int64_t>(r.longest->value())));
+        list("labels", r.labels);
+        if (r.checkpoints) line.set("checkpoints", true);
+        if (!r.remedy.empty()) line.set("remedy", r.remedy);
+        text += "- " + line.dump(0) + "\n";
     }
     return text;
 }
@@ -260,11 +354,14 @@ std::string in_words(const AdmissionRule& r) {
     list(asks, "image", r.images);
     if (r.by_digest) asks.push_back("image by digest");
     list(asks, "on", r.engines);
+    list(asks, "in", r.regions);
+    list(asks, "within", r.residency);
     list(asks, "GPU", r.gpu_models);
     list(asks, "machine", r.machines);
     if (r.most_ranks) asks.push_back(fmt::format("at most {} ranks", *r.most_ranks));
     if (r.most_nodes) asks.push_back(fmt::format("at most {} nodes", *r.most_nodes));
     if (r.most_gpus) asks.push_back(fmt::format("at most {} GPUs", *r.most_gpus));
+    if (r.most_node_gpus) asks.push_back(fmt::format("on nodes of at most {} GPUs", *r.most_node_gpus));
     if (r.longest) asks.push_back("ends within " + format_seconds(*r.longest));
     if (!r.labels.empty()) asks.push_back("labels " + join(r.labels, ", "));
     if (r.checkpoints) asks.push_back("writes checkpoints");

@@ -28,7 +28,7 @@ AdmissionSubject notebook() {
             .kind = "notebook",
             .run_class = "spot",
             .image = "docker.io/library/python:3.12",
-            .engine = "local",
+            .engines = {{"local", ""}},
             .ranks = 2,
             .nodes = 1,
             .gpus = 16,
@@ -112,6 +112,72 @@ TEST(AdmissionRules, Patterns) {
     EXPECT_TRUE(matches_pattern("Standard_ND96*", "standard_nd96isr_h100_v5"));
     EXPECT_FALSE(matches_pattern("", "x"));
     EXPECT_FALSE(matches_pattern(std::string(200, '*') + "b", std::string(2000, 'a')));
+}
+
+// It goes to the engine that has room first: one of them that is not allowed is one too many.
+TEST(AdmissionRules, EveryEngineThatItMayGoToHasToBeRight) {
+    AdmissionSubject run = notebook();
+    run.lies_in = [](std::string_view place, std::string_view region) {
+        return place == "eu" && (region == "westeurope" || region == "germanywestcentral");
+    };
+    run.engines = {{"slurm", "westeurope"}, {"local", "eastus"}};
+    EXPECT_THAT(refusal("{name: where, engines: [slurm]}", run),
+                HasSubstr("engine: it may go to local, expected slurm"));
+    EXPECT_THAT(refusal("{name: where, regions: [west*]}", run), HasSubstr("local stands in eastus, expected west*"));
+    EXPECT_THAT(refusal("{name: where, residency: [eu]}", run),
+                HasSubstr("local stands in eastus, and what it works on may not leave eu"));
+    run.engines = {{"slurm", "westeurope"}};
+    for (const char* rule : {"engines: [slurm]", "regions: [west*]", "residency: [eu]"})
+        EXPECT_EQ(refusal("{name: where, " + std::string(rule) + "}", run), "") << rule;
+    // Where nobody said it, nothing is assumed.
+    run.engines = {{"slurm", ""}};
+    const auto refusals = judge({rule("{name: where, residency: [eu]}")}, run);
+    ASSERT_EQ(refusals.size(), 1u);
+    EXPECT_THAT(refusals[0].message, HasSubstr("nobody said in which region slurm stands"));
+    EXPECT_THAT(refusals[0].remedy, HasSubstr("region: westeurope"));
+}
+
+TEST(AdmissionRules, ANodeThatIsTooWide) {
+    AdmissionSubject run = notebook();
+    run.node_gpus = 8;
+    run.widest_node = "rack-1";
+    EXPECT_EQ(refusal("{name: small, most_node_gpus: 1}", run),
+              "nodes: it could be put on rack-1, which has 8 GPUs, at most 1 are allowed (rule small)");
+    EXPECT_EQ(refusal("{name: small, most_node_gpus: 8}", run), "");
+}
+
+// What a plan cannot know yet is not held against it.
+TEST(AdmissionRules, APlanIsAskedForWhatItSays) {
+    AdmissionSubject plan = notebook();
+    plan.planned = true;
+    plan.engines = {{"plan", "eastus"}};
+    for (const char* later : {"images: [a]", "by_digest: true", "engines: [slurm]", "longest: 1h", "labels: [a]"})
+        EXPECT_EQ(refusal("{name: later, " + std::string(later) + "}", plan), "") << later;
+    EXPECT_THAT(refusal("{name: now, most_gpus: 8}", plan), HasSubstr("16 GPUs in all"));
+    EXPECT_THAT(refusal("{name: now, regions: [westeurope]}", plan),
+                HasSubstr("where.regions: the plan stands in eastus, expected westeurope"));
+}
+
+// What is handed on is the rule itself.
+TEST(AdmissionRules, RulesAreWrittenAsTheyAreRead) {
+    const AdmissionRules rules = {
+        rule("{name: all, organisations: [a], projects: [b/c], users: [d], kinds: [train], classes: [spot], images: "
+             "[i], "
+             "by_digest: true, engines: [e], regions: [r], residency: [eu], gpu_models: [H100], machines: ['S*'], "
+             "most_ranks: 1, most_nodes: 2, most_gpus: 3, most_node_gpus: 4, longest: 90m, labels: ['k=a|b'], "
+             "checkpoints: true, remedy: 'ask: \"us\"'}"),
+        rule("{name: few, most_gpus: 8}")};
+    const std::string text = rules_text(rules);
+    const auto document = Document::parse_yaml(text, "rules.yaml");
+    ASSERT_TRUE(document.ok());
+    AdmissionRules again;
+    Problems problems;
+    for (const auto& item : document->root().items) again.push_back(admission_rule_table().read(*item, problems));
+    ASSERT_TRUE(problems.empty()) << problems.front().message;
+    EXPECT_EQ(rules_text(again), text);
+    ASSERT_EQ(again.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) again[i].at = rules[i].at;
+    EXPECT_EQ(exact_text(again), exact_text(rules));
 }
 
 }  // namespace

@@ -28,9 +28,15 @@ struct PriceRow {
     double usd_per_hour = 0;
     std::map<std::string, SourcePos> at;
 };
+struct MarkupRow {
+    std::string organisation;
+    double percent = 0;
+    std::map<std::string, SourcePos> at;
+};
 struct BookFile {
     std::string currency = "USD", source;
     std::vector<PriceRow> prices;
+    std::vector<MarkupRow> markups;
     std::map<std::string, SourcePos> at;
 };
 
@@ -51,6 +57,16 @@ const RecordTable<PriceRow>& price_table() {
     return table;
 }
 
+const RecordTable<MarkupRow>& markup_table() {
+    static const auto table =
+        RecordTable<MarkupRow>("markup", "What an organisation pays on top of every price.")
+            .text("organisation", &MarkupRow::organisation, "Its name.", "hospital")
+            .required()
+            .number("percent", &MarkupRow::percent, "On top of each price; less than 0: off it.", "15", -100, 1000)
+            .required();
+    return table;
+}
+
 const RecordTable<BookFile>& book_table() {
     static const auto table =
         RecordTable<BookFile>("price book", "What machines cost.")
@@ -58,7 +74,10 @@ const RecordTable<BookFile>& book_table() {
             .text("source", &BookFile::source, "Where the prices come from.", "our data centre, 2026")
             .required()
             .list_of("prices", &BookFile::prices, price_table(), "One row for each price and date.")
-            .required();
+            .required()
+            .list_of("markups", &BookFile::markups, markup_table(),
+                     "What organisations are charged on top of the prices, or less than them; nothing when nothing is "
+                     "said.");
     return table;
 }
 
@@ -136,10 +155,24 @@ Result<PriceBook> PriceBook::read(const Node& root) {
                                .microusd_per_hour = std::llround(row.usd_per_hour * 1e6),
                                .valid_from_us = *from});
     }
+    for (const MarkupRow& row : read.markups) {
+        if (std::any_of(book.markups.begin(), book.markups.end(),
+                        [&](const Markup& each) { return each.organisation == row.organisation; }))
+            problems.push_back({.message = "two markups of " + printable(row.organisation, 60),
+                                .remedy = "keep one of them",
+                                .pos = place_of(row.at, "organisation")});
+        book.markups.push_back({row.organisation, std::llround(row.percent * 100)});
+    }
     if (!problems.empty()) return Error(ErrorKind::invalid, std::move(problems));
     std::stable_sort(book.prices.begin(), book.prices.end(),
                      [](const BookPrice& a, const BookPrice& b) { return a.valid_from_us < b.valid_from_us; });
     return book;
+}
+
+std::int64_t PriceBook::markup_of(std::string_view organisation) const {
+    for (const Markup& each : markups)
+        if (each.organisation == organisation) return each.basis_points;
+    return 0;
 }
 
 std::vector<PriceBook::Rate> PriceBook::rates(PricedResource resource, std::string_view node,
@@ -169,6 +202,7 @@ std::string digest(const PriceBook& book) {
     for (const BookPrice& price : book.prices)
         text += fmt::format("{}\t{}\t{}\t{}\t{}\n", to_string(price.resource), price.model, price.node,
                             price.microusd_per_hour, price.valid_from_us);
+    for (const Markup& each : book.markups) text += fmt::format("{}\t{}\n", each.organisation, each.basis_points);
     return sha256_hex(text).substr(0, 16);
 }
 

@@ -33,13 +33,21 @@ struct BookPrice {
     std::int64_t valid_from_us = 0;
 };
 
+// What an organisation pays on top of every price, or less than it: in hundredths of a percent.
+struct Markup {
+    std::string organisation;
+    std::int64_t basis_points = 0;
+};
+
 struct PriceBook {
     std::string currency = "USD", source;
     std::vector<BookPrice> prices;  // by valid_from
+    std::vector<Markup> markups{};  // of organisations by name
 
     static Result<PriceBook> read(std::string_view text, const std::string& file);
     static Result<PriceBook> read(const Node& root);
     bool empty() const { return prices.empty(); }
+    std::int64_t markup_of(std::string_view organisation) const;  // 0: none
 
     // The rates of a resource in force from each moment on, oldest first: the one that names node and model goes before
     // one that names less, and a later valid_from before an earlier one.

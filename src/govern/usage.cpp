@@ -16,6 +16,11 @@ std::int64_t cost_until(std::int64_t microusd_per_hour, std::int64_t milli, std:
         std::min<Wide>(product / (static_cast<Wide>(3'600'000'000) * 1000), Wide{1} << 62));
 }
 
+std::int64_t marked_up(std::int64_t microusd_per_hour, std::int64_t basis_points) {
+    if (basis_points == 0) return microusd_per_hour;
+    return static_cast<std::int64_t>(static_cast<Wide>(microusd_per_hour) * (10'000 + basis_points) / 10'000);
+}
+
 Cost cost_of(const PriceBook& book, const UsageInterval& interval, const UsageWindow& window) {
     Cost cost;
     if (std::min(interval.to_us, window.to_us) <= std::max(interval.from_us, window.from_us)) return cost;
@@ -26,8 +31,8 @@ Cost cost_of(const PriceBook& book, const UsageInterval& interval, const UsageWi
                            end = i + 1 < rates.size() ? std::min(interval.to_us, rates[i + 1].from_us) : interval.to_us;
         const std::int64_t from = std::max(start, window.from_us), to = std::min(end, window.to_us);
         if (to <= from) continue;
-        cost.microusd += cost_until(rates[i].microusd_per_hour, interval.milli, start, to) -
-                         cost_until(rates[i].microusd_per_hour, interval.milli, start, from);
+        const std::int64_t rate = marked_up(rates[i].microusd_per_hour, interval.markup_bp);
+        cost.microusd += cost_until(rate, interval.milli, start, to) - cost_until(rate, interval.milli, start, from);
     }
     return cost;
 }

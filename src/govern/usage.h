@@ -17,6 +17,7 @@ struct UsageInterval {
     std::string node, model;
     std::int64_t milli = 1000;
     std::int64_t from_us = 0, to_us = 0;
+    std::int64_t markup_bp = 0;  // on the price, of whoever held it
 };
 struct UsageWindow {
     std::int64_t from_us = 0, to_us = 0;
@@ -24,6 +25,10 @@ struct UsageWindow {
 
 // F at `t`, of an interval that began at `start`; never negative, and at most 2^62.
 std::int64_t cost_until(std::int64_t microusd_per_hour, std::int64_t milli, std::int64_t start_us, std::int64_t t_us);
+
+// A rate with so many hundredths of a percent on top, in whole micro-dollars an hour: rounded once, so that pieces of
+// an interval still add up to the whole.
+std::int64_t marked_up(std::int64_t microusd_per_hour, std::int64_t basis_points);
 
 struct Cost {
     std::int64_t microusd = 0;

@@ -30,7 +30,8 @@ TEST(UsageTest, PiecesAddUpToTheWholeHoweverTheyAreCut) {
         const UsageInterval interval{.resource = PricedResource::gpu,
                                      .milli = static_cast<std::int64_t>(1 + random.below(8000)),
                                      .from_us = static_cast<std::int64_t>(random.below(100 * kHour)),
-                                     .to_us = static_cast<std::int64_t>((100 + random.below(500)) * kHour)};
+                                     .to_us = static_cast<std::int64_t>((100 + random.below(500)) * kHour),
+                                     .markup_bp = static_cast<std::int64_t>(random.below(30'000)) - 10'000};
         const std::int64_t whole = cost_of(prices, interval, {0, 1000 * kHour}).microusd;
         std::int64_t sum = 0, at = 0;
         while (at < 1000 * kHour) {
@@ -62,6 +63,30 @@ TEST(UsageTest, WhatHasNoPriceSaysSo) {
     const Cost cost = cost_of(prices, early, {0, 100 * kHour});
     EXPECT_FALSE(cost.priced);
     EXPECT_EQ(cost.microusd, 1'000'000);
+}
+
+// What an organisation pays on top is of the price of an hour; others pay the price.
+TEST(UsageTest, AMarkupIsOfOneOrganisation) {
+    const PriceBook prices = book(
+        "  - {resource: gpu, usd_per_hour: 2, valid_from: 2026-01-01}\n"
+        "markups:\n  - {organisation: bank, percent: 15}\n  - {organisation: lab, percent: -50}\n");
+    UsageInterval hour{.resource = PricedResource::gpu, .from_us = prices.prices[0].valid_from_us};
+    hour.to_us = hour.from_us + kHour;
+    const auto paid = [&](const char* who) {
+        hour.markup_bp = prices.markup_of(who);
+        return cost_of(prices, hour, {0, hour.to_us}).microusd;
+    };
+    EXPECT_EQ(paid("hospital"), 2'000'000);
+    EXPECT_EQ(paid("bank"), 2'300'000);
+    EXPECT_EQ(paid("lab"), 1'000'000);
+    // Another digest: an invoice says by which it was.
+    PriceBook plain = prices;
+    plain.markups.clear();
+    EXPECT_NE(digest(prices), digest(plain));
+    const auto twice = PriceBook::read(
+        "source: x\nprices: []\nmarkups: [{organisation: a, percent: 1}, {organisation: a, percent: 2}]\n", "p.yaml");
+    ASSERT_FALSE(twice.ok());
+    EXPECT_NE(twice.error().text().find("two markups of a"), std::string::npos);
 }
 
 }  // namespace

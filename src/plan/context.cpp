@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "catalog/geography.h"
 #include "plan/chance.h"
 #include "plan/constraints/constraint.h"
 #include "plan/evidence.h"
-#include "plan/geography.h"
 
 namespace stoker {
 

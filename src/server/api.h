@@ -20,6 +20,7 @@
 namespace stoker {
 
 class AuditTrail;
+class SingleSignOn;
 namespace api {
 class FirstAdmin;
 }
@@ -43,6 +44,7 @@ struct ApiOptions {
     std::shared_ptr<Log> log;             // of requests; none: nothing is said
     std::shared_ptr<AuditTrail> audit;    // of requests that change something or are refused; none: none is kept
     std::shared_ptr<api::FirstAdmin> first_admin;  // while nobody was made; none: nobody is made by a token
+    std::shared_ptr<SingleSignOn> oidc;            // none: nobody logs in by a provider
     bool embedded = false;                         // ends with the command that carries it; told by /api/v1/version
 };
 

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 bool matches(const AuditLine& line, const AuditQuestion& question) {
     if (question.refused && !AuditTrail::is_refusal(line.status)) return false;
+    if (line.at < question.from || (!question.to.empty() && line.at >= question.to)) return false;
     return line.who.starts_with(question.who);
 }
 
@@ -103,6 +104,7 @@ void AuditTrail::write(AuditLine line) {
 
 Result<std::vector<AuditLine>> AuditTrail::newest(const AuditQuestion& question) const {
     std::vector<AuditLine> found;
+    std::size_t skipped = 0;
     for (int older = 0; older <= options_.older_files && found.size() < question.most; ++older) {
         std::error_code code;
         if (!fs::exists(file(older), code)) break;
@@ -111,7 +113,9 @@ Result<std::vector<AuditLine>> AuditTrail::newest(const AuditQuestion& question)
         for (auto at = lines.rbegin(); at != lines.rend() && found.size() < question.most; ++at) {
             // The last line of a server that was killed may be torn.
             auto line = codec::decode<AuditLine>(*at, "audit");
-            if (line && matches(*line, question)) found.push_back(std::move(*line));
+            if (!line || !matches(*line, question)) continue;
+            if (skipped++ < question.skip) continue;
+            found.push_back(std::move(*line));
         }
     }
     return found;

@@ -45,6 +45,8 @@ struct AuditOptions {
 struct AuditQuestion {
     bool refused = false;  // those only
     std::string who;       // the beginning of who it was: "user/anna"
+    std::string from, to;  // RFC 3339, as lines have it: from there on, and before; empty: no bound
+    std::size_t skip = 0;  // of the newest that match
     std::size_t most = 100;
 };
 

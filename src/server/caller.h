@@ -41,6 +41,10 @@ private:
     bool taken_ = false;
 };
 
+// Opens the login of `user` in `project`, as that user, and answers with its secret.
+void open_login(Service& service, const ExchangePtr& exchange, const UserEntry& user, ProjectId project,
+                std::int64_t now_us, std::int64_t seconds, bool cookie);
+
 // Of the whole length whatever differs, so that the time tells nothing about the token.
 bool same_token(std::string_view given, std::string_view wanted);
 

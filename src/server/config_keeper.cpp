@@ -46,6 +46,7 @@ std::string exact_prices(const PriceBook& book) {
     for (const BookPrice& price : book.prices)
         text += fmt::format("{} {} {} {} {}\n", to_string(price.resource), price.model, price.node,
                             price.microusd_per_hour, price.valid_from_us);
+    for (const Markup& each : book.markups) text += fmt::format("{} {}\n", each.organisation, each.basis_points);
     return text;
 }
 
@@ -120,7 +121,7 @@ Result<ServerSettings> ConfigKeeper::settle(const ServerConfig& config) const {
     if (config.keep_ended && !overridden("keep_ended"))
         settings.limits.keep_ended_s = static_cast<std::int64_t>(config.keep_ended->value());
     say("policy", config.policy, settings.limits.policy);
-    if (!config.admission.empty()) settings.limits.admission = std::make_shared<const AdmissionRules>(config.admission);
+    settings.limits.admission = admission_policy(config);
     // What cannot check stays off.
     if (usual_.health_gate != GateChoice::off) say("health_gate", config.health_gate, settings.health_gate);
     settings.limits.health = gate_level(settings.health_gate, settings.nodes);
@@ -137,6 +138,7 @@ Result<ServerSettings> ConfigKeeper::settle(const ServerConfig& config) const {
     settings.engines.assign(config.engines.begin(), config.engines.end());
     if (config.webhook) settings.webhook = *config.webhook;
     if (config.notify) settings.notify = *config.notify;
+    if (config.oidc) settings.oidc = *config.oidc;
     if (config.azure_events && !overridden("azure_events"))
         settings.azure_events = azure_events_url(*config.azure_events);
     return settings;
@@ -176,10 +178,13 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
         fmt::format("{}\n{}\n{}", backup.to, backup.every_s, backup.keep));
     const std::string policy(to_string(limits.policy));
     add("policy", config.policy.has_value(), policy, policy);
-    const AdmissionRules rules = limits.admission ? *limits.admission : AdmissionRules{};
+    const AdmissionRules rules = limits.admission ? limits.admission->rules : AdmissionRules{};
+    std::string exact_rules = exact_text(rules);
+    if (limits.admission)
+        for (const EnginePlace& each : limits.admission->engines) exact_rules += each.name + " " + each.region + "\n";
     add("admission", !rules.empty(),
         rules.empty() ? "every run is taken" : fmt::format("{} rule{}", rules.size(), rules.size() == 1 ? "" : "s"),
-        exact_text(rules));
+        std::move(exact_rules));
     const std::string gate(limits.health ? to_string(*limits.health) : "off");
     add("health_gate", config.health_gate.has_value(), gate, gate);
     add("rate", config.rate.has_value(), settings.rate == 0 ? "no limit" : fmt::format("{:g} a second", settings.rate),
@@ -195,8 +200,11 @@ std::vector<ConfigKeeper::Row> ConfigKeeper::rows_of(const ServerConfig& config,
     const NotifyForm& notify = settings.notify;
     const std::string urls = notify.urls.empty() ? "any address" : join(notify.urls, ", ");
     add("notify", config.notify.has_value(),
-        printable(urls, 80) + (notify.program.empty() ? "" : "; program " + printable(notify.program, 80)),
-        urls + "\n" + notify.program, false);
+        printable(urls, 80) + (notify.program.empty() ? "" : "; program " + printable(notify.program, 80)) +
+            (notify.budgets.empty() ? "" : "; of budgets " + printable(join(notify.budgets, ", "), 80)),
+        join({urls, notify.program, notify.sendmail, join(notify.budgets, ",")}, "\n"), false);
+    add("oidc", config.oidc.has_value(), settings.oidc.issuer.empty() ? "none" : printable(settings.oidc.issuer, 80),
+        exact_text(settings.oidc), false);
     add("engine", config.engine.has_value(), in_words(settings.engine), exact_engine(settings.engine), false);
     std::string engines, exact_engines;
     for (const EngineChoice& each : settings.engines) {

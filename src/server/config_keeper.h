@@ -30,6 +30,7 @@ struct ServerSettings {
     LogLevel log_level = LogLevel::info;
     LogFormat log_format = LogFormat::logfmt;
     NotifyForm notify;
+    OidcForm oidc;  // without an issuer: none
 };
 
 // How a change reaches what runs. Each returns when it holds.

@@ -124,6 +124,12 @@ void add_engine_fields(RecordTable<EngineForm>& t) {
     for (const EngineKind& kind : engines()) kinds.emplace_back(std::string(kind.name), std::string(kind.name));
     t.choice("kind", &EngineForm::kind, std::move(kinds), "Which.", "slurm").required();
     t.other_names({"type", "backend"});
+    t.text(
+        "region", &EngineForm::region,
+        "Where it stands, for rules of admission that name regions or a residency: a region of a cloud, or a country. "
+        "Holds at once.",
+        "westeurope");
+    t.other_names({"location", "site"});
     t.text("partition", &EngineForm::partition, "Of Slurm: where jobs go; the cluster's default when nothing is said.",
            "gpu");
     t.text("account", &EngineForm::account, "Of Slurm: which account pays.", "research");

@@ -18,6 +18,7 @@ struct EngineForm : EngineChoice, KubernetesChoice {
     std::vector<GpuNameForm> gpu_names;
     std::vector<std::string> node_labels;
     std::optional<Seconds> notice, gang_wait;
+    std::string region;  // where it stands, for rules of admission; empty: nobody said
     std::map<std::string, SourcePos> at;
 };
 

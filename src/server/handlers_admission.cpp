@@ -23,9 +23,17 @@ Result<std::string> newest_text(Service& service) {
     return text;
 }
 
-// Where a run goes that names none.
-std::string engine_of(const ServerConfig& config) {
-    return config.engine && !config.engine->kind.empty() ? config.engine->kind : "local";
+// By this configuration, with engines as they are in it: what would hold after a restart, too.
+AdmissionScene scene_of(const ServerConfig& config, const AdmissionPolicy& policy, const Tenants& tenants,
+                        const std::map<std::string, NodeStatus>& nodes) {
+    AdmissionScene scene{.policy = policy,
+                         .tenants = tenants,
+                         .project = kDefaultProject,
+                         .engines = {first_engine(config)},
+                         .any = !config.engines.empty(),
+                         .nodes = &nodes};
+    for (const EngineForm& each : config.engines) scene.engines.push_back(each.name);
+    return scene;
 }
 
 AdmissionRuleView view_of_rule(const AdmissionRule& rule) {
@@ -54,11 +62,11 @@ AdmissionRules rules_about(const AdmissionRules& rules, const Actor& actor, cons
 struct Past {
     SharedMap<RunId, Run> runs;
     Tenants tenants;
+    std::map<std::string, NodeStatus> nodes;
     std::int64_t now_us = 0, oldest_us = 0;
 };
 
-AdmissionTest judge_past(const Past& past, const AdmissionRules& rules, const std::string& engine, std::int64_t from_us,
-                         const Actor& actor) {
+AdmissionTest judge_past(const Past& past, AdmissionScene scene, std::int64_t from_us, const Actor& actor) {
     AdmissionTest test{.from = rfc3339(from_us), .oldest = rfc3339(past.oldest_us)};
     std::map<std::string, std::int64_t> by_rule;
     for (auto at = past.runs.end(); at != past.runs.begin();) {
@@ -68,7 +76,9 @@ AdmissionTest judge_past(const Past& past, const AdmissionRules& rules, const st
         if (run.submitted_us < from_us || run.parent || !reaches(actor, past.tenants.tenant_of(run.project))) continue;
         ++test.judged;
         const std::string user = run.submitted_by.substr(run.submitted_by.find('/') + 1);
-        const auto refusals = judge_run(rules, run.spec, past.tenants, run.project, user, engine);
+        scene.project = run.project;
+        scene.user = user;
+        const auto refusals = judge_run(scene, run.spec);
         if (refusals.empty()) continue;
         ++test.refused;
         std::set<std::string> named;
@@ -83,7 +93,7 @@ AdmissionTest judge_past(const Past& past, const AdmissionRules& rules, const st
         for (const AdmissionRefusal& each : refusals) shown.reasons.push_back(each.message);
         test.items.push_back(std::move(shown));
     }
-    for (const AdmissionRule& rule : rules) {
+    for (const AdmissionRule& rule : scene.policy.rules) {
         test.rules.push_back(view_of_rule(rule));
         test.rules.back().refuses = by_rule[rule.name];
     }
@@ -95,15 +105,22 @@ AdmissionTest judge_past(const Past& past, const AdmissionRules& rules, const st
 Status would_be_taken(Service& service, const Actor& actor, const RunSpec& spec) {
     std::string text;
     Tenants tenants;
+    std::map<std::string, NodeStatus> nodes;
     TRY_VOID(service.engine().read([&](const EngineView& view) {
         if (view.state.config.empty()) return;
         text = view.state.config.back().text;
+        if (text.find("most_node_gpus") != std::string::npos) nodes = view.state.nodes;
         tenants.organisations = view.state.tenants.organisations;
         tenants.projects = view.state.tenants.projects;
     }));
     if (text.find("admission") == std::string::npos) return done();
     TRY(const ServerConfig config, read_server_config(text, "config", {}));
-    return check_admission(config.admission, spec, tenants, actor.tenant.project, actor.name, engine_of(config));
+    const auto policy = admission_policy(config);
+    if (!policy) return done();
+    AdmissionScene scene = scene_of(config, *policy, tenants, nodes);
+    scene.project = actor.tenant.project;
+    scene.user = actor.name;
+    return check_admission(scene, spec);
 }
 
 void list_admission(Service& service, const ExchangePtr& exchange) {
@@ -116,8 +133,9 @@ void list_admission(Service& service, const ExchangePtr& exchange) {
         const Status asked = service.engine().read([&](const EngineView& view) { tenants = view.state.tenants; });
         if (!asked) return exchange->fail(asked.error());
         AdmissionList list;
-        for (const AdmissionRule& rule : rules_about(config->admission, exchange->actor, tenants))
-            list.items.push_back(view_of_rule(rule));
+        const AdmissionRules rules = rules_about(config->admission, exchange->actor, tenants);
+        for (const AdmissionRule& rule : rules) list.items.push_back(view_of_rule(rule));
+        list.text = rules_text(rules);
         exchange->send(codec::write(list));
     });
 }
@@ -141,13 +159,14 @@ void test_admission(Service& service, const ExchangePtr& exchange) {
             past.now_us = view.now_us;
             past.runs = view.state.runs;  // a pointer each
             past.tenants = view.state.tenants;
+            past.nodes = view.state.nodes;
         });
         if (!asked) return exchange->fail(asked.error());
         if (!past.runs.empty()) past.oldest_us = past.runs.begin()->second.submitted_us;
-        const AdmissionRules rules =
-            body.text.empty() ? rules_about(config->admission, exchange->actor, past.tenants) : config->admission;
-        exchange->send(codec::write(
-            judge_past(past, rules, engine_of(*config), past.now_us - body.last_s * kSecondUs, exchange->actor)));
+        AdmissionPolicy policy = *admission_policy(*config);
+        if (body.text.empty()) policy.rules = rules_about(policy.rules, exchange->actor, past.tenants);
+        exchange->send(codec::write(judge_past(past, scene_of(*config, policy, past.tenants, past.nodes),
+                                               past.now_us - body.last_s * kSecondUs, exchange->actor)));
     });
 }
 

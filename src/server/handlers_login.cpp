@@ -42,7 +42,31 @@ Result<std::optional<Known>> look_up(Service& service, const std::string& name) 
     return found;
 }
 
-// Opens the login of `user` in `project`, as that user, and answers with its secret.
+// Whose name and password these are goes on; everybody else is told the same, after the same time.
+void with_password(Service& service, const ExchangePtr& exchange, const std::string& name, std::string password,
+                   std::function<void(const Known&)> then) {
+    if (!service.may_try_token(exchange->request.peer))
+        return exchange->fail(
+            Error(ErrorKind::denied, "too many wrong passwords from this address", {}, "wait a minute"), 429, "60");
+    if (passwords_waiting.fetch_add(1) >= kMostPasswordsWaiting) {
+        --passwords_waiting;
+        return exchange->fail(Error(ErrorKind::unavailable, "too many log in at once"), 503, "5");
+    }
+    // Given back when the job is done, or was never begun.
+    const std::shared_ptr<void> place(nullptr, [](void*) { --passwords_waiting; });
+    service.work_long(exchange,
+                      [&service, exchange, name, place, password = std::move(password), then = std::move(then)] {
+                          const auto known = look_up(service, name);
+                          if (!known) return exchange->fail(known.error());
+                          const bool right = password_is(password, *known ? (*known)->user.password : std::string());
+                          if (right && !(*known)->user.disabled) return then(**known);
+                          service.wrong_token(exchange->request.peer);
+                          exchange->fail(wrong_login(), 401);
+                      });
+}
+
+}  // namespace
+
 void open_login(Service& service, const ExchangePtr& exchange, const UserEntry& user, ProjectId project,
                 std::int64_t now_us, std::int64_t seconds, bool cookie) {
     std::optional<Actor> actor;
@@ -83,31 +107,6 @@ void open_login(Service& service, const ExchangePtr& exchange, const UserEntry& 
             });
         });
 }
-
-// Whose name and password these are goes on; everybody else is told the same, after the same time.
-void with_password(Service& service, const ExchangePtr& exchange, const std::string& name, std::string password,
-                   std::function<void(const Known&)> then) {
-    if (!service.may_try_token(exchange->request.peer))
-        return exchange->fail(
-            Error(ErrorKind::denied, "too many wrong passwords from this address", {}, "wait a minute"), 429, "60");
-    if (passwords_waiting.fetch_add(1) >= kMostPasswordsWaiting) {
-        --passwords_waiting;
-        return exchange->fail(Error(ErrorKind::unavailable, "too many log in at once"), 503, "5");
-    }
-    // Given back when the job is done, or was never begun.
-    const std::shared_ptr<void> place(nullptr, [](void*) { --passwords_waiting; });
-    service.work_long(exchange,
-                      [&service, exchange, name, place, password = std::move(password), then = std::move(then)] {
-                          const auto known = look_up(service, name);
-                          if (!known) return exchange->fail(known.error());
-                          const bool right = password_is(password, *known ? (*known)->user.password : std::string());
-                          if (right && !(*known)->user.disabled) return then(**known);
-                          service.wrong_token(exchange->request.peer);
-                          exchange->fail(wrong_login(), 401);
-                      });
-}
-
-}  // namespace
 
 void log_in(Service& service, const ExchangePtr& exchange) {
     auto body = read_body_as<LoginBody>(*exchange);

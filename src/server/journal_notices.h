@@ -18,9 +18,9 @@ namespace stoker {
 
 struct JournalNotice {
     std::uint64_t seq = 0;
-    std::string id, body;  // body: JSON
-    std::string to{};      // whom, where it is not everybody the same
-    std::string subject{}, text{};
+    std::string id, body;                  // body: JSON
+    std::string to{};                      // whom, where it is not everybody the same
+    std::string subject{}, text{}, see{};  // see: a command that shows more
 };
 
 class JournalNotices {

@@ -15,6 +15,7 @@
 #include "server/views_config.h"
 #include "server/views_edit.h"
 #include "server/views_limits.h"
+#include "server/views_waste.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
 #include "server/views_tenants.h"
@@ -82,6 +83,9 @@ void add_components(Schemas& s) {
     s.ref<UserList>();
     s.ref<LoginGiven>();
     s.ref<LoginBody>(true);
+    s.ref<SignOn>();
+    s.ref<WasteReport>();
+    s.ref<SignOnBody>(true);
     s.ref<SetupBody>(true);
     s.ref<OwnPasswordBody>(true);
     s.ref<UserBody>(true);

@@ -28,6 +28,22 @@ void add_limit_routes(std::vector<Route>& all) {
                    .changes = true,
                    .handler = set_quota});
     all.push_back({.method = "GET",
+                   .path = "/api/v1/waste",
+                   .access = Access::tenant(Action::look),
+                   .operation = "getWaste",
+                   .summary = "What was held and did nothing, by who held it and why.",
+                   .description = "From what was measured: processors, disks, steps, and GPUs where somebody measures "
+                                  "them. What is not known counts as busy.",
+                   .query = {{.name = "from", .description = "Left out: a week before to.", .type = Type::time},
+                             {.name = "to", .description = "Left out: now.", .type = Type::time},
+                             {.name = "by",
+                              .description = "A line for each of these and each cause.",
+                              .type = Type::choice,
+                              .choices = {"user", "project", "run"},
+                              .otherwise = "user"}},
+                   .answers = {{.description = "They, what cost most first.", .schema = "Waste"}},
+                   .handler = get_waste});
+    all.push_back({.method = "GET",
                    .path = "/api/v1/budgets",
                    .access = Access::tenant(Action::look),
                    .operation = "listBudgets",

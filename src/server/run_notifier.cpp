@@ -61,6 +61,7 @@ void notices_of(const State& state, const JournalRecord& record, const RunMoved&
             .seq = record.seq, .id = fmt::format("{}-{}-{}", state.site, run->id.text(), i), .body = "", .to = each.to};
         notice.text = words_of(*run);
         notice.subject = fmt::format("{} {} {}", run->id.text(), printable(run->spec.name, 100), to_string(run->state));
+        notice.see = "stoker describe " + run->id.text();
         notice.body = Json::object()
                           .set("id", notice.id)
                           .set("event", "run.ended")
@@ -88,12 +89,16 @@ Status ended_well(const Result<ProgramResult>& ran, const std::string& name) {
 
 class Notifier final : public RunNotifier {
 public:
-    Notifier(Engine& engine, NotifyOptions options)
+    struct About {
+        const char* cursor;  // file of its place in the journal
+        std::uint32_t kind;  // of record
+        const char* thread;
+        JournalNotices::Pick pick;
+    };
+    Notifier(Engine& engine, NotifyOptions options, About about)
         : options_(std::move(options)),
-          journal_(engine, "notify.cursor", RunMoved::kKind,
-                   [](const State& state, const JournalRecord& record, const RecordBody& body,
-                      std::vector<JournalNotice>& out) { notices_of(state, record, std::get<RunMoved>(body), out); }),
-          thread_(engine, RunMoved::kKind, "stoker-notify", [this] { run(); }) {}
+          journal_(engine, about.cursor, about.kind, std::move(about.pick)),
+          thread_(engine, about.kind, about.thread, [this] { run(); }) {}
 
 private:
     struct Pending {
@@ -215,9 +220,8 @@ private:
             call.arguments = {options_.sendmail, "-i", "--", address};
             call.input = fmt::format(
                 "To: {}\nSubject: {}\nMessage-ID: <{}@stoker>\nAuto-Submitted: auto-generated\nMIME-Version: 1.0\n"
-                "Content-Type: text/plain; charset=utf-8\n\n{}\n\nstoker describe {}\n",
-                address, header_text(notice.subject), notice.id, notice.text,
-                notice.subject.substr(0, notice.subject.find(' ')));
+                "Content-Type: text/plain; charset=utf-8\n\n{}\n\n{}\n",
+                address, header_text(notice.subject), notice.id, notice.text, notice.see);
         }
         return ended_well(run_program(call, by()), call.arguments.front());
     }
@@ -259,11 +263,17 @@ Status check_notify(const RunSpec& spec, const NotifyOptions& options) {
 }
 
 std::unique_ptr<RunNotifier> RunNotifier::start(Engine& engine, NotifyOptions options) {
-    return std::make_unique<Notifier>(engine, std::move(options));
+    return std::make_unique<Notifier>(
+        engine, std::move(options),
+        Notifier::About{
+            .cursor = "notify.cursor",
+            .kind = RunMoved::kKind,
+            .thread = "stoker-notify",
+            .pick = [](const State& state, const JournalRecord& record, const RecordBody& body,
+                       std::vector<JournalNotice>& out) { notices_of(state, record, std::get<RunMoved>(body), out); }});
 }
 
-std::unique_ptr<RunNotifier> start_run_notifier(Engine& engine, NotifyOptions options,
-                                                const std::shared_ptr<Log>& log) {
+static void log_what_is_told(NotifyOptions& options, const std::shared_ptr<Log>& log) {
     options.told = [log](const std::string& id, const std::string& to, int tries, const Status& outcome) {
         if (!log) return;
         const auto many = static_cast<std::int64_t>(tries);
@@ -273,7 +283,32 @@ std::unique_ptr<RunNotifier> start_run_notifier(Engine& engine, NotifyOptions op
             log->write(log_event("notify.failed"),
                        {{"id", id}, {"to", to}, {"tries", many}, {"error", outcome.error().message()}});
     };
+}
+
+std::unique_ptr<RunNotifier> start_run_notifier(Engine& engine, NotifyOptions options,
+                                                const std::shared_ptr<Log>& log) {
+    log_what_is_told(options, log);
     return RunNotifier::start(engine, std::move(options));
+}
+
+std::unique_ptr<RunNotifier> start_budget_mails(Engine& engine, NotifyOptions options,
+                                                std::vector<std::string> addresses, const std::shared_ptr<Log>& log) {
+    log_what_is_told(options, log);
+    return std::make_unique<Notifier>(
+        engine, std::move(options),
+        Notifier::About{
+            .cursor = "budget_mails.cursor",
+            .kind = BudgetReached::kKind,
+            .thread = "stoker-mails",
+            .pick = [addresses = std::move(addresses)](const State& state, const JournalRecord& record,
+                                                       const RecordBody& body, std::vector<JournalNotice>& out) {
+                for (std::size_t i = 0; i < addresses.size(); ++i) {
+                    JournalNotice notice = budget_notice(state, record, std::get<BudgetReached>(body));
+                    notice.id += fmt::format("-{}", i);
+                    notice.to = std::string(kNotifyMail) + addresses[i];
+                    out.push_back(std::move(notice));
+                }
+            }});
 }
 
 }  // namespace stoker

@@ -37,6 +37,10 @@ public:
     virtual ~RunNotifier() = default;  // waits for a call that is under way
 };
 
+// The same way, to everybody alike, what budgets reach: once for each mark, a mail to each address.
+std::unique_ptr<RunNotifier> start_budget_mails(Engine& engine, NotifyOptions options,
+                                                std::vector<std::string> addresses, const std::shared_ptr<Log>& log);
+
 std::unique_ptr<RunNotifier> start_run_notifier(Engine& engine, NotifyOptions options, const std::shared_ptr<Log>& log);
 
 }  // namespace stoker

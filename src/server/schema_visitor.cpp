@@ -10,6 +10,7 @@
 #include "server/views_config.h"
 #include "server/views_edit.h"
 #include "server/views_limits.h"
+#include "server/views_waste.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
 #include "server/views_tenants.h"
@@ -77,6 +78,10 @@ std::string_view component_name(const Shape& shape) {
         {&kShape<UserList>, "UserList"},
         {&kShape<LoginGiven>, "LoginGiven"},
         {&kShape<LoginBody>, "LoginBody"},
+        {&kShape<SignOn>, "SignOn"},
+        {&kShape<WasteReport>, "Waste"},
+        {&kShape<WasteLine>, "WasteLine"},
+        {&kShape<SignOnBody>, "SignOnBody"},
         {&kShape<SetupBody>, "SetupBody"},
         {&kShape<OwnPasswordBody>, "OwnPasswordBody"},
         {&kShape<UserBody>, "UserBody"},

@@ -24,11 +24,13 @@
 #include "io/process.h"
 #include "io/random_bytes.h"
 #include "run/engine/upload.h"
+#include "run/spec/secrets.h"
 #include "server/audit_trail.h"
 #include "server/caller.h"
 #include "server/handlers.h"
 #include "server/log_events.h"
 #include "server/server_log.h"
+#include "server/single_sign_on.h"
 #include "server/tellers.h"
 
 namespace stoker {
@@ -145,6 +147,7 @@ public:
             if (options_.log) return options_.log->flush(kLastWordsS);
             fmt::print(stderr, "{}", error.text());
         };
+        TRY([[maybe_unused]] const int sealed, seal_secrets(options_.folder));
         TRY(engine_, Engine::open(std::move(engine)));
         if (options_.log) server_log_ = ServerLog::start(*engine_, options_.log);
         TRY_VOID(record_config());
@@ -175,6 +178,13 @@ public:
         api.embedded = options_.embedded;
         api.log = options_.log;
         api.may_notify = tellers_.may_notify;
+        if (!settings.oidc.issuer.empty() && !options_.embedded) {
+            std::string authorities;
+            if (!settings.oidc.ca_file.empty()) {
+                TRY(authorities, read_file(settings.oidc.ca_file, 1u << 20));
+            }
+            api.oidc = std::make_shared<SingleSignOn>(settings.oidc, std::move(authorities));
+        }
         // Asked by requests only, so the server is there.
         api.more_metrics = [this](api::MetricsText& out) {
             add_http_metrics(out, http_->stats());

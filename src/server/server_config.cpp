@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "catalog/geography.h"
+#include "deploy/engines/engines.h"
 #include "io/store/object_store_url.h"
 #include "run/state/config_history.h"
 #include "server/node_file.h"
@@ -69,6 +71,13 @@ RecordTable<NotifyForm> notify_form_table() {
     table.list_of_text("urls", &NotifyForm::urls,
                        "How addresses may begin that a POST is sent to; every one when nothing is said.",
                        "[\"https://chat.example.org/\"]");
+    table.list_of_text("budgets", &NotifyForm::budgets,
+                       "Who gets a mail when a budget reaches a mark, beside the webhook.", "finance@example.org");
+    table.text(
+        "sendmail", &NotifyForm::sendmail,
+        "The program that sends mails: it is given -i -- ADDRESS and the mail on its input; sendmail when nothing "
+        "is said.",
+        "/usr/sbin/sendmail");
     return table;
 }
 
@@ -140,6 +149,9 @@ const RecordTable<ServerForm>& server_form_table() {
         t.record("notify", &ServerForm::notify, notify_form_table(),
                  "Whom runs may have told that they have ended; a mail or any address when nothing is said. Holds "
                  "after a restart.");
+        t.record("oidc", &ServerForm::oidc, oidc_form_table(),
+                 "Single sign-on; passwords, keys and certificates alone when nothing is said. Holds after a restart.");
+        t.other_names({"sso", "openid", "login"});
         t.text("azure_events", &ServerForm::azure_events,
                "Scheduled events of Azure, which announce evictions: auto (on its VMs), off, or a URL. Holds after a "
                "restart.",
@@ -154,6 +166,18 @@ void add_all(Problems& problems, const Error& error) {
 }
 
 }  // namespace
+
+std::string first_engine(const ServerConfig& config) {
+    return config.engine ? name_of_engine(*config.engine) : name_of_engine({});
+}
+
+std::shared_ptr<const AdmissionPolicy> admission_policy(const ServerConfig& config) {
+    if (config.admission.empty()) return nullptr;
+    AdmissionPolicy policy{.rules = config.admission, .engines = {}, .lies_in = same_geography};
+    if (config.engine) policy.engines.push_back({first_engine(config), config.engine->region});
+    for (const EngineForm& each : config.engines) policy.engines.push_back({each.name, each.region});
+    return std::make_shared<const AdmissionPolicy>(std::move(policy));
+}
 
 bool says_nothing(std::string_view text) {
     const auto lines = split_lines(text);
@@ -206,6 +230,22 @@ Result<ServerConfig> read_server_config(std::string_view text, const std::string
                                 form.at.at(form.virtual_nodes ? "virtual_nodes" : "nodes")});
     }
     check_admission_rules(form.admission, problems);
+    if (form.oidc) check_oidc(*form.oidc, problems);
+    if (form.notify)
+        for (const std::string& each : form.notify->budgets) {
+            RunSpec told;  // which knows what a mail address is
+            told.name = "budget";
+            told.command = {"true"};
+            told.notify = {{std::string(kNotifyMail) + each, NotifyOn::any}};
+            if (!check_run_spec(told))
+                problems.push_back({fmt::format("notify.budgets: '{}' is no mail address", printable(each, 80)),
+                                    "finance@example.org", form.notify->at.at("budgets")});
+        }
+    for (const AdmissionRule& rule : form.admission)
+        for (const std::string& place : rule.residency)
+            if (!is_place(place))
+                problems.push_back({fmt::format("admission: no region is known to lie in {}", printable(place, 60)),
+                                    "a geography (Europe), a country (Germany) or eu", rule.at.at("residency")});
     if (!form.engines.empty()) {
         const std::vector<EngineChoice> chosen = engine_choices(
             form.engine ? static_cast<const EngineChoice&>(*form.engine) : EngineChoice(), form.engines, problems);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "io/log.h"
 #include "run/decide/place.h"
 #include "server/engine_config.h"
+#include "server/single_sign_on.h"
 
 namespace stoker {
 
@@ -38,8 +40,9 @@ struct WebhookForm {
 
 // Who may be told that a run has ended.
 struct NotifyForm {
-    std::string program;
+    std::string program, sendmail;
     std::vector<std::string> urls;
+    std::vector<std::string> budgets;  // mail addresses that are told what budgets reach
     std::map<std::string, SourcePos> at;
 };
 
@@ -62,6 +65,7 @@ struct ServerConfig {
     std::optional<WebhookForm> webhook;
     AdmissionRules admission;
     std::optional<NotifyForm> notify;
+    std::optional<OidcForm> oidc;
     std::map<std::string, SourcePos> at;
 };
 
@@ -76,6 +80,11 @@ using CatalogSource = std::function<Result<Catalog>()>;
 
 // All problems together; `name` stands for the file in them. An empty text says nothing, and is right.
 Result<ServerConfig> read_server_config(std::string_view text, const std::string& name, const CatalogSource& catalog);
+
+// Where a run goes that names no engine.
+std::string first_engine(const ServerConfig& config);
+// Its rules, with where its engines stand. Null: there are none.
+std::shared_ptr<const AdmissionPolicy> admission_policy(const ServerConfig& config);
 
 bool says_nothing(std::string_view text);  // comments and blank lines at most
 

@@ -38,6 +38,8 @@ Result<Tellers> start_tellers(Engine& engine, const WebhookForm& webhook, const 
         };
         TRY(tellers.budgets, Webhook::start(engine, std::move(options)));
     }
+    if (!notify.sendmail.empty()) runs.sendmail = notify.sendmail;
+    if (!notify.budgets.empty()) tellers.budget_mails = start_budget_mails(engine, runs, notify.budgets, log);
     tellers.may_notify = [runs](const RunSpec& spec) { return check_notify(spec, runs); };
     tellers.runs = start_run_notifier(engine, std::move(runs), log);
     return tellers;

@@ -14,6 +14,7 @@ namespace stoker {
 struct Tellers {
     std::unique_ptr<Webhook> budgets;  // null: no url
     std::unique_ptr<RunNotifier> runs;
+    std::unique_ptr<RunNotifier> budget_mails;         // null: to nobody
     std::function<Status(const RunSpec&)> may_notify;  // of a submission
 };
 

@@ -17,6 +17,7 @@ struct AdmissionRuleView {
 };
 struct AdmissionList {
     std::vector<AdmissionRuleView> items;
+    std::string text;  // the same rules, as stoker plan --policy reads them
 };
 struct AdmissionTestBody {
     std::string text;  // a configuration; empty: the one in force
@@ -45,6 +46,7 @@ void fields(V& visit, AdmissionRuleView& v) {
 template <class V>
 void fields(V& visit, AdmissionList& v) {
     visit("items", v.items);
+    visit("text", v.text);
 }
 template <class V>
 void fields(V& visit, AdmissionTestBody& v) {

@@ -48,6 +48,17 @@ struct LoginBody {
 struct SetupBody {
     std::string token, name, password;
 };
+// How to log in by single sign-on.
+struct SignOn {
+    std::string issuer, client_id, scope;
+};
+struct SignOnBody {
+    std::string token;    // the ID token
+    std::string nonce;    // that it was asked for with; empty: of the device flow, without one
+    std::string project;  // as LoginBody
+    std::int64_t expires_s = 43'200;
+    bool cookie = false;
+};
 struct OwnPasswordBody {
     std::string current, password;
 };
@@ -120,6 +131,20 @@ template <class V>
 void fields(V& visit, SetupBody& v) {
     visit("name", v.name);
     visit("password", v.password);
+    visit("token", v.token);
+}
+template <class V>
+void fields(V& visit, SignOn& v) {
+    visit("client_id", v.client_id);
+    visit("issuer", v.issuer);
+    visit("scope", v.scope);
+}
+template <class V>
+void fields(V& visit, SignOnBody& v) {
+    visit("cookie", v.cookie);
+    visit("expires_s", v.expires_s);
+    visit("nonce", v.nonce);
+    visit("project", v.project);
     visit("token", v.token);
 }
 template <class V>

@@ -34,25 +34,6 @@ std::string words_of(const State& state, const BudgetReached& body) {
     return fmt::format("{} has used {} of {} in {}: {} %", scope, used, limit, body.month, body.mark);
 }
 
-JournalNotice notice_of(const State& state, const JournalRecord& record, const BudgetReached& body) {
-    JournalNotice notice{.seq = record.seq, .id = fmt::format("{}-{}", state.site, record.seq), .body = ""};
-    notice.body = Json::object()
-                      .set("id", notice.id)
-                      .set("event", "budget.reached")
-                      .set("at", rfc3339(record.at_us))
-                      .set("scope", body.scope)
-                      .set("scope_name", scope_in_words(state.tenants, body.scope))
-                      .set("unit", enum_word(body.unit))
-                      .set("month", body.month)
-                      .set("mark", body.mark)
-                      .set("used_micro", body.used_micro)
-                      .set("limit_micro", body.limit_micro)
-                      .set("rate_micro_per_h", body.rate_micro_per_h)
-                      .set("text", words_of(state, body))
-                      .dump(0);
-    return notice;
-}
-
 class Sender final : public Webhook {
 public:
     Sender(Engine& engine, WebhookOptions options, WebhookTarget target, std::unique_ptr<HttpClient> client)
@@ -62,7 +43,7 @@ public:
           journal_(engine, "webhook.cursor", BudgetReached::kKind,
                    [](const State& state, const JournalRecord& record, const RecordBody& body,
                       std::vector<JournalNotice>& out) {
-                       out.push_back(notice_of(state, record, std::get<BudgetReached>(body)));
+                       out.push_back(budget_notice(state, record, std::get<BudgetReached>(body)));
                    }),
           thread_(engine, BudgetReached::kKind, "stoker-webhook", [this] { run(); }) {}
 
@@ -109,6 +90,30 @@ private:
 };
 
 }  // namespace
+
+JournalNotice budget_notice(const State& state, const JournalRecord& record, const BudgetReached& body) {
+    JournalNotice notice{.seq = record.seq, .id = fmt::format("{}-{}", state.site, record.seq), .body = ""};
+    notice.body = Json::object()
+                      .set("id", notice.id)
+                      .set("event", "budget.reached")
+                      .set("at", rfc3339(record.at_us))
+                      .set("scope", body.scope)
+                      .set("scope_name", scope_in_words(state.tenants, body.scope))
+                      .set("unit", enum_word(body.unit))
+                      .set("month", body.month)
+                      .set("mark", body.mark)
+                      .set("used_micro", body.used_micro)
+                      .set("limit_micro", body.limit_micro)
+                      .set("rate_micro_per_h", body.rate_micro_per_h)
+                      .set("text", words_of(state, body))
+                      .dump(0);
+    notice.text = words_of(state, body);
+    notice.subject =
+        fmt::format("budget of {}: {}", scope_in_words(state.tenants, body.scope),
+                    body.mark == kMarkForecast || body.mark == kMarkStopping ? body.mark : body.mark + " %");
+    notice.see = "stoker budget list";
+    return notice;
+}
 
 std::string webhook_signature(std::string_view secret, std::int64_t unix_s, std::string_view body) {
     return fmt::format("t={},v1={}", unix_s, hex(hmac_sha256(secret, fmt::format("{}.{}", unix_s, body))));

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "io/http/http_client.h"
 #include "run/engine/engine.h"
+#include "server/journal_notices.h"
 
 namespace stoker {
 
@@ -28,6 +29,9 @@ struct WebhookOptions {
 
 // "t=1700000000,v1=" and HMAC-SHA256 in hex over "1700000000." and the body.
 std::string webhook_signature(std::string_view secret, std::int64_t unix_s, std::string_view body);
+
+// What a record about a budget is worth telling, as a hook and in words.
+JournalNotice budget_notice(const State& state, const JournalRecord& record, const BudgetReached& body);
 
 // The origin and the path of an address. invalid: it is no http:// or https:// URL.
 struct WebhookTarget {

@@ -1,10 +1,14 @@
 #include "server/webhook.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <mutex>
 
+#include "io/files.h"
 #include "io/http/http_server.h"
 #include "io/worker.h"
+#include "server/run_notifier.h"
 #include "server/testing.h"
 
 namespace stoker::api {
@@ -110,6 +114,25 @@ TEST_F(WebhookTest, ItGivesUpAfterItsTries) {
     ASSERT_TRUE(eventually([&] { return std::filesystem::exists(folder_ + "/webhook.cursor"); }));
     exhaust("p-1");
     ASSERT_TRUE(eventually([&] { return failed_ == 1 && sent_ == 2; }));
+}
+
+// Who reads mail is told the same, once for each mark and address, and again after a failure.
+TEST_F(WebhookTest, MailsAreSentOfBudgetsToo) {
+    const std::string mail = folder_ + "/mails", program = folder_ + "/sendmail";
+    ASSERT_TRUE(write_file_atomic(program, "#!/bin/sh\n{ echo \"args $*\"; cat; } >> " + mail + "\n").ok());
+    ::chmod(program.c_str(), 0700);
+    const auto mails =
+        start_budget_mails(*engine_, {.sendmail = program}, {"finance@example.org", "ops@example.org"}, {});
+    exhaust("p-1");
+    const auto text = [&] {
+        auto read = read_file(mail, 100'000);
+        return read ? *read : std::string();
+    };
+    ASSERT_TRUE(eventually([&] {
+        const std::string all = text();
+        return all.find("budget of project default/default: 100 %") != std::string::npos &&
+               all.find("args -i -- ops@example.org") != std::string::npos;
+    })) << text();
 }
 
 }  // namespace

@@ -86,13 +86,13 @@ def test_each_fault_of_a_board_is_found_in_the_run_on_it(t):
     text = t.call("explain", runs["narrow"]).stdout
     check("generation 5 with 4 lanes; 5 with 16 are possible" in text, text)
     # What came of the GPU time of each, by state, and what was wasted of it.
-    rows = {row["run"]: row for row in t.json("usage", "--waste")["items"]}
+    rows = {row["run"]: row for row in t.json("usage", "--gpus")["items"]}
     works, idles = rows[runs["healthy"]], rows[runs["idle"]]
     check(works["state_hours"]["busy"] > 0.4 * works["gpu_hours"] and works["wasted_hours_least"] < 0.25 * works["gpu_hours"], f"{works}")
     check(idles["state_hours"]["allocated_idle"] > 0.4 * idles["gpu_hours"] and idles["wasted_hours_least"] > 0.4 * idles["gpu_hours"], f"{idles}")
     for row in rows.values():
         check(abs(sum(row["state_hours"].values()) - row["gpu_hours"]) < 0.02 * row["gpu_hours"], f"the states are not the whole: {row}")
-    text = t.call("usage", "--waste").stdout
+    text = t.call("usage", "--gpus").stdout
     check("wasted hours" in text and "in all" in text and max(map(len, text.splitlines())) <= 130, text)
 
 

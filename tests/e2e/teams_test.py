@@ -5,12 +5,14 @@ not; logging in over TLS by password, certificate and the first administrator's 
 
 Which role a route takes is read from the server's own OpenAPI, which comes from the table that the server checks by."""
 
+import csv
 import http.client
 import json
 import os
 import shutil
 import ssl
 import subprocess
+import time
 import urllib.parse
 
 from harness import Skipped, check, main, wait_for
@@ -229,7 +231,108 @@ def test_rules_are_tried_before_they_hold(t):
                                                     "labels": {"cost-centre": "x"}, **JOB})
     check(status == 403 and "ask the platform team" in text and "at most 1 are allowed" in text, text)
     check("POST" in t.call("audit", "--refused").stdout, "the refusals are told")
+    events = t.call("audit", "--as", "cef", "--refused").stdout.splitlines()
+    check(events and all(each.startswith("CEF:0|Stoker|stoker|") for each in events) and "src=127.0.0.1" in events[-1]
+          and "outcome=failure cn1Label=status cn1=403" in events[-1], str(events))
+    every = [json.loads(line) for line in t.call("audit", "--as", "json").stdout.splitlines()]
+    check(every == sorted(every, key=lambda line: line["at"]) and len(every) > len(events), "oldest first, all of them")
+    check(t.call("audit", "--as", "json", "--to", "2020-01-01").stdout == "", "nothing of then")
     check(t.json("audit", "--refused", "--who", "token/")["items"][0]["operation"] == "submitRun", "by whom")
+
+
+WHERE = """engine: {kind: local, region: REGION}
+admission:
+  - name: data-stays
+    residency: [eu]
+  - name: sizes
+    kinds: [train]
+    machines: ["Standard_ND96*"]
+    remedy: ask the platform team for another size
+  - name: small-notebooks
+    kinds: [notebook]
+    most_node_gpus: 1
+  - name: spot-goes-on
+    classes: [spot]
+    checkpoints: true
+  - name: bank-only
+    organisations: [bank]
+    most_gpus: 1
+"""
+
+
+def test_where_it_stands_and_plans_within_the_rules(t):
+    """Residency by the region of the engine, nodes that are too wide, and what plan and dry run say of the same rules."""
+    t.write("nodes.yaml", "nodes:\n  - {name: wide, vcpus: 8, memory: 16GiB, gpus: 8, gpu: H100}\n")
+    t.up("--nodes", "nodes.yaml")
+    t.call("config", "set", t.write("server.yaml", WHERE.replace("REGION", "eastus")))
+    api = Caller(t)
+    notebook = {"name": "nb", "kind": "notebook", **JOB}
+    status, text = api.ask("POST", "/api/v1/runs", notebook)
+    check(status == 403 and "local stands in eastus, and what it works on may not leave eu" in text, text)
+    check("could be put on wide, which has 8 GPUs, at most 1 are allowed" in text and "(rule small-notebooks)" in text, text)
+    status, dry = api.ask("POST", "/api/v1/runs?dry_run=true", notebook)
+    check(status == 403 and json.loads(dry)["problems"] == json.loads(text)["problems"], dry)
+    t.call("config", "set", t.write("server.yaml", WHERE.replace("REGION", "germanywestcentral")))
+    status, text = api.ask("POST", "/api/v1/runs", {"name": "b", **JOB})
+    check(status == 201, text)
+    status, text = api.ask("POST", "/api/v1/runs", {"name": "s", "run_class": "spot", **JOB})
+    check(status == 403 and "rule spot-goes-on" in text and "checkpoint: it writes none" in text, text)
+
+    job = t.write("job.yaml", "kind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n")
+    for source in ("server.yaml", "server"):
+        plan = t.json("plan", job, "--policy", source)
+        first = plan["candidates"][0]
+        check(first["size"].startswith("Standard_ND96") and "europe" in first["region"] + "europe", str(first)[:300])
+        names = {each["name"]: each for each in plan["policy"]["rules"]}
+        check(names["sizes"]["narrows"] and "checkpoints" in names["spot-goes-on"]["asked_when_submitted"], str(names))
+        check("bank-only" not in names or source == "server", "a rule of others: " + str(names))
+        check(plan["policy"]["refused"] == [], str(plan["policy"]))
+    said = t.call("plan", job, "--policy", "server.yaml").stdout
+    check("planned within data-stays, sizes" in said and "1 rule about other" in said, said)
+    wrong = t.write("wrong.yaml", "kind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n"
+                                  "where: {sizes: [Standard_NC96ads_A100_v4]}\n")
+    said = t.call("plan", wrong, "--policy", "server.yaml", exit=3).stderr
+    check("the machine is Standard_NC96ads_A100_v4, expected Standard_ND96* (rule sizes)" in said
+          and "server.yaml:5:5" in said and "ask the platform team" in said, said)
+    for name in ("medical", "security"):
+        text = t.call("policy", "template", name).stdout
+        done = t.call("config", "check", t.write(name + ".yaml", text))
+        check("is a configuration" in done.stdout, done.stdout + done.stderr)
+        check("would have refused" in t.call("policy", "test", name + ".yaml").stdout, name)
+    check("medical" in t.call("policy", "template").stdout, "they are listed")
+
+
+def test_mails_of_budgets_and_what_was_wasted(t):
+    """A budget tells mail addresses once for each mark, by the sendmail that the configuration names; and what runs held."""
+    mails = os.path.join(t.base, "mails")
+    program = t.write("sendmail", f"#!/bin/sh\n{{ echo \"args $*\"; cat; echo; echo ---; }} >> {mails}\n")
+    os.chmod(program, 0o700)
+    t.write("server.yaml", "notify: {budgets: [finance@example.org], sendmail: " + program + "}\n"
+                           "prices:\n  source: ours\n  prices: [{resource: cpu, usd_per_hour: 3600, valid_from: 2026-01-01}]\n"
+                           "  markups: [{organisation: default, percent: 50}]\n")
+    t.up("--config", "server.yaml")
+    check("no mail address" in t.call("config", "check", t.write("bad.yaml", "notify: {budgets: [nobody]}\n"), exit=2).stderr, "bad")
+    run = t.call("submit", "--name", "short", "--cpus", "1", "--", "true").stdout.strip()
+    t.wait_state(run, "succeeded")
+    invoice = wait_for("it is charged", lambda: (lambda i: i if i["total_microusd"] else None)(
+        t.json("usage", "--month", time.strftime("%Y-%m", time.gmtime()))))
+    line = invoice["items"][0]
+    # 3600 dollars an hour and half as much again: one and a half dollars a second.
+    check(abs(line["microusd"] - line["micro_hours"] * 5400) < 5400, str(line))
+    rows = list(csv.DictReader(t.call("usage", "--month", invoice["month"], "--focus").stdout.splitlines()))
+    check(sum(round(float(row["BilledCost"]) * 1e6) for row in rows) == invoice["total_microusd"], str(rows))
+    t.call("budget", "set", "default/default", "--usd", "0.000001")
+    text = wait_for("the mail of 100 %", lambda: (lambda m: m if "100 %" in m else None)(
+        open(mails).read() if os.path.exists(mails) else ""))
+    check("args -i -- finance@example.org" in text and "Subject: budget of project default/default: 100 %" in text, text)
+    check(text.count("Subject: budget of project default/default: 100 %") == 1 and "stoker budget list" in text, text)
+    waste = t.json("usage", "--waste", "--by", "run")
+    check(waste["held"]["runs"] == 1 and waste["held"]["cpu_hours"] > 0 and waste["held"]["cost_microusd"] > 0, str(waste))
+    causes = {each["cause"] for each in waste["items"]}
+    check(causes <= {"deployment"}, "a second of work is no waste: " + str(waste))
+    said = t.call("usage", "--waste").stdout
+    check("of what was held" in said and "cause" in said, said)
+    check("by node" in t.call("usage", "--waste", "--by", "node", exit=2).stderr, "by node")
 
 
 if __name__ == "__main__":

@@ -69,4 +69,22 @@ std::string audit_cef(const JournalRecord& record) {
     return line;
 }
 
+std::string request_cef(const AuditLine& line) {
+    const std::string_view what = line.operation.empty() ? std::string_view("request") : line.operation;
+    const bool refused = AuditTrail::is_refusal(line.status);
+    const auto at = parse_rfc3339(line.at);
+    // A peer is an address; one that is none (a socket of this machine) has no place in src.
+    const bool address = line.peer.find_first_not_of("0123456789abcdefABCDEF.:") == std::string::npos;
+    std::string text = fmt::format(
+        "CEF:0|Stoker|stoker|{}|{}|{}|{}|rt={} suser={} requestMethod={} request={} outcome={} cn1Label=status cn1={}",
+        escaped(version().number, '|'), escaped(what, '|'), escaped(what, '|'), refused ? 6 : 3, at.value_or(0) / 1000,
+        escaped(line.who, '='), escaped(line.method, '='), escaped(line.path, '='),
+        line.status < 400 ? "success" : "failure", line.status);
+    if (!line.peer.empty() && address) text += " src=" + line.peer;
+    if (!line.request.empty()) text += " externalId=" + escaped(line.request, '=');
+    if (!line.trace.empty()) text += " cs3Label=trace cs3=" + escaped(line.trace, '=');
+    if (line.left_out > 0) text += fmt::format(" cn2Label=left_out cn2={}", line.left_out);
+    return text;
+}
+
 }  // namespace stoker

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "io/journal.h"
+#include "server/audit_trail.h"
 
 namespace stoker {
 
@@ -12,5 +13,7 @@ namespace stoker {
 // who, what, on what, why, when, and the place in the chain.
 std::string audit_json(const JournalRecord& record);
 std::string audit_cef(const JournalRecord& record);
+// The same of a request: who, from where, what, and the answer.
+std::string request_cef(const AuditLine& line);
 
 }  // namespace stoker

@@ -45,5 +45,22 @@ TEST(JournalExport, ALineOfJsonHasTheBodyAsItIs) {
     EXPECT_EQ(audit_json(erased).find("body"), std::string::npos);
 }
 
+// Who asks chooses the path and the id of the request: neither may become a field of its own.
+TEST(JournalExport, ARequestKeepsWhatItSaysInItsFields) {
+    const AuditLine line{.at = "2023-11-14T22:13:20.123456Z",
+                         .who = "user/anna in o-2/p-2 as viewer",
+                         .method = "POST",
+                         .path = "/api/v1/runs?x=1",
+                         .operation = "submitRun",
+                         .status = 403,
+                         .peer = "10.0.0.7",
+                         .request = "a src=1.2.3.4",
+                         .trace = ""};
+    const std::string text = request_cef(line);
+    EXPECT_THAT(text, HasSubstr("|submitRun|submitRun|6|rt=1700000000123 suser=user/anna in o-2/p-2 as viewer "));
+    EXPECT_THAT(text, HasSubstr("request=/api/v1/runs?x\\=1 outcome=failure cn1Label=status cn1=403 src=10.0.0.7 "));
+    EXPECT_THAT(text, EndsWith("externalId=a src\\=1.2.3.4"));
+}
+
 }  // namespace
 }  // namespace stoker

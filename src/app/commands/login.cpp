@@ -1,4 +1,5 @@
 // stoker login, logout: to a server elsewhere, by name and password.
+#include <cstdio>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include "app/client/client.h"
 #include "app/client/password_asked.h"
 #include "app/client/saved_logins.h"
+#include "app/client/single_sign_on.h"
 #include "app/client/tenant_named.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
@@ -39,19 +41,44 @@ CommandOutput logged_in(Session& session, const api::LoginGiven& given, const st
                                      url, given.expires_at.substr(0, 16))};
 }
 
+Result<std::int64_t> seconds_wanted(const Args& args) {
+    const auto expires = args.get("expires");
+    if (!expires) return std::int64_t{0};
+    const auto seconds = parse_seconds(*expires);
+    if (!seconds) return Error(ErrorKind::invalid, "--expires: " + seconds.error().message(), {}, "write 12h, or 7d");
+    return static_cast<std::int64_t>(seconds->v);
+}
+
+Result<CommandOutput> log_in_by_provider(Session& session, const Args& args, const std::string& url) {
+    if (!args.positional.empty())
+        return Error(ErrorKind::invalid, "the provider says who you are, and a name is given", {},
+                     "stoker login --sso, without a name");
+    for (const char* other : {"setup", "password-file"})
+        if (args.has(other)) return Error(ErrorKind::invalid, fmt::format("--sso and --{}: give one of them", other));
+    TRY(const std::int64_t expires_s, seconds_wanted(args));
+    TRY(const auto client, connect_with(args, "-"));
+    TRY(const auto provider, get<api::SignOn>(*client, "/api/v1/login/oidc"));
+    TRY(const FetchedToken fetched,
+        fetch_token(provider, {.device = args.has("device"), .say = [](const std::string& what) {
+                                   fmt::print(stderr, "{}\n", what);
+                                   std::fflush(stderr);
+                               }}));
+    Json body = Json::object().set("token", fetched.token).set("nonce", fetched.nonce);
+    if (expires_s != 0) body.set("expires_s", expires_s);
+    if (const auto project = args.get("project")) body.set("project", *project);
+    TRY(const auto given, post<api::LoginGiven>(*client, "/api/v1/login/oidc", body));
+    TRY_VOID(save_login(url, {given.secret, given.caller.name, given.expires_at}));
+    return logged_in(session, given, url);
+}
+
 Result<CommandOutput> run_login(Session& session, const Args& args) {
     TRY(const std::string url, server_named(args));
+    if (args.has("sso") || args.has("device")) return log_in_by_provider(session, args, url);
     const char* user = std::getenv("USER");
     const std::string name = !args.positional.empty() ? args.positional[0] : user == nullptr ? "" : user;
     if (name.empty()) return Error(ErrorKind::invalid, "log in as whom?", {}, "stoker login NAME");
     const auto setup = args.get("setup");
-    std::int64_t expires_s = 0;
-    if (const auto expires = args.get("expires")) {
-        const auto seconds = parse_seconds(*expires);
-        if (!seconds)
-            return Error(ErrorKind::invalid, "--expires: " + seconds.error().message(), {}, "write 12h, or 7d");
-        expires_s = static_cast<std::int64_t>(seconds->v);
-    }
+    TRY(const std::int64_t expires_s, seconds_wanted(args));
     TRY(const auto client, connect_with(args, "-"));
     TRY(const std::string password,
         password_asked(args,
@@ -100,16 +127,20 @@ Result<CommandOutput> run_logout(Session& session, const Args& args) {
 CliCommand login_command() {
     return with_client(
         {.name = "login",
-         .summary = "log in to a server elsewhere, by name and password",
-         .usage = "stoker login [NAME] --server URL [--project NAME] [--expires TIME]",
+         .summary = "log in to a server elsewhere, by name and password or by single sign-on",
+         .usage = "stoker login [NAME | --sso | --device] --server URL [--project NAME] [--expires TIME]",
          .description =
              "Asks for the password, and keeps what the server gives for it in ~/.config/stoker/logins.json, which "
              "only "
              "you can read; commands with the same --server or STOKER_SERVER use it until it ends. One acts in one "
              "project, by the role there that may most.\n"
+             "With --sso the server's OpenID Connect provider says who you are, in the browser of this machine; with "
+             "--device in that of any other, where you enter a code.\n"
              "The first administrator of a server logs in with --setup and the token that stoker up printed, once.",
          .examples = {"stoker login anna --server https://gpu.example.org:8443",
                       "stoker login anna --project hospital/imaging --expires 7d",
+                      "stoker login --sso --server https://gpu.example.org:8443",
+                      "stoker login --device --project hospital/imaging",
                       "stoker login root --server https://gpu.example.org:8443 --setup setup_..."},
          .options = {{.name = "project", .value = "NAME", .help = "act in this project (that of your first role)"},
                      {.name = "expires", .value = "TIME", .help = "ends after this long, 30d at most (12h)"},
@@ -117,6 +148,8 @@ CliCommand login_command() {
                       .value = "FILE",
                       .help = "read the password there, - for stdin, instead of asking",
                       .completes = "file"},
+                     {.name = "sso", .help = "by single sign-on, with a browser on this machine"},
+                     {.name = "device", .help = "by single sign-on, with a browser anywhere"},
                      {.name = "setup", .value = "TOKEN", .help = "be the first administrator, with a new password"}},
          .max_positional = 1,
          .run = run_login});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/commands/commands.h"
+#include "app/commands/plan_policy.h"
 #include "app/interview.h"
 #include "app/render/plan_html.h"
 #include "app/render/plan_json.h"
@@ -53,18 +54,28 @@ Result<CommandOutput> plan_stages(Session& session, const Args& args, const Docu
     TRY(options.top, args.whole_number("top", options.top, 1, 1000));
     options.what_if = !args.has("no-what-if");
     TRY(const Catalog* catalog, session.catalog());
+    TRY(const auto policy, plan_policy(session, args));
     std::vector<PlannedStage> stages;
+    std::string under_policy;
     bool feasible = true;
     for (LoadedStage& one : loaded) {
+        if (policy) TRY_VOID(keep_to(*policy, *catalog, options, one.workload));
         TRY(Plan plan, make_plan(one.workload, *catalog, options));
         plan.evidence = validate::published_evidence(plan, *catalog);
         feasible &= plan.feasible();
+        if (policy) {
+            const auto refusals = refusals_of(*policy, *catalog, plan, one.workload);
+            feasible &= refusals.empty();
+            under_policy +=
+                fmt::format("\n{}", one.stage.name) + policy_text(*policy, refusals, one.workload, session.style);
+        }
         stages.push_back({std::move(one.stage.name), std::move(one.stage.after), std::move(plan)});
     }
     const int exit = feasible ? 0 : 1;
     if (session.format != Format::text) return CommandOutput{dump(session, stages_json(stages, *catalog, path)), exit};
     const Node* name = document.root().find("name");
-    return CommandOutput{render_stages(stages, *catalog, name != nullptr ? name->text : "", path, session.style), exit};
+    return CommandOutput{
+        render_stages(stages, *catalog, name != nullptr ? name->text : "", path, session.style) + under_policy, exit};
 }
 
 Result<CommandOutput> run_plan(Session& session, const Args& args) {
@@ -94,6 +105,8 @@ Result<CommandOutput> run_plan(Session& session, const Args& args) {
         workload = std::move(here->workload), catalog = &here->catalog;
         options.calibrations = here->calibrations;
     }
+    TRY(const auto policy, plan_policy(session, args));
+    if (policy) TRY_VOID(keep_to(*policy, *catalog, options, workload));
     const double start = monotonic_seconds();
     TRY(Plan plan, make_plan(workload, *catalog, options));
     plan.evidence = validate::published_evidence(plan, *catalog);
@@ -101,12 +114,21 @@ Result<CommandOutput> run_plan(Session& session, const Args& args) {
     progress.clear();
     const double elapsed = session.interactive ? monotonic_seconds() - start : -1;  // left out where output is compared
     if (const auto html = args.get("html")) TRY_VOID(write_file_atomic(*html, plan_html(plan, *catalog)));
-    const int exit = plan.feasible() ? 0 : 1;
-    if (session.format != Format::text) return CommandOutput{dump(session, plan_json(plan, *catalog, path)), exit};
+    std::vector<AdmissionRefusal> refusals;
+    if (policy) refusals = refusals_of(*policy, *catalog, plan, workload);
+    const int exit = plan.feasible() && refusals.empty() ? 0 : 1;
+    if (session.format != Format::text) {
+        Json json = plan_json(plan, *catalog, path);
+        if (policy) json.set("policy", policy_json(*policy, refusals, workload));
+        return CommandOutput{dump(session, json), exit};
+    }
+    const std::string under_policy = policy ? policy_text(*policy, refusals, workload, session.style) : std::string();
     // What is shown besides belongs to the long form.
     const bool full = args.has("full") || args.has("show") || args.has("because");
-    if (!full) return CommandOutput{render_answer(short_answer(plan, *catalog, path), session.style), exit};
-    return CommandOutput{render_plan(plan, *catalog, session.style, {args.get_or("show", ""), elapsed}), exit};
+    if (!full)
+        return CommandOutput{render_answer(short_answer(plan, *catalog, path), session.style) + under_policy, exit};
+    return CommandOutput{render_plan(plan, *catalog, session.style, {args.get_or("show", ""), elapsed}) + under_policy,
+                         exit};
 }
 
 }  // namespace
@@ -124,7 +146,7 @@ CliCommand plan_command() {
             "Without a file it asks, and writes the answers to a file. Exit 1 when no plan meets the objective.",
         .examples = {"stoker plan examples/llama-3-8b.yaml", "stoker plan job.yaml --full",
                      "stoker plan job.yaml --show rejected", "stoker plan job.yaml --because",
-                     "stoker plan job.yaml --html plan.html",
+                     "stoker plan job.yaml --html plan.html", "stoker plan job.yaml --policy server",
                      "stoker plan job.yaml --skus skus.json --usage usage.json --usage-region eastus",
                      "stoker plan job.yaml -o json | jq .candidates[0]"},
         .options =
@@ -141,6 +163,10 @@ CliCommand plan_command() {
               .completes = "file"},
              {.name = "because",
               .help = "the constants that the figures hang on: their spread, what it changes, where they come from"},
+             {.name = "policy",
+              .value = "FILE",
+              .help = "plan within these rules of admission, and say what they will ask; server: those of the server",
+              .completes = "file"},
              {.name = "no-what-if", .help = "leave out what would change the choice"}},
         .max_positional = 1,
         .run = run_plan,

@@ -15,6 +15,7 @@
 #include "observe/gpu/gpu_waste.h"
 #include "server/views_limits.h"
 #include "server/views_observe.h"
+#include "server/views_waste.h"
 
 namespace stoker {
 
@@ -132,7 +133,7 @@ std::string share_text(double part, double whole) {
 }
 
 // What came of the GPU time of each run: its hours by state, and what was wasted of them, in hours and in money.
-Result<CommandOutput> show_waste(Session& session, Client& client, const Args& args) {
+Result<CommandOutput> show_gpu_hours(Session& session, Client& client, const Args& args) {
     std::string window;
     for (const char* name : {"from", "to"})
         if (const auto value = args.get(name)) window += fmt::format("&{}={}", name, url_encoded(*value));
@@ -246,12 +247,69 @@ Result<CommandOutput> show_waste(Session& session, Client& client, const Args& a
     return CommandOutput{text};
 }
 
+// What was held and did nothing.
+Result<CommandOutput> show_waste(Session& session, Client& client, const Args& args) {
+    std::string target = "/api/v1/waste?by=" + args.get_or("by", "user");
+    for (const char* name : {"from", "to"})
+        if (const auto value = args.get(name)) target += fmt::format("&{}={}", name, url_encoded(*value));
+    constexpr double kLongS = 120;
+    TRY(const Document answer, client.get(target, kLongS));
+    TRY(const auto report, typed<api::WasteReport>(answer));
+    if (session.format != Format::text) return CommandOutput{dump(session, codec::write(report))};
+    std::vector<std::vector<std::string>> rows;
+    api::WasteLine total;
+    const auto row = [&](const api::WasteLine& line, const std::string& name, const std::string& cause) {
+        rows.push_back({name, cause, line.runs > 0 ? std::to_string(line.runs) : "", hours(line.gpu_hours),
+                        hours(line.cpu_hours), hours(line.node_hours),
+                        line.priced || line.cost_microusd > 0
+                            ? money_text(line.cost_microusd) + (line.priced ? "" : " and more")
+                            : "no price"});
+    };
+    for (const api::WasteLine& line : report.items) {
+        row(line, line.key, line.cause);
+        total.gpu_hours += line.gpu_hours, total.cpu_hours += line.cpu_hours, total.node_hours += line.node_hours;
+        total.cost_microusd += line.cost_microusd;
+        total.priced = total.priced && line.priced;
+    }
+    if (report.items.size() > 1) row(total, "wasted in all", "");
+    row(report.held, "of what was held", "");
+    std::string text = table_text(session.style,
+                                  {{report.by},
+                                   {"cause"},
+                                   {"runs", Align::right},
+                                   {"GPU hours", Align::right},
+                                   {"CPU hours", Align::right},
+                                   {"node hours", Align::right},
+                                   {"cost", Align::right}},
+                                  rows, 0);
+    text += session.style.dim(fmt::format("{} to {}", report.from.substr(0, 16), report.to.substr(0, 16))) + "\n";
+    if (report.unknown > 0)
+        text += session.style.dim(fmt::format("of {} run{} nothing was measured: what is not known counts as busy",
+                                              report.unknown, report.unknown == 1 ? "" : "s")) +
+                "\n";
+    if (report.left_out > 0)
+        text += session.style.dim(
+                    fmt::format("{} older runs were left out: --from and --to cut the time", report.left_out)) +
+                "\n";
+    return CommandOutput{text};
+}
+
 Result<CommandOutput> run_usage(Session& session, const Args& args) {
     TRY(const auto client, connect_to_look(args));
+    if (args.has("waste")) {
+        const std::string by = args.get_or("by", "user");
+        if (args.has("month") || args.has("focus") || args.has("gpus"))
+            return Error(ErrorKind::invalid, "--waste, --gpus and --month: give one of them", {},
+                         "stoker usage --waste --from 2026-11-01 --to 2026-12-01");
+        if (by != "user" && by != "project" && by != "run")
+            return Error(ErrorKind::invalid, fmt::format("--waste is not counted by {}", by), {},
+                         "--by user, project or run");
+        return show_waste(session, *client, args);
+    }
     if (args.has("focus") && !args.has("month"))
         return Error(ErrorKind::invalid, "--focus needs a month", {}, "stoker usage --month 2026-11 --focus");
     if (const auto month = args.get("month")) {
-        for (const char* name : {"by", "from", "to", "waste"})
+        for (const char* name : {"by", "from", "to", "gpus"})
             if (args.has(name))
                 return Error(ErrorKind::invalid, fmt::format("--month and --{}: give one of them", name));
         if (!month_window(*month))
@@ -259,10 +317,10 @@ Result<CommandOutput> run_usage(Session& session, const Args& args) {
                          fmt::format("--month is {}, expected one like 2026-11", printable(*month, 40)));
         return args.has("focus") ? show_focus(*client, *month) : show_invoice(session, *client, *month);
     }
-    if (args.has("waste")) {
+    if (args.has("gpus")) {
         if (args.has("by") && args.get_or("by", "run") != "run")
-            return Error(ErrorKind::invalid, "--waste is told of runs", {}, "leave --by out");
-        return show_waste(session, *client, args);
+            return Error(ErrorKind::invalid, "--gpus is told of runs", {}, "leave --by out");
+        return show_gpu_hours(session, *client, args);
     }
     std::string target = "/api/v1/usage?by=" + args.get_or("by", "user");
     for (const char* name : {"from", "to"})
@@ -305,20 +363,25 @@ CliCommand usage_command() {
         .description =
             "Sums the intervals in which runs held machines, by user, project, node or run: from the moment a place "
             "was taken to the moment it was given back. Cost is interval times price book (stoker up --prices).\n"
-            "--waste says what came of GPU time, from what the driver told of the boards that each run was on: a share "
+            "--gpus says what came of GPU time, from what the driver told of the boards that each run was on: a share "
             "that is not known is told as such, and waste is an interval where utilisation alone is known.\n"
             "--month adds up what was charged: written into the journal every hour and at the end of each try, by "
-            "the prices of that moment, and kept for 25 months after the runs themselves were forgotten.",
+            "the prices of that moment, and kept for 25 months after the runs themselves were forgotten.\n"
+            "--waste judges minutes by every signal that is known (processors, disks, steps, GPUs): idle is only what "
+            "all of them call idle, ten minutes in a row, and what is not known counts as busy.",
         .examples = {"stoker usage", "stoker usage --by run --from 2026-11-01", "stoker usage --by node -o json",
-                     "stoker usage --waste --from 2026-11-01", "stoker usage --month 2026-11",
-                     "stoker usage --month 2026-11 --focus > charges.csv"},
+                     "stoker usage --waste --by project", "stoker usage --gpus --from 2026-11-01",
+                     "stoker usage --month 2026-11", "stoker usage --month 2026-11 --focus > charges.csv"},
         .options = {{.name = "by",
                      .value = "WHAT",
                      .help = "one line for each (user)",
                      .choices = {"user", "project", "node", "engine", "run"}},
+                    {.name = "waste",
+                     .help = "what was held and did nothing, by cause: no work, waiting for data, deployment, "
+                             "forgotten (the last week)"},
                     {.name = "from", .value = "DATE", .help = "since then: 2026-11-01 or RFC 3339"},
                     {.name = "to", .value = "DATE", .help = "until then"},
-                    {.name = "waste",
+                    {.name = "gpus",
                      .help = "what came of the GPU time of each run: busy, idle, stalled, and what that cost"},
                     {.name = "month", .value = "MONTH", .help = "the invoice of a month: 2026-11, to the micro-dollar"},
                     {.name = "focus", .help = "with --month: every charge as CSV with the columns of FOCUS 1.2"}},

@@ -1,7 +1,7 @@
 // Offers, quota and residency narrow a plan, each with its numbers.
+#include "catalog/geography.h"
 #include "plan/constraints/constraint.h"
 
-#include "plan/geography.h"
 #include "plan/platform.h"
 #include "plan/quota.h"
 #include "plan/testing.h"

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "catalog/geography.h"
 #include "plan/constraints/constraint.h"
-#include "plan/geography.h"
 
 namespace stoker {
 

@@ -149,8 +149,8 @@ struct CoreLimits {
     std::size_t max_ended = 100'000;
     std::int64_t keep_ended_s = 0;
     PlacementPolicy policy = PlacementPolicy::best_fit;
-    std::optional<HealthLevel> health{};                // of the gate; none: there is none
-    std::shared_ptr<const AdmissionRules> admission{};  // none: every run is taken
+    std::optional<HealthLevel> health{};                 // of the gate; none: there is none
+    std::shared_ptr<const AdmissionPolicy> admission{};  // none: every run is taken
     friend bool operator==(const CoreLimits&, const CoreLimits&) = default;
 };
 struct SetLimits {
@@ -295,7 +295,7 @@ struct CoreOptions {
     std::size_t max_queued = 50'000;
     std::size_t max_ended = 100'000;
     std::int64_t keep_ended_s = 0;
-    std::shared_ptr<const AdmissionRules> admission{};
+    std::shared_ptr<const AdmissionPolicy> admission{};
     // Told why, before the program ends because its own state refuses a record: a bug of ours.
     std::function<void(const Error&)> on_bug;
 };

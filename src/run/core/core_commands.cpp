@@ -211,9 +211,17 @@ Result<Ack> Core::on(const Submit& submit) {
         return Error(ErrorKind::unsupported,  // never later, either
                      fmt::format("the spec has {} bytes, at most {} are kept", size, kMaxBodyBytes - 2048), {},
                      "put scripts and long lists into files, or split the graph");
-    if (options_.admission)
-        TRY_VOID(check_admission(*options_.admission, submit.spec, state_.tenants, actor_.tenant.project, actor_.name,
-                                 options_.engine));
+    if (options_.admission) {
+        AdmissionScene scene{.policy = *options_.admission,
+                             .tenants = state_.tenants,
+                             .project = actor_.tenant.project,
+                             .user = actor_.name,
+                             .any = !options_.scheduler.engines.empty(),
+                             .nodes = &state_.nodes};
+        for (const EngineScene& each : options_.scheduler.engines) scene.engines.push_back(each.name);
+        if (scene.engines.empty()) scene.engines.push_back(options_.engine);
+        TRY_VOID(check_admission(scene, submit.spec));
+    }
     const RunSpec& spec = submit.spec;
     const std::size_t more = std::max<std::size_t>(spec.steps.size(), 1);
     if (state_.queue.size() + more > options_.max_queued)

@@ -125,7 +125,9 @@ BudgetGate::Request TenantLimits::budget_request(const TenantRequest& request, c
     if (unit == BudgetUnit::gpu_hours)
         asks.rate_micro_per_h = quota_demand(spec).gpu_milli * 1000;
     else if (prices_)
-        asks.rate_micro_per_h = rate_of(intervals_at(state_, spec, places, *prices_, 0, 1), *prices_, now_us_);
+        asks.rate_micro_per_h = rate_of(
+            intervals_at(state_, spec, places, *prices_, 0, 1, markup_of(state_, request.run->project, *prices_)),
+            *prices_, now_us_);
     return asks;
 }
 
@@ -213,8 +215,8 @@ BudgetScene budget_scene(const State& state, const std::shared_ptr<const PriceBo
             std::int64_t rate = quota_demand(run.spec).gpu_milli * 1000;
             if (entry.unit == BudgetUnit::usd) {
                 rate = 0;
-                for (const UsageInterval& each :
-                     intervals_at(state, run.spec, attempt.places, book, attempt.began_us(), held)) {
+                for (const UsageInterval& each : intervals_at(state, run.spec, attempt.places, book, attempt.began_us(),
+                                                              held, markup_of(state, run.project, book))) {
                     gate.load.used_micro += cost_of(book, each, {open_from, held}).microusd;
                     rate += rate_of({each}, book, now_us);
                 }

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "io/files.h"
 #include "io/random_bytes.h"
+#include "io/seal.h"
 
 namespace stoker {
 namespace {
@@ -24,6 +25,7 @@ constexpr std::string_view kReference = "secret://", kOfServer = "secret://env/"
                            kStored = "secret://stored/";
 constexpr std::size_t kMostSecretBytes = 32 * 1024;
 constexpr std::size_t kIdDigits = 16;
+constexpr std::size_t kMostOfSeal = 100;  // bytes that a seal adds
 
 std::string secrets_folder(const std::string& folder) {
     return folder + "/secrets";
@@ -63,6 +65,41 @@ Result<std::string> secrets_key(const std::string& folder) {
     return read_file(file, 1000);
 }
 
+// The first seals, all open; none: nothing is sealed.
+Result<std::vector<std::string>> seal_keys() {
+    constexpr std::size_t kMostKeys = 16 * 1024;
+    const char *file = std::getenv("STOKER_SECRETS_KEY_FILE"), *value = std::getenv("STOKER_SECRETS_KEY");
+    std::string text = value == nullptr ? "" : value;
+    if (file != nullptr && *file != '\0') {
+        auto read = read_file(file, kMostKeys);
+        if (!read)
+            return Error(read.error().kind(),
+                         fmt::format("cannot read the keys of stored secrets in {}", printable(file, 200)), {},
+                         "STOKER_SECRETS_KEY_FILE names a file that the server's user can read");
+        text = std::move(*read);
+    }
+    std::vector<std::string> keys;
+    for (const std::string_view line : split_lines(text)) {
+        if (trim(line).empty() || trim(line).starts_with('#')) continue;
+        TRY(std::string key, read_seal_key(line));
+        keys.push_back(std::move(key));
+    }
+    if (keys.empty() && file != nullptr && *file != '\0')
+        return Error(ErrorKind::invalid, fmt::format("there is no key in {}", printable(file, 200)), {},
+                     "openssl rand -hex 32");
+    return keys;
+}
+
+Result<std::string> opened(const std::vector<std::string>& keys, const std::string& id, std::string bytes) {
+    if (!is_sealed(bytes)) return bytes;
+    for (const std::string& key : keys)
+        if (is_sealed_with(key, bytes)) return open_sealed(key, id, bytes);
+    return Error(
+        ErrorKind::denied,
+        keys.empty() ? "it is sealed, and there is no key" : "it is sealed with a key that is not among those given",
+        {}, "STOKER_SECRETS_KEY_FILE names the file of keys; an older one stands below the newest there");
+}
+
 bool is_id(std::string_view text) {
     return text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -81,7 +118,14 @@ Result<std::string> keep_plain(const std::string& folder, const std::string& pla
     const std::string id = sha256_hex(key + plain).substr(0, kIdDigits);
     const std::string path = secrets_folder(folder) + "/" + id;
     std::error_code code;
-    if (!std::filesystem::exists(path, code)) TRY_VOID(write_private(path, plain));
+    if (std::filesystem::exists(path, code)) return std::string(kStored) + id;
+    TRY(const auto keys, seal_keys());
+    if (keys.empty()) {
+        TRY_VOID(write_private(path, plain));
+    } else {
+        TRY(const std::string sealed, seal(keys.front(), id, plain));
+        TRY_VOID(write_private(path, sealed));
+    }
     return std::string(kStored) + id;
 }
 
@@ -179,15 +223,46 @@ Result<std::string> read_secret(const std::string& folder, std::string_view refe
         return Error(ErrorKind::denied,
                      fmt::format("{}: the server's own folder is nobody's", printable(reference, 200)), {},
                      "name a file elsewhere");
-    auto text = read_file((stored ? secrets_folder(folder) + "/" : root) + std::string(rest), kMostSecretBytes);
+    auto text =
+        read_file((stored ? secrets_folder(folder) + "/" : root) + std::string(rest), kMostSecretBytes + kMostOfSeal);
     if (!text)
         return Error(text.error().kind(),
                      stored ? fmt::format("{} is not in {}/secrets (a restored journal has none)",
                                           printable(reference, 200), printable(folder))
                             : fmt::format("{}: the server cannot read the file", printable(reference, 200)),
                      {}, stored ? "submit it again, with the value" : "give the server's user the right to read it");
-    if (!stored && text->ends_with('\n')) text->pop_back();
+    if (stored) {
+        TRY(const auto keys, seal_keys());
+        auto plain = opened(keys, std::string(rest), std::move(*text));
+        if (!plain)
+            return Error(plain.error().kind(),
+                         fmt::format("{}: {}", printable(reference, 200), plain.error().message()), {},
+                         plain.error().problems().front().remedy);
+        return plain;
+    }
+    if (text->ends_with('\n')) text->pop_back();
     return text;
+}
+
+Result<int> seal_secrets(const std::string& folder) {
+    TRY(const auto keys, seal_keys());
+    int sealed = 0;
+    std::error_code code;
+    for (std::filesystem::directory_iterator it(secrets_folder(folder), code), end; !code && it != end;
+         it.increment(code)) {
+        const std::string id = it->path().filename().string();
+        if (!is_id(id)) continue;
+        TRY(std::string bytes, read_file(it->path().string(), kMostSecretBytes + kMostOfSeal));
+        if (keys.empty() ? !is_sealed(bytes) : is_sealed_with(keys.front(), bytes)) continue;
+        auto plain = opened(keys, id, std::move(bytes));
+        if (!plain)
+            return Error(plain.error().kind(), fmt::format("a stored secret, {}: {}", id, plain.error().message()), {},
+                         plain.error().problems().front().remedy);
+        TRY(const std::string fresh, seal(keys.front(), id, *plain));
+        TRY_VOID(write_private(it->path().string(), fresh));
+        ++sealed;
+    }
+    return sealed;
 }
 
 void collect_secrets(const RunSpec& spec, std::set<std::string>& out) {

@@ -16,6 +16,10 @@
 #include "base/result.h"
 #include "run/spec/run_spec.h"
 
+// Stored values are sealed where there is a key to seal them with: STOKER_SECRETS_KEY_FILE names a file of keys, 64 hex
+// digits a line, of which the first seals and all open; STOKER_SECRETS_KEY has one itself. It does not lie in FOLDER,
+// so a copy of that gives nothing away. Without one, the rights of the files are what keeps them.
+
 namespace stoker {
 
 inline constexpr std::string_view kSecretValue = "secret://value/";
@@ -29,6 +33,9 @@ Status store_secrets(const std::string& folder, RunSpec& spec);
 Result<std::string> read_secret(const std::string& folder, std::string_view reference);
 // The address that a `notify` of a stored spec means.
 Result<std::string> read_notify(const std::string& folder, std::string_view to);
+// Seals what lies there open, or by an older key, with the first of the keys. How many it was. invalid: a key that is
+// none; not_found: the file of keys is not there; denied: a value that none of the keys opens.
+Result<int> seal_secrets(const std::string& folder);
 // Removes stored values that none of these references needs.
 void forget_secrets(const std::string& folder, const std::set<std::string>& needed);
 // References to stored values in a spec.

@@ -121,5 +121,47 @@ TEST_F(SecretsTest, WhatNoRunNeedsIsRemoved) {
     EXPECT_EQ(stored("A_TOKEN", "1"), one);  // the key is still there
 }
 
+// A copy of the folder without the key says nothing; values of before there was a key, and of an older one, go on.
+TEST_F(SecretsTest, ValuesAreSealedWhereThereIsAKey) {
+    const std::string canary = "hf_CANARY_0123", keys = folder + "/keys.txt";
+    const auto bytes = [&] {
+        std::string all;
+        for (const auto& each : std::filesystem::directory_iterator(folder + "/secrets")) {
+            std::ifstream in(each.path(), std::ios::binary);
+            all.append(std::istreambuf_iterator<char>(in), {});
+        }
+        return all;
+    };
+    const auto use = [&](const std::string& text) {
+        std::ofstream(keys) << text;
+        ::setenv("STOKER_SECRETS_KEY_FILE", keys.c_str(), 1);
+    };
+    const std::string first(64, '1'), second(64, '2');
+    const std::string open = stored("HF_TOKEN", canary);
+    EXPECT_NE(bytes().find(canary), std::string::npos);
+    use(first + "\n");
+    EXPECT_EQ(*read_secret(folder, open), canary);  // as it lies there
+    EXPECT_EQ(*seal_secrets(folder), 1);
+    EXPECT_EQ(*seal_secrets(folder), 0);
+    const std::string later = stored("OTHER_TOKEN", "hf_CANARY_4567");
+    EXPECT_EQ(bytes().find("CANARY"), std::string::npos);
+    EXPECT_EQ(*read_secret(folder, open), canary);
+    use("# the newest first\n" + second + "\n" + first + "\n");
+    EXPECT_EQ(*seal_secrets(folder), 2);
+    use(second + "\n");
+    EXPECT_EQ(*read_secret(folder, later), "hf_CANARY_4567");
+    // Without the right key: said, with the way out, and nothing of the value.
+    use(first + "\n");
+    const auto lost = read_secret(folder, open);
+    ASSERT_FALSE(lost.ok());
+    EXPECT_NE(lost.error().text().find("not among those given"), std::string::npos) << lost.error().text();
+    EXPECT_FALSE(seal_secrets(folder).ok());
+    use("nonsense\n");
+    EXPECT_FALSE(seal_secrets(folder).ok());
+    ::setenv("STOKER_SECRETS_KEY_FILE", (folder + "/none").c_str(), 1);
+    EXPECT_FALSE(seal_secrets(folder).ok());
+    ::unsetenv("STOKER_SECRETS_KEY_FILE");
+}
+
 }  // namespace
 }  // namespace stoker

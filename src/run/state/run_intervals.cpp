@@ -12,14 +12,15 @@ namespace {
 constexpr std::int64_t kMicroHoursPerHour = 1'000'000;
 
 void add_rank(const State& state, const RankNeeds& needs, const RankPlace& place, const PriceBook& prices,
-              std::int64_t from_us, std::int64_t to_us, std::vector<UsageInterval>& out) {
+              std::int64_t from_us, std::int64_t to_us, std::int64_t markup_bp, std::vector<UsageInterval>& out) {
     const NodeInfo* found = state.find_node(place.node);
     UsageInterval each{.resource = PricedResource::cpu,
                        .node = place.node,
                        .model = "",
                        .milli = needs.cpu_milli,
                        .from_us = from_us,
-                       .to_us = to_us};
+                       .to_us = to_us,
+                       .markup_bp = markup_bp};
     // A node with a price of its own is paid by the largest share that a rank takes of it.
     const bool whole = std::any_of(prices.prices.begin(), prices.prices.end(), [&](const BookPrice& price) {
         return price.resource == PricedResource::node && (price.node.empty() || price.node == place.node);
@@ -55,21 +56,31 @@ void add_rank(const State& state, const RankNeeds& needs, const RankPlace& place
 
 }  // namespace
 
+std::int64_t markup_of(const State& state, ProjectId project, const PriceBook& prices) {
+    if (prices.markups.empty()) return 0;
+    const auto found = state.tenants.projects.find(project);
+    if (found == state.tenants.projects.end()) return 0;
+    return prices.markup_of(state.tenants.organisations.at(found->second.organisation).name);
+}
+
 std::vector<UsageInterval> intervals_of(const State& state, const Run& run, const PriceBook& prices,
                                         std::int64_t now_us) {
     std::vector<UsageInterval> out;
+    const std::int64_t markup_bp = markup_of(state, run.project, prices);
     for (const Attempt& attempt : run.attempts) {
         if (attempt.began_us() == 0) continue;  // it waits at the engine, or did all its time
         for (const RankPlace& place : attempt.places)
-            add_rank(state, run.spec.per_rank, place, prices, attempt.began_us(), attempt.held_until_us(now_us), out);
+            add_rank(state, run.spec.per_rank, place, prices, attempt.began_us(), attempt.held_until_us(now_us),
+                     markup_bp, out);
     }
     return out;
 }
 
 std::vector<UsageInterval> intervals_at(const State& state, const RunSpec& spec, const std::vector<RankPlace>& places,
-                                        const PriceBook& prices, std::int64_t from_us, std::int64_t to_us) {
+                                        const PriceBook& prices, std::int64_t from_us, std::int64_t to_us,
+                                        std::int64_t markup_bp) {
     std::vector<UsageInterval> all;
-    for (const RankPlace& place : places) add_rank(state, spec.per_rank, place, prices, from_us, to_us, all);
+    for (const RankPlace& place : places) add_rank(state, spec.per_rank, place, prices, from_us, to_us, markup_bp, all);
     std::map<std::tuple<PricedResource, std::string, std::string>, std::int64_t> milli;
     for (const UsageInterval& each : all) milli[{each.resource, each.node, each.model}] += each.milli;
     std::vector<UsageInterval> merged;
@@ -79,7 +90,8 @@ std::vector<UsageInterval> intervals_at(const State& state, const RunSpec& spec,
                           .model = std::get<2>(what),
                           .milli = sum,
                           .from_us = from_us,
-                          .to_us = to_us});
+                          .to_us = to_us,
+                          .markup_bp = markup_bp});
     return merged;
 }
 
@@ -89,7 +101,7 @@ std::int64_t rate_of(const std::vector<UsageInterval>& intervals, const PriceBoo
         std::int64_t rate = 0;
         for (const PriceBook::Rate& known : prices.rates(each.resource, each.node, each.model))
             if (known.from_us <= now_us) rate = known.microusd_per_hour;
-        sum += cost_until(rate, each.milli, 0, 3600 * kSecondUs);
+        sum += cost_until(marked_up(rate, each.markup_bp), each.milli, 0, 3600 * kSecondUs);
     }
     return sum;
 }
@@ -121,7 +133,8 @@ std::optional<UsageCharged> next_charge(const State& state, const Run& run, cons
         return sign * (cost_until(rate, milli, began, charge.to_us) - cost_until(rate, milli, began, charge.from_us));
     };
     charge.gpu_micro_hours = of_piece(kMicroHoursPerHour, quota_demand(run.spec).gpu_milli);
-    for (const UsageInterval& each : intervals_at(state, run.spec, attempt.places, prices, began, charge.to_us)) {
+    for (const UsageInterval& each : intervals_at(state, run.spec, attempt.places, prices, began, charge.to_us,
+                                                  markup_of(state, run.project, prices))) {
         const Cost cost = cost_of(prices, each, {charge.from_us, charge.to_us});
         charge.lines.push_back({.resource = each.resource,
                                 .node = each.node,

@@ -17,7 +17,10 @@ std::vector<UsageInterval> intervals_of(const State& state, const Run& run, cons
                                         std::int64_t now_us);
 // Of ranks in these places; equal ones are one.
 std::vector<UsageInterval> intervals_at(const State& state, const RunSpec& spec, const std::vector<RankPlace>& places,
-                                        const PriceBook& prices, std::int64_t from_us, std::int64_t to_us);
+                                        const PriceBook& prices, std::int64_t from_us, std::int64_t to_us,
+                                        std::int64_t markup_bp = 0);
+// What the organisation of the project pays on top, in hundredths of a percent.
+std::int64_t markup_of(const State& state, ProjectId project, const PriceBook& prices);
 // What an hour of all of them costs now, in micro-dollars.
 std::int64_t rate_of(const std::vector<UsageInterval>& intervals, const PriceBook& prices, std::int64_t now_us);
 

@@ -1,4 +1,4 @@
-#include "plan/geography.h"
+#include "catalog/geography.h"
 
 #include <algorithm>
 #include <map>
@@ -80,6 +80,12 @@ bool same_geography(std::string_view wanted, std::string_view region) {
     if (equals_ignore_case(wanted, "uk")) wanted = "United Kingdom";
     if (equals_ignore_case(wanted, "asia") || equals_ignore_case(wanted, "apac")) wanted = "Asia Pacific";
     return equals_ignore_case(wanted, place->country) || equals_ignore_case(wanted, place->geography);
+}
+
+bool is_place(std::string_view wanted) {
+    return place_of(wanted) != nullptr || std::any_of(places().begin(), places().end(), [&](const Place& place) {
+               return same_geography(wanted, place.part);
+           });
 }
 
 RegionAccess access_of(std::string_view cloud, std::string_view region) {

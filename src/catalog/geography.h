@@ -10,6 +10,7 @@ namespace stoker {
 std::string_view geography_of(std::string_view region);  // "Europe", "United States", ...; empty when unknown
 // True when the wanted place (a geography, a country, "eu", or a region itself) contains the region.
 bool same_geography(std::string_view wanted, std::string_view region);
+bool is_place(std::string_view wanted);  // some region could be in it
 
 enum class RegionAccess : std::uint8_t {
     open,        // nothing is said of it

@@ -1,0 +1,188 @@
+// What was held and did nothing, by who held it and why: the judge of govern/waste.h over what the observer measured.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/api_time.h"
+#include "base/enum_words.h"
+#include "govern/waste.h"
+#include "run/state/rules.h"
+#include "run/state/run_intervals.h"
+#include "server/handlers.h"
+#include "server/views_waste.h"
+
+namespace stoker::api {
+namespace {
+
+constexpr std::size_t kMostRunsJudged = 2000;
+constexpr std::size_t kMostPointsJudged = 20'000;  // of a series: two weeks of minutes
+constexpr std::int64_t kUsualWasteUs = std::int64_t{7} * 86'400 * kSecondUs;
+
+struct HeldAttempt {
+    WasteSubject subject;
+    std::vector<UsageInterval> intervals;
+};
+struct HeldRun {
+    std::string run, user, project;
+    std::vector<HeldAttempt> attempts;
+    int gpus_of_rank = 0;
+};
+struct Held {
+    std::vector<HeldRun> runs;
+    std::int64_t from_us = 0, to_us = 0, left_out = 0;
+};
+
+HeldRun held_of(const State& state, const Run& run, const PriceBook& prices, std::int64_t now_us) {
+    HeldRun held{.run = run.id.text(),
+                 .user = run.spec.user,
+                 .project = run.spec.project,
+                 .attempts = {},
+                 .gpus_of_rank = run.spec.per_rank.gpus};
+    for (const Attempt& attempt : run.attempts) {
+        if (attempt.began_us() == 0) continue;
+        const std::int64_t until = attempt.held_until_us(now_us);
+        held.attempts.push_back(
+            {.subject = {.began_us = attempt.began_us(),
+                         .running_us = attempt.running_us,
+                         .until_us = until,
+                         .cores = static_cast<double>(run.spec.per_rank.cpu_milli) / 1000 * run.spec.ranks,
+                         .gpus = run.spec.ranks * run.spec.per_rank.gpus,
+                         .samples = {}},
+             .intervals = intervals_at(state, run.spec, attempt.places, prices, attempt.began_us(), until,
+                                       markup_of(state, run.project, prices))});
+    }
+    return held;
+}
+
+// What all ranks did together, by the time that a point covers.
+std::vector<WasteSample> samples_of(const std::vector<RankSeries>& series, int gpus_of_rank) {
+    std::map<std::int64_t, WasteSample> by_time;
+    for (const RankSeries& each : series)
+        for (const SeriesPoint& point : each.points) {
+            WasteSample& sample = by_time[point.at_s];
+            sample.from_us = point.at_s * kSecondUs;
+            sample.to_us = std::max(sample.to_us, (point.at_s + each.seconds) * kSecondUs);
+            const auto add = [&](std::optional<double>& to, double times = 1) {
+                to = to.value_or(0) + static_cast<double>(point.mean) * times;
+            };
+            if (each.metric == "cpu")
+                add(sample.cores);
+            else if (each.metric == "blocked")
+                add(sample.blocked);
+            else if (each.metric == "step_s")
+                sample.stepped = true;
+            else if (each.metric == "gpu_util")  // share of the time, of a rank's GPUs on average
+                add(sample.gpus, gpus_of_rank);
+            else
+                add(sample.bytes_per_s);
+        }
+    std::vector<WasteSample> samples;
+    samples.reserve(by_time.size());
+    for (const auto& [at, sample] : by_time) samples.push_back(sample);
+    return samples;
+}
+
+void add_piece(WasteLine& line, const HeldAttempt& attempt, const PriceBook& prices, const UsageWindow& window) {
+    for (const UsageInterval& interval : attempt.intervals) {
+        const double hours = hours_of(interval, window);
+        (interval.resource == PricedResource::gpu    ? line.gpu_hours
+         : interval.resource == PricedResource::node ? line.node_hours
+                                                     : line.cpu_hours) += hours;
+        const Cost cost = cost_of(prices, interval, window);
+        line.cost_microusd += cost.microusd;
+        line.priced = line.priced && cost.priced;
+    }
+}
+
+WasteReport report_of(Held held, const std::string& by, const PriceBook& prices, SeriesStore* store) {
+    WasteReport report{.from = rfc3339(held.from_us), .to = rfc3339(held.to_us), .by = by, .currency = prices.currency};
+    report.left_out = held.left_out;
+    report.held.key = "held";
+    std::map<std::pair<std::string, std::string>, WasteLine> lines;
+    for (HeldRun& run : held.runs) {
+        const std::string& key = by == "run" ? run.run : by == "project" ? run.project : run.user;
+        std::set<std::string> causes;
+        bool measured = false;
+        for (HeldAttempt& attempt : run.attempts) {
+            WasteSubject& subject = attempt.subject;
+            const std::int64_t from = std::max(subject.began_us, held.from_us),
+                               to = std::min(subject.until_us, held.to_us);
+            if (to <= from) continue;
+            add_piece(report.held, attempt, prices, {from, to});
+            if (store != nullptr)
+                // The whole attempt: whether it is forgotten is seen at its end.
+                if (const auto series = store->query(
+                        {.run = run.run,
+                         .metrics = {"cpu", "blocked", "step_s", "gpu_util", "disk_read", "disk_write", "call_read"},
+                         .rank = {},
+                         .from_s = subject.began_us / kSecondUs,
+                         .to_s = subject.until_us / kSecondUs + 1,
+                         .max_points = kMostPointsJudged}))
+                    subject.samples = samples_of(*series, run.gpus_of_rank);
+            measured = measured || !subject.samples.empty();
+            for (const WastePiece& piece : judge_waste(subject)) {
+                const UsageWindow window{std::max(piece.from_us, held.from_us), std::min(piece.to_us, held.to_us)};
+                if (window.to_us <= window.from_us) continue;
+                const std::string cause(enum_word(piece.cause));
+                WasteLine& line = lines[{key, cause}];
+                add_piece(line, attempt, prices, window);
+                if (causes.insert(cause).second) ++line.runs;
+            }
+        }
+        ++report.held.runs;
+        if (!measured) ++report.unknown;
+    }
+    for (auto& [name, line] : lines) {
+        line.key = name.first;
+        line.cause = name.second;
+        report.items.push_back(std::move(line));
+    }
+    // What costs most, and where nothing has a price what lasts longest, first.
+    std::stable_sort(report.items.begin(), report.items.end(), [](const WasteLine& a, const WasteLine& b) {
+        const auto hours = [](const WasteLine& line) {
+            return line.gpu_hours + line.node_hours + line.cpu_hours / 100;
+        };
+        return std::pair(a.cost_microusd, hours(a)) > std::pair(b.cost_microusd, hours(b));
+    });
+    return report;
+}
+
+}  // namespace
+
+void get_waste(Service& service, const ExchangePtr& exchange) {
+    const Parameters& p = exchange->parameters;
+    const std::string by = p.text("by", "user");
+    const std::int64_t from = p.has("from") ? *parse_rfc3339(p.text("from")) : 0,
+                       to = p.has("to") ? *parse_rfc3339(p.text("to")) : 0;
+    if (from != 0 && to != 0 && to <= from)
+        return exchange->fail(Error(ErrorKind::invalid, "to is not after from", {"query", 0, 0}));
+    service.ask<std::shared_ptr<Held>>(
+        exchange,
+        [from, to, actor = exchange->actor,
+         prices = service.prices()](const EngineView& view) -> Result<std::shared_ptr<Held>> {
+            auto held = std::make_shared<Held>();
+            held->to_us = to == 0 ? view.now_us : std::min(to, view.now_us);
+            held->from_us = from == 0 ? held->to_us - kUsualWasteUs : from;
+            for (auto at = view.state.runs.end(); at != view.state.runs.begin();) {
+                --at;
+                const Run& run = at->second;
+                if (!reaches(actor, view.state.tenants.tenant_of(run.project)) || run.attempts.empty() ||
+                    run.attempts.front().created_us >= held->to_us ||
+                    (run.ended_us != 0 && run.ended_us <= held->from_us))
+                    continue;
+                if (held->runs.size() >= kMostRunsJudged)
+                    ++held->left_out;
+                else
+                    held->runs.push_back(held_of(view.state, run, *prices, view.now_us));
+            }
+            return held;
+        },
+        [&service, exchange, by](const std::shared_ptr<Held>& held) {
+            service.work_long(exchange, [&service, exchange, by, held] {
+                exchange->send(
+                    codec::write(report_of(std::move(*held), by, *service.prices(), service.options().series.get())));
+            });
+        });
+}
+
+}  // namespace stoker::api

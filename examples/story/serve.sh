@@ -155,7 +155,7 @@ pid=$(timeout 20 "$stoker" describe "$victim" -o json | field attempts.-1.ranks.
 say "Six streams, and kill -9 of a replica in the middle of them"
 pids=()
 for i in 1 2 3 4 5 6; do
-    chat "A question, number $i: " --tokens 2000 --long --quiet --mark "$work/began-$i" >"$work/stream-$i.json" 2>>"$work/chat.log" &
+    chat "A question, number $i: " --tokens 1200 --long --quiet --mark "$work/began-$i" >"$work/stream-$i.json" 2>>"$work/chat.log" &
     pids+=($!)
 done
 until [ -f "$work/began-1" ] && [ -f "$work/began-6" ]; do in_time "the streams do not begin"; sleep 0.02; done

@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def test_the_story_ends_well(t):
     server_python()
     (VENV / "pinned").write_text("xllamacpp==2026.10.11549\n")
-    done = subprocess.run(["bash", str(ROOT / "examples" / "story" / "serve.sh")], capture_output=True, text=True, timeout=240,
-                          env=dict(os.environ, STOKER=t.binary, STOKER_SERVE_VENV=str(VENV), STOKER_DEMO_LIMIT="200"))
+    done = subprocess.run(["bash", str(ROOT / "examples" / "story" / "serve.sh")], capture_output=True, text=True, timeout=330,
+                          env=dict(os.environ, STOKER=t.binary, STOKER_SERVE_VENV=str(VENV), STOKER_DEMO_LIMIT="300"))
     check(done.returncode == 0 and "every token in the account, no process left" in done.stdout, done.stdout[-6000:] + done.stderr[-3000:])
     check("were cut, with an event that says so" in done.stdout and "held for" in done.stdout, done.stdout[-4000:])
 

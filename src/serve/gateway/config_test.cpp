@@ -104,10 +104,8 @@ TEST(GatewayConfig, ProvidersHaveAPathAKeyAndTls) {
     ::setenv("STOKER_TEST_PROVIDER", "sk-1", 1);
     const auto config =
         read_gateway_config(file("", ", project: red", ", fallback: [own], cap: $5, objective: {first_token: 2s}") +
-                                "projects: [{name: red, budget: $3}]
-                                ",
-                                "gateway.yaml",
-                            "");
+                                "projects: [{name: red, budget: $3}]\n",
+                            "gateway.yaml", "");
     ASSERT_FALSE(config.ok());
     EXPECT_NE(config.error().text().find("there is no model 'own'"), std::string::npos);
     const auto azure = read_gateway_config(

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::int64_t kNow = 1'800'000'000'000'000, kHour = 3'600'000'000;
 
-Setup setup_with(ServiceObjective objective) {
-    Setup setup;
+gateway::Setup setup_with(ServiceObjective objective) {
+    gateway::Setup setup;
     setup.models.emplace("m", ModelSetup{.id = 7, .name = "m", .objective = objective});
     return setup;
 }
@@ -25,7 +25,7 @@ void see(ObjectiveJudge& judge, int count, LedgerOutcome outcome, int status, st
 
 // Else a service that failed is said to be well, or one is blamed for what its clients did.
 TEST(Objectives, AnErrorBudgetIsSpentByWhatTheServiceMissedAlone) {
-    const Setup setup = setup_with({.first_token_s = 1, .met = 0.95, .availability = 0.99});
+    const gateway::Setup setup = setup_with({.first_token_s = 1, .met = 0.95, .availability = 0.99});
     ObjectiveJudge judge(setup, kNow);
     see(judge, 970, LedgerOutcome::ok, 200, 200, 100 * kHour);
     see(judge, 20, LedgerOutcome::ok, 200, 1500, kHour / 2);
@@ -63,7 +63,7 @@ TEST(Objectives, NothingAskedIsNothingJudged) {
 
 // Else a name with a quote makes rules that Prometheus does not read.
 TEST(Objectives, NamesAreQuotedInRules) {
-    Setup setup;
+    gateway::Setup setup;
     setup.models.emplace("it's \"m\"", ModelSetup{.name = "it's \"m\"", .objective = {.availability = 0.99}});
     const std::string rules = objective_alerts(setup);
     EXPECT_NE(rules.find("model=\"it''s \\\"m\\\"\""), std::string::npos) << rules;

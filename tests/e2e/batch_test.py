@@ -77,6 +77,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(t):
     done = ended(g, batch)
     equal((done["status"], done["request_counts"]), ("completed", {"total": 40, "completed": 40, "failed": 0}), str(done))
     equal([row["custom_id"] for row in content(g, done["output_file_id"])], [f"line-{i}" for i in range(40)], "each once, in order")
+    equal((done["usage"]["input_tokens"], done["usage"]["output_tokens"]), (280, 80), "usage, over all three processes")
     # What was under way at a kill is asked once more; what was answered is not.
     check(40 <= len(up.requests) <= 40 + 2 * 2, f"{len(up.requests)} requests")
     row = g.row()

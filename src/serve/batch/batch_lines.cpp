@@ -116,6 +116,15 @@ std::string batch_row(std::string_view custom_id, int status, std::string_view r
     return row + "},\"error\":null}";
 }
 
+std::string_view body_of_row(std::string_view row) {
+    // Inside of a text the quotes would be escaped.
+    constexpr std::string_view kBegin = ",\"body\":", kEnd = "},\"error\":null}";
+    const std::size_t at = row.find(kBegin);
+    if (at == std::string_view::npos || !row.ends_with(kEnd)) return {};
+    const std::size_t begin = at + kBegin.size();
+    return row.substr(begin, row.size() - begin - kEnd.size());
+}
+
 std::vector<BatchRow> read_batch_log(std::string_view log, std::size_t lines, std::size_t& end) {
     std::vector<BatchRow> rows;
     end = 0;

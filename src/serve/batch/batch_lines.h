@@ -24,6 +24,9 @@ std::vector<BatchLine> read_batch_lines(std::string_view text, std::string_view 
 std::string batch_row(std::string_view custom_id, int status, std::string_view request_id, std::string_view body,
                       bool body_is_json);
 
+// Of such a line the answer itself; empty where there is none.
+std::string_view body_of_row(std::string_view row);
+
 struct BatchRow {
     std::size_t line = 0;  // from 0 on
     bool good = false;

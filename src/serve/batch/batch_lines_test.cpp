@@ -36,6 +36,9 @@ TEST(BatchLines, AllThatIsWrongIsToldWithItsLine) {
 TEST(BatchLines, ALogGoesAsFarAsItIsWhole) {
     const std::string row = batch_row("a\"", 200, "req_1", "{\n \"x\": 1}", true);
     EXPECT_EQ(row.find('\n'), std::string::npos);
+    EXPECT_EQ(body_of_row(row), "{  \"x\": 1}");
+    EXPECT_EQ(body_of_row(batch_row(",\"body\":1", 200, "r", "[2]", true)), "[2]");
+    EXPECT_TRUE(body_of_row("{}").empty());
     const std::string log = "1 ok " + row + "\n0 bad {}\n2 ok {\"half";
     std::size_t end = 0;
     const auto rows = read_batch_log(log, 3, end);

@@ -124,6 +124,7 @@ Status BatchService::read_what_is_there() {
         TRY(const std::string text, read_file(path, kMostRecord));
         auto batch = std::make_shared<Batch>();
         TRY(batch->record, codec::decode<BatchRecord>(trim(text), path));
+        if (wire::find_endpoint(batch->record.endpoint) == nullptr) continue;  // of a version that had more
         batches_.push_back(std::move(batch));
     }
     std::sort(batches_.begin(), batches_.end(), [](const auto& a, const auto& b) {
@@ -235,13 +236,20 @@ void BatchService::validate(Batch& batch) {
     const std::string log_path = fmt::format("{}/{}{}", options_.folder, record.id, kLogEnding);
     std::vector<Batch::Line> states(lines.size(), Batch::Line::waits);
     std::int64_t completed = 0, failed = 0;
-    wire::Usage used;
+    std::int64_t tokens_in = 0, tokens_cached = 0, tokens_out = 0;
+    const wire::Meter meter = wire::find_endpoint(record.endpoint)->meter;
     std::size_t end = 0;
     if (const auto log = read_file(log_path, kMostLog)) {
         for (const BatchRow& row : read_batch_log(*log, lines.size(), end)) {
             if (states[row.line] == Batch::Line::answered) continue;
             states[row.line] = Batch::Line::answered;
             ++(row.good ? completed : failed);
+            const wire::AnswerScan scan =
+                row.good ? wire::scan_answer(meter, body_of_row(row.text)) : wire::AnswerScan{};
+            if (!scan.usage) continue;
+            tokens_in += scan.usage->in;
+            tokens_cached += scan.usage->cached_in;
+            tokens_out += scan.usage->out;
         }
     }
     UniqueFd log(::open(log_path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_APPEND, 0600));
@@ -265,6 +273,9 @@ void BatchService::validate(Batch& batch) {
     now.total = static_cast<std::int64_t>(batch.lines.size());
     now.completed = completed;
     now.failed = failed;
+    now.tokens_in = tokens_in;
+    now.tokens_cached = tokens_cached;
+    now.tokens_out = tokens_out;
     if (anew && now.status == BatchStatus::validating) {
         now.status = BatchStatus::in_progress;
         now.in_progress_at = now_s();
@@ -329,7 +340,8 @@ bool BatchService::run_line(Batch& batch, std::size_t line, HttpClient& client) 
     }
 }
 
-void BatchService::take_answer(Batch& batch, std::size_t line, bool good, std::string row, const wire::Usage& used) {
+void BatchService::take_answer(Batch& batch, std::size_t line, bool good, const std::string& row,
+                               const wire::Usage& used) {
     const std::string text = fmt::format("{} {} {}\n", line, good ? "ok" : "bad", row);
     const int log = batch.log.get();
     const bool kept = write_all(log, text, batch.log_path).ok() && ::fdatasync(log) == 0;

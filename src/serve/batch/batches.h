@@ -100,7 +100,7 @@ private:
     std::shared_ptr<Batch> due(std::size_t& line);
     void validate(Batch& batch);
     bool run_line(Batch& batch, std::size_t line, HttpClient& client);
-    void take_answer(Batch& batch, std::size_t line, bool good, std::string row, const wire::Usage& used);
+    void take_answer(Batch& batch, std::size_t line, bool good, const std::string& row, const wire::Usage& used);
     void finalize(Batch& batch);
     void save(const BatchRecord& record);
     void add(const BatchRecord& record);

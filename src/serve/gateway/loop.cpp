@@ -111,8 +111,8 @@ Status Loop::open_own_door() {
     return done();
 }
 
-void Loop::answer_aside(Session* session, std::uint64_t aside, HttpResponse response) {
-    if (sessions_.contains(session) && session->aside() == aside) session->aside_done(std::move(response));
+void Loop::answer_aside(Session* session, std::uint64_t aside, const HttpResponse& response) {
+    if (sessions_.contains(session) && session->aside() == aside) session->aside_done(response);
 }
 
 void Loop::on_ready(std::uint32_t) {

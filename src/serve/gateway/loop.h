@@ -116,7 +116,7 @@ public:
     void streams(Exchange* exchange, bool does);
     void session_ended(Session* session);
     std::uint64_t next_aside() { return ++asides_; }
-    void answer_aside(Session* session, std::uint64_t aside, HttpResponse response);
+    void answer_aside(Session* session, std::uint64_t aside, const HttpResponse& response);
     void keep(std::unique_ptr<UpstreamConnection> connection);
     void connection_ended(UpstreamConnection* connection);
 

@@ -246,11 +246,11 @@ void Session::ask_aside(HttpRequest request) {
     const auto side = loop_.shared().side();
     const std::uint64_t aside = loop_.next_aside();
     const auto asked = std::make_shared<HttpRequest>(std::move(request));
-    const bool taken = loop_.shared().aside.post([side, asked, aside, loop = &loop_, session = this,
-                                                  key = key_->entry.name, project = key_->project] {
-        auto answer = std::make_shared<HttpResponse>(side->answer(*asked, key, project));
-        loop->poller().post([loop, session, aside, answer] { loop->answer_aside(session, aside, std::move(*answer)); });
-    });
+    const bool taken = loop_.shared().aside.post(
+        [side, asked, aside, loop = &loop_, session = this, key = key_->entry.name, project = key_->project] {
+            const auto answer = std::make_shared<HttpResponse>(side->answer(*asked, key, project));
+            loop->poller().post([loop, session, aside, answer] { loop->answer_aside(session, aside, *answer); });
+        });
     if (taken) {
         aside_ = aside;
         return;
@@ -262,7 +262,7 @@ void Session::ask_aside(HttpRequest request) {
             .retry_after_s = 1});
 }
 
-void Session::aside_done(HttpResponse response) {
+void Session::aside_done(const HttpResponse& response) {
     aside_ = 0;
     since_us_ = monotonic_clock_us();
     answer(response.status, response.content_type, response.body);

@@ -31,7 +31,7 @@ public:
     void close();  // now; what was under way is settled as left by the client
     Exchange* exchange() { return exchange_.get(); }
     std::uint64_t aside() const { return aside_; }  // that is answered elsewhere; 0: none
-    void aside_done(HttpResponse response);
+    void aside_done(const HttpResponse& response);
 
     // For the exchange.
     void queue(std::string_view bytes) { out_ += bytes; }

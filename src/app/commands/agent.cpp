@@ -34,9 +34,9 @@ enum class Page : std::uint8_t { native, native_open, dcgm, dcgm_open, gpus };
 
 // What is known at one moment, and the texts made of it: each once, whoever asks for it first. No driver is called
 // here.
-class Snapshot {
+class PageSnapshot {
 public:
-    Snapshot(GpuView view, std::shared_ptr<const GpuOwners> owners, GpuAllocations allocations,
+    PageSnapshot(GpuView view, std::shared_ptr<const GpuOwners> owners, GpuAllocations allocations,
              std::shared_ptr<const GpuAssignments> assignments, DcgmOptions dcgm)
         : view_(std::move(view)),
           owners_(std::move(owners)),
@@ -78,7 +78,7 @@ private:
 class PageBoard {
 public:
     // Pages that somebody reads are made before the next one asks.
-    void set(std::shared_ptr<const Snapshot> snapshot, double now_s) {
+    void set(std::shared_ptr<const PageSnapshot> snapshot, double now_s) {
         for (std::size_t page = 0; page < kPages; ++page)
             if (now_s - asked_s_[page] < 90) (void)snapshot->text(static_cast<Page>(page));
         const std::lock_guard lock(mutex_);
@@ -86,7 +86,7 @@ public:
     }
     std::string get(Page page) {
         asked_s_[static_cast<std::size_t>(page)] = monotonic_seconds();
-        std::shared_ptr<const Snapshot> snapshot;
+        std::shared_ptr<const PageSnapshot> snapshot;
         {
             const std::lock_guard lock(mutex_);
             snapshot = snapshot_;
@@ -97,7 +97,7 @@ public:
 private:
     std::array<std::atomic<double>, kPages> asked_s_ = {-1000.0, -1000.0, -1000.0, -1000.0, -1000.0};
     std::mutex mutex_;  // guards snapshot_
-    std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<Snapshot>(
+    std::shared_ptr<const PageSnapshot> snapshot_ = std::make_shared<PageSnapshot>(
         GpuView{}, std::make_shared<GpuOwners>(), GpuAllocations{}, std::make_shared<GpuAssignments>(), DcgmOptions{});
 };
 
@@ -235,7 +235,7 @@ Result<CommandOutput> run_agent(Session& session, const Args& args) {
                 looked_s = now_s;
                 told = allocations.look(view, now_s);
             }
-            board.set(std::make_shared<Snapshot>(view, owners.get(), told, assignments.get(), dcgm),
+            board.set(std::make_shared<PageSnapshot>(view, owners.get(), told, assignments.get(), dcgm),
                       monotonic_seconds());
             next += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                 std::chrono::duration<double>(options.period_s));

@@ -65,7 +65,7 @@ private:
     std::string_view rest_;
 };
 
-std::string text_of(std::string_view bytes) {
+std::string word_of(std::string_view bytes) {
     return printable(bytes, kMostText);
 }
 
@@ -73,7 +73,7 @@ std::string text_of(std::string_view bytes) {
 void add_device(std::string_view id, GpuAssignment of, std::vector<GpuAssignment>& out) {
     const std::size_t turn = id.find("::");
     of.shared = turn != std::string_view::npos;
-    of.device = text_of(id.substr(0, turn));
+    of.device = word_of(id.substr(0, turn));
     if (!of.device.empty() && out.size() < kMostAssignments) out.push_back(std::move(of));
 }
 
@@ -96,7 +96,7 @@ bool read_claim(std::string_view message, GpuAssignment of, std::vector<GpuAssig
     std::string_view value;
     std::vector<std::string_view> resources;
     while (const auto field = fields.next(value)) {
-        if (field == 2) of.claim = text_of(value);
+        if (field == 2) of.claim = word_of(value);
         if (field == 4) resources.push_back(value);
     }
     bool good = !fields.broken;
@@ -135,8 +135,8 @@ Result<std::vector<GpuAssignment>> read_pod_resources(std::string_view message) 
         std::vector<std::string_view> containers;
         Fields fields(pod);
         while (const auto field = fields.next(value)) {
-            if (field == 1) of.pod = text_of(value);
-            if (field == 2) of.name_space = text_of(value);
+            if (field == 1) of.pod = word_of(value);
+            if (field == 2) of.name_space = word_of(value);
             if (field == 3) containers.push_back(value);
         }
         good = good && !fields.broken;
@@ -144,7 +144,7 @@ Result<std::vector<GpuAssignment>> read_pod_resources(std::string_view message) 
             Fields parts(container);
             std::vector<std::string_view> devices, claims;
             while (const auto field = parts.next(value)) {
-                if (field == 1) of.container = text_of(value);
+                if (field == 1) of.container = word_of(value);
                 if (field == 2) devices.push_back(value);
                 if (field == 5) claims.push_back(value);
             }
@@ -171,7 +171,7 @@ Result<std::vector<GpuAssignment>> read_job_files(const std::string& folder) {
             if (const std::string_view job = trim(line); !job.empty()) {
                 GpuAssignment of;
                 of.device = name;
-                of.job = text_of(job);
+                of.job = word_of(job);
                 out.push_back(std::move(of));
             }
     }

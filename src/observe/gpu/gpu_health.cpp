@@ -15,13 +15,13 @@ namespace {
 
 using M = GpuMetric;
 
-constexpr std::array<std::string_view, 11> kPolicyStates = {
+constexpr std::array<std::string_view, 11> kConditions = {
     "lost",        "hung",   "missing", "recovery_action", "remap_failed", "remap_pending", "retired_pending",
     "nvlink_down", "fabric", "too_hot", "power_brake"};
 
 bool is_condition(std::string_view name) {
     if (name.starts_with("xid:")) return find_xid_class(name.substr(4)).has_value();
-    return std::find(kPolicyStates.begin(), kPolicyStates.end(), name) != kPolicyStates.end();
+    return std::find(kConditions.begin(), kConditions.end(), name) != kConditions.end();
 }
 
 struct Seen {
@@ -87,7 +87,7 @@ Result<GpuHealthPolicy> read_gpu_policy(std::string_view text, const std::string
         if (!is_condition(rule.condition))
             return rows.error(row, at[0],
                               fmt::format("{} is none; there are xid:CLASS and {}", printable(rule.condition, 40),
-                                          fmt::join(kPolicyStates, ", ")));
+                                          fmt::join(kConditions, ", ")));
         const std::string_view verdict = rows.at(row, at[1]);
         if (verdict != "fail" && verdict != "warn")
             return rows.error(row, at[1],

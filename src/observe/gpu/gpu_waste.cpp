@@ -7,7 +7,7 @@ namespace stoker {
 
 namespace {
 
-struct Moment {
+struct WasteMoment {
     double seconds = 1;
     std::map<std::string_view, double> mean, most;
     std::optional<double> at(std::string_view name) const {
@@ -21,7 +21,7 @@ struct Moment {
 };
 
 // The lines of AllocationRules, held against one point.
-AllocationState state_of(const Moment& moment, bool steps) {
+AllocationState state_of(const WasteMoment& moment, bool steps) {
     const AllocationRules rules;
     using S = AllocationState;
     const auto busy = moment.at("gpu_util"), sm = moment.at("gpu_sm");
@@ -67,10 +67,10 @@ const std::vector<std::string>& waste_measures() {
 }
 
 GpuWaste gpu_waste_of(const std::vector<RankSeries>& series) {
-    std::map<int, std::map<std::int64_t, Moment>> ranks;
+    std::map<int, std::map<std::int64_t, WasteMoment>> ranks;
     for (const RankSeries& each : series)
         for (const SeriesPoint& point : each.points) {
-            Moment& moment = ranks[each.rank][point.at_s];
+            WasteMoment& moment = ranks[each.rank][point.at_s];
             moment.mean[each.metric] = point.mean;
             moment.most[each.metric] = point.max;
             if (each.metric == "gpu_count") moment.seconds = each.seconds;
@@ -78,7 +78,7 @@ GpuWaste gpu_waste_of(const std::vector<RankSeries>& series) {
     GpuWaste all;
     for (const auto& rank : ranks)
         for (const auto& entry : rank.second) {
-            const Moment& moment = entry.second;
+            const WasteMoment& moment = entry.second;
             const double gpus = moment.at("gpu_count").value_or(0);
             if (gpus <= 0) continue;
             const double held_s = gpus * moment.seconds;

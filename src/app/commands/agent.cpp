@@ -37,7 +37,7 @@ enum class Page : std::uint8_t { native, native_open, dcgm, dcgm_open, gpus };
 class PageSnapshot {
 public:
     PageSnapshot(GpuView view, std::shared_ptr<const GpuOwners> owners, GpuAllocations allocations,
-             std::shared_ptr<const GpuAssignments> assignments, DcgmOptions dcgm)
+                 std::shared_ptr<const GpuAssignments> assignments, DcgmOptions dcgm)
         : view_(std::move(view)),
           owners_(std::move(owners)),
           allocations_(std::move(allocations)),
@@ -301,17 +301,16 @@ CliCommand agent_command() {
                      "stoker agent --compat dcgm --hpc-job-mapping-dir /run/gpu-jobs",
                      "stoker agent --listen 127.0.0.1:0 --port-file /run/stoker-agent.port",
                      "curl -s 127.0.0.1:9400/metrics | grep stoker_gpu_power_watts"},
-        .options =
-            {{.name = "listen", .value = "ADDRESS:PORT", .help = "where (127.0.0.1:9400); port 0: any free one"},
-             {.name = "port-file", .value = "FILE", .help = "write the port there", .completes = "file"},
-             {.name = "kubelet-socket",
-              .value = "PATH",
-              .help = "kubelet tells there whose pods have which GPU (its usual socket, where it is); none: not asked",
-              .completes = "file"},
-             {.name = "hpc-job-mapping-dir",
-              .value = "FOLDER",
-              .help = "a file for each GPU with the jobs that hold it, as a prolog of Slurm writes for dcgm-exporter",
-              .completes = "file"}},
+        .options = {{.name = "listen", .value = "ADDRESS:PORT", .help = "where (127.0.0.1:9400); port 0: any free one"},
+                    {.name = "port-file", .value = "FILE", .help = "write the port there", .completes = "file"},
+                    {.name = "kubelet-socket",
+                     .value = "PATH",
+                     .help = "kubelet, which tells whose pods have which GPU; none: not asked",
+                     .completes = "file"},
+                    {.name = "hpc-job-mapping-dir",
+                     .value = "FOLDER",
+                     .help = "a file for each GPU with its jobs of Slurm",
+                     .completes = "file"}},
         .run = run_agent};
     add_gpu_options(command);
     return command;

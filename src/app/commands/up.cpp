@@ -395,8 +395,7 @@ CliCommand up_command() {
                       "or server, which is meant when nothing is said"},
              {.name = "gpu-policy",
               .value = "FILE",
-              .help = "what of a GPU keeps work off its node, in place of what is built in (stoker gpu files "
-                      "health_policy.tsv)",
+              .help = "which faults of a GPU keep work off its node (built in)",
               .completes = "file"},
              {.name = "health-gate",
               .value = "LEVEL",

@@ -381,8 +381,7 @@ CliCommand usage_command() {
                              "forgotten (the last week)"},
                     {.name = "from", .value = "DATE", .help = "since then: 2026-11-01 or RFC 3339"},
                     {.name = "to", .value = "DATE", .help = "until then"},
-                    {.name = "gpus",
-                     .help = "what came of the GPU time of each run: busy, idle, stalled, and what that cost"},
+                    {.name = "gpus", .help = "what came of the GPU time of each run, and what waste cost"},
                     {.name = "month", .value = "MONTH", .help = "the invoice of a month: 2026-11, to the micro-dollar"},
                     {.name = "focus", .help = "with --month: every charge as CSV with the columns of FOCUS 1.2"}},
         .run = run_usage};

@@ -1,6 +1,5 @@
 #include "observe/pulse.h"
 
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <fstream>

@@ -1,4 +1,5 @@
 // Inference plans: the cheapest that keeps the limits, whatever rules of thumb say; replicas for the rate.
+// Longer than 500 lines because the cases share their few machines and services.
 #include "plan/search_serving.h"
 
 #include <fmt/format.h>

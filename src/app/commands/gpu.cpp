@@ -258,7 +258,7 @@ CliCommand gpu_command() {
                      .completes = "file"},
                     {.name = "openmetrics", .help = "metrics: as OpenMetrics"}},
         .max_positional = 2,
-        .subcommands = {"list", "processes", "metrics", "record", "replay", "abi-check", "files"},
+        .subcommands = {"list", "processes", "metrics", "record", "replay", "abi-check", "xid", "files"},
         .run = run_gpu};
     add_gpu_options(command);
     return command;

@@ -163,7 +163,7 @@ Result<CommandOutput> show_gpu_hours(Session& session, Client& client, const Arg
                 .priced = line.priced,
                 .waste = {}};
         const auto page = get<api::SeriesPage>(
-            client, fmt::format("/api/v1/runs/{}/series?metric={}&max_points=5000{}", line.key, metrics, window));
+            client, fmt::format("/api/v1/runs/{}/series?metric={}&max_points=3600{}", line.key, metrics, window));
         if (page) {
             std::vector<RankSeries> series;
             for (const api::RankSeriesView& each : page->series) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "io/process.h"
 
@@ -80,8 +81,9 @@ struct Observer::Shared {
     struct Watched {
         WatchedGang gang;
         std::string cursor;
-        double from_s = 0;  // what is older is in the series already
-        bool mute = false;  // its engine cannot tell
+        double from_s = 0;                   // what is older is in the series already
+        bool mute = false;                   // its engine cannot tell
+        std::map<int, std::int64_t> lost_s;  // by rank, the second in which it was told last that a loss is not finite
     };
     std::map<GangKey, Watched> watched;
     std::set<std::string> runs;
@@ -143,8 +145,14 @@ struct Observer::Shared {
             for (const MeasureLine& line : answer->lines) {
                 if (line.step) steps[{line.rank, static_cast<std::int64_t>(std::floor(line.at_s))}].see(line);
                 if (options.series != nullptr)
-                    for (const auto& [name, value] : line.values)
+                    for (const auto& [name, value] : line.values) {
+                        // The first of a second says since which step: a mean of two would say neither.
+                        if (name == "not_finite") {
+                            const auto second = static_cast<std::int64_t>(std::floor(line.at_s));
+                            if (std::exchange(one.lost_s[line.rank], second) == second) continue;
+                        }
                         options.series->add(gang.run, line.rank, name, line.at_s, value);
+                    }
                 if (now == nullptr) continue;
                 const auto found = now->find({gang.run, gang.attempt, line.rank});
                 if (found == now->end()) continue;

@@ -326,11 +326,11 @@ def test_mails_of_budgets_and_what_was_wasted(t):
         open(mails).read() if os.path.exists(mails) else ""))
     check("args -i -- finance@example.org" in text and "Subject: budget of project default/default: 100 %" in text, text)
     check(text.count("Subject: budget of project default/default: 100 %") == 1 and "stoker budget list" in text, text)
-    waste = t.json("usage", "--waste", "--by", "run")
+    waste = t.json("usage", "--waste", "--by", "project")
     check(waste["held"]["runs"] == 1 and waste["held"]["cpu_hours"] > 0 and waste["held"]["cost_microusd"] > 0, str(waste))
     causes = {each["cause"] for each in waste["items"]}
     check(causes <= {"deployment"}, "a second of work is no waste: " + str(waste))
-    said = t.call("usage", "--waste").stdout
+    said = t.call("usage", "--waste", "--by", "user").stdout
     check("of what was held" in said and "cause" in said, said)
     check("by node" in t.call("usage", "--waste", "--by", "node", exit=2).stderr, "by node")
 

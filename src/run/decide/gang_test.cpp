@@ -159,5 +159,19 @@ TEST(Gang, RoundsNeedsUpAndNodesDown) {
     EXPECT_FALSE(view.shape_of({.gpus = 1, .gpu_model = "B200"}));
 }
 
+// A plan says A100-SXM-80GB, a script a100, and the driver NVIDIA A100-SXM4-80GB: the node that has it takes them all.
+TEST(Gang, AGpuIsMeantByAnyOfItsNames) {
+    run_testing::World world;
+    for (const char* name : {"a", "b"}) world.node(name, 1);
+    world.state.nodes.at("a").info.devices[0].model = "NVIDIA A100-SXM4-80GB";
+    world.state.nodes.at("b").info.devices[0].model = "NVIDIA H100 80GB HBM3";
+    const FleetView view = view_of(world.state);
+    const auto models = [&](const char* asked) { return view.shape_of({.gpus = 1, .gpu_model = asked})->models; };
+    for (const char* asked : {"a100", "A100-SXM-80GB", "A100-SXM4-80GB"})
+        EXPECT_EQ(models(asked), models("NVIDIA A100-SXM4-80GB")) << asked;
+    EXPECT_NE(models("H100-SXM"), models("a100"));
+    EXPECT_FALSE(view.shape_of({.gpus = 1, .gpu_model = "A100-SXM-40GB"}));
+}
+
 }  // namespace
 }  // namespace stoker

@@ -10,11 +10,11 @@
 #include "server/views_config.h"
 #include "server/views_edit.h"
 #include "server/views_limits.h"
-#include "server/views_waste.h"
 #include "server/views_nodes.h"
 #include "server/views_observe.h"
 #include "server/views_tenants.h"
 #include "server/views_users.h"
+#include "server/views_waste.h"
 
 namespace stoker::api {
 

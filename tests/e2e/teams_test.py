@@ -275,10 +275,10 @@ def test_where_it_stands_and_plans_within_the_rules(t):
     t.call("config", "set", t.write("server.yaml", WHERE.replace("REGION", "germanywestcentral")))
     status, text = api.ask("POST", "/api/v1/runs", {"name": "b", **JOB})
     check(status == 201, text)
-    status, text = api.ask("POST", "/api/v1/runs", {"name": "s", "run_class": "spot", **JOB})
+    status, text = api.ask("POST", "/api/v1/runs", {"name": "s", "class": "spot", **JOB})
     check(status == 403 and "rule spot-goes-on" in text and "checkpoint: it writes none" in text, text)
 
-    job = t.write("job.yaml", "kind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n")
+    job = t.write("job.yaml", "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n")
     for source in ("server.yaml", "server"):
         plan = t.json("plan", job, "--policy", source)
         first = plan["candidates"][0]
@@ -289,7 +289,7 @@ def test_where_it_stands_and_plans_within_the_rules(t):
         check(plan["policy"]["refused"] == [], str(plan["policy"]))
     said = t.call("plan", job, "--policy", "server.yaml").stdout
     check("planned within data-stays, sizes" in said and "1 rule about other" in said, said)
-    wrong = t.write("wrong.yaml", "kind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n"
+    wrong = t.write("wrong.yaml", "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\n"
                                   "where: {sizes: [Standard_NC96ads_A100_v4]}\n")
     said = t.call("plan", wrong, "--policy", "server.yaml", exit=3).stderr
     check("the machine is Standard_NC96ads_A100_v4, expected Standard_ND96* (rule sizes)" in said

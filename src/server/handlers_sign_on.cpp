@@ -120,10 +120,10 @@ void get_sign_on(Service& service, const ExchangePtr& exchange) {
 }
 
 void sign_on(Service& service, const ExchangePtr& exchange) {
-    const auto provider = service.options().oidc;
-    if (!provider) return exchange->fail(no_provider());
     auto body = read_body_as<SignOnBody>(*exchange);
     if (!body) return exchange->fail(body.error());
+    const auto provider = service.options().oidc;
+    if (!provider) return exchange->fail(no_provider());
     if (body->expires_s < kLeastSignOnS || body->expires_s > kLongestSignOnS)
         return exchange->fail(Error(ErrorKind::invalid, fmt::format("expires_s is {}, expected {} to {} (30 days)",
                                                                     body->expires_s, kLeastSignOnS, kLongestSignOnS)));

@@ -11,9 +11,23 @@
 namespace stoker {
 namespace {
 
-constexpr double kLookEvery = 0.3;  // seconds
+constexpr double kLookEvery = 0.3, kFirstLookS = 5;  // seconds
 constexpr int kPieceBytes = 1 << 18;
 constexpr std::size_t kLongestLine = 1 << 16, kMostAtOnce = 1 << 20;
+
+std::int64_t number_of_why(const api::RunView& view, const char* name) {
+    const auto found = view.why->numbers.find(name);
+    return found == view.why->numbers.end() ? 0 : found->second;
+}
+
+bool waits_for_machines(const api::RunView& view) {
+    return view.why && view.why->code == Cause::capacity_none && view.run.state == RunState::queued;
+}
+
+// A server that has just started has looked at no machine yet. That is nothing to tell, unless it stays so.
+bool first_look(const api::RunView& view) {
+    return waits_for_machines(view) && number_of_why(view, "nodes") == 0 && number_of_why(view, "nodes_away") == 0;
+}
 
 double metric(const api::RunView& view, const char* name) {
     const auto found = view.metrics.find(name);
@@ -116,6 +130,7 @@ Status Follower::print_logs(const api::RunView& view) {
 
 void Follower::tell_states(const api::RunView& view) {
     if (!options_.states || session_.quiet) return;
+    if (first_look(view) && monotonic_seconds() - began_s_ < kFirstLookS) return;
     // `kind` is what is new or not: of a countdown one line is enough.
     const auto tell = [&](const std::string& name, const std::string& text, const std::string& kind = {}) {
         if (told_[name] == (kind.empty() ? text : kind)) return;
@@ -240,12 +255,7 @@ std::string state_text(const Style& style, const api::RunItem& run) {
 }
 
 bool never_fits(const api::RunView& view) {
-    if (!view.why || view.why->code != Cause::capacity_none || view.run.state != RunState::queued) return false;
-    const auto number = [&](const char* name) {
-        const auto found = view.why->numbers.find(name);
-        return found == view.why->numbers.end() ? 0 : found->second;
-    };
-    return number("nodes") > 0 && number("nodes_away") == 0;
+    return waits_for_machines(view) && number_of_why(view, "nodes") > 0 && number_of_why(view, "nodes_away") == 0;
 }
 
 int exit_code_of(const api::RunItem& run) {

@@ -8,6 +8,7 @@
 
 #include "app/client/client.h"
 #include "app/session.h"
+#include "io/clock.h"
 #include "io/stop_signal.h"
 #include "io/terminal.h"
 #include "server/views.h"
@@ -84,6 +85,7 @@ private:
     std::map<std::pair<std::string, int>, LogReader> readers_;
     std::map<std::string, std::string> unfinished_;  // last line of a log, not ended yet
     std::map<std::string, std::string> told_;        // states that were told, by step
+    double began_s_ = monotonic_seconds();
     bool interrupted_ = false, hopeless_ = false, logs_at_end_ = true;
 };
 

@@ -1,5 +1,7 @@
 // Names of models as hubs and people write them: an owner in front, and behind what says how it was tuned, when, and
 // how its weights are packed. None of that changes the shape.
+#include "catalog/model_names.h"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -75,7 +77,23 @@ std::string family_word(std::string_view name) {
     return word;
 }
 
+// Where the last word begins that says nothing of the shape; npos: there is none.
+std::size_t last_aside(std::string_view name) {
+    const std::size_t cut = name.find_last_of("-_ :");
+    if (cut == std::string_view::npos || cut == 0) return std::string_view::npos;
+    const std::string word = lower(name.substr(cut + 1));
+    const bool aside = packing(word) || says_tuning(word) || is_date(word) || is_minor_version(word);
+    return aside ? cut : std::string_view::npos;
+}
+
 }  // namespace
+
+std::string plain_model_name(std::string_view name) {
+    name = after_owner(name);
+    for (std::size_t cut = last_aside(name); cut != std::string_view::npos; cut = last_aside(name))
+        name = name.substr(0, cut);
+    return std::string(name);
+}
 
 Result<ModelMatch> Catalog::match_model(std::string_view name) const {
     if (const auto exact = find_model(name)) return ModelMatch{*exact, {}};
@@ -90,13 +108,8 @@ Result<ModelMatch> Catalog::match_model(std::string_view name) const {
         return std::nullopt;
     };
     if (const auto found = known(rest)) return match.index = *found, match;
-    for (;;) {
-        const std::size_t cut = rest.find_last_of("-_ :");
-        if (cut == std::string::npos || cut == 0) break;
-        const std::string word = lower(rest.substr(cut + 1));
-        const auto packed = packing(word);
-        if (!packed && !says_tuning(word) && !is_date(word) && !is_minor_version(word)) break;
-        if (packed) match.precision = packed;
+    for (std::size_t cut = last_aside(rest); cut != std::string_view::npos; cut = last_aside(rest)) {
+        if (const auto packed = packing(lower(rest.substr(cut + 1)))) match.precision = packed;
         rest.resize(cut);
         if (const auto found = known(rest)) return match.index = *found, match;
     }

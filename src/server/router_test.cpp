@@ -48,8 +48,8 @@ TEST(RouterTest, TheTableIsWhole) {
         EXPECT_FALSE(route.summary.empty()) << route.operation;
         EXPECT_FALSE(route.answers.empty()) << route.operation;
         // What changes something is nobody's who only looks, and nothing that anybody may do without a token: but for
-        // what concerns whoever asks alone, and shows a password, a login or a setup token for it.
-        static const std::set<std::string_view> own{"logIn", "logOut", "makeFirstAdmin", "setOwnPassword"};
+        // what concerns whoever asks alone, and shows a password, a login, a provider's or a setup token for it.
+        static const std::set<std::string_view> own{"logIn", "signOn", "logOut", "makeFirstAdmin", "setOwnPassword"};
         const bool changes = route.changes && !own.contains(route.operation);
         const auto& right = route.access.right();
         EXPECT_TRUE(!changes || (right && !allowed(Role::viewer, right->action))) << route.operation;

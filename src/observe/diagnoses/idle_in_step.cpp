@@ -28,7 +28,9 @@ double idle_of(const RankEvidence& rank, double step, bool told) {
 DiagnosisVerdict judge_idle_in_step(const RunEvidence& evidence) {
     const auto step = evidence.step_s();
     if (!step || !evidence.mean("cpu")) return diagnosis_silent("step_s and cpu");
-    if (evidence.planned.devices) return diagnosis_silent("ranks without GPUs: their processors may wait for those");
+    // Whoever waits for a GPU stands still; what the driver tells of it has rules of its own (gpu-idle).
+    if (evidence.planned.devices || evidence.mean("gpu_util"))
+        return diagnosis_silent("ranks without GPUs: their processors may wait for those");
     const bool told = std::all_of(evidence.ranks.begin(), evidence.ranks.end(),
                                   [](const RankEvidence& rank) { return rank.find("wait_s") != nullptr; });
     if (!told && evidence.ranks.size() > 1)

@@ -11,6 +11,7 @@
 #include "base/embedded.h"
 #include "base/text.h"
 #include "base/tsv.h"
+#include "catalog/model_names.h"
 #include "catalog/names.h"
 #include "plan/advice/advice.h"
 
@@ -52,7 +53,8 @@ const std::vector<ApiPrice>& api_prices() {
 // Of the cloud whose machines were chosen, where that sells it, else the cheapest. Of the model that is written, and of
 // none that only has its shape.
 const ApiPrice* price_for(const Workload& workload, std::string_view cloud, double in, double out) {
-    const std::string name = fold_name(workload.model_written.empty() ? workload.model.name : workload.model_written);
+    const std::string name =
+        fold_name(plain_model_name(workload.model_written.empty() ? workload.model.name : workload.model_written));
     const ApiPrice* best = nullptr;
     const auto rank = [&](const ApiPrice& price) {
         return std::pair(price.cloud != cloud, price.usd_in * in + price.usd_out * out);

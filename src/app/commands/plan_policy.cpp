@@ -51,9 +51,9 @@ SourcePos place_of_rule(const AdmissionRule& rule) {
     return found == rule.at.end() ? SourcePos{} : found->second;
 }
 
-Error nothing_left(const AdmissionRule& rule, std::string what, std::string remedy) {
+Error nothing_left(const AdmissionRule& rule, const std::string& what, const std::string& remedy) {
     return Error(ErrorKind::denied, fmt::format("{} (rule {})", what, rule.name), place_of_rule(rule),
-                 rule.remedy.empty() ? std::move(remedy) : rule.remedy);
+                 rule.remedy.empty() ? remedy : rule.remedy);
 }
 
 bool has_region(const NodeType& type) {

@@ -28,14 +28,14 @@ while time.monotonic() < end:
                               allreduce_s=0.01, checkpoint_s=0, cpu_s={STEPS_S} * share)) + chr(10))
 """
 BUSY = ("util 97", "sm_active 85", "tensor 40", "dram 40", "fp32 4", "power_mw 690000", "temperature 64", "clock_sm 1755", "reasons 4")
-# What a board has that is not well, how much of a processor its rank uses, and what should be said.
+# What a board has that is not well, how much of a processor its rank uses, and what should be said. A rank at the limit of its
+# processor is in gpu_rules_test: on a machine that is busy with other things it gets none to be at the limit of.
 CASES = [
     ("healthy", (), 0.2, []),
     ("hot", ("rate {} ev_hw_thermal_ns 400000000", "set {} clock_sm 1200", "set {} temperature 88", "set {} margin 1"), 0.2, ["gpu-heat"]),
     ("narrow", ("set {} width 4", "set {} pcie_tx_mib 9000", "set {} pcie_rx_mib 3000"), 0.2, ["gpu-pcie"]),
     ("links", ("set {} nvlink_down 6",), 0.2, ["gpu-nvlink"]),
     ("rows", ("set {} remap_pending 1",), 0.2, ["gpu-memory-errors"]),
-    ("host", ("set {} util 40", "set {} sm_active 30"), 0.97, ["gpu-host-bound"]),
     ("single", ("set {} tensor 0", "set {} fp32 60"), 0.2, ["gpu-precision"]),
     ("shared", (), 0.2, ["gpu-neighbour"]),
     ("idle", ("set {} util 0", "set {} sm_active 0", "set {} tensor 0", "set {} dram 0", "set {} fp32 0", "set {} power_mw 71000", "set {} reasons 1"), None, []),
@@ -80,8 +80,7 @@ def test_each_fault_of_a_board_is_found_in_the_run_on_it(t):
     for name, _, _, expected in CASES:
         told = t.json("explain", runs[name])
         found = [each["cause"] for each in told["causes"] if each["cause"].startswith("gpu-")]
-        # On a machine that is busy with other things the rank gets no processor to be at its limit of.
-        check(found == expected or (name == "host" and found == ["gpu-idle"]), f"{name}: found {found}, expected {expected}\n{t.call('explain', runs[name]).stdout}")
+        check(found == expected, f"{name}: found {found}, expected {expected}\n{t.call('explain', runs[name]).stdout}")
     text = t.call("explain", runs["hot"]).stdout
     check("88 degrees" in text and "its clock is 1,2" in text and "cooling" in text, text)
     text = t.call("explain", runs["narrow"]).stdout

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 
 #include "io/files.h"
@@ -182,6 +184,15 @@ TEST_F(Pools, EndWhatAKilledOneLeft) {
         .path = "/bin/sleep", .arguments = {"sleep", "300"}, .environment = {mark}, .error_file = "/dev/null"};
     const auto pid = start_detached(left);
     ASSERT_TRUE(pid);
+    // Until it is that program, and no longer ours on the way there, nobody can know it by its environment.
+    const auto marked = [&] {
+        std::ifstream environment("/proc/" + std::to_string(*pid) + "/environ");
+        return std::string(std::istreambuf_iterator<char>(environment), {}).find(mark) != std::string::npos;
+    };
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!marked() && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_TRUE(marked());
     auto pool = ReplicaPool::start(options());
     ASSERT_TRUE(pool);
     const auto status = reap(*pid, std::chrono::steady_clock::now() + std::chrono::seconds(10));

@@ -18,7 +18,8 @@ std::string refusal_text(Reason reason, double have, double need) {
         case Reason::memory: return fmt::format("needs {} on one device, {} usable", gib(need), gib(have));
         case Reason::host_memory: return fmt::format("needs {} of host memory, {} there", gib(need), gib(have));
         case Reason::batch_too_large:
-            return fmt::format("{:.0f} sequences at once asked of a global batch of {:.0f}", need, have);
+            return fmt::format("{} sequences at once asked of a global batch of {}", format_thousands(need),
+                               format_thousands(have));
         case Reason::wasteful:
             return fmt::format("MFU {:.1f} %: more than nine tenths of what you pay for is wasted at this scale",
                                100 * need);
@@ -26,7 +27,8 @@ std::string refusal_text(Reason reason, double have, double need) {
             return fmt::format("no RDMA network: {:.0f} % of the step would wait for it and for the pipeline",
                                100 * need);
         case Reason::batch_indivisible:
-            return fmt::format("a global batch of {:.0f} cannot be shared evenly by {:.0f} ranks", have, need);
+            return fmt::format("a global batch of {} cannot be shared evenly by {} ranks", format_thousands(have),
+                               format_thousands(need));
         case Reason::shape_indivisible: return "no way to divide the model over that many devices";
         case Reason::precision_unsupported: return "the device has no units for this precision";
         case Reason::dominated:

@@ -224,6 +224,19 @@ TEST(Choice, LargeSystemsArePlanned) {
     EXPECT_GT(ethernet->need, 0.5);
 }
 
+// A number of GPUs that nothing divides comes with the nearest one that does.
+TEST(Choice, GpusThatDivideBadlyHaveANumberThatDoes) {
+    const Plan made = plan(
+        "kind: training\nmodel: {parameters: 2T, experts: 128, active_experts: 8}\ndata: {tokens: 30T, sequence: "
+        "8192}\n"
+        "where: {cloud: azure, gpus: 100000, accelerators: [h100]}\n");
+    ASSERT_FALSE(made.feasible());
+    ASSERT_FALSE(made.nearest.empty());
+    EXPECT_NE(made.nearest.front().why_not_first.find("gpus: 98304"), std::string::npos)
+        << made.nearest.front().why_not_first;
+    EXPECT_NE(made.infeasible_because.find("global batch"), std::string::npos) << made.infeasible_because;
+}
+
 // Without a deadline, machines or a number of them, nobody waits for years.
 TEST(Choice, NoRunOfYears) {
     const Plan made =

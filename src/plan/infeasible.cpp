@@ -168,6 +168,25 @@ struct Relaxation {
     std::vector<Reason> reasons;           // empty: any
 };
 
+// The nearest lower number of four binary digits: pipelines, groups and batches divide by two and little else.
+double divides_well(double count) {
+    const double unit = std::exp2(std::max(0.0, std::floor(std::log2(std::max(1.0, count))) - 3));
+    return std::floor(count / unit) * unit;
+}
+
+Relaxation fewer_that_divide(const WhereSpec& where) {
+    const double asked = where.gpus ? *where.gpus : where.nodes.value_or(0);
+    const double well = divides_well(asked);
+    return {fmt::format("where: {{{}: {:.0f}}}: {} divide badly, the rest are spares", where.gpus ? "gpus" : "nodes",
+                        well, format_thousands(asked)),
+            [well, asked](Workload& w) {
+                if (!is_training(w.kind) || !(well < asked)) return false;
+                (w.where.gpus ? w.where.gpus : w.where.nodes) = well;
+                return true;
+            },
+            {Reason::shape_indivisible, Reason::batch_indivisible, Reason::batch_too_large, Reason::memory}};
+}
+
 std::vector<Relaxation> relaxations(const Context& context) {
     auto clears = [](auto member, std::string text, std::vector<Reason> reasons) {
         return Relaxation{std::move(text),
@@ -217,6 +236,7 @@ std::vector<Relaxation> relaxations(const Context& context) {
         slower(3),
         slower(30),
         slower(1000),
+        fewer_that_divide(context.workload.where),
         {"without the number of nodes",
          [](Workload& w) {
              const bool had = w.where.nodes || w.where.max_nodes || w.where.gpus;

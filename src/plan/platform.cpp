@@ -15,7 +15,8 @@ struct OrchestratorInfo {
     std::string_view key, label, complexity, good_for;
 };
 constexpr std::array<OrchestratorInfo, 10> kOrchestrators{{
-    {Orchestrator::local, "local", "no orchestrator (one VM)", "low", "one machine and one job, started by hand"},
+    {Orchestrator::local, "local", "one machine without an orchestrator", "low",
+     "one machine and one job, started by hand"},
     {Orchestrator::slurm, "slurm", "Slurm", "medium", "gangs of MPI and torchrun ranks on machines of your own"},
     {Orchestrator::cyclecloud_slurm, "cyclecloud-slurm", "Slurm on CycleCloud", "medium",
      "multi-node training gangs; nodes come and go with the queue"},
@@ -104,8 +105,9 @@ Decision decide(const Workload& workload, const Catalog& catalog, const NodeType
         case WorkloadKind::fine_tuning:
             if (needs(workload, "ray")) return {Orchestrator::ray, "ray is among the needs: elastic Python actors"};
             if (!azure)
-                return {candidate.nodes > 1 ? Orchestrator::slurm : Orchestrator::local,
-                        "no managed Azure service on this cloud"};
+                return candidate.nodes > 1
+                           ? Decision{Orchestrator::slurm, "a gang of several nodes: all ranks start together"}
+                           : Decision{Orchestrator::local, "one VM and one job: started over ssh, and deleted after"};
             if (candidate.nodes > 1)
                 return {Orchestrator::cyclecloud_slurm,
                         fmt::format("a gang of {} nodes: all ranks start together{}, nodes go when the queue is empty",

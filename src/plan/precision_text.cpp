@@ -36,6 +36,11 @@ std::vector<std::string> who_has(const Context& context, const Accelerator& lack
 
 std::string precision_refusal(const Context& context, const NodeChoice& choice, Precision precision) {
     std::string text = fmt::format("{} has no {} units", name_of(choice), to_string(precision));
+    // Nothing is known of a processor that a file only counts the cores of.
+    if (choice.accelerator == nullptr && choice.node != nullptr && choice.node->cloud == "on-prem" &&
+        precision == Precision::fp32)
+        return "nobody said what this processor is, or has measured it: stoker doctor does, and its report goes under "
+               "doctor: in the file of nodes";
     if (choice.accelerator == nullptr)
         return text + (choice.node != nullptr && choice.node->cloud == "this-machine" && precision == Precision::bf16
                            ? " that anybody has measured (stoker bench cpu --framework does); fp32 runs here"

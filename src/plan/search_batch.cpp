@@ -15,6 +15,18 @@ namespace stoker {
 namespace {
 
 constexpr int kMostForPile = 1024;  // machines that one pile is spread over
+// Without a deadline a pile that one machine works at for longer is spread: ten machines for two days cost what one
+// costs for twenty, and nobody chooses to wait.
+constexpr double kPatience = 2 * 86400.0;
+
+// Fewer machines than these are not worth naming; 1 where a deadline or a number says how long it may take.
+int fewest_for_pile(const Workload& workload, const NodeType& node, const std::vector<int>& counts, int span,
+                    double seconds_on_one) {
+    if (workload.objective.deadline || workload.where.pinned_nodes(node)) return 1;
+    for (const int nodes : counts)
+        if (nodes % span == 0 && nodes <= kMostForPile && seconds_on_one / nodes <= kPatience) return nodes;
+    return 1;
+}
 
 }  // namespace
 
@@ -59,8 +71,12 @@ Result<Search> search_batch(const Context& context) {
             if (rate > best_rate) best_rate = rate, best_shape = shape, best_memory = memory, span = nodes;
         }
         if (!(best_rate > 0)) continue;
-        for (int nodes : node_counts(workload.where, *choice.node)) {
-            if (nodes % span != 0 || (nodes > kMostForPile && !workload.where.pinned_nodes(*choice.node))) continue;
+        const std::vector<int> counts = node_counts(workload.where, *choice.node);
+        const int fewest = fewest_for_pile(workload, *choice.node, counts, span, total / best_rate);
+        for (int nodes : counts) {
+            if (nodes % span != 0 || nodes < fewest ||
+                (nodes > kMostForPile && !workload.where.pinned_nodes(*choice.node)))
+                continue;
             const double work_s = total / (best_rate * nodes);
             if (nodes > span && work_s < 300 && !workload.where.pinned_nodes(*choice.node))
                 break;  // provisioning would be most of it

@@ -51,6 +51,18 @@ TEST(SearchSimple, BatchInferenceIsPricedPerToken) {
     EXPECT_NE(testing::advice(made, "real-time-variant"), nullptr);
 }
 
+// Machines work side by side: nobody waits ten days for one where five cost the same, unless a number was asked for.
+TEST(SearchSimple, APileWithoutADeadlineIsSpread) {
+    const std::string pile =
+        "kind: batch-inference\nmodel: stable-diffusion-xl\ntraffic: {requests: 300k, steps: 30}\nwhere: {regions: "
+        "[eastus]";
+    const Plan spread = testing::plan(pile + "}\n"), one = testing::plan(pile + ", nodes: 1}\n");
+    ASSERT_TRUE(spread.feasible() && one.feasible());
+    EXPECT_GT(one.candidates.front().prediction.hours.mid, 60);
+    EXPECT_LT(spread.candidates.front().prediction.hours.mid, 50);
+    EXPECT_LT(spread.candidates.front().prediction.usd.mid, 1.02 * one.candidates.front().prediction.usd.mid);
+}
+
 // CPU work goes to CPU machines, HPC sizes among them: nine A10 with a graphics driver solve no CFD.
 TEST(SearchSimple, CpuSimulationTakesNoGpu) {
     const Plan made = testing::plan("kind: simulation\nvcpu_hours: 5000\nobjective: {deadline: 1d}\n");

@@ -83,6 +83,16 @@ double sequences_of(double tokens, double sequence) {
     return std::floor(exact);
 }
 
+// What is ours to choose for a number of GPUs that is given: as much as keeps pipelines of so many busy, and a multiple
+// of what they can be divided into.
+double shared_by(double batch, double gpus) {
+    constexpr double kGpusPerSequence = 8;  // Llama 3 405B: 2,048 sequences on 16,384 (arXiv 2407.21783, table 4)
+    batch = std::max(batch, gpus / kGpusPerSequence);
+    double step = gpus;
+    while (step > batch && std::fmod(step, 2) == 0) step /= 2;
+    return step > batch ? near_power_of_two(batch) : std::round(batch / step) * step;
+}
+
 void fill_batch(WorkloadForm& w) {
     if (!is_training(w.kind)) return;
     BatchSpec& batch = w.batch;
@@ -104,6 +114,8 @@ void fill_batch(WorkloadForm& w) {
         const double fewest_steps = w.kind == WorkloadKind::training ? 100 : 1;
         while (all >= 1 && *batch.global_examples > 1 && *batch.global_examples * fewest_steps > all)
             *batch.global_examples /= 2;
+        if (w.where.gpus && w.kind == WorkloadKind::training)
+            batch.global_examples = shared_by(*batch.global_examples, *w.where.gpus);
         const std::string unit = is_image(w.model.kind) ? std::string("examples")
                                                         : fmt::format("sequences ({} tokens)",
                                                                       format_count(*batch.global_examples * sequence));

@@ -339,6 +339,20 @@ TEST(Workload, TheDefaultBatchGrowsWithTheModel) {
                      8);
 }
 
+// A number of GPUs that is given shares a batch that nobody named, and has enough of it.
+TEST(Workload, TheDefaultBatchIsOneThatTheGpusShare) {
+    const auto batch = [](std::string_view model, double gpus) {
+        return *good(fmt::format("version: 1\nkind: training\nmodel: {}\ndata: {{tokens: 10T, sequence: 8192}}\n"
+                                 "where: {{gpus: {}}}\n",
+                                 model, gpus))
+                    .batch.global_examples;
+    };
+    EXPECT_DOUBLE_EQ(batch("llama-3.1-405b", 16384), 2048);
+    EXPECT_DOUBLE_EQ(batch("llama-3.1-405b", 98304), 12288);
+    EXPECT_DOUBLE_EQ(std::fmod(batch("llama-3-70b", 1000), 125), 0);
+    EXPECT_DOUBLE_EQ(batch("llama-3-70b", 64), 512);
+}
+
 // R12: health and security records are guarded without being asked for, unless the file says otherwise.
 TEST(Workload, SensitiveUsesAreGuarded) {
     const std::string medical =

@@ -390,7 +390,10 @@ std::vector<std::string> layout_parts(const Candidate& candidate, const Workload
     if (workload.model_known)
         parts.push_back(std::string(to_string(candidate.precision)) + (candidate.weight_only ? " weight-only" : ""));
     if (!candidate.framework.empty()) parts.push_back(candidate.framework);
-    if (candidate.orchestrator != Orchestrator::none) parts.push_back(std::string(to_string(candidate.orchestrator)));
+    // What is rented is not here.
+    const bool rented = candidate.orchestrator == Orchestrator::local && candidate.pricing != Pricing::owned;
+    if (candidate.orchestrator != Orchestrator::none)
+        parts.push_back(rented ? "plain VM" : std::string(to_string(candidate.orchestrator)));
     return parts;
 }
 

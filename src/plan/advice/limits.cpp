@@ -30,6 +30,14 @@ void advise_limits(const AdviceInput& input, AdviceList& out) {
                                    format_seconds(Seconds(p.hours.mid * 3600)), winner->nodes,
                                    format_thousands(std::ceil(winner->nodes * p.hours.mid / kQuarterHours)), node.name),
                        "fewer tokens, a smaller model, or rent the rest: where: {cloud: any}", ""});
+    // Processors train what is small. Days of them for what a GPU does over lunch are nobody's plan.
+    constexpr double kLongOnProcessorsHours = 48;
+    if (winner->pricing == Pricing::owned && !node.has_gpu() && is_training(input.context.workload.kind) &&
+        p.hours.mid > kLongOnProcessorsHours)
+        out.push_back({AdviceSeverity::warning, "no-gpu-here",
+                       fmt::format("no GPU is seen on {}: nobody trains for days on processors",
+                                   node.cloud == "this-machine" ? "this machine" : "your machines"),
+                       "where: {cloud: any} says what to rent, and for how much", ""});
     auto latency = [&](std::string_view what, const Range& predicted, const std::optional<Seconds>& limit) {
         if (!limit || !(predicted.mid > 0) || predicted.high <= limit->v) return;
         out.push_back(

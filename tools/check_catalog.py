@@ -201,7 +201,7 @@ def check_models(root, verbose):
         if not m["source"]:
             fault(m["_at"], "has no source")
         if m["kind"] in ("cnn", "diffusion"):
-            number(m, "forward_flops_per_sample", 1e6, 1e15, need=True)
+            number(m, "forward_flops_per_sample", 1e6, 1e17, need=True)
             continue
         for column in "layers hidden heads kv_heads head_dim ffn".split():
             number(m, column, need=True)

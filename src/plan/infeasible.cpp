@@ -232,6 +232,7 @@ std::vector<Relaxation> relaxations(const Context& context) {
          },
          {Reason::throughput, Reason::node_count}},
         weights(Precision::fp8, "precision: fp8"),
+        weights(Precision::int8, "precision: int8 (weights in 8 bits)"),
         weights(Precision::int4, "precision: int4 (weights in 4 bits; test the answers)"),
         slower(3),
         slower(30),
@@ -357,34 +358,52 @@ std::optional<Relaxation> nearest_relaxed(const Context& context, bool keep_limi
     return std::nullopt;
 }
 
-// A service that no way out brings within its budget: what weights of 4 bits would cost, where that is much less.
+// A service that no way out brings within its budget: what weights of fewer bits would cost, where that is much less.
+// The widest that the budget pays for, else the narrowest.
 void nearest_narrower(const Context& context, const Search& search, const std::vector<Option>& over, Plan& plan) {
     const Workload& workload = context.workload;
     if (!workload.objective.budget || workload.kind != WorkloadKind::inference ||
-        workload.model.kind != ModelKind::decoder || workload.precision == Precision::int4)
+        workload.model.kind != ModelKind::decoder)
         return;
     const Limits limits(context, search);
     double least = kInfinity;
     for (const Option& option : over)
         if (option.priced && option.doubts == 0) least = std::min(least, limits.usd(option));
-    Workload relaxed = workload;
-    fix_precision(relaxed, Precision::int4);
-    relaxed.objective.budget.reset();
-    PlanOptions quiet = context.options;
-    quiet.progress = {};
-    const Context changed = make_context(relaxed, context.catalog, quiet);
-    const auto narrow = run_search(changed, {.quick = true});
-    if (!narrow) return;
-    const Ranking ranking = rank(changed, narrow->points);
-    if (ranking.groups.empty() || !ranking.groups.front().priced) return;
-    const Option& best = ranking.groups.front();
-    const double usd = Limits(changed, *narrow).usd(best);
-    constexpr double kMuchLess = 0.9;
-    if (!(usd < kMuchLess * least)) return;
-    add_nearest(changed, *narrow, best,
-                fmt::format("precision: int4 (weights in 4 bits; test the answers), and budget {} -> {}",
-                            format_usd(*workload.objective.budget), usd_text(usd)),
-                plan);
+    const auto bytes_now = bytes_per_weight(workload.precision);
+    for (const Precision to : {Precision::int8, Precision::int4}) {
+        if (bytes_per_weight(to) >= bytes_now) continue;
+        Workload relaxed = workload;
+        fix_precision(relaxed, to);
+        relaxed.objective.budget.reset();
+        PlanOptions quiet = context.options;
+        quiet.progress = {};
+        const Context changed = make_context(relaxed, context.catalog, quiet);
+        const auto narrow = run_search(changed, {.quick = true});
+        if (!narrow) continue;
+        const Ranking ranking = rank(changed, narrow->points);
+        if (ranking.groups.empty() || !ranking.groups.front().priced) continue;
+        const Option& best = ranking.groups.front();
+        const double usd = Limits(changed, *narrow).usd(best), budget = workload.objective.budget->dollars();
+        constexpr double kMuchLess = 0.9;
+        if (!(usd < kMuchLess * least) || (to != Precision::int4 && usd > budget)) continue;
+        add_nearest(changed, *narrow, best,
+                    fmt::format("precision: {} (weights in {} bits{}){}", to_string(to), to == Precision::int8 ? 8 : 4,
+                                to == Precision::int8 ? "" : "; test the answers",
+                                usd > budget ? fmt::format(", and budget {} -> {}",
+                                                           format_usd(*workload.objective.budget), usd_text(usd))
+                                             : ""),
+                    plan);
+        return;
+    }
+}
+
+// Work for processors where only machines with GPUs are known: nothing that is said of those is the reason.
+bool only_gpus_for_processors(const Context& context) {
+    const Workload& w = context.workload;
+    const bool on_processors = w.kind == WorkloadKind::simulation && w.vcpu_hours && !w.gpu_hours;
+    return on_processors && !context.choices.empty() &&
+           std::all_of(context.choices.begin(), context.choices.end(),
+                       [](const NodeChoice& choice) { return choice.accelerator != nullptr; });
 }
 
 bool is_about_the_place(Reason reason) {
@@ -399,6 +418,12 @@ void explain_infeasible(const Context& context, const Search& search, const Rank
         const std::size_t before = plan.nearest.size();
         nearest_relaxed(context, true, plan);
         if (plan.nearest.size() == before) nearest_narrower(context, search, ranking.expansion.over_limit, plan);
+        return;
+    }
+    if (only_gpus_for_processors(context)) {
+        plan.infeasible_because =
+            "the catalogue has no machines without GPUs in these clouds; those of Azure are known (where: {cloud: "
+            "azure})";
         return;
     }
     const auto relaxation = nearest_relaxed(context, false, plan);

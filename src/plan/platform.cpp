@@ -90,7 +90,8 @@ Decision decide(const Workload& workload, const Catalog& catalog, const NodeType
         for (const auto& one : kOrchestrators)
             if (one.key == workload.orchestrator) return {one.orchestrator, "named in the workload"};
     if (node.cloud == "this-machine") return {Orchestrator::local, "runs on this machine"};
-    if (node.cloud == "on-prem" && own_machines(catalog) == 1)
+    const bool one_is_enough = node.available <= 0 && candidate.nodes == 1;
+    if (node.cloud == "on-prem" && (own_machines(catalog) == 1 || one_is_enough))
         return {Orchestrator::local, "one machine of your own: nothing to schedule over"};
     if (node.cloud == "on-prem")
         return workload.kind == WorkloadKind::inference

@@ -294,6 +294,9 @@ ReplicaFleet fleet_for(const Context& context, const ServingDemand& demand, cons
         return place_pinned(choice, shape, *pinned, models, survival_was_asked_for(objective));
     const ReplicaFleet bare = place_fleet(choice, shape, needed, models, false);
     if (!objective.survive_one_replica_lost) return bare;
+    // A default holds no machine back that nobody said they have.
+    const bool uncounted = choice.node->cloud == "on-prem" && choice.node->available <= 0;
+    if (uncounted && !survival_was_asked_for(objective)) return bare;
     ReplicaFleet fleet = place_fleet(choice, shape, needed, models, true);
     const double most = std::min(where.max_nodes.value_or(kInfinity),
                                  choice.node->available > 0 ? double(choice.node->available) : kInfinity);

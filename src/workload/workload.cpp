@@ -423,12 +423,15 @@ std::string Workload::title() const {
                                      rate_text(traffic.requests_per_second.value_or(0), model.request_unit()));
         case WorkloadKind::batch_inference:
         case WorkloadKind::embedding: {
-            const std::string verb = kind == WorkloadKind::embedding ? "Embed with " : "Run ";
+            const bool embeds = kind == WorkloadKind::embedding;
+            const std::string each =
+                embeds && model.request_unit() == "request" ? std::string("text") : model.request_unit();
+            if (total_examples() > 0 && embeds)
+                return fmt::format("Embed {} {} with {}", amount(total_examples()), plural_of(each), what);
             if (total_examples() > 0)
-                return fmt::format("{}{} over {} {}", verb, what, amount(total_examples()),
-                                   plural_of(model.request_unit()));
-            return fmt::format("{}{} at {}", verb, what,
-                               rate_text(traffic.requests_per_second.value_or(0), model.request_unit()));
+                return fmt::format("Run {} over {} {}", what, amount(total_examples()), plural_of(each));
+            return fmt::format("{} {} at {}", embeds ? "Embed with" : "Run", what,
+                               rate_text(traffic.requests_per_second.value_or(0), each));
         }
         case WorkloadKind::preprocessing:
             return data.bytes ? fmt::format("Prepare {} of data", format_bytes_gib(*data.bytes))

@@ -52,6 +52,21 @@ TEST(Workload, ClientsDoNotWaitForEver) {
     EXPECT_EQ(good(rate + "model: sdxl\nobjective: {latency: {p95: 3s}}\n").objective.latency.p95->v, 3);
 }
 
+// A video is minutes of work for any GPU: a limit that an image has would leave no plan.
+TEST(Workload, VideosMayTakeMinutes) {
+    const auto limit = [](std::string_view model) {
+        return good(fmt::format("version: 1\nkind: inference\nmodel: {}\ntraffic: {{requests_per_second: 0.01}}\n",
+                                model))
+            .objective.latency.p95->v;
+    };
+    EXPECT_EQ(limit("sdxl"), 20);
+    EXPECT_EQ(limit("flux.1-dev"), 20);
+    EXPECT_GT(limit("wan2.1-1.3b"), 60);
+    EXPECT_GT(limit("hunyuan-video"), 10 * limit("wan2.1-1.3b"));
+    const Workload pile = good("version: 1\nkind: batch-inference\nmodel: wan2.1-14b\ntraffic: {requests: 500}\n");
+    EXPECT_TRUE(has(pile.title(), "500 videos")) << pile.title();
+}
+
 // A request is what people ask for: an image with all of its steps, a clip of audio.
 TEST(Workload, RequestsOfOtherModels) {
     const std::string head = "version: 1\nkind: inference\ntraffic: ";

@@ -274,6 +274,8 @@ std::string first_sentence(std::string_view text) {
 std::string first_line(const Plan& plan, const Catalog& catalog) {
     const Candidate& best = plan.candidates.front();
     const NodeType& node = node_of(best, catalog);
+    if (node.cloud == "on-prem" && node.available <= 0 && best.nodes > 1)
+        return fmt::format("that you have {} of {}: the file of nodes gives no count", best.nodes, node.name);
     if (node.cloud == "on-prem" || node.cloud == "this-machine") return {};
     if (const Advice* quota = advice_with(plan, {"quota-short"}))
         return first_sentence(quota->text) + ": ask for it before anything else";

@@ -469,13 +469,32 @@ std::vector<const Node*> items_of(const Node& node, const FieldInfo& info, bool 
     return items;
 }
 
+namespace {
+thread_local const RecordInfo* outermost_record = nullptr;
+}
+
+OutermostRecord::OutermostRecord(const RecordInfo& info) : own_(outermost_record == nullptr) {
+    if (own_) outermost_record = &info;
+}
+OutermostRecord::~OutermostRecord() {
+    if (own_) outermost_record = nullptr;
+}
+
 void report_unknown_keys(const Node& node, const RecordInfo& info, Problems& problems) {
     const std::vector<std::string> known = info.keys();
     for (const Member& member : node.members) {
         if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
         auto meant = path_of(letters_of(member.key), info, 0);
+        std::string hint;
+        if (const auto elsewhere = meant || outermost_record == nullptr
+                                       ? std::nullopt
+                                       : path_of(letters_of(member.key), *outermost_record, 0)) {
+            meant = elsewhere;
+            if (elsewhere->find('.') == std::string::npos)
+                hint = fmt::format(" ({} belongs at the top, outside of {})", *elsewhere, info.name);
+        }
         if (!meant) meant = nearest(member.key, known);
-        const std::string hint = meant ? fmt::format(" (did you mean {}?)", *meant) : "";
+        if (meant && hint.empty()) hint = fmt::format(" (did you mean {}?)", *meant);
         add_problem(problems, member.key_pos,
                     fmt::format("unknown key '{}' in {}{}", printable(member.key, 60), info.name, hint),
                     meant ? as_written(*meant) : "known keys: " + join(known, ", "));

@@ -23,6 +23,17 @@ bool read_choice(const Node& node, const FieldInfo& info, std::size_t& out, Prob
 bool expect_mapping(const Node& node, const RecordInfo& info, std::string_view key, Problems& problems);
 // The items of a list; a single scalar stands for a list of one. Anything else is a problem and no items.
 std::vector<const Node*> items_of(const Node& node, const FieldInfo& info, bool scalar_is_item, Problems& problems);
+// The record that all others being read on this thread lie in: where a key that stands in the wrong one belongs.
+class OutermostRecord {
+public:
+    explicit OutermostRecord(const RecordInfo& info);
+    ~OutermostRecord();
+    OutermostRecord(const OutermostRecord&) = delete;
+    OutermostRecord& operator=(const OutermostRecord&) = delete;
+
+private:
+    bool own_;
+};
 void report_unknown_keys(const Node& node, const RecordInfo& info, Problems& problems);
 void report_missing(const Node& node, const RecordInfo& info, const FieldInfo& field, Problems& problems);
 
@@ -228,6 +239,7 @@ public:
     T read(const Node& node, Problems& problems) const {
         T record{};
         const RecordInfo& info = *state_->info;
+        const table_detail::OutermostRecord outermost(info);
         if constexpr (table_detail::KeepsPositions<T>) record.at.emplace(std::string(), node.pos);
         if (!node.is_mapping()) {
             for (const Shorthand& shorthand : state_->shorthands)

@@ -233,6 +233,8 @@ TEST(Table, UnknownKeysAreFoundWhereTheyBelong) {
               "unknown key 'SeqLen' in workload (did you mean data.sequence?) / write data: {sequence: ...}");
     EXPECT_EQ(said("batch-size: 3"), "unknown key 'batch-size' in workload (did you mean batch?) / ");
     EXPECT_EQ(said("data: {seq_len: 3}"), "unknown key 'seq_len' in data (did you mean sequence?) / ");
+    EXPECT_EQ(said("data: {batch_size: 3}"),
+              "unknown key 'batch_size' in data (batch belongs at the top, outside of data) / ");
     EXPECT_EQ(said("colour: 3"), "unknown key 'colour' in workload / known keys: data, batch");
 }
 

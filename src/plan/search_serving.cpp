@@ -32,9 +32,9 @@ private:
     Status collect();
     bool admit(Replica& replica);
     void simulate(const std::vector<Replica>& list, std::size_t limit);
-    ReplicaFleet fleet_of(const Replica& r, int needed) const;
+    ReplicaFleet fleet_of(const Replica& r, int needed, int least) const;
     int given_to(const Replica& r) const;
-    double value_of(const Replica& r, double sustained, int needed) const;
+    double value_of(const Replica& r, double sustained, int needed, int least) const;
     std::pair<double, double> time_for_money(double answer_s, double usd) const;
     void tell_refusals();
     void set_bound(Replica& r) const;
@@ -84,18 +84,18 @@ void ServingSearch::tell_refusals() {
         if (furthest.at(line.node_type) < kLoad || stage == kLoad) search_.rejected.add(std::move(line));
 }
 
-ReplicaFleet ServingSearch::fleet_of(const Replica& r, int needed) const {
-    return fleet_for(context_, demand_, choice(r), r.shape, needed);
+ReplicaFleet ServingSearch::fleet_of(const Replica& r, int needed, int least) const {
+    return fleet_for(context_, demand_, choice(r), r.shape, needed, least);
 }
 
 // Replicas of one model that pinned nodes have for the traffic; 0: there are as many as it needs.
 int ServingSearch::given_to(const Replica& r) const {
-    return context_.workload.where.pinned_nodes(*choice(r).node) ? std::max(1, fleet_of(r, 1).carrying) : 0;
+    return context_.workload.where.pinned_nodes(*choice(r).node) ? std::max(1, fleet_of(r, 1, 1).carrying) : 0;
 }
 
 // What candidates are compared by before regions are: dollars per hour, or of a request where the load is not given.
-double ServingSearch::value_of(const Replica& r, double sustained, int needed) const {
-    const ReplicaFleet fleet = fleet_of(r, needed);
+double ServingSearch::value_of(const Replica& r, double sustained, int needed, int least) const {
+    const ReplicaFleet fleet = fleet_of(r, needed, least);
     const double usd = fleet.nodes * choice(r).cheapest();
     return demand_.capacity() ? usd / std::max(sustained * fleet.carrying, 1e-12) : usd;
 }
@@ -123,7 +123,8 @@ void ServingSearch::set_bound(Replica& r) const {
         if (answer < kInfinity)
             least = demand_.clients / demand_.models / (r.most_rate * 1.25 * (demand_.think_s + answer));
     }
-    r.bound_usd = value_of(r, r.most_rate * 1.25, std::max(1, static_cast<int>(std::min(std::ceil(least), 1e6))));
+    const int few = std::max(1, static_cast<int>(std::min(std::ceil(least), 1e6)));
+    r.bound_usd = value_of(r, r.most_rate * 1.25, few, few);
 }
 
 // Closed forms first: memory, then the latency of a lone request, then the throughput without any limit.
@@ -265,7 +266,7 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
                 search_.points.push_back(point_of(r, s));
                 // What may miss the limits comes behind the others: it keeps none of them from being simulated.
                 if (s.chance >= 0 && s.chance < context_.settings.confidence) continue;
-                const double value = by_time ? s.outcome.e2e_p95 : value_of(r, s.sustained, s.needed);
+                const double value = by_time ? s.outcome.e2e_p95 : value_of(r, s.sustained, s.needed, s.least);
                 if (std::find(kinds.begin(), kinds.end(), choice(r).kind) == kinds.end()) {
                     kinds.push_back(choice(r).kind);
                     best.insert(std::upper_bound(best.begin(), best.end(), value), value);
@@ -299,7 +300,7 @@ Point ServingSearch::point_of(const Replica& r, const SizedReplica& s) const {
     Point point;
     point.choice = r.choice;
     point.replica = r.shape;
-    const ReplicaFleet fleet = fleet_of(r, s.needed);
+    const ReplicaFleet fleet = fleet_of(r, s.needed, s.least);
     point.replicas = fleet.replicas;
     point.nodes = fleet.nodes;
     point.spare_nodes = fleet.spare_nodes;

@@ -397,6 +397,22 @@ TEST(SearchServing, PriceOfTheAskedLoad) {
     EXPECT_TRUE(priced);
 }
 
+// Being sure of the limits takes a replica more than the middle estimate, and a lost node takes one: one replica is
+// both, unless the file asks that the limits be kept as surely when a node is lost.
+TEST(SearchServing, WhatIsThereToBeSureIsThereWhenANodeIsLost) {
+    const auto nodes = [](std::string_view objective) {
+        return plan(fmt::format("kind: inference\nmodel: qwen2.5-72b\nprecision: bf16\n"
+                                "traffic: {{requests_per_second: 6, prompt_tokens: 1500, output_tokens: 300}}\n"
+                                "objective: {{latency: {{ttft_p95: 1s, tpot_p95: 40ms}}{}}}\n"
+                                "layout: {{tensor: 8}}\nwhere: {{sizes: [Standard_ND96isr_H100_v5]}}\n",
+                                objective))
+            .candidates.front()
+            .nodes;
+    };
+    EXPECT_EQ(nodes(""), nodes(", survive_one_replica_lost: false"));
+    EXPECT_EQ(nodes(", survive_one_replica_lost: true"), nodes("") + 1);
+}
+
 // A prefix that the cache has is not computed again, and held once.
 TEST(SearchServing, ACachedPrefixRaisesWhatAReplicaHolds) {
     const auto holds = [](std::string_view traffic) {

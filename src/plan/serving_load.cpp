@@ -272,6 +272,7 @@ std::vector<SizedReplica> load_replica(const Context& context, const ServingDema
         SizedReplica& load = loads.front();
         load.sustained = std::max(load.sustained,
                                   carried(context, demand, r, objective.latency, 1, sure * std::sqrt(slow), load.work));
+        load.least = std::clamp(replicas_for(demand.rate / demand.models, load.sustained), 1, std::max(1, load.needed));
     }
     // Where money or machines are limited, or nothing is sure, what keeps the limits with the middle estimate is better
     // than nothing; whoever ranks it knows its chance.
@@ -285,7 +286,7 @@ std::vector<SizedReplica> load_replica(const Context& context, const ServingDema
 }
 
 ReplicaFleet fleet_for(const Context& context, const ServingDemand& demand, const NodeChoice& choice,
-                       ReplicaShape shape, int needed) {
+                       ReplicaShape shape, int needed, int least) {
     const ObjectiveSpec& objective = context.workload.objective;
     const WhereSpec& where = context.workload.where;
     const int models = static_cast<int>(demand.models);
@@ -297,7 +298,12 @@ ReplicaFleet fleet_for(const Context& context, const ServingDemand& demand, cons
     // A default holds no machine back that nobody said they have.
     const bool uncounted = choice.node->cloud == "on-prem" && choice.node->available <= 0;
     if (uncounted && !survival_was_asked_for(objective)) return bare;
-    ReplicaFleet fleet = place_fleet(choice, shape, needed, models, true);
+    // With any number of them left for the loss, the others are as many as the traffic needs when all are there.
+    int left = survival_was_asked_for(objective) || least <= 0 ? needed : std::min(least, needed);
+    ReplicaFleet fleet = place_fleet(choice, shape, left, models, true);
+    while (left < needed && fleet.replicas < needed * std::max(1, models))
+        fleet = place_fleet(choice, shape, ++left, models, true);
+    fleet.carrying = bare.carrying;
     const double most = std::min(where.max_nodes.value_or(kInfinity),
                                  choice.node->available > 0 ? double(choice.node->available) : kInfinity);
     if (fleet.nodes > most && bare.nodes <= most && !survival_was_asked_for(objective)) return bare;
@@ -309,7 +315,7 @@ std::optional<Shortfall> shortfall_of(const Context& context, const ServingDeman
                                       ReplicaShape shape, const SizedReplica& load) {
     const WhereSpec& where = context.workload.where;
     const auto pinned = where.pinned_nodes(*choice.node);
-    const ReplicaFleet wanted = fleet_for(context, demand, choice, shape, load.needed);
+    const ReplicaFleet wanted = fleet_for(context, demand, choice, shape, load.needed, load.least);
     if (pinned ? wanted.carrying >= (demand.capacity() ? 1 : load.needed)
                : !where.max_nodes || wanted.nodes <= *where.max_nodes)
         return std::nullopt;

@@ -22,6 +22,7 @@ struct SizedReplica {
     double sustained = 0;  // requests/s within the latency objective
     double clients = 0;    // closed loop: the most clients within the latency objective
     int needed = 0;        // replicas of one model that the traffic needs; 0: the limits hold at no load
+    int least = 0;         // that carry it within the limits by the middle estimate: so many stay when a node is lost
     double load = 0;       // requests/s on each replica that carries the traffic
     ServingOutcome outcome;
     Range ttft_p95, tpot_p95;
@@ -37,9 +38,11 @@ std::vector<SizedReplica> load_replica(const Context& context, const ServingDema
                                        int given);
 
 // Where replicas stand: exactly on the nodes that are pinned, else on as few as carry the traffic, with one to lose
-// where that was asked for, or is the default and the limit of nodes leaves room for it.
+// where that was asked for, or is the default and the limit of nodes leaves room for it. What is there for the sake of
+// being sure is there when a node is lost, too: `least` must then be left, and all of `needed` only where the file asks
+// for a node to lose.
 ReplicaFleet fleet_for(const Context& context, const ServingDemand& demand, const NodeChoice& choice,
-                       ReplicaShape shape, int needed);
+                       ReplicaShape shape, int needed, int least);
 // "one node holds 7.3 requests/s of 20 asked, within the limits": where the nodes that may be used are too few.
 struct Shortfall {
     Reason reason = Reason::throughput;  // node_count: they hold no replica at all

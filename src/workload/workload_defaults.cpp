@@ -266,7 +266,8 @@ void fill_survival(WorkloadForm& w) {
             "objective.survive_one_replica_lost: true holds one back");
     else
         w.assumptions.push_back(
-            "the limits hold also with one node lost; objective.survive_one_replica_lost: false saves it");
+            "with one node lost the middle estimate still keeps the limits; objective.survive_one_replica_lost: "
+            "true keeps them as surely as before, false plans no node for it");
 }
 
 // MLPerf Inference: 2 s of llama2-70b, whose prompts are of some hundred tokens, and 6 s of llama3.1-405b, whose are of

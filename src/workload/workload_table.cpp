@@ -180,18 +180,28 @@ RecordTable<ModelForm> model_table() {
                            const char* example, double low,
                            double high) { table.count(key, member, description, example, low, high); };
     whole("layers", &ModelForm::layers, "Transformer layers, of both stacks together.", "80", 1, 10'000);
+    table.other_names({"num_layers", "num_hidden_layers", "n_layer", "n_layers", "depth"});
     whole("decoder_layers", &ModelForm::decoder_layers,
           "Of an encoder-decoder: how many of the layers are the decoder's.", "12", 0, 10'000);
     whole("hidden", &ModelForm::hidden, "Hidden size.", "8192", 1, 1e6);
+    table.other_names({"hidden_size", "d_model", "n_embd", "dim", "hidden_dim", "width"});
     whole("heads", &ModelForm::heads, "Attention heads.", "64", 1, 65'536);
+    table.other_names({"num_heads", "num_attention_heads", "n_head", "n_heads"});
     whole("kv_heads", &ModelForm::kv_heads, "Key/value heads; as many as heads when nothing is said.", "8", 1, 65'536);
+    table.other_names({"num_key_value_heads", "num_kv_heads", "n_kv_heads"});
     whole("head_dim", &ModelForm::head_dim, "Width of a head; hidden / heads when nothing is said.", "128", 1, 65'536);
     whole("ffn", &ModelForm::ffn, "Width of the feed-forward part.", "28672", 1, 1e7);
+    table.other_names({"intermediate_size", "ffn_dim", "d_ff", "mlp_dim", "ffn_hidden_size"});
     whole("vocab", &ModelForm::vocabulary, "Tokens of the vocabulary.", "128256", 1, 1e7);
+    table.other_names({"vocabulary", "vocab_size", "vocabulary_size"});
     whole("max_sequence", &ModelForm::max_sequence, "Longest sequence it was made for.", "8192", 1, 1e9);
+    table.other_names({"max_position_embeddings", "n_positions", "context_length", "max_seq_len"});
     whole("experts", &ModelForm::experts, "Routed experts of a layer.", "256", 0, 65'536);
+    table.other_names({"num_experts", "n_experts", "num_local_experts"});
     whole("active_experts", &ModelForm::active_experts, "Experts that one token visits.", "8", 1, 65'536);
+    table.other_names({"num_experts_per_tok", "top_k", "experts_per_token"});
     whole("expert_ffn", &ModelForm::expert_ffn, "Width of one expert; ffn when nothing is said.", "2048", 1, 1e7);
+    table.other_names({"moe_intermediate_size"});
     whole("shared_expert_ffn", &ModelForm::shared_expert_ffn, "Width of the shared experts together.", "2048", 0, 1e7);
     whole("dense_layers", &ModelForm::dense_layers, "Layers without experts.", "3", 0, 10'000);
     whole("q_lora_rank", &ModelForm::q_lora_rank, "Latent attention: rank of the queries.", "1536", 0, 1e6);
@@ -357,8 +367,9 @@ RecordTable<ObjectiveSpec> objective_table() {
     table.record("latency", &ObjectiveSpec::latency, latency_table(), "How fast answers must be.");
     table.flag(
         "survive_one_replica_lost", &ObjectiveSpec::survive_one_replica_lost,
-        "The limits hold also while one node is down. Yes when nothing is said, unless where.nodes or where.gpus "
-        "fixes the machines or where.max_nodes leaves no room for one more.",
+        "The limits hold also while one node is down: as surely as with all of them when this says true, by the middle "
+        "estimate when nothing is said, and not at all where where.nodes or where.gpus fixes the machines or "
+        "where.max_nodes leaves no room for one more.",
         "true");
     return table;
 }

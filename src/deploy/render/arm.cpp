@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/kube_cluster.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -413,7 +414,10 @@ std::vector<FileToWrite> arm_files(const Deployment& d) {
         out.set("variables", Json::object().set("cloudInit", cloud_config(d)));
     }
     out.set("resources", azure_resources(d));
-    return {{d.name + ".json", out.dump(2) + "\n"}};
+    std::vector<FileToWrite> files{{d.name + ".json", out.dump(2) + "\n"}};
+    if (azure_shape(d).kind == AzureKind::cluster)
+        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
+    return files;
 }
 
 }  // namespace stoker

@@ -263,7 +263,7 @@ std::vector<FileToWrite> az_files(const Deployment& d) {
     std::vector<FileToWrite> files;
     if (s.kind == AzureKind::cluster) {
         out += az_cluster(d, s);
-        if (plug_in) files.push_back({"device-plugin.yaml", device_plugin_manifest(d)});
+        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
     } else {
         out += az_network(s) + (s.kind == AzureKind::machine ? az_machine(s) : az_scale_set(s));
         files.push_back({"cloud-init.yaml", cloud_config(d)});

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/kube_cluster.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -163,10 +164,11 @@ std::vector<FileToWrite> bicep_files(const Deployment& d) {
     std::string out = fmt::format("// {}\n", heading(d));
     for (const std::string& note : d.notes) out += fmt::format("// {}\n", note);
     const bool keyed = s.kind != AzureKind::cluster;
-    out += fmt::format("//   az deployment group create -g GROUP -f {}.bicep{}{}\n\n", d.name,
+    out += fmt::format("//   az deployment group create -g GROUP -f {}.bicep{}{}\n", d.name,
                        keyed || !s.guarded ? " -p from=203.0.113.0/24" : "",
                        keyed ? " sshKey=\"$(cat ~/.ssh/id_ed25519.pub)\"" : "");
-    out += fmt::format("@description('Region of all resources')\nparam location string = '{}'\n\n", s.location);
+    if (!keyed) out += device_plugin_hint(d, "//");
+    out += fmt::format("\n@description('Region of all resources')\nparam location string = '{}'\n\n", s.location);
     if (keyed || !s.guarded) out += "@description('CIDR of the addresses that may reach it')\nparam from string\n";
     if (keyed) out += "\n@description('Your public SSH key')\nparam sshKey string\n";
     if (s.budget_usd > 0)
@@ -176,7 +178,10 @@ std::vector<FileToWrite> bicep_files(const Deployment& d) {
     const Json resources = azure_resources(d);
     out += BicepText(resources).text();
     std::vector<FileToWrite> files{{d.name + ".bicep", out}};
-    if (keyed) files.push_back({"cloud-init.yaml", cloud_config(d)});
+    if (keyed)
+        files.push_back({"cloud-init.yaml", cloud_config(d)});
+    else
+        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
     return files;
 }
 

@@ -74,22 +74,37 @@ std::string priority_patches(const Deployment& d, const std::string& name) {
     return out;
 }
 
-std::string device_plugin_manifest(const Deployment& d) {
-    return head_comment(d) +
-           "# NVIDIA's device plug-in, with the toleration of the pool's taint that its own manifest lacks.\n"
-           "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: nvidia-device-plugin\n  namespace: "
-           "kube-system\nspec:\n"
-           "  selector: {matchLabels: {name: nvidia-device-plugin}}\n  template:\n    metadata:\n"
-           "      labels: {name: nvidia-device-plugin}\n    spec:\n      priorityClassName: system-node-critical\n"
-           "      tolerations:\n      - {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n"
-           "      - {key: sku, operator: Equal, value: gpu, effect: NoSchedule}\n"
-           "      - {key: kubernetes.azure.com/scalesetpriority, operator: Equal, value: spot, effect: NoSchedule}\n"
-           "      containers:\n      - name: nvidia-device-plugin\n        image: "
-           "nvcr.io/nvidia/k8s-device-plugin:v0.18.0\n"
-           "        env:\n        - {name: FAIL_ON_INIT_ERROR, value: \"false\"}\n"
-           "        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}\n"
-           "        volumeMounts:\n        - {name: device-plugin, mountPath: /var/lib/kubelet/device-plugins}\n"
-           "      volumes:\n      - {name: device-plugin, hostPath: {path: /var/lib/kubelet/device-plugins}}\n";
+std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
+    if (d.nodes.gpus <= 0 || d.nodes.gpu_vendor != "NVIDIA" || d.nodes.cloud == "gcp") return {};
+    std::string azure_taints;
+    if (d.nodes.cloud == "azure")
+        azure_taints =
+            "      - {key: sku, operator: Equal, value: gpu, effect: NoSchedule}\n"
+            "      - {key: kubernetes.azure.com/scalesetpriority, operator: Equal, value: spot, effect: NoSchedule}\n";
+    return {
+        {"device-plugin.yaml",
+         head_comment(d) +
+             "# NVIDIA's device plug-in, with the toleration of the pool's taint that its own manifest lacks.\n"
+             "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: nvidia-device-plugin\n  namespace: "
+             "kube-system\nspec:\n"
+             "  selector: {matchLabels: {name: nvidia-device-plugin}}\n  template:\n    metadata:\n"
+             "      labels: {name: nvidia-device-plugin}\n    spec:\n      priorityClassName: system-node-critical\n"
+             "      tolerations:\n      - {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}\n" +
+             azure_taints +
+             "      containers:\n      - name: nvidia-device-plugin\n        image: "
+             "nvcr.io/nvidia/k8s-device-plugin:v0.18.0\n"
+             "        env:\n        - {name: FAIL_ON_INIT_ERROR, value: \"false\"}\n"
+             "        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}\n"
+             "        volumeMounts:\n        - {name: device-plugin, mountPath: /var/lib/kubelet/device-plugins}\n"
+             "      volumes:\n      - {name: device-plugin, hostPath: {path: /var/lib/kubelet/device-plugins}}\n"}};
+}
+
+std::string device_plugin_hint(const Deployment& d, std::string_view comment) {
+    if (device_plugin_files(d).empty()) return "";
+    return fmt::format(
+        "{0} When the cluster is there (without the plug-in its nodes offer no nvidia.com/gpu):\n"
+        "{0}   kubectl apply -f device-plugin.yaml\n",
+        comment);
 }
 
 std::string azure_monitoring(const Deployment& d) {

@@ -14,8 +14,11 @@ std::string namespace_guard(const Deployment& deployment, const std::string& nam
 // Of the work's pods, whose class stands in the guard: patches of a kustomization.
 std::string priority_patches(const Deployment& deployment, const std::string& name);
 
-// NVIDIA's plug-in, with the toleration of the taint that our pools have.
-std::string device_plugin_manifest(const Deployment& deployment);
+// device-plugin.yaml: NVIDIA's plug-in, with the toleration of the taint that our pools have. Nothing where the cluster
+// brings it (GKE does), or the GPUs are not NVIDIA's.
+std::vector<FileToWrite> device_plugin_files(const Deployment& deployment);
+// What is said of it at the head of a template that makes a cluster; nothing where there is none.
+std::string device_plugin_hint(const Deployment& deployment, std::string_view comment);
 // DCGM exporter, the monitors of Azure's Managed Prometheus for it and for a service, and its settings.
 std::string azure_monitoring(const Deployment& deployment);
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "deploy/render/recipes.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -75,6 +76,20 @@ private:
         if (work_.flash_attention) set("attention-backend", "flash");
     }
 
+    // With another base than it was trained with a model reads positions that it has never seen.
+    void rotary(const ModelSpec& model) {
+        const auto known = rotary_of(model.name);
+        if (!known) {
+            say("its rope_theta is not known here: Megatron's 10000 counts unless --rotary-base is given");
+            return;
+        }
+        say(known->source);
+        set("rotary-base", known->base);
+        if (known->scaling.empty()) return;
+        flag("use-rope-scaling");
+        set("rope-scaling-factor", known->scaling);
+    }
+
     void shape() {
         const ModelSpec& model = d_.model;
         set("num-layers", model.layers);
@@ -98,6 +113,7 @@ private:
         set("max-position-embeddings",
             std::max<std::int64_t>(model.max_sequence, static_cast<std::int64_t>(work_.sequence)));
         set("position-embedding-type", model.learned_positions > 0 ? "learned_absolute" : "rope");
+        if (model.learned_positions <= 0) rotary(model);
         set("normalization", model.layer_norm ? "LayerNorm" : "RMSNorm");
         if (model.gated) flag("swiglu");
         if (!model.biases) flag("disable-bias-linear");

@@ -52,6 +52,16 @@ std::string recipes_of(std::string_view program) {
     return out;
 }
 
+std::optional<RotaryShape> rotary_of(std::string_view model) {
+    std::optional<RotaryShape> out;
+    for_rows("render/rotary.tsv", {"model", "base", "scaling", "source", "as_of"},
+             [&](const std::vector<std::string>& row) {
+                 if (row[0] == model) out = RotaryShape{row[1], row[2], row[3], row[4]};
+                 return !out;
+             });
+    return out;
+}
+
 std::optional<EngineImage> engine_image(std::string_view engine, std::string_view vendor) {
     std::optional<EngineImage> out;
     for_rows("render/images.tsv", {"engine", "vendor", "image", "source", "as_of"},

@@ -19,6 +19,13 @@ std::optional<Recipe> recipe_of(std::string_view program, const ModelSpec& model
 // "llama-3-8b, llama-3-70b"
 std::string recipes_of(std::string_view program);
 
+// Rotary embeddings of a model: the base of their frequencies and, where they were stretched as Llama 3.1's, by how
+// much; none: not known here.
+struct RotaryShape {
+    std::string base, scaling, source, as_of;
+};
+std::optional<RotaryShape> rotary_of(std::string_view model);
+
 struct EngineImage {
     std::string image, source, as_of;
 };

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "deploy/render/azure_shape.h"
+#include "deploy/render/kube_cluster.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
@@ -269,9 +270,13 @@ std::vector<FileToWrite> terraform_files(const Deployment& d) {
     std::string out = head_comment(d);
     out += fmt::format("#   terraform init && terraform apply -var from=203.0.113.0/24{}\n",
                        cluster ? "" : " -var ssh_key=\"$(cat ~/.ssh/id_ed25519.pub)\"");
+    if (cluster) out += device_plugin_hint(d, "#");
     out += d.nodes.cloud == "azure" ? azure_terraform(d) : d.nodes.cloud == "aws" ? aws_terraform(d) : gcp_terraform(d);
     std::vector<FileToWrite> files{{"main.tf", aligned(out)}};
-    if (!cluster) files.push_back({"cloud-init.yaml", cloud_config(d)});
+    if (!cluster)
+        files.push_back({"cloud-init.yaml", cloud_config(d)});
+    else
+        for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
     return files;
 }
 

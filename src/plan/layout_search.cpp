@@ -97,6 +97,8 @@ LayoutSpace prefer_simple(const Context& context, LayoutSpace space) {
     // Months of a thousand GPUs are worth any layout.
     if (context.workload.kind != WorkloadKind::fine_tuning) space.simpler_most = context.settings.simpler_most;
     space.pipeline_inside_share = context.settings.pipeline_inside_share;
+    // Who names a framework has named how it keeps states.
+    if (space.any_framework) space.plain_share = context.settings.plain_share;
     return space;
 }
 

@@ -176,8 +176,10 @@ double oddness(const LayoutSpace& space, const ParallelLayout& layout) {
                       (layout.virtual_stages > 1 ? 1 : 0) + (layout.virtual_stages > 4 ? 1 : 0);
     const bool inside = layout.pipeline > 1 && space.domain > 1 && space.devices <= space.domain;
     const double taste = std::pow(1 + space.simpler_share, steps);
+    // DistributedDataParallel. FSDP is no simpler for it: beside a pipeline it is the simple one.
+    const bool plain = layout.zero == 0 && layout.tensor == 1 && layout.pipeline == 1 && layout.context == 1;
     return (space.simpler_most > 0 ? std::min(taste, 1 + space.simpler_most) : taste) *
-           (inside ? 1 + space.pipeline_inside_share : 1);
+           (inside ? 1 + space.pipeline_inside_share : 1) / (plain ? 1 + space.plain_share : 1);
 }
 
 bool shares_batch(LayoutSpace space) {

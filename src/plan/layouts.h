@@ -29,9 +29,10 @@ struct LayoutSpace {
     // What people run is simple where that costs little: a layout may be so much slower for each step of simplicity,
     // and for doing without a pipeline where one node with fast links holds all devices. 0: the fastest, however odd.
     double simpler_share = 0, simpler_most = 0, pipeline_inside_share = 0;  // simpler_most 0: of any sum
+    double plain_share = 0;  // by so much may ranks that keep all states be slower than any other
 };
 
-// The time of a layout with what its oddness has to make up for: a factor of at least 1.
+// The time of a layout with what its oddness has to make up for: a factor of at least 1, below it where nothing is divided.
 double oddness(const LayoutSpace& space, const ParallelLayout& layout);
 
 // Divisions of the devices, without micro-batch and recompute, in a fixed order: less communication first.

@@ -13,12 +13,15 @@ double depth(double n) noexcept {
 
 // What a group sees: its ranks on one node and the nodes, and the two links with the share of the NIC that is its own.
 struct Legs {
-    double inner = 1, outer = 1;
+    double inner = 1, outer = 1, ranks = 1;
     double inner_alpha = 0, inner_inverse = 0, inner_half = 0;
     double outer_alpha = 0, outer_inverse = 0, outer_half = 0;
 
     double inner_s(double bytes) const noexcept { return (inner - 1) / inner * bytes * inner_inverse; }
     double outer_s(double bytes) const noexcept { return (outer - 1) / outer * bytes * outer_inverse; }
+    // A ring over all ranks enters and leaves each node once: what all but one rank have passes each adapter, also
+    // where there are two nodes (two of eight A100: 180 GB/s of bus bandwidth, which is all that eight adapters have).
+    double ring_s(double bytes) const noexcept { return outer > 1 ? (ranks - 1) / ranks * bytes * outer_inverse : 0; }
     // What an operation of no bytes costs: the hops one after the other, or the time to fill the pipe, whichever is
     // longer.
     double start_s(double inner_hops, double outer_hops) const noexcept {
@@ -40,6 +43,7 @@ Legs legs_of(const Device& device, Group group) noexcept {
     Legs legs;
     legs.inner = std::max(1.0, std::min(group.per_node, group.size));
     legs.outer = std::max(1.0, group.size / legs.inner);
+    legs.ranks = std::max(1.0, group.size);
     if (legs.inner > 1) {
         const LinkModel& link = inner_link(device, legs.inner);
         legs.inner_alpha = link.latency_s;
@@ -63,7 +67,7 @@ double one_pass_s(const Device& device, Group group, double bytes) noexcept {
     if (group.size <= 1 || bytes <= 0) return 0;
     const Legs legs = legs_of(device, group);
     return legs.start_s(legs.inner - 1, legs.outer - 1) +
-           std::max(legs.inner_s(bytes), legs.outer_s(bytes / legs.inner));
+           std::max(legs.inner_s(bytes), legs.ring_s(bytes / legs.inner));
 }
 
 }  // namespace
@@ -96,10 +100,12 @@ double all_reduce_s(const Device& device, Group group, double bytes) noexcept {
         const double tree = legs.start_s(2 * depth(legs.inner), 0) + 2 * bytes * legs.inner_inverse;
         return std::min(ring, tree);
     }
-    // Reduce-scatter inside, all-reduce of the part across nodes, all-gather inside; the three are pipelined.
+    // Switches that reduce (NVLink of Hopper on) make it three steps: reduce-scatter inside, all-reduce of the part
+    // across nodes, all-gather inside, pipelined. Without them it is one ring over all.
+    const double across = device.hopper ? legs.outer_s(part) : legs.ring_s(part);
     const double inside = 2 * legs.inner_s(bytes);
     const double inner_hops = 2 * depth(legs.inner);
-    const double ring = legs.start_s(inner_hops, 2 * (legs.outer - 1)) + std::max(inside, 2 * legs.outer_s(part));
+    const double ring = legs.start_s(inner_hops, 2 * (legs.outer - 1)) + std::max(inside, 2 * across);
     const double tree =
         legs.start_s(inner_hops, 2 * depth(legs.outer)) + std::max(inside, 2 * part * legs.outer_inverse);
     return std::min(ring, tree);

@@ -20,10 +20,14 @@ constexpr FrameworkFamily megatron_core(std::string_view word) {
 constexpr FrameworkFamily composer(std::string_view word) {
     return {word, "composer", first, false, false, false, false, false, false, 2, 3, 3};
 }
+// Models and loops of Hugging Face, whoever wraps them: operators launched one by one from Python, through autocast.
+constexpr FrameworkFamily hugging_face(std::string_view word) {
+    return {word, "hugging_face", second, false, true, false, false, false, false, 0, 3, 0};
+}
 constexpr FrameworkFamily graphs(std::string_view word) {
     return {word, "tensorflow", unfused, false, true, false, false, false, false, 0, 0, 0};
 }
-constexpr std::array<FrameworkFamily, 19> kFamilies{{
+constexpr std::array<FrameworkFamily, 37> kFamilies{{
     // Of NeMo by name only: models of Hugging Face under FSDP2.
     {"automodel", "fsdp", second, false, false, false, false, false, false, 2, 3, 3},
     megatron_deepspeed("megatron-deepspeed"),
@@ -31,6 +35,13 @@ constexpr std::array<FrameworkFamily, 19> kFamilies{{
     megatron_core("megatron-bridge"),
     megatron_core("nemo"),
     megatron_core("core r0."),
+    megatron_core("core v0."),
+    megatron_core("core_r0."),
+    megatron_core("core_v0."),
+    megatron_core("core 0."),
+    megatron_core("(core"),
+    megatron_core("mcore"),
+    megatron_core("megatron core"),
     // FSDP2 with tensor and pipeline parallelism by DTensor: reductions in FP32, sequence parallel (its
     // parallelize.py).
     {"torchtitan", "torchtitan", second, true, true, false, false, true, true, 3, 3, 3, "selective"},
@@ -42,6 +53,18 @@ constexpr std::array<FrameworkFamily, 19> kFamilies{{
     composer("llm-foundry"),
     {"deepspeed", "zero3", second, false, false, false, false, false, false, 1, 3, 3},
     {"fsdp", "fsdp", second, false, false, false, false, false, false, 2, 3, 3},
+    // Graphs of Gaudi's compiler, whatever wraps the model.
+    {"habana", "habana", second, false, true, false, false, false, false, 0, 3, 0},
+    hugging_face("hugging"),
+    hugging_face("transformers"),
+    hugging_face("accelerate"),
+    hugging_face("trainer"),
+    hugging_face("peft"),
+    hugging_face("trl"),
+    hugging_face("axolotl"),
+    hugging_face("factory"),
+    hugging_face("unsloth"),
+    hugging_face("swift"),
     graphs("tensorflow"),
     graphs("mxnet"),
     graphs("paddle"),

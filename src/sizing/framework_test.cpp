@@ -16,6 +16,23 @@ TEST(FrameworkFamily, IsToldByAWordOfTheName) {
     EXPECT_EQ(framework_family("something else").name, "default");
 }
 
+// Megatron Core is printed in as many ways as it has releases; taken for the code of 2021 it is told twice too slow.
+TEST(FrameworkFamily, MegatronCoreIsToldByItsReleasesToo) {
+    for (const char* name : {"Megatron-LM (core r0.8)", "Megatron-LM (core v0.6.0)", "Megatron-LM core_r0.9.0",
+                             "megatron-core v0.12", "Megatron Core", "Megatron-LM (core)", "mcore 0.7"})
+        EXPECT_EQ(framework_family(name).name, "nemo") << name;
+    EXPECT_EQ(framework_family("Megatron-LM 2021 (8aa4619)").name, "megatron");
+}
+
+// What wraps models of Hugging Face launches their operators one by one, whatever it is called.
+TEST(FrameworkFamily, WrappersOfHuggingFaceAreHuggingFace) {
+    for (const char* name : {"Hugging Face Trainer", "TRL SFTTrainer", "peft LORA", "axolotl", "LLaMA-Factory"})
+        EXPECT_EQ(framework_family(name).name, "hugging_face") << name;
+    EXPECT_EQ(framework_family("Accelerate FSDP").name, "fsdp");
+    EXPECT_EQ(framework_family("Accelerate DeepSpeed ZeRO-3").name, "zero3");
+    EXPECT_EQ(framework_family("Hugging Face Trainer (Optimum Habana)").name, "habana");
+}
+
 // What was fitted for a family is used for it, and the default's for those without one of their own.
 TEST(FrameworkFamily, ConstantsFallBackToTheDefault) {
     const auto catalog = Catalog::embedded();

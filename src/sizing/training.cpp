@@ -94,7 +94,7 @@ void add_attention(const TrainingSetup& setup, const ParallelLayout& layout, dou
         const bool fused = softmax_fused(setup, layout);
         layer.attention_forward =
             2 * part * setup.sequence * score_width(setup) / flops +
-            (fused ? setup.unfused_passes : setup.fallback_passes) * scores * setup.compute_bytes / memory;
+            (fused ? setup.unfused_passes : setup.fallback_passes) * scores * setup.vector_bytes / memory;
         layer.attention_backward = 2 * layer.attention_forward;
     }
 }
@@ -170,7 +170,7 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     const double outside = setup.vector_hidden * setup.hidden / (layout.sequence_parallel ? t : 1);
     // FP8: what goes into a product is read and written in 8 bit, as it is and transposed.
     const double cast = setup.cast_passes * (3 * setup.hidden + width / setup.gate_matrices) / t;
-    layer.vector_forward = setup.compute_bytes * tokens *
+    layer.vector_forward = setup.vector_bytes * tokens *
                            (setup.vector_passes * (outside + setup.vector_ffn * width / t + dispatch) + cast) / memory;
     if (setup.method == Method::qlora) {
         // The weights are expanded before each use: 4 bit read, 16 bit written, forward and backward.

@@ -62,6 +62,7 @@ struct TrainingSetup {
     double vision_work = 1;  // multiplications that are made over those that are counted
     // Bytes
     double weight_bytes = 2, compute_bytes = 2, gradient_bytes = 2, optimizer_bytes = 12;
+    double vector_bytes = 2;            // an element between products: autocast keeps norms, softmax and sums in FP32
     double embedding_weight_bytes = 2;  // as weight_bytes; of the embeddings, which QLoRA does not quantise
     double gather_bytes = 2;            // of a parameter on the wire when ZeRO-3 gathers it
     double reduce_bytes = 2;            // of a gradient on the wire

@@ -261,7 +261,7 @@ double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& 
     if (!setup.transformer) return 0;
     const double tokens = tokens_per_rank(setup, layout);
     const double t = layout.tensor;
-    const double elements = setup.compute_bytes / 2;
+    const double elements = setup.vector_bytes / 2;
     const double area = tokens * setup.hidden;
     const bool sp = layout.sequence_parallel;
     double bytes = area * dense_layer_bytes(setup, setup.ffn, t, sp);
@@ -407,6 +407,16 @@ double memory_lower_bound(const TrainingSetup& setup, double gpus, bool offload)
     return setup.total_params * (lightest + trained(setup) * states) / std::max(1.0, gpus) + setup.framework_bytes;
 }
 
+namespace {
+
+// What is left of the peak where the loss is computed in pieces: few code bases say that they do.
+double left_without_logits(const TrainingEstimate& estimate) noexcept {
+    constexpr double kSpared = 0.9;
+    return 1 - kSpared * estimate.bytes[at(MemoryTerm::logits)] / std::max(estimate.memory_bytes, 1.0);
+}
+
+}  // namespace
+
 Range memory_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate) {
     // States are arithmetic; activations, allocator and libraries are what is uncertain. The floor in bytes is the
     // process itself.
@@ -429,8 +439,11 @@ Range peak_interval(const TrainingSetup& setup, const ParallelLayout& layout,
 Range peak_interval(const TrainingSetup& setup, const ParallelLayout& layout, const TrainingEstimate& estimate,
                     double growth) noexcept {
     const Range own = memory_interval(setup, layout, estimate);
-    // Of states too: who stores what, and whether the allocator or the driver was asked, is a guess.
-    return grown({std::min(setup.peak_low, own.low), 1, std::max(setup.peak_high, own.high)}, growth);
+    // Of states too: who stores what, and whether the allocator or the driver was asked, is a guess. That the loss is
+    // computed in pieces leaves what it leaves, however far from what was measured.
+    Range out = grown({std::min(setup.peak_low, own.low), 1, std::max(setup.peak_high, own.high)}, growth);
+    out.low = std::min(out.low, left_without_logits(estimate));
+    return out;
 }
 
 double fit_probability(const TrainingSetup& setup, const Range& memory) {

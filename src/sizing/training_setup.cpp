@@ -133,6 +133,15 @@ void set_bytes(const Workload& workload, const Catalog& catalog, const Framework
     setup.weight_bytes =
         setup.compute_bytes + (setup.precision == Precision::fp8 ? constant("fp8_weight_copy_bytes") : 0);
     setup.gather_bytes = setup.compute_bytes;
+    setup.vector_bytes = setup.compute_bytes;
+    if (setup.transformer && !wide && setup.device.gpu && !workload.compiled) {
+        // FP16 is never the type of what is trained, and encoders are loaded in FP32: a context casts around products.
+        const bool cast = setup.precision == Precision::fp16 ||
+                          (setup.precision == Precision::bf16 && workload.model.kind == ModelKind::encoder);
+        const Constant* element = catalog.constant("autocast_element_bytes");
+        if (family.name == "hugging_face" && cast && workload.method == Method::full && element != nullptr)
+            setup.vector_bytes = element->value;
+    }
     setup.gradient_bytes = wide ? 4 : constant(family.fp32_gradients ? "gradient_bytes_fp32" : "gradient_bytes_bf16");
     setup.reduce_bytes = setup.gradient_bytes;
     setup.optimizer_bytes = optimizer_bytes(workload, catalog, !wide);
@@ -168,6 +177,9 @@ double attention_rate(const Catalog& catalog, AttentionKernel kernel, const Devi
     }
     if (kernel == AttentionKernel::vendor && device.hopper)
         return catalog.constant_or_die("attention_efficiency_vendor");
+    // The instructions of Ampere run on Blackwell as fast as they did on Hopper.
+    const Constant* blackwell = catalog.constant("attention_efficiency_blackwell");
+    if (blackwell != nullptr && device.architecture.starts_with("Blackwell")) return blackwell->value;
     return catalog.constant_or_die(device.hopper ? "attention_efficiency_hopper" : "attention_efficiency");
 }
 
@@ -236,6 +248,9 @@ void set_constants(const Workload& workload, const Catalog& catalog, TrainingSet
     // Large products of a benchmark run at clocks that the power limit does not leave to training on real numbers.
     if (setup.device.hopper && setup.compute_bytes == 2 && setup.precision != Precision::fp8)
         setup.gemm_efficiency *= constant("gemm_power_share_hopper");
+    // What is submitted to a benchmark reaches the rate of the product alone.
+    const Constant* reached = catalog.constant(fmt::format("training_share_{}", lower(setup.device.silicon)));
+    if (reached != nullptr && !workload.compiled) setup.gemm_efficiency *= reached->value;
     setup.gemm_tile_half = constant("gemm_tile_half");
     setup.gemm_aligned =
         constant(setup.precision == Precision::fp8 ? "tensor_core_multiple_fp8" : "tensor_core_multiple_fp16");

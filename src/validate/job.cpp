@@ -115,7 +115,7 @@ Job Jobs::of(const Row& row, bool memory) {
         if (job.refused.empty()) job.refused = std::move(why);
         return job;
     };
-    const std::string framework = lower(row.text("framework"));
+    std::string framework = lower(row.text("framework"));
     const std::string_view name = row.text("model_name");
     const std::string arch = lower(row.text("arch"));
     Method method = Method::full;
@@ -264,6 +264,16 @@ Job Jobs::of(const Row& row, bool memory) {
     w.method = method;
     w.lora.rank = stated_number(row, "lora_rank").value_or(16);
     if (w.lora.rank < 1) w.lora.rank = 16;
+    const auto& accelerators = hardware_->catalog().accelerators();
+    const NamedDevice& named = hardware_->find(device_name, row.number("gpu_mem_gb").value_or(0));
+    const Accelerator& gpu = accelerators[static_cast<std::size_t>(named.accelerator)];
+    // No run is older than its device, nor than gated networks with rotary positions (February 2023).
+    const bool dated = has(framework, "2019") || has(framework, "2020") || has(framework, "2021");
+    const bool young = !dated && (gpu.year >= 2022 || (model.kind == ModelKind::decoder && model.gated));
+    if (young && framework_family(framework).name == "megatron") {
+        framework += " (core)";
+        job.assumed.push_back("framework: Megatron of 2023 and later, as old as its device and network");
+    }
     w.framework = framework;
     std::string why;
     w.precision = training_precision(row, *cluster.device, job.assumed, why);
@@ -274,14 +284,16 @@ Job Jobs::of(const Row& row, bool memory) {
                         w.precision != Precision::fp32 && w.precision != Precision::tf32;
     w.compiled = tuned || joined || stated(row, "compiled") || has(framework, "jax") || has(framework, "maxtext");
     const FrameworkFamily& base = framework_family(framework);
-    w.flash_attention = base.attention != AttentionKernel::unfused || stated(row, "flash_attention") || w.compiled;
+    w.flash_attention = base.attention != AttentionKernel::unfused || w.compiled;
+    // Encoders had their own attention, operator by operator, until 2024 (transformers 4.41); gated ones are younger.
+    if (model.kind == ModelKind::encoder && !model.gated && !w.compiled && gpu.vendor == "NVIDIA")
+        w.flash_attention = false;
+    const bool vendor_attention = stated(row, "vendor_attention");
+    if (stated(row, "flash_attention") || vendor_attention) w.flash_attention = true;
     // NVIDIA's DeepLearningExamples are of 2019 to 2021; relative positions never had a fused kernel.
     if (stated(row, "unfused_era") || model.family == "transformer-xl") w.flash_attention = false;
     if (const auto backend = stated_word(row, "attention_backend"))
         w.flash_attention = *backend == "flash" || *backend == "fused" || *backend == "auto";
-    const auto& accelerators = hardware_->catalog().accelerators();
-    const NamedDevice& named = hardware_->find(device_name, row.number("gpu_mem_gb").value_or(0));
-    const Accelerator& gpu = accelerators[static_cast<std::size_t>(named.accelerator)];
     if (gpu.vendor == "NVIDIA" && gpu.year < 2020) w.flash_attention = false;  // needs Ampere (arXiv 2205.14135)
     const std::string optimizer = lower(row.text("optimizer"));
     w.optimizer = has(optimizer, "sgd") || (optimizer.empty() && model.kind == ModelKind::cnn) ? "sgd"
@@ -292,17 +304,24 @@ Job Jobs::of(const Row& row, bool memory) {
     const bool balanced = model.moe() && stated(row, "balanced_routing");
     const auto trainable = stated_number(row, "trainable");
     const bool pure = stated(row, "reduce_in_16_bit"), mixed_reduce = stated(row, "reduce_in_32_bit");
-    std::string key =
-        fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}|{:g}|{:g}", cluster.key, shape.key, to_string(w.precision),
-                    to_string(method), framework, w.optimizer, w.sequence(), w.compiled, w.flash_attention, balanced,
-                    pure, mixed_reduce, w.lora.rank, trainable.value_or(0));
+    std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{:g}|{}{}{}{}{}{}{}|{:g}|{:g}", cluster.key, shape.key,
+                                  to_string(w.precision), to_string(method), framework, w.optimizer, w.sequence(),
+                                  w.compiled, w.flash_attention, vendor_attention, stated(row, "without_xla"), balanced,
+                                  pure, mixed_reduce, w.lora.rank, trainable.value_or(0));
     job.measured = measured_case(memory ? MeasuredWork::memory : MeasuredWork::training, *cluster.device, framework,
                                  model, method != Method::full);
     const bool cached = setups_.contains(key);
     job.setup = setup(key, w, *cluster.device, free_layout && (tuned || base.divides), why);
     if (!job.setup) return refuse(why);
-    if (!cached && (balanced || pure || mixed_reduce || (trainable && method != Method::full))) {
+    const bool vendor_kernel = vendor_attention && cluster.device->hopper;
+    // TensorFlow's rewrite of a graph leaves all but products in FP32, and without XLA nothing joins what is left.
+    const bool apart = stated(row, "without_xla") && w.precision == Precision::fp16 && !is_image(model.kind);
+    if (!cached &&
+        (balanced || pure || mixed_reduce || vendor_kernel || apart || (trainable && method != Method::full))) {
         auto changed = std::make_shared<TrainingSetup>(*job.setup);
+        if (apart) changed->vector_bytes = 4;
+        if (vendor_kernel)
+            changed->attention_efficiency = hardware_->catalog().constant_or_die("attention_efficiency_vendor");
         if (balanced) changed->moe_imbalance = 1;
         if (pure) changed->reduce_bytes = 2;          // parameters, gradients and reductions in bf16
         if (mixed_reduce) changed->reduce_bytes = 4;  // reductions in fp32

@@ -126,7 +126,10 @@ void apply_text(const Row& row, TrainingSetup& s, ParallelLayout& layout, std::v
     const CodeBaseKind kind = code_base_kind(framework);
     const bool tuner =
         kind == CodeBaseKind::hugging_face || kind == CodeBaseKind::litgpt || kind == CodeBaseKind::torchtune;
-    const bool mixed = mentions(precision, "amp") || mentions(precision, "mixed");
+    // Nothing is trained in FP16 alone: a context casts around the products of an FP32 model.
+    const bool cast = s.method == Method::full && (mentions(precision, "fp16") || mentions(precision, "float16"));
+    const bool mixed =
+        mentions(precision, "amp") || mentions(precision, "mixed") || (cast && !mentions(precision, "bfloat16"));
     const bool many = layout.gpus() > 1;
     if (kind == CodeBaseKind::torchtune && many && !row.given("zero_stage")) layout.zero = 3;
     if (kind == CodeBaseKind::litgpt && many && !row.given("zero_stage")) {
@@ -178,7 +181,7 @@ void apply_text(const Row& row, TrainingSetup& s, ParallelLayout& layout, std::v
 // How likely the run is to fit the largest device that the row may mean. Where equal runs show two levels of what
 // tensor parallelism leaves whole, it fits with the chance of each level that does.
 double likely_to_fit(TrainingSetup setup, const ParallelLayout& layout, int nodes, double most_memory,
-                     double bare_context) {
+                     double bare_context, bool knows_loss) {
     setup.device.memory_bytes = std::max(setup.device.memory_bytes, most_memory);
     // Kernels are loaded as they are used (CUDA_MODULE_LOADING, lazy since CUDA 12.2), and what a process takes beyond
     // its context where there is room it does without: 23.05 GiB reserved of a 24 GiB device ran (fsdp_qlora).
@@ -187,7 +190,9 @@ double likely_to_fit(TrainingSetup setup, const ParallelLayout& layout, int node
         TrainingEstimate estimate;
         evaluate_memory(setup, layout, nodes, estimate);
         const Range own = memory_interval(setup, layout, estimate);
-        const double need = estimate.memory_bytes;
+        double need = estimate.memory_bytes;
+        // Who runs out of memory for its logits computes the loss in pieces, unless the code base is known not to.
+        if (!knows_loss) need -= 0.9 * estimate.bytes[static_cast<std::size_t>(MemoryTerm::logits)];
         return fit_probability(setup, {need * own.low, need, need * own.high});
     };
     MemoryHabits& habits = setup.habits;
@@ -292,8 +297,11 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
         line.predict(figure, intervals.factors(line.metric, own, line.assumed.size(), growth));
     }
     const bool idle = usual.cannot_run || leaves_stage_empty(setup, layout);
-    line.fits =
-        idle ? 0 : likely_to_fit(setup, layout, nodes, job.most_memory, jobs.constant("cuda_context_bare_gib") * kGiB);
+    const CodeBaseKind kind_of_code = code_base_kind(lower(row.text("framework")));
+    const bool knows_loss = kind_of_code != CodeBaseKind::other && kind_of_code != CodeBaseKind::fsdp;
+    line.fits = idle ? 0
+                     : likely_to_fit(setup, layout, nodes, job.most_memory,
+                                     jobs.constant("cuda_context_bare_gib") * kGiB, knows_loss);
     line.outcome = *line.fits < verdict_threshold(setup.fit_verdict_probability, near) ? "oom" : "fit";
     return line;
 }

@@ -191,6 +191,19 @@ bool slower(const ServingEvidence& e) {
     return std::any_of(figures.begin(), figures.end(), [](const HeldFigure& figure) { return figure.worse; });
 }
 
+// Planned for a rate of requests, the tokens are what is asked for and not what the machines can do: so many requests
+// of so unequal lengths give about so many, and outside of that is the first news.
+PromisedRange tokens_promised(const ServingEvidence& e) {
+    PromisedRange tokens = e.promise.tokens_per_s;
+    if (e.promise.requests_per_s <= 0 || e.requests <= 0) return tokens;
+    constexpr double kEighty = 1.28, kLeast = 0.1;  // of a normal distribution; of the middle
+    constexpr double kArrivals = 1, kLengths = 1;   // variance over the square of the mean, of both
+    const double chance = kEighty * std::sqrt((kArrivals + kLengths) / static_cast<double>(e.requests));
+    tokens.low = std::min(tokens.low, tokens.mid * std::max(kLeast, 1 - chance));
+    tokens.high = std::max(tokens.high, tokens.mid * (1 + chance));
+    return tokens;
+}
+
 }  // namespace
 
 std::vector<HeldFigure> held_against_plan(const ServingEvidence& e) {
@@ -210,7 +223,7 @@ std::vector<HeldFigure> held_against_plan(const ServingEvidence& e) {
     };
     if (e.timed >= kLeastRequests) add("ttft p95", "s", e.promise.ttft_p95_s, e.ttft_p95_s, true);
     if (e.timed >= kLeastRequests) add("tpot p95", "s", e.promise.tpot_p95_s, e.tpot_p95_s, true);
-    const PromisedRange& tokens = e.promise.tokens_per_s;
+    const PromisedRange tokens = tokens_promised(e);
     // Tokens a second follow from what is asked: less of it is no fault of the endpoint.
     const bool as_asked = e.promise.requests_per_s <= 0 || e.requests_per_s >= 0.9 * e.promise.requests_per_s;
     if (as_asked && e.requests >= kLeastRequests) add("output tokens", "/s", tokens, e.tokens_per_s, false);

@@ -112,6 +112,24 @@ TEST(ServingReality, SaysNothingOfAFew) {
     EXPECT_TRUE(serving_causes(e).empty());
 }
 
+// A rate that was planned for gives tokens by chance, too: a hundred requests are no exact number of them.
+TEST(ServingReality, TokensOfARateHaveAnInterval) {
+    ServingEvidence e = healthy();
+    e.promise.tokens_per_s = {200, 200, 200};
+    e.requests = 200;
+    e.tokens_per_s = 190;
+    for (const HeldFigure& figure : held_against_plan(e)) {
+        EXPECT_LT(figure.promised.low, 0.95 * figure.promised.mid) << figure.name;
+        EXPECT_GT(figure.promised.high, 1.05 * figure.promised.mid) << figure.name;
+        EXPECT_FALSE(figure.worse) << figure.name;
+    }
+    e.tokens_per_s = 120;
+    EXPECT_TRUE(held_against_plan(e)[2].worse) << "that is no chance";
+    e.requests = 200'000;
+    e.tokens_per_s = 190;
+    EXPECT_TRUE(held_against_plan(e)[2].worse) << "and of so many it is none, either";
+}
+
 // Less load than planned gives fewer tokens a second, which is nobody's fault.
 TEST(ServingReality, LessLoadIsNotSlower) {
     ServingEvidence e = healthy();

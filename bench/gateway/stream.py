@@ -48,7 +48,10 @@ def server():
             if inputs[fd].rstrip().endswith(b"}"):
                 interval = int(inputs[fd].split(b"interval ")[1].split(b" ")[0]) / 1000
                 inputs[fd] = b""
-                clients[fd].sendall(HEAD)
+                try:
+                    clients[fd].sendall(HEAD)
+                except OSError:  # it left meanwhile; the next event of poll says so
+                    continue
                 heapq.heappush(due, [time.monotonic() + interval * (fd % 97) / 97, fd, interval])
         now = time.monotonic()
         while due and due[0][0] <= now:
@@ -77,7 +80,10 @@ def client(port, streams, interval_ms, seconds):
     late, end = [], None
     while end is None or time.monotonic() < end:
         for fd, _ in poll.poll(0.1):
-            piece = sockets[fd].recv(65536)
+            try:
+                piece = sockets[fd].recv(65536)
+            except BlockingIOError:
+                continue
             now = time.monotonic_ns()
             if not piece:
                 sys.exit("a stream ended")

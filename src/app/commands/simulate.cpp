@@ -163,7 +163,7 @@ Result<CommandOutput> run_simulate(Session& session, const Args& args) {
                                 format_thousands(outcome.allocated.mean * gpus), percent(outcome.fragmented.mean),
                                 percent(outcome.refused.mean)});
         if (seeds > 1)
-            listing.rows.back().push_back(
+            listing.rows.back().emplace_back(
                 fmt::format("{:.1f} - {:.1f} %", 100 * outcome.allocated.low, 100 * outcome.allocated.high));
     }
     text += listing.text(session.style);

@@ -11,19 +11,18 @@ from gateway_harness import Gateway
 from harness import Skipped, check, main
 
 HERE = pathlib.Path(__file__).resolve().parent
-VENV = HERE.parents[1] / "build" / "clients-venv"
 
 
-def client_python():
-    """A Python with the pinned client; made once, again when the file changes."""
-    wanted = (HERE / "requirements_clients.txt").read_text()
-    python, stamp = VENV / "bin" / "python", VENV / "pinned.txt"
+def pinned_python(requirements, name):
+    """A Python with pinned packages, in build/NAME; made once, again when their file changes."""
+    wanted, venv = requirements.read_text(), HERE.parents[1] / "build" / name
+    python, stamp = venv / "bin" / "python", venv / "pinned.txt"
     if stamp.exists() and stamp.read_text() == wanted:
         return str(python)
     try:
-        for words in ([sys.executable, "-m", "venv", "--clear", str(VENV)],
+        for words in ([sys.executable, "-m", "venv", "--clear", str(venv)],
                       [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "2",
-                       "-r", str(HERE / "requirements_clients.txt")]):
+                       "-r", str(requirements)]):
             done = subprocess.run(words, capture_output=True, text=True, timeout=240)
             if done.returncode != 0:
                 raise Skipped(f"no {wanted.split()} from PyPI: {done.stderr.strip()[-300:]}")
@@ -31,6 +30,10 @@ def client_python():
         raise Skipped(f"no {wanted.split()} from PyPI within 240 s") from None
     stamp.write_text(wanted)
     return str(python)
+
+
+def client_python():
+    return pinned_python(HERE / "requirements_clients.txt", "clients-venv")
 
 
 def calls(t, python, url, more=None):

@@ -19,6 +19,7 @@
 #include "run/spec/start_spec.h"
 #include "serve/endpoints/endpoint.h"
 #include "serve/endpoints/replica_host.h"
+#include "serve/tokens/tokenizer_cache.h"
 
 namespace stoker {
 namespace {
@@ -84,6 +85,24 @@ Result<RunSpec> replica_of(const Deployment& planned, const ServingTemplate& row
         return Error(ErrorKind::invalid, "run.lease: an endpoint has no end", place,
                      "leave it out; stoker endpoints stop NAME ends its replicas");
     return spec;
+}
+
+// The tokenizer of the weights that a replica is started with, by what its command names: a GGUF, or a folder with
+// tokenizer.json in it. Empty: there is none that is understood, and bytes are counted.
+std::string tokenizer_in(const RunSpec& spec) {
+    for (const std::string& word : spec.command)
+        for (std::string_view part : split_words(word)) {
+            while (!part.empty() && (part.front() == '\'' || part.front() == '"')) part.remove_prefix(1);
+            while (!part.empty() && (part.back() == '\'' || part.back() == '"')) part.remove_suffix(1);
+            const std::filesystem::path named = std::filesystem::path(spec.folder) / part;
+            std::error_code none;
+            const bool weights = named.extension() == ".gguf" && std::filesystem::is_regular_file(named, none);
+            const bool folder = !part.empty() && std::filesystem::is_regular_file(named / "tokenizer.json", none);
+            if (!weights && !folder) continue;
+            const std::string file = (folder ? named / "tokenizer.json" : named).lexically_normal().string();
+            if (tokens::load_tokenizer(file)) return file;
+        }
+    return "";
 }
 
 bool names_a_port(const RunSpec& spec, const ServingTemplate& row) {
@@ -210,6 +229,7 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
     TRY(const std::optional<double> idle_s, idle_option(args));
 
     EndpointRevision fresh{.engine = engine, .spec = canonical_json(spec), .promise = promise};
+    fresh.tokenizer = tokenizer_in(spec);
     // A script names the model as the plan does; of a command it is what its server lists first.
     if (deployment.command.empty()) fresh.model = deployment.model.name;
     if (promise.max_sequences > 0) fresh.max_outstanding = static_cast<int>(promise.max_sequences);
@@ -238,7 +258,8 @@ Result<CommandOutput> deploy_endpoint(Session& session, const Args& args, Deploy
                          {}, "give --least and --most together");
         there.stopped = false;
         const EndpointRevision* now = there.find(there.current);
-        if (now != nullptr && now->spec == fresh.spec && now->engine == fresh.engine && now->model == fresh.model) {
+        if (now != nullptr && now->spec == fresh.spec && now->engine == fresh.engine && now->model == fresh.model &&
+            now->tokenizer == fresh.tokenizer) {
             changed = false;
             number = now->number;
             return done();

@@ -1,13 +1,8 @@
 // stoker models inspect: what files of weights hold, and on which devices they fit.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <tuple>
@@ -17,7 +12,7 @@
 #include "app/session.h"
 #include "base/enum_words.h"
 #include "base/text.h"
-#include "io/process.h"
+#include "serve/models/weights_file.h"
 #include "serve/models/weights_header.h"
 #include "sizing/serving_setup.h"
 
@@ -26,28 +21,7 @@ namespace stoker {
 namespace {
 
 Result<WeightsHeader> header_of(const std::string& path) {
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0)
-        return Error(errno == ENOENT ? ErrorKind::not_found : ErrorKind::unavailable,
-                     fmt::format("{}: {}", path, std::strerror(errno)));
-    if (!S_ISREG(status.st_mode))
-        return Error(ErrorKind::invalid, fmt::format("{} is no file", path), {},
-                     "name the files of weights in it: FOLDER/*.safetensors");
-    WeightsSource source{.name = path, .bytes = static_cast<std::uint64_t>(status.st_size)};
-    const int fd = file.get();
-    source.read = [fd, path](std::uint64_t offset, std::size_t count) -> Result<std::string> {
-        std::string bytes(count, '\0');
-        for (std::size_t got = 0; got < count;) {
-            const ssize_t n = ::pread(fd, bytes.data() + got, count - got, static_cast<off_t>(offset + got));
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0)
-                return Error(ErrorKind::unavailable,
-                             fmt::format("{}: {}", path, n < 0 ? std::strerror(errno) : "shorter than it was"));
-            got += static_cast<std::size_t>(n);
-        }
-        return bytes;
-    };
+    TRY(const WeightsSource source, source_of_file(path));
     return read_weights_header(source);
 }
 

@@ -13,6 +13,7 @@
 #include "app/commands/deploy_endpoint.h"
 #include "app/commands/serve_account.h"
 #include "app/commands/serve_endpoints.h"
+#include "app/commands/serve_tokens.h"
 #include "app/listing.h"
 #include "app/session.h"
 #include "base/text.h"
@@ -160,16 +161,18 @@ Result<CommandOutput> make_gateway_key(Session& session, const Args& args) {
 
 Result<CommandOutput> run_serve(Session& session, const Args& args) {
     const std::string what = args.positional.empty() ? "run" : args.positional[0];
-    if (what != "key" && args.positional.size() > 1)
-        return Error(ErrorKind::invalid, fmt::format("'{}' is one too many", printable(args.positional[1], 80)), {},
+    const std::size_t takes = what == "key" ? 2 : what == "tokens" ? 3 : 1;
+    if (args.positional.size() > takes)
+        return Error(ErrorKind::invalid, fmt::format("'{}' is one too many", printable(args.positional[takes], 80)), {},
                      "stoker serve --help");
     if (what == "run") return run_gateway(session, args);
     if (what == "account") return show_account(session, args);
     if (what == "verify") return verify_ledger(session, args);
     if (what == "objectives") return show_objectives(session, args);
+    if (what == "tokens") return count_tokens(session, args);
     if (what == "key") return make_gateway_key(session, args);
     return Error(ErrorKind::invalid, fmt::format("stoker serve has no '{}'", printable(what, 80)), {},
-                 "run, account, objectives, verify or key NAME");
+                 "run, account, objectives, verify, tokens TOKENIZER or key NAME");
 }
 
 }  // namespace
@@ -178,7 +181,7 @@ CliCommand serve_command() {
     CliCommand command{
         .name = "serve",
         .summary = "a gateway for models: keys, limits, streams, and an account that is never wrong",
-        .usage = "stoker serve [run|account|objectives|verify|key NAME] [options]",
+        .usage = "stoker serve [run|account|objectives|verify|tokens TOKENIZER [TEXT]|key NAME] [options]",
         .description =
             "Listens as an OpenAI-compatible server (chat, completions, responses, embeddings, rerank, score, "
             "tokenize, speech, images, models; and Anthropic's messages) "
@@ -195,12 +198,16 @@ CliCommand serve_command() {
             "asks, what is left of their error budget and how fast it is spent; exit 1 where it is overspent. verify: "
             "reads the whole ledger and says whether it "
             "is sound. "
+            "tokens: counts a text (or standard input) as the gateway does, by the tokenizer of a model: "
+            "tokenizer.json, a "
+            "GGUF, a file of tiktoken. "
             "key: makes a key and says what to write into the file.",
         .examples = {"stoker serve key anna", "stoker serve --config gateway.yaml",
                      "stoker serve account --config gateway.yaml --by project --since 30d",
                      "stoker serve objectives --config gateway.yaml",
                      "stoker serve objectives --rules > stoker-objectives.yaml",
-                     "stoker serve verify --ledger ledger -o json"},
+                     "stoker serve verify --ledger ledger -o json",
+                     "stoker serve tokens /models/qwen3-8b/tokenizer.json prompt.txt"},
         .options =
             {{.name = "config", .value = "FILE", .help = "what it is told to be (gateway.yaml)", .completes = "file"},
              {.name = "listen", .value = "ADDRESS:PORT", .help = "where to listen, in place of what the file says"},
@@ -213,9 +220,11 @@ CliCommand serve_command() {
               .value = "TIME",
               .help = "of account: only what ended since then (7d, or 2026-11-01T00:00:00Z)"},
              {.name = "rules", .help = "of objectives: alerts on burn rates for Prometheus"},
+             {.name = "lines",
+              .help = "of tokens: each line by itself; one that begins with a quote is a text of JSON"},
              {.name = "no-ledger", .help = "keep no account: to measure, or where another one is kept"}},
-        .max_positional = 2,
-        .subcommands = {"run", "account", "objectives", "verify", "key"},
+        .max_positional = 3,
+        .subcommands = {"run", "account", "objectives", "verify", "tokens", "key"},
         .run = run_serve};
     command.options.insert(command.options.end(), client_options().begin(), client_options().end());
     return command;

@@ -181,6 +181,7 @@ Result<CommandOutput> show_account(Session& session, const Args& args) {
         all.in += row.in;
         all.out += row.out;
         all.picousd += row.picousd;
+        all.uncounted += row.uncounted;
     }
     if (session.format != Format::text) {
         Json::Array rows;
@@ -200,6 +201,7 @@ Result<CommandOutput> show_account(Session& session, const Args& args) {
                                .set("partial", row.partial)
                                .set("recovered", row.recovered)
                                .set("drift", row.drift)
+                               .set("uncounted", row.uncounted)
                                .set("outcomes", std::move(outcomes)));
         }
         return CommandOutput{dump(session, Json::object()
@@ -217,6 +219,9 @@ Result<CommandOutput> show_account(Session& session, const Args& args) {
                             pico_text(row.picousd));
     text += fmt::format("{:<41} {:>10} {:>12} {:>12} {:>14}\n", "in all", all.requests, all.in, all.out,
                         pico_text(all.picousd));
+    if (all.uncounted > 0)
+        text += fmt::format("{} of them had images or sound whose tokens nobody said; these are not charged\n",
+                            all.uncounted);
     if (!scan.open.empty())
         text +=
             fmt::format("{} more are under way, or were cut off and are settled at the next start\n", scan.open.size());

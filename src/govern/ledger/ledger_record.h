@@ -60,7 +60,8 @@ std::string_view to_string(LedgerOutcome outcome);
 std::string_view to_string(SettledBy by);
 
 inline constexpr std::uint16_t kReserveStream = 1, kReserveCarried = 2, kReserveClientAskedUsage = 4;
-inline constexpr std::uint8_t kSettlePartial = 1, kSettleDrift = 2;
+inline constexpr std::uint8_t kSettlePartial = 1, kSettleDrift = 2, kSettleUncounted = 4;
+// Uncounted: of images or sound in the prompt nobody said what they are, and they were not charged.
 
 struct SegmentHeader {
     std::array<char, 8> magic = {'S', 'T', 'K', 'L', 'E', 'D', 'G', '1'};

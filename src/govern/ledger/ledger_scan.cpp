@@ -163,6 +163,7 @@ private:
         row.picousd += settle.charge_picousd;
         row.partial += (settle.flags & kSettlePartial) != 0;
         row.drift += (settle.flags & kSettleDrift) != 0;
+        row.uncounted += (settle.flags & kSettleUncounted) != 0;
         row.recovered += settle.settled_by == static_cast<std::uint8_t>(SettledBy::recovery);
         if (settle.outcome < row.outcomes.size()) ++row.outcomes[settle.outcome];
     }

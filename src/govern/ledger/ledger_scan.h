@@ -20,7 +20,7 @@ __extension__ using PicoSum = __int128;
 
 // Of one key with one model.
 struct AccountRow {
-    std::uint64_t requests = 0, in = 0, cached_in = 0, out = 0, partial = 0, drift = 0, recovered = 0;
+    std::uint64_t requests = 0, in = 0, cached_in = 0, out = 0, partial = 0, drift = 0, recovered = 0, uncounted = 0;
     PicoSum picousd = 0;
     std::array<std::uint64_t, enum_names(LedgerOutcome{}).size()> outcomes{};
 };

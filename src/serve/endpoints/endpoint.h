@@ -23,6 +23,7 @@ struct EndpointRevision {
     std::string spec;         // of the run that a replica is, as JSON, with {port}, {host} and {name} in its words
     std::string model;        // what its servers call it; empty: whatever /v1/models lists first
     std::string source;       // the workload file, and its digest
+    std::string tokenizer;    // file of the model's own; empty: none was found
     int max_outstanding = 0;  // of one replica; 0: no bound
     double prefill_tokens_per_s = 0, decode_tokens_per_s = 0;  // of one, until they are measured
     double cold_start_s = 0;                                   // until one was seen
@@ -55,6 +56,7 @@ void fields(V& visit, EndpointRevision& revision) {
     visit("promise", revision.promise);
     visit("source", revision.source);
     visit("spec", revision.spec);
+    visit("tokenizer", revision.tokenizer);
 }
 template <class V>
 void fields(V& visit, Endpoint& endpoint) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "serve/fleet/breaker.h"
 #include "serve/fleet/outliers.h"
+#include "serve/tokens/tokenizer_cache.h"
 
 namespace stoker {
 namespace {
@@ -394,6 +395,16 @@ void EndpointKeeper::drain(Kept& replica, double now_s) {
     replica.told_to_end = true;
 }
 
+void EndpointKeeper::read_tokenizer() {
+    const EndpointRevision* revision = endpoint_.find(endpoint_.current);
+    const std::string& file = revision == nullptr ? tokenizer_of_ : revision->tokenizer;
+    if (file == tokenizer_of_) return;
+    tokenizer_of_ = file;
+    tokenizer_.reset();
+    if (file.empty()) return;
+    if (auto read = tokens::load_tokenizer(file)) tokenizer_ = std::move(*read);
+}
+
 void EndpointKeeper::put_up(double now_s) {
     auto view = std::make_shared<BoardView>();
     view->open = !endpoint_.stopped;
@@ -433,6 +444,8 @@ void EndpointKeeper::put_up(double now_s) {
         view->tokens_per_s += each->prefill_tokens_per_s;
     }
     view->ready_in_s = any ? 0 : first_s;
+    read_tokenizer();
+    view->tokenizer = tokenizer_;
     for (const auto& [number, share] : endpoint_.split)
         if (share > 0) view->shares.push_back({std::atoi(number.c_str()), static_cast<double>(share)});
     board_->set_view(std::move(view));

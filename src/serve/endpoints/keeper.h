@@ -72,6 +72,7 @@ private:
     void drain(Kept& replica, double now_s);
     void put_up(double now_s);
     void see(double now_s);
+    void read_tokenizer();
     int wanted(int revision) const;
     int count(int revision, bool ready_only) const;
     bool serves(int revision) const;  // gets requests now
@@ -96,6 +97,8 @@ private:
     std::deque<Seen> seen_;
     double connect_s_ = -1;
     double processors_cores_ = 0;
+    std::string tokenizer_of_;  // the file that tokenizer_ was read of, or could not be
+    std::shared_ptr<const tokens::Tokenizer> tokenizer_;
 };
 
 }  // namespace stoker

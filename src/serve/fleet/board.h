@@ -17,6 +17,10 @@
 #include "serve/fleet/route.h"
 #include "serve/fleet/scale.h"
 
+namespace stoker::tokens {
+class Tokenizer;
+}
+
 namespace stoker {
 
 // Of one replica, over all loops; raised before a connection and lowered on every way out.
@@ -49,10 +53,11 @@ struct RevisionShare {
 struct BoardView {
     std::vector<BoardReplica> replicas;
     std::vector<RevisionShare> shares;
-    bool open = true;         // false: stopped, and nothing is held
-    double hold_s = 0;        // a request that nobody takes waits so long
-    double ready_in_s = 0;    // until the first one is there, while there is none
-    double tokens_per_s = 0;  // of all that are ready; 0: not known
+    bool open = true;                                    // false: stopped, and nothing is held
+    double hold_s = 0;                                   // a request that nobody takes waits so long
+    double ready_in_s = 0;                               // until the first one is there, while there is none
+    std::shared_ptr<const tokens::Tokenizer> tokenizer;  // of the model; null: not known
+    double tokens_per_s = 0;                             // of all that are ready; 0: not known
 };
 
 // One request that is over.

@@ -23,6 +23,7 @@
 #include "io/process.h"
 #include "io/worker.h"
 #include "serve/gateway/config_form.h"
+#include "serve/tokens/tokenizer_cache.h"
 
 namespace stoker::gateway {
 namespace {
@@ -271,6 +272,13 @@ private:
             problem(fmt::format("upstreams: expected 1 to {}", kMostUpstreams), "", place(form.at, "upstreams"));
         else
             for (const std::string& url : form.upstreams) add_upstream(model, url, place(form.at, "upstreams"));
+        if (!form.tokenizer.empty() && here_) {
+            if (auto read = tokens::load_tokenizer(path(form.tokenizer)))
+                model.tokenizer = std::move(*read);
+            else
+                problem("tokenizer: " + read.error().message(), "leave it out, and bytes are counted",
+                        place(form.at, "tokenizer"));
+        }
         if (!form.key_env.empty() && here_) {
             const char* secret = std::getenv(form.key_env.c_str());
             if (secret == nullptr || *secret == '\0' || printable(secret, 4096) != secret)

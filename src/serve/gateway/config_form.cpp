@@ -60,6 +60,12 @@ RecordTable<ModelForm> model_table() {
         "2024-10-21");
     t.text("ca", &ModelForm::ca, "Authorities to trust for https upstreams, PEM; the system's when nothing is said.",
            "ca.pem");
+    t.text(
+        "tokenizer", &ModelForm::tokenizer,
+        "The model's own tokenizer, by which tokens are counted where no usage is told, as of a stream that was cut: "
+        "tokenizer.json or the folder that it lies in, a GGUF, a file of tiktoken; relative to this file. An endpoint "
+        "finds it beside its weights. Bytes are counted when nothing is said.",
+        "/models/qwen3-8b/tokenizer.json");
     t.list_of_text("fallback", &ModelForm::fallback,
                    "Models that take a request which this one cannot, in this order, before anything was shown: no "
                    "replica, failed, busy, or its cap reached. The caller pays the price of the model it asked for.",

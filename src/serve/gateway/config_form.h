@@ -26,7 +26,7 @@ struct ObjectiveForm {
 };
 enum class KeyHeader : std::uint8_t { authorization, api_key, x_api_key };
 struct ModelForm {
-    std::string name, upstream_model, key_env, endpoint, ca, api_version;
+    std::string name, upstream_model, key_env, endpoint, ca, api_version, tokenizer;
     std::vector<std::string> upstreams, projects, fallback;
     std::optional<KeyHeader> key_header;
     std::optional<Usd> cap;

@@ -117,7 +117,7 @@ bool Exchange::begin(const HttpRequest& request) {
         if (const auto why = claim_name(*key, request, replayed)) return refuse(*why);
         if (replayed) return false;
     }
-    if (!admit(scan)) {
+    if (!admit(scan, request.body)) {
         ++loop_.shared().counters.refused;
         Refusal why = refusal_of(admitted_);
         // What was spent comes back when the period ends, and not before.
@@ -199,6 +199,7 @@ void Exchange::name_model(const std::string& upstream_name) {
 }
 
 void Exchange::attempt(bool fresh) {
+    count_by(*model_);
     const Choices choices = choices_of(loop_, *model_);
     const double output = model_->board ? expected_output_ : static_cast<double>(reserve_.out_reserve);
     PrefixMatches matches;
@@ -423,6 +424,7 @@ bool Exchange::begin_again() {
     events_ = wire::SseSplitter();
     usage_.reset();
     sequence_ = text_bytes_ = 0;
+    count_.begin_again();
     first_us_ = 0;
     return true;
 }

@@ -19,6 +19,7 @@
 #include "serve/gateway/answers.h"
 #include "serve/gateway/idempotency.h"
 #include "serve/gateway/setup.h"
+#include "serve/gateway/token_count.h"
 #include "serve/wire/body_scan.h"
 #include "serve/wire/sse.h"
 #include "serve/wire/usage.h"
@@ -60,7 +61,9 @@ public:
     std::string request_id() const { return request_text(reserve_.request); }
 
 private:
-    bool admit(const wire::BodyScan& scan);
+    bool admit(const wire::BodyScan& scan, std::string_view body);
+    void count_by(const ModelSetup& model);
+    std::uint32_t prompt_counted() const;  // where nobody says what was read
     std::optional<Refusal> claim_name(std::string_view key, const HttpRequest& request, bool& replayed);
     bool take_cap();
     void leave_cap(std::uint64_t charged);
@@ -83,7 +86,9 @@ private:
     void emit(std::string_view event);
     void push();
     bool extend();
-    std::uint32_t counted_out() const;
+    std::uint32_t counted_out() const;  // about, while it goes on
+    std::uint32_t all_counted_out() const;
+    void learn_from(const wire::Usage& used);  // for those of whom nobody says it
     bool settle(LedgerOutcome outcome, int status, bool partial);
     void finish(std::string final_bytes);
     void complete();
@@ -155,6 +160,8 @@ private:
     std::string body_;   // of an answer that is no stream
     std::optional<wire::Usage> usage_;
     std::uint64_t text_bytes_ = 0, sequence_ = 0;
+    TokenCount count_;
+    std::uint64_t prompt_items_ = 0, media_parts_ = 0;
     std::uint32_t marked_out_ = 0;
     std::int64_t began_us_, attempt_us_ = 0, first_us_ = 0, last_us_ = 0;
 };

@@ -20,15 +20,38 @@ constexpr std::size_t kLongestKey = 255;
 
 }  // namespace
 
-bool Exchange::admit(const wire::BodyScan& scan) {
+void Exchange::count_by(const ModelSetup& model) {
+    count_.use(model.tokenizer || !model.board ? model.tokenizer : model.board->view()->tokenizer);
+}
+
+std::uint32_t Exchange::prompt_counted() const {
+    if (count_.counts()) return count_.prompt() + loop_.template_tokens(model_->id).tokens(prompt_items_);
+    return reserve_.in_estimate - wire::media_tokens(media_parts_);
+}
+
+void Exchange::learn_from(const wire::Usage& used) {
+    loop_.bytes_per_token(model_->id).learn(text_bytes_, used.out);
+    if (count_.counts() && count_.prompt_is_whole() && media_parts_ == 0)
+        loop_.template_tokens(model_->id).learn(prompt_items_, static_cast<double>(used.in) - count_.prompt());
+}
+
+bool Exchange::admit(const wire::BodyScan& scan, std::string_view body) {
     const bool generates = endpoint_.meter == wire::Meter::chat || endpoint_.meter == wire::Meter::completion ||
                            endpoint_.meter == wire::Meter::responses || endpoint_.meter == wire::Meter::messages;
-    const std::uint32_t in =
+    const bool reads = endpoint_.meter != wire::Meter::request && endpoint_.meter != wire::Meter::speech;
+    count_by(*model_);
+    if (reads) count_.read_prompt(body);
+    prompt_items_ = scan.items;
+    media_parts_ = reads ? scan.media_parts : 0;
+    const std::uint32_t text =
         endpoint_.meter == wire::Meter::request ? 0
         : endpoint_.meter == wire::Meter::speech
             ? static_cast<std::uint32_t>(std::min<std::uint64_t>(scan.input_characters, UINT32_MAX))
+        : count_.counts() && (count_.prompt_is_whole() || !setup_->strict_tokens)
+            ? count_.prompt() + wire::most_prompt_tokens(0, scan.items)
         : setup_->strict_tokens ? wire::most_prompt_tokens(scan.prompt_bytes, scan.items)
                                 : wire::likely_prompt_tokens(scan.prompt_bytes, scan.items);
+    const std::uint32_t in = text + wire::media_tokens(media_parts_);
     open_ended_ = generates && !scan.max_tokens;
     const std::int64_t each = !generates ? 0 : scan.max_tokens.value_or(model_->default_output_tokens);
     const std::int64_t out = std::min<std::int64_t>(each * scan.choices, UINT32_MAX);

@@ -70,7 +70,7 @@ bool Exchange::on_event(std::string_view event) {
 }
 
 bool Exchange::on_data(std::string_view event, std::string_view data) {
-    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, data);
+    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, data, count_.texts());
     if (!scan.sound) return false;
     if (scan.failed) {
         ++loop_.shared().counters.failed;
@@ -79,6 +79,7 @@ bool Exchange::on_data(std::string_view event, std::string_view data) {
         return true;
     }
     text_bytes_ += scan.text_bytes;
+    count_.take_texts();
     if (scan.text_bytes > 0 && first_us_ == 0) {
         first_us_ = monotonic_clock_us();
         if (!prefix_.empty()) loop_.prefixes().add(prefix_, replica_);
@@ -123,7 +124,10 @@ bool Exchange::on_data(std::string_view event, std::string_view data) {
 }
 
 std::uint32_t Exchange::counted_out() const {
-    return loop_.bytes_per_token(model_->id).tokens(text_bytes_);
+    return count_.counts() ? count_.about_written() : loop_.bytes_per_token(model_->id).tokens(text_bytes_);
+}
+std::uint32_t Exchange::all_counted_out() const {
+    return count_.counts() ? count_.written() : counted_out();
 }
 
 bool Exchange::extend() {
@@ -146,7 +150,7 @@ std::optional<MarkEntry> Exchange::mark() {
     const std::uint32_t counted = counted_out();
     if (counted == marked_out_) return std::nullopt;
     marked_out_ = counted;
-    return MarkEntry{reserve_lsn_, usage_ && usage_->in > 0 ? usage_->in : reserve_.in_estimate, counted};
+    return MarkEntry{reserve_lsn_, usage_ && usage_->in > 0 ? usage_->in : prompt_counted(), counted};
 }
 
 void Exchange::on_complete() {
@@ -181,7 +185,7 @@ void Exchange::on_complete() {
     }
     const bool ours = again || status >= 500 || status == 401 || status == 403 || status == 404;
     if (ours && !stream_open_ && fall_back()) return attempt();
-    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, response.body);
+    const wire::AnswerScan scan = wire::scan_answer(endpoint_.meter, response.body, count_.texts());
     if (again || status >= 500 || status == 401 || status == 403 || status / 100 == 3) {
         Refusal why = upstream_error(
             scan.error_message.empty() ? fmt::format("the upstream answered {}", status) : scan.error_message,
@@ -204,6 +208,7 @@ void Exchange::on_complete() {
                     upstream_error(fmt::format("the upstream answered {} without JSON", status)));
     usage_ = scan.usage;
     text_bytes_ = scan.text_bytes;
+    count_.take_texts();
     ended_ = true;
     if (good && !prefix_.empty()) loop_.prefixes().add(prefix_, used);
     const bool kept = settle(good ? LedgerOutcome::ok : LedgerOutcome::rejected, status, false);
@@ -281,11 +286,12 @@ bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
     if (streaming_) loop_.streams(this, false);
     Shared& shared = loop_.shared();
     SettleRecord record{.request = reserve_.request, .reserve_lsn = reserve_lsn_};
-    const std::uint32_t counted = counted_out();
+    const std::uint32_t counted = all_counted_out();
     no_longer_held();
     const bool delivered = outcome == LedgerOutcome::ok || (head_shown_ && counted > 0);
     if (delivered) {
-        wire::Usage used = usage_.value_or(wire::Usage{.in = reserve_.in_estimate, .out = counted});
+        wire::Usage used = usage_.value_or(wire::Usage{.in = prompt_counted(), .out = counted});
+        if (!usage_ && media_parts_ > 0) record.flags |= kSettleUncounted;
         record.settled_by = static_cast<std::uint8_t>(usage_ ? SettledBy::upstream_usage : SettledBy::counted);
         constexpr std::uint32_t kEnough = 16, kFactor = 4;
         const bool drifts = usage_ && counted >= kEnough && (used.out == 0 || used.out / kFactor > counted);
@@ -305,7 +311,7 @@ bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
         record.charge_picousd =
             asked_->price.of(used.in, used.cached_in, used.out) + images_ * asked_->price.image_picousd;
         if (!usage_) ++shared.counters.counted;
-        if (usage_ && !partial && !drifts) loop_.bytes_per_token(model_->id).learn(text_bytes_, usage_->out);
+        if (usage_ && !partial && !drifts) learn_from(*usage_);
     }
     record.counted_out = counted;
     if (model_->board) tell_board(outcome, {.in = record.in, .cached_in = record.cached_in, .out = record.out});

@@ -101,6 +101,7 @@ public:
     Poller& poller() { return *poller_; }
     Replica& replica(std::uint64_t id);
     wire::BytesPerToken& bytes_per_token(std::uint64_t model) { return bytes_per_token_[model]; }
+    wire::TemplateTokens& template_tokens(std::uint64_t model) { return template_tokens_[model]; }
     char* scratch() { return scratch_.data(); }
     std::size_t scratch_size() const { return scratch_.size(); }
     SplitMix& random() { return random_; }
@@ -153,6 +154,7 @@ private:
     std::unordered_map<UpstreamConnection*, std::unique_ptr<UpstreamConnection>> connections_;
     std::unordered_map<std::uint64_t, Replica> replicas_;
     std::unordered_map<std::uint64_t, wire::BytesPerToken> bytes_per_token_;
+    std::unordered_map<std::uint64_t, wire::TemplateTokens> template_tokens_;
     std::unordered_map<std::uint64_t, ModelFigures*> model_figures_;
     std::unordered_map<std::uint64_t, ProjectFigures*> project_figures_;
     std::unique_ptr<PrefixIndex> prefixes_;  // made where a model has more than one replica

@@ -18,6 +18,10 @@
 
 struct ssl_ctx_st;
 
+namespace stoker::tokens {
+class Tokenizer;
+}
+
 namespace stoker::gateway {
 
 inline constexpr double kUs = 1e6;  // microseconds a second
@@ -58,6 +62,7 @@ struct ModelSetup {
     std::uint64_t cap_picousd = 0;      // that all together may be charged for its answers in a budget period; 0: any
     std::uint64_t cap_id = 0;           // of that limit
     ServiceObjective objective;
+    std::shared_ptr<const tokens::Tokenizer> tokenizer;  // null: of an endpoint the board may have it
 };
 
 struct ProjectSetup {

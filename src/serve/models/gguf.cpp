@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/text.h"
+#include "serve/models/gguf_vocabulary.h"
 #include "serve/models/weights_bytes.h"
 
 namespace stoker {
@@ -42,7 +43,8 @@ struct Value {
 
 class Reader {
 public:
-    explicit Reader(const WeightsSource& source) : source_(source), bytes_(source, 0, source.bytes) {
+    explicit Reader(const WeightsSource& source, GgufVocabulary* vocabulary = nullptr)
+        : source_(source), bytes_(source, 0, source.bytes), vocabulary_(vocabulary) {
         header_.format = WeightsFormat::gguf;
         header_.file_bytes = source.bytes;
     }
@@ -129,10 +131,41 @@ private:
         if (key.empty() || key.size() > 65'535 || find_invalid_utf8(key) != std::string::npos)
             return bytes_.error("a key that is no text");
         TRY(const auto kind, bytes_.number<std::uint32_t>());
-        TRY(Value read, value(kind, 0));
+        TRY(const bool kept, keep(key, kind));
+        Value read;
+        if (!kept) {
+            TRY(read, value(kind, 0));
+        }
         if (!values_.emplace(key, std::move(read)).second)
             return bytes_.error(fmt::format("the key {} stands twice", printable(key, 60)));
         return done();
+    }
+
+    // Lists of the vocabulary, where somebody wants them: of other values only what they are.
+    Result<bool> keep(const std::string& key, std::uint32_t kind) {
+        if (vocabulary_ == nullptr || kind != array) return false;
+        std::vector<std::string>* texts = key == "tokenizer.ggml.tokens"   ? &vocabulary_->tokens
+                                          : key == "tokenizer.ggml.merges" ? &vocabulary_->merges
+                                                                           : nullptr;
+        const bool scores = key == "tokenizer.ggml.scores", kinds = key == "tokenizer.ggml.token_type";
+        if (texts == nullptr && !scores && !kinds) return false;
+        TRY(const auto of, bytes_.number<std::uint32_t>());
+        TRY(const auto items, bytes_.number<std::uint64_t>());
+        if (of != (texts != nullptr ? text : scores ? f32 : i32) || items > bytes_.left() / 4)
+            return bytes_.error(fmt::format("{} has {} items of type {}", key, items, of));
+        for (std::uint64_t i = 0; i < items; ++i) {
+            if (texts != nullptr) {
+                TRY(std::string one, string());
+                texts->push_back(std::move(one));
+            } else if (scores) {
+                TRY(const float one, bytes_.number<float>());
+                vocabulary_->scores.push_back(one);
+            } else {
+                TRY(const auto one, bytes_.number<std::int32_t>());
+                vocabulary_->kinds.push_back(one);
+            }
+        }
+        return true;
     }
 
     Status tensor_infos(std::uint64_t tensors) {
@@ -201,6 +234,12 @@ private:
     }
 
     void take_shape() {
+        if (vocabulary_ != nullptr) {
+            vocabulary_->model = text_at("tokenizer.ggml.model");
+            vocabulary_->cut = text_at("tokenizer.ggml.pre");
+            const auto blank = values_.find("tokenizer.ggml.add_space_prefix");
+            vocabulary_->blank_before = blank == values_.end() || blank->second.number.value_or(1) != 0;
+        }
         header_.architecture = text_at("general.architecture");
         header_.name = text_at("general.name");
         header_.tokenizer = text_at("tokenizer.ggml.model");
@@ -225,12 +264,19 @@ private:
     WeightsHeader header_;
     std::map<std::string, Value> values_;
     std::uint64_t last_end_ = 0;
+    GgufVocabulary* vocabulary_;
 };
 
 }  // namespace gguf
 
 Result<WeightsHeader> read_gguf(const WeightsSource& source) {
     return gguf::Reader(source).read();
+}
+
+Result<GgufVocabulary> read_gguf_vocabulary(const WeightsSource& source) {
+    GgufVocabulary vocabulary;
+    TRY_VOID(gguf::Reader(source, &vocabulary).read());
+    return vocabulary;
 }
 
 }  // namespace stoker

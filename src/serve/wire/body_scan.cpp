@@ -1,10 +1,10 @@
 #include "serve/wire/body_scan.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "base/json_text.h"
+#include "serve/wire/prompt_text.h"
 
 namespace stoker::wire {
 namespace {
@@ -12,10 +12,6 @@ namespace {
 constexpr std::int64_t kMostTokens = 1'000'000'000, kMostChoices = 128;
 constexpr std::size_t kLongestModel = 256, kMostMembers = 256;
 constexpr std::size_t kLongestSession = 1024;
-// Tools and instructions are part of what is read.
-constexpr std::array<std::string_view, 11> kPrompts = {"messages",  "prompt",  "input",       "query",
-                                                       "documents", "content", "text_1",      "text_2",
-                                                       "system",    "tools",   "instructions"};
 
 class BodyReader {
 public:
@@ -48,7 +44,7 @@ private:
         const std::size_t begin = cursor_.at();
         if (name == "model") return model();
         if (name == "stream_options") return stream_options();
-        if (std::find(kPrompts.begin(), kPrompts.end(), name) != kPrompts.end()) return prompt(name);
+        if (is_prompt_member(name)) return prompt(name);
         JsonSpan span;
         if (!cursor_.skip_value(span)) return false;
         const std::string_view value = span.of(body_);
@@ -120,25 +116,28 @@ private:
     }
     bool prompt(std::string_view name) {
         JsonSpan span;
+        cursor_.peek();
+        span.begin = cursor_.at();
+        PromptSeen seen;
         bool sound = true;
         if (cursor_.peek() == '[') {
-            span.begin = cursor_.at();
-            JsonSpan inner;
             sound = cursor_.array([&] {
                 ++scan_.items;
-                return cursor_.skip_value(inner);
+                return walk_prompt(cursor_, body_, name, seen);
             });
-            span.end = cursor_.at();
         } else {
             ++scan_.items;
-            sound = cursor_.skip_value(span);
+            sound = walk_prompt(cursor_, body_, name, seen);
         }
-        scan_.prompt_bytes += span.size();
+        span.end = cursor_.at();
+        if (!sound) return false;
+        scan_.media_parts += seen.media_parts;
+        scan_.prompt_bytes += span.size() - seen.media_bytes;
         if (scan_.prompt_span.size() == 0 && (name == "messages" || name == "prompt" || name == "input"))
             scan_.prompt_span = span;
-        if (name == "input" && sound && span.size() >= 2 && body_[span.begin] == '"')
+        if (name == "input" && span.size() >= 2 && body_[span.begin] == '"')
             scan_.input_characters = characters(span.of(body_).substr(1, span.size() - 2));
-        return sound;
+        return true;
     }
 
     // Of a text as it stands in JSON.

@@ -26,6 +26,7 @@ struct BodyScan {
     std::optional<JsonSpan> include_usage_span;
     bool stream_options_empty = false;
     std::uint64_t prompt_bytes = 0, items = 0;  // of messages, prompt, input, query, documents, ...: as written
+    std::uint64_t media_parts = 0;              // images, sound, files: not in prompt_bytes
     JsonSpan prompt_span;                       // of the first of messages, prompt and input
     std::uint64_t input_characters = 0;         // of `input`, where it is one text
     std::string session;                        // prompt_cache_key: requests that begin alike

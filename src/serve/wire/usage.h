@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "serve/wire/meters.h"
 
@@ -24,13 +25,19 @@ struct AnswerScan {
     bool choices = false, choices_empty = false;  // there is a list of that name
     bool finished = false;                        // a choice says why it ended
     bool failed = false;                          // it is an error
-    std::uint64_t text_bytes = 0;                 // of what was generated, unescaped but for \u (which counts as three)
-    std::string type;                             // of events of the responses API: "response.completed"
+    // Of what was generated, unescaped but for \u (which counts as three); of calls of tools the names and arguments.
+    std::uint64_t text_bytes = 0;
+    std::string type;  // of events of the responses API: "response.completed"
     std::string error_message;
     // What to leave out so that no usage is seen, from the comma before or to the comma behind; empty: it is not there.
     std::size_t usage_begin = 0, usage_end = 0;
 };
-AnswerScan scan_answer(Meter meter, std::string_view json);
+// What was generated, as the model wrote it, of each of the answers that were asked for.
+struct GeneratedText {
+    std::uint32_t choice = 0;
+    std::string text;
+};
+AnswerScan scan_answer(Meter meter, std::string_view json, std::vector<GeneratedText>* texts = nullptr);
 
 // Of the event, the data without the member `usage`.
 std::string without_usage(std::string_view event, std::string_view data, const AnswerScan& scan);
@@ -46,6 +53,18 @@ private:
     double ratio_ = 4.0;  // English in the vocabularies of 2024 to 2026; from 1 to 16
 };
 
+// What a model's template adds to the text of a prompt: so much for all, and so much for each message beyond the first.
+// Learnt from what upstreams said.
+class TemplateTokens {
+public:
+    std::uint32_t tokens(std::uint64_t items) const;
+    void learn(std::uint64_t items, double added);
+
+private:
+    double first_ = 8, each_ = 4;  // of templates of 2024 to 2026, until one is seen
+    bool seen_first_ = false, seen_each_ = false;
+};
+
 // An upper bound of a prompt's tokens: in byte-level vocabularies a token covers at least one byte.
 inline constexpr std::uint32_t kTemplateTokens = 16, kItemTokens = 8;
 inline constexpr double kLikelyBytesPerToken = 2.5;
@@ -53,5 +72,8 @@ std::uint32_t most_prompt_tokens(std::uint64_t bytes, std::uint64_t items);
 // What it is by the starting ratio of text: 2.5 bytes a token, lower than what is usual, since too little would be a
 // limit that does not hold.
 std::uint32_t likely_prompt_tokens(std::uint64_t bytes, std::uint64_t items);
+// What is set aside for images and sound: as much as a large image of most models. Nobody is charged by it.
+inline constexpr std::uint32_t kMediaTokens = 1024;
+std::uint32_t media_tokens(std::uint64_t parts);
 
 }  // namespace stoker::wire

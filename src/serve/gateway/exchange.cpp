@@ -17,7 +17,7 @@
 namespace stoker::gateway {
 namespace {
 
-constexpr double kLongestPauseS = 3600;
+constexpr double kLongestPauseS = 3600, kBusyAgainS = 5;
 constexpr double kFirstBeatS = 1, kBeatEveryS = 5;  // of a stream that is held
 
 constexpr std::array<std::string_view, 17> kNotForwarded = {"host",
@@ -350,6 +350,10 @@ void Exchange::waited_too_long() {
     held_now_ = false;
     const bool warming = sample_.cold && attempts_ == 0;
     const double waited_s = static_cast<double>(monotonic_clock_us() - held_us_) / kUs;
+    // Who waited in vain in the same second must not come back in the same.
+    const double chance = loop_.random().uniform();
+    const double again_s = warming && model_->board ? model_->board->view()->ready_in_s * (1 + 0.5 * chance)
+                                                    : std::max(kBusyAgainS, waited_s) * (0.5 + chance);
     fail(LedgerOutcome::rejected,
          {.status = 503,
           .type = "overloaded",
@@ -357,7 +361,7 @@ void Exchange::waited_too_long() {
           .message =
               fmt::format("{} after {:.0f} s of waiting",
                           warming ? "no replica of this model was ready" : "no replica took this request", waited_s),
-          .retry_after_s = 5});
+          .retry_after_s = std::clamp<std::int64_t>(std::llround(again_s), 1, 600)});
 }
 
 void Exchange::nobody_takes_it(RouteReason reason, double pause_s) {

@@ -54,6 +54,10 @@ def test_a_stream_that_was_cut_is_charged_what_it_delivered(t):
     row = g.settled(3)
     check(row["tokens_in"] - before["tokens_in"] == read_of(again) + 1000 - read_of(told), f"{before} {row}")
     check(row["tokens_out"] - before["tokens_out"] == shown, f"{shown} were shown: {before} {row}")
+    # What is metered by the request reads nothing that anybody pays for.
+    check(g.post({"model": "demo", "messages": []}, "/v1/messages/count_tokens")[0] == 200, "counted by the upstream")
+    after = g.settled(4)
+    check((after["tokens_in"], after["tokens_out"]) == (row["tokens_in"], row["tokens_out"]), f"{row} {after}")
 
 
 def test_images_are_no_text_and_the_account_says_that_nobody_counted_them(t):

@@ -25,13 +25,13 @@ void Exchange::count_by(const ModelSetup& model) {
 }
 
 std::uint32_t Exchange::prompt_counted() const {
-    if (count_.counts()) return count_.prompt() + loop_.template_tokens(model_->id).tokens(prompt_items_);
+    if (count_.knows_prompt()) return count_.prompt() + loop_.template_tokens(model_->id).tokens(prompt_items_);
     return reserve_.in_estimate - wire::media_tokens(media_parts_);
 }
 
 void Exchange::learn_from(const wire::Usage& used) {
     loop_.bytes_per_token(model_->id).learn(text_bytes_, used.out);
-    if (count_.counts() && count_.prompt_is_whole() && media_parts_ == 0)
+    if (count_.prompt_is_whole() && media_parts_ == 0)
         loop_.template_tokens(model_->id).learn(prompt_items_, static_cast<double>(used.in) - count_.prompt());
 }
 
@@ -47,7 +47,7 @@ bool Exchange::admit(const wire::BodyScan& scan, std::string_view body) {
         endpoint_.meter == wire::Meter::request ? 0
         : endpoint_.meter == wire::Meter::speech
             ? static_cast<std::uint32_t>(std::min<std::uint64_t>(scan.input_characters, UINT32_MAX))
-        : count_.counts() && (count_.prompt_is_whole() || !setup_->strict_tokens)
+        : count_.knows_prompt() && (count_.prompt_is_whole() || !setup_->strict_tokens)
             ? count_.prompt() + wire::most_prompt_tokens(0, scan.items)
         : setup_->strict_tokens ? wire::most_prompt_tokens(scan.prompt_bytes, scan.items)
                                 : wire::likely_prompt_tokens(scan.prompt_bytes, scan.items);

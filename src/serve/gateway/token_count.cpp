@@ -40,6 +40,7 @@ void TokenCount::read_prompt(std::string_view body) {
     prompt_ = 0;
     prompt_is_whole_ = false;
     if (!tokenizer_) return;
+    knows_prompt_ = true;
     std::string text;
     std::uint64_t tokens = 0;
     std::size_t by_itself = 0;

@@ -20,6 +20,7 @@ public:
 
     // The prompt of a body. Of a long one parts are counted, so that nobody else waits for it.
     void read_prompt(std::string_view body);
+    bool knows_prompt() const { return knows_prompt_; }  // it was read, by whichever tokenizer
     std::uint32_t prompt() const { return prompt_; }
     bool prompt_is_whole() const { return prompt_is_whole_; }
 
@@ -33,7 +34,7 @@ public:
 private:
     std::shared_ptr<const tokens::Tokenizer> tokenizer_;
     std::uint32_t prompt_ = 0;
-    bool prompt_is_whole_ = false;
+    bool knows_prompt_ = false, prompt_is_whole_ = false;
     std::vector<wire::GeneratedText> texts_;
     std::vector<std::pair<std::uint32_t, tokens::StreamCount>> written_;  // by choice
 };

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/protobuf.h"
 #include "base/text.h"
 #include "io/process.h"
 #include "observe/counted_unit.h"
@@ -37,52 +38,10 @@ double float_of(std::string_view four) {
     return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(four))));
 }
 
-// A field of a protocol buffer: a number, or bytes (those of fixed length as well).
-struct Field {
-    std::uint64_t id = 0, number = 0;
-    std::string_view bytes;
-};
-
-bool take_varint(std::string_view& rest, std::uint64_t& value) {
-    value = 0;
-    for (int shift = 0; shift < 64 && !rest.empty(); shift += 7) {
-        const auto byte = static_cast<unsigned char>(rest.front());
-        rest.remove_prefix(1);
-        value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-        if ((byte & 0x80) == 0) return true;
-    }
-    return false;
-}
-
-std::optional<Field> take_field(std::string_view& rest) {
-    Field field;
-    std::uint64_t key = 0, size = 0;
-    if (!take_varint(rest, key)) return std::nullopt;
-    field.id = key >> 3;
-    switch (key & 7) {
-        case 0:
-            if (!take_varint(rest, field.number)) return std::nullopt;
-            return field;
-        case 1: size = 8; break;
-        case 5: size = 4; break;
-        case 2:
-            if (!take_varint(rest, size)) return std::nullopt;
-            break;
-        default: return std::nullopt;
-    }
-    if (size > rest.size()) return std::nullopt;
-    field.bytes = rest.substr(0, size);
-    rest.remove_prefix(size);
-    return field;
-}
-
 template <class Use>
 void each_field(std::string_view message, const Use& use) {
-    while (!message.empty()) {
-        const auto field = take_field(message);
-        if (!field) return;
-        use(*field);
-    }
+    ProtobufFields fields(message);
+    while (const auto field = fields.next()) use(*field);
 }
 
 // Lines of one step become one; of several names the one that tells a loss gives it.
@@ -162,18 +121,18 @@ private:
     void event(std::string_view message) {
         double time_s = 0, step = 0;
         std::string_view summary;
-        each_field(message, [&](const Field& field) {
-            if (field.id == 1 && field.bytes.size() == 8) time_s = double_of(field.bytes);
+        each_field(message, [&](const ProtobufField& field) {
+            if (field.id == 1 && field.fixed.size() == 8) time_s = double_of(field.fixed);
             if (field.id == 2) step = static_cast<double>(field.number);
             if (field.id == 5) summary = field.bytes;
         });
-        each_field(summary, [&](const Field& field) {
+        each_field(summary, [&](const ProtobufField& field) {
             if (field.id != 1) return;
             std::string_view tag;
             std::optional<double> value;
-            each_field(field.bytes, [&](const Field& part) {
+            each_field(field.bytes, [&](const ProtobufField& part) {
                 if (part.id == 1) tag = part.bytes;
-                if (part.id == 2 && part.bytes.size() == 4) value = float_of(part.bytes);
+                if (part.id == 2 && part.fixed.size() == 4) value = float_of(part.fixed);
                 if (part.id == 8) value = scalar(part.bytes);
             });
             if (value && !tag.empty()) steps_.see(step, time_s, tag, *value);
@@ -183,9 +142,11 @@ private:
     static std::optional<double> scalar(std::string_view tensor) {
         std::optional<double> value;
         std::uint64_t type = 0;
-        each_field(tensor, [&](const Field& field) {
+        each_field(tensor, [&](const ProtobufField& field) {
             if (field.id == 1) type = field.number;
-            if ((field.id == 4 || field.id == 5) && field.bytes.size() == 4) value = float_of(field.bytes);
+            // A list of one is packed, but by old writers.
+            const std::string_view four = field.bytes.empty() ? field.fixed : field.bytes;
+            if ((field.id == 4 || field.id == 5) && four.size() == 4) value = float_of(four);
         });
         return type == 1 ? value : std::nullopt;
     }
@@ -232,22 +193,22 @@ public:
 
 private:
     void record(const std::string& message) {
-        each_field(message, [&](const Field& field) {
+        each_field(message, [&](const ProtobufField& field) {
             if (field.id == 2) history(field.bytes);
         });
     }
     void history(std::string_view message) {
         std::optional<double> step, time_s;
         std::vector<std::pair<std::string, double>> values;
-        each_field(message, [&](const Field& field) {
+        each_field(message, [&](const ProtobufField& field) {
             if (field.id == 2)
-                each_field(field.bytes, [&](const Field& part) {
+                each_field(field.bytes, [&](const ProtobufField& part) {
                     if (part.id == 1) step = static_cast<double>(part.number);
                 });
             if (field.id != 1) return;
             std::string name;
             std::string_view json;
-            each_field(field.bytes, [&](const Field& part) {
+            each_field(field.bytes, [&](const ProtobufField& part) {
                 if (part.id == 1 || part.id == 2) name = std::string(part.bytes.substr(0, kMostTag));
                 if (part.id == 16) json = part.bytes;
             });

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/protobuf.h"
 #include "base/text.h"
 #include "io/grpc_call.h"
 
@@ -19,51 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostText = 256, kMostAssignments = 4096;
-
-// Protocol buffers: a message is fields of a number and a value; those of length-delimited type alone matter here.
-class Fields {
-public:
-    explicit Fields(std::string_view bytes) : rest_(bytes) {}
-    // The next one: 0 at the end. `broken` when the bytes are no message.
-    std::uint64_t next(std::string_view& value) {
-        value = {};
-        if (rest_.empty()) return 0;
-        std::uint64_t tag = 0, size = 0;
-        if (!varint(tag) || tag >> 3 == 0) return broke();
-        switch (tag & 7) {
-            case 0: return varint(size) ? tag >> 3 : broke();
-            case 1: size = 8; break;
-            case 5: size = 4; break;
-            case 2:
-                if (!varint(size)) return broke();
-                break;
-            default: return broke();
-        }
-        if (size > rest_.size()) return broke();
-        if ((tag & 7) == 2) value = rest_.substr(0, size);
-        rest_.remove_prefix(size);
-        return tag >> 3;
-    }
-    bool broken = false;
-
-private:
-    std::uint64_t broke() {
-        broken = true;
-        rest_ = {};
-        return 0;
-    }
-    bool varint(std::uint64_t& value) {
-        value = 0;
-        for (int shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-            const auto byte = static_cast<std::uint8_t>(rest_.front());
-            rest_.remove_prefix(1);
-            value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-            if (byte < 128) return true;
-        }
-        return false;
-    }
-    std::string_view rest_;
-};
 
 std::string word_of(std::string_view bytes) {
     return printable(bytes, kMostText);
@@ -78,36 +34,35 @@ void add_device(std::string_view id, GpuAssignment of, std::vector<GpuAssignment
 }
 
 bool read_devices(std::string_view message, const GpuAssignment& of, std::vector<GpuAssignment>& out) {
-    Fields fields(message);
-    std::string_view value, resource;
+    ProtobufFields fields(message);
+    std::string_view resource;
     std::vector<std::string_view> ids;
-    while (const auto field = fields.next(value)) {
-        if (field == 1) resource = value;
-        if (field == 2) ids.push_back(value);
+    while (const auto field = fields.next()) {
+        if (field->id == 1) resource = field->bytes;
+        if (field->id == 2) ids.push_back(field->bytes);
     }
     if (resource.starts_with("nvidia.com/"))
         for (const std::string_view id : ids) add_device(id, of, out);
-    return !fields.broken;
+    return !fields.broken();
 }
 
 // A claim of dynamic resource allocation: its devices are named by the driver ("gpu-0", "gpu-0-mig-9-4-4").
 bool read_claim(std::string_view message, GpuAssignment of, std::vector<GpuAssignment>& out) {
-    Fields fields(message);
-    std::string_view value;
+    ProtobufFields fields(message);
     std::vector<std::string_view> resources;
-    while (const auto field = fields.next(value)) {
-        if (field == 2) of.claim = word_of(value);
-        if (field == 4) resources.push_back(value);
+    while (const auto field = fields.next()) {
+        if (field->id == 2) of.claim = word_of(field->bytes);
+        if (field->id == 4) resources.push_back(field->bytes);
     }
-    bool good = !fields.broken;
+    bool good = !fields.broken();
     for (const std::string_view resource : resources) {
-        Fields inner(resource);
+        ProtobufFields inner(resource);
         std::string_view driver, device;
-        while (const auto field = inner.next(value)) {
-            if (field == 2) driver = value;
-            if (field == 4) device = value;
+        while (const auto field = inner.next()) {
+            if (field->id == 2) driver = field->bytes;
+            if (field->id == 4) device = field->bytes;
         }
-        good = good && !inner.broken;
+        good = good && !inner.broken();
         if (driver == "gpu.nvidia.com") add_device(device, of, out);
     }
     return good;
@@ -126,34 +81,33 @@ int number_after(std::string_view text, std::string_view prefix) {
 
 Result<std::vector<GpuAssignment>> read_pod_resources(std::string_view message) {
     std::vector<GpuAssignment> out;
-    Fields pods(message);
-    std::string_view pod, value;
+    ProtobufFields pods(message);
     bool good = true;
-    while (const auto number = pods.next(pod)) {
-        if (number != 1) continue;
+    while (const auto pod = pods.next()) {
+        if (pod->id != 1) continue;
         GpuAssignment of;
         std::vector<std::string_view> containers;
-        Fields fields(pod);
-        while (const auto field = fields.next(value)) {
-            if (field == 1) of.pod = word_of(value);
-            if (field == 2) of.name_space = word_of(value);
-            if (field == 3) containers.push_back(value);
+        ProtobufFields fields(pod->bytes);
+        while (const auto field = fields.next()) {
+            if (field->id == 1) of.pod = word_of(field->bytes);
+            if (field->id == 2) of.name_space = word_of(field->bytes);
+            if (field->id == 3) containers.push_back(field->bytes);
         }
-        good = good && !fields.broken;
+        good = good && !fields.broken();
         for (const std::string_view container : containers) {
-            Fields parts(container);
+            ProtobufFields parts(container);
             std::vector<std::string_view> devices, claims;
-            while (const auto field = parts.next(value)) {
-                if (field == 1) of.container = word_of(value);
-                if (field == 2) devices.push_back(value);
-                if (field == 5) claims.push_back(value);
+            while (const auto field = parts.next()) {
+                if (field->id == 1) of.container = word_of(field->bytes);
+                if (field->id == 2) devices.push_back(field->bytes);
+                if (field->id == 5) claims.push_back(field->bytes);
             }
-            good = good && !parts.broken;
+            good = good && !parts.broken();
             for (const std::string_view each : devices) good = read_devices(each, of, out) && good;
             for (const std::string_view each : claims) good = read_claim(each, of, out) && good;
         }
     }
-    if (!good || pods.broken) return Error(ErrorKind::unavailable, "its answer is no list of pods");
+    if (!good || pods.broken()) return Error(ErrorKind::unavailable, "its answer is no list of pods");
     return out;
 }
 

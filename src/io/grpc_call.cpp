@@ -167,7 +167,7 @@ Result<std::string> grpc_call(const std::string& socket_path, std::string_view m
         TRY(const std::string head, wire.receive(kFrameHead));
         const std::string_view view(head);
         const std::size_t size = big(view.substr(0, 3));
-        const auto type = static_cast<std::uint8_t>(head[3]), flags = static_cast<std::uint8_t>(head[4]);
+        const auto type = big(view.substr(3, 1)), flags = big(view.substr(4, 1));
         const std::uint32_t stream = big(view.substr(5, 4)) & 0x7fffffff;
         if (size > kMostFrame || data.size() + size > most_bytes)
             return Error(ErrorKind::unavailable, fmt::format("its answer has more than {} bytes", most_bytes));

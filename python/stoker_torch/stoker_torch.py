@@ -119,7 +119,7 @@ class _Recorder:
         torch = sys.modules.get("torch")
         if torch is None:  # another framework's loop, which ends its steps itself
             return dict(self.facts, **_pool_threads())
-        if not _wrapped:  # it was loaded after attach()
+        if not _has_torch:  # it was loaded after attach()
             _wrap_torch()
         facts = dict(self.facts, torch_threads=torch.get_num_threads(), interop_threads=torch.get_num_interop_threads(),
                      recomputed=self.recomputed, **_pool_threads())
@@ -193,7 +193,7 @@ def _pool_threads():
 
 
 _recorder = None
-_wrapped = []
+_wrapped, _has_torch = [], False
 
 
 def _timed(part, function):
@@ -303,11 +303,30 @@ def _note_parameters(groups):
         _recorder.facts.setdefault("autocast_bits", 0)
 
 
+def _wrap_checkpoints(libraries):
+    """Others' checkpoints, where their libraries are loaded: importing them is not for us to do."""
+    for module, *names in libraries:
+        for name in names if module in sys.modules else ():
+            _wrap(sys.modules[module], name, "checkpoint_s")
+
+
+def _wrap_files():
+    """What writes checkpoints and logs, with PyTorch or without it."""
+    _wrap_checkpoints((("safetensors.numpy", "save_file"), ("joblib", "dump")))
+    _wrap_after(os, "fsync", "sync_s")
+    _wrap_after(os, "fdatasync", "sync_s")
+    for owner, names in ((os, ("replace", "rename", "sync")), (shutil, ("move", "copyfile", "copytree", "rmtree"))):
+        for name in names:
+            _wrap_after(owner, name)
+
+
 def _wrap_torch():
+    global _has_torch
     import torch
     import torch.distributed as dist
     from torch.utils.data import dataloader
 
+    _has_torch = True
     _wrap(dataloader._BaseDataLoaderIter, "__next__", "wait_s")
     _note(dataloader._BaseDataLoaderIter, "__init__", _note_loader)
     _note(torch.autocast, "__enter__", _note_autocast)
@@ -319,18 +338,7 @@ def _wrap_torch():
     _note(recompute, generator + "_impl" if hasattr(recompute, generator + "_impl") else generator, _note_recompute)
     _wrap(torch, "save", "checkpoint_s")
     _wrap(torch.jit, "save", "checkpoint_s")
-    # Others' checkpoints, where their libraries are loaded: importing them is not for us to do.
-    for module, names in (("safetensors.torch", ("save_file", "save_model")), ("safetensors.numpy", ("save_file",)),
-                          ("torch.distributed.checkpoint", ("save", "save_state_dict")),
-                          ("joblib", ("dump",))):
-        if module in sys.modules:
-            for name in names:
-                _wrap(sys.modules[module], name, "checkpoint_s")
-    _wrap_after(os, "fsync", "sync_s")
-    _wrap_after(os, "fdatasync", "sync_s")
-    for owner, names in ((os, ("replace", "rename", "sync")), (shutil, ("move", "copyfile", "copytree", "rmtree"))):
-        for name in names:
-            _wrap_after(owner, name)
+    _wrap_checkpoints((("safetensors.torch", "save_file", "save_model"), ("torch.distributed.checkpoint", "save", "save_state_dict")))
     if dist.is_available():
         for name in ("all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "broadcast", "reduce",
                      "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "barrier", "send", "recv"):
@@ -346,6 +354,7 @@ def attach(*objects, samples=None, tokens=None, first_step=0):
         return None
     if _recorder is None:
         _recorder = _Recorder(path, int(os.environ.get("RANK", "0") or 0))
+        _wrap_files()
         if "torch" in sys.modules:
             _wrap_torch()
     _recorder.number = max(_recorder.number, first_step)
@@ -548,12 +557,12 @@ def stepped(**extra):
 
 def detach():
     """Writes what is there and takes the wrappers away again."""
-    global _recorder
+    global _recorder, _has_torch
     if _recorder is not None:
         _recorder.flush()
         gc.callbacks.remove(_recorder.note_collection)
         atexit.unregister(_recorder.flush)
-    _recorder = None
+    _recorder, _has_torch = None, False
     while _wrapped:
         owner, name, function = _wrapped.pop()
         setattr(owner, name, function)

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -220,6 +221,24 @@ class Tests(unittest.TestCase):
         self.assertGreater(lines[5]["sync_s"], 0)
         self.assertGreater(lines[6]["checkpoint_s"], 0)
         self.assertEqual(lines[6]["sync_s"], 0)  # its fsync made a checkpoint lasting
+
+    def test_a_log_that_is_synced_is_told_without_pytorch_too(self):
+        loop = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import stoker_torch
+for _ in range(3):
+    with stoker_torch.step(samples=1), open(sys.argv[2], "a") as log:
+        log.write("x")
+        log.flush()
+        os.fsync(log.fileno())
+stoker_torch.detach()
+assert "torch" not in sys.modules
+"""
+        here = os.path.dirname(os.path.abspath(stoker_torch.__file__))
+        subprocess.run([sys.executable, "-c", loop, here, os.path.join(self.folder.name, "log")], check=True,
+                       env={**os.environ, "STOKER_METRICS_FILE": self.path})
+        self.assertTrue(all(line["sync_s"] > 0 for line in lines_of(self.path)[1:]), lines_of(self.path))
 
     def test_a_scheduler_may_be_made_afterwards(self):
         os.environ["STOKER_METRICS_FILE"] = self.path

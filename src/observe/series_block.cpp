@@ -237,10 +237,10 @@ unsigned doubled_for(const std::vector<std::int64_t>& codes, const Rounding& rou
 // `exponent`, nearest to its deviation. Nothing: logarithms do.
 constexpr int kLeastExponent = -200, kMostExponent = 200;
 
-std::optional<int> linear_exponent(const std::vector<float>& means, const std::vector<std::int64_t>& codes,
-                                   double most) {
+std::optional<int> linear_exponent(const std::vector<float>& means, const std::vector<std::int64_t>& codes, double most,
+                                   double fine) {
     if (deviation_of(codes) <= static_cast<double>(kMostUnit)) return std::nullopt;
-    const double deviation = deviation_of(means);
+    const double deviation = fine * deviation_of(means);
     if (!(deviation > 0)) return std::nullopt;
     const int exponent = static_cast<int>(std::lround(std::log2(deviation)));
     if (exponent < kLeastExponent || exponent > kMostExponent ||
@@ -295,7 +295,7 @@ void get_scattered(BitReader& in, std::vector<std::int64_t>& codes, std::int64_t
 
 // Numbers of steps: what is asked of them is which, and not how much they scatter.
 bool is_number_of_step(std::string_view metric) {
-    return metric == "step" || metric == "not_finite";
+    return metric == "step" || metric == "longest_step" || metric == "not_finite";
 }
 // The finest unit, of one or more, in which all of them can be written.
 int whole_exponent(double most) {
@@ -304,7 +304,18 @@ int whole_exponent(double most) {
     return exponent;
 }
 
-std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t points, bool with_range, bool whole) {
+// What a step is made of is added up and held against a plan: where seconds scatter by more than half of themselves, as
+// with an evaluation every so many steps, a unit of their deviation would make all of them the same, and too long or
+// too short.
+double fineness_of(std::string_view metric) {
+    constexpr std::string_view kParts[] = {"step_s",       "compute_s",  "wait_s",    "allreduce_s",
+                                           "checkpoint_s", "shortest_s", "longest_s", "cpu_s"};
+    constexpr double kOfParts = 0.1;
+    return std::find(std::begin(kParts), std::end(kParts), metric) != std::end(kParts) ? kOfParts : 1;
+}
+
+std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t points, bool with_range, bool whole,
+                         double fine) {
     std::vector<std::int64_t> counts, means, highs, lows;
     std::vector<float> values;
     double most = 0;  // of all that is written
@@ -319,7 +330,7 @@ std::string encode_cells(const std::vector<SeriesCell>& cells, std::size_t point
         means.push_back(series_code(cell.mean));
         for (const float value : {cell.min, cell.mean, cell.max}) most = std::max<double>(most, std::abs(value));
     }
-    const std::optional<int> exponent = whole ? whole_exponent(most) : linear_exponent(values, means, most);
+    const std::optional<int> exponent = whole ? whole_exponent(most) : linear_exponent(values, means, most, fine);
     const auto code_of = [&](float value) -> std::int64_t {
         if (!exponent) return series_code(value);
         return std::llround(std::clamp(std::ldexp(static_cast<double>(value), -*exponent),
@@ -457,8 +468,8 @@ std::string encode_columns(const SeriesBlock& block) {
         std::sort(columns.begin(), columns.end());
         std::vector<std::pair<std::uint64_t, std::uint64_t>> rank_cells;
         for (const auto& [rank, column] : columns) {
-            std::string encoded =
-                encode_cells(column->cells, block.points, block.seconds > 1, is_number_of_step(column->metric));
+            std::string encoded = encode_cells(column->cells, block.points, block.seconds > 1,
+                                               is_number_of_step(column->metric), fineness_of(column->metric));
             const auto [found, fresh] = index.emplace(encoded, cells.size());
             if (fresh) cells.push_back(std::move(encoded));
             rank_cells.emplace_back(rank, found->second);

@@ -130,6 +130,21 @@ TEST(SeriesBlock, NumbersOfStepsComeBackWhole) {
         }
 }
 
+// Every other second has an evaluation: what the steps of a run take on average is what their seconds say.
+TEST(SeriesBlock, UnevenStepsKeepTheirMean) {
+    SeriesBlock block{.start_s = 1'700'000'000, .seconds = 1, .points = 60, .columns = {{0, "step_s", {}}}};
+    double sum = 0, read = 0;
+    for (int i = 0; i < 60; ++i) {
+        const float value = (i % 2 == 0 ? 0.052F : 0.003F) * (1 + 0.01F * static_cast<float>(i % 7));
+        block.columns[0].cells.push_back({.min = value, .mean = value, .max = value, .count = 20});
+        sum += value;
+    }
+    const auto back = decode_block(encode_block(block));
+    ASSERT_TRUE(back);
+    for (const SeriesCell& cell : back->columns[0].cells) read += cell.mean;
+    EXPECT_NEAR(read / sum, 1, 0.08);
+}
+
 TEST(SeriesBlock, WhatScattersAroundZeroStaysThere) {
     std::mt19937 random(11);
     std::uniform_int_distribution<int> ticks(0, 2);

@@ -15,7 +15,8 @@ struct Window {
 };
 
 // What rules look at over time: of steps while they are steady, of what is told once and for all from the start.
-constexpr std::string_view kSteadyCourses[] = {"step_s", "compute_s", "shortest_s", "longest_s", "rss"},
+constexpr std::string_view kSteadyCourses[] = {"step_s",       "compute_s", "shortest_s", "longest_s",   "step",
+                                               "longest_step", "cpu",       "cpu_s",      "foreign_cpu", "rss"},
                            kWholeCourses[] = {"not_finite", "gpu_xid", "gpu_lost", "gpu_ecc_uncorrected",
                                               "gpu_remap_pending"};
 
@@ -97,6 +98,26 @@ std::optional<SteadyState> find_steady(const RankSeries& steps) {
     return steady;
 }
 
+// A line may tell several steps, as a bar does that is drawn ten times a second: their numbers say how many there were.
+void count_by_number(const std::vector<RankSeries>& series, int rank, SteadyState& steady) {
+    for (const RankSeries& numbers : series) {
+        if (numbers.metric != "step" || numbers.rank != rank) continue;
+        std::optional<double> first, before, last;
+        for (const SeriesPoint& point : numbers.points) {
+            const auto at_s = static_cast<double>(point.at_s);
+            if (!first) first = point.min;
+            if (at_s < steady.from_s) before = point.max;
+            if (at_s < steady.to_s) last = point.max;
+        }
+        if (!before || !last) return;
+        const double counted = *last - *before, warm_up = *before - *first;
+        if (counted <= steady.steps || warm_up < 0) return;  // it began anew, or each line is one
+        steady.warm_up_s *= steady.warm_up_steps > 0 ? std::max(1.0, warm_up / steady.warm_up_steps) : 1;
+        steady.warm_up_steps = std::max(steady.warm_up_steps, warm_up);
+        steady.steps = counted;
+    }
+}
+
 // Looked at every few seconds only (SampleOptions::threads_every): a value tells of the time before it.
 bool looks_back(std::string_view metric) {
     return metric == "run_wait" || metric == "switches" || metric == "preempted";
@@ -158,6 +179,7 @@ const std::vector<std::string>& evidence_measures() {
                                                    "cpu_s",
                                                    "shortest_s",
                                                    "longest_s",
+                                                   "longest_step",
                                                    "sync_s",
                                                    "openblas_threads",
                                                    "mkl_threads",
@@ -192,6 +214,7 @@ RunEvidence collect_evidence(const std::vector<RankSeries>& series, Planned plan
     const RankSeries* steps = steps_of(series);
     if (steps != nullptr) {
         evidence.steady = find_steady(*steps);
+        if (evidence.steady) count_by_number(series, steps->rank, *evidence.steady);
         evidence.counted = counted_unit(series, *steps);
         for (std::size_t i = 1; i < steps->points.size(); ++i)
             evidence.told_apart_s =

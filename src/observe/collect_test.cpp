@@ -66,5 +66,18 @@ TEST(CollectEvidence, WhatIsToldOnceCountsForTheWholeRun) {
     EXPECT_EQ(evidence.ranks[0].rank, 0);
 }
 
+// A bar is drawn ten times a second: that many lines, and as many steps as their numbers say.
+TEST(CollectEvidence, NumbersSayHowManyStepsThereWere) {
+    RankSeries steps{.rank = 0, .metric = "step_s", .points = {}}, numbers{.rank = 0, .metric = "step", .points = {}};
+    for (int second = 0; second < 10; ++second) {
+        steps.points.push_back({.at_s = 100 + second, .min = 0.01F, .mean = 0.01F, .max = 0.01F, .count = 10});
+        const auto last = static_cast<float>(100 * (second + 1));
+        numbers.points.push_back({.at_s = 100 + second, .min = last, .mean = last, .max = last, .count = 1});
+    }
+    const RunEvidence evidence = collect_evidence({steps, numbers}, {}, {.from_s = 100, .to_s = 110});
+    ASSERT_TRUE(evidence.steady);
+    EXPECT_EQ(evidence.steady->steps, 900);
+}
+
 }  // namespace
 }  // namespace stoker

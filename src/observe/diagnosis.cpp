@@ -129,13 +129,22 @@ Diagnoses diagnose(const RunEvidence& evidence) {
     for (const DiagnosisRule& rule : diagnosis_rules()) {
         const auto mere =
             std::find_if(all.found.begin(), all.found.end(), [&](const Diagnosis& each) { return each.rule == &rule; });
+        if (mere == all.found.end()) continue;
         const auto why = std::find_if(all.found.begin(), all.found.end(), [&](const Diagnosis& each) {
-            return std::find(rule.instead.begin(), rule.instead.end(), each.rule->judge) != rule.instead.end();
+            if (std::find(rule.instead.begin(), rule.instead.end(), each.rule->judge) == rule.instead.end())
+                return false;
+            return (each.own || !mere->own) && 2 * each.cost_s >= mere->cost_s;
         });
-        if (mere == all.found.end() || why == all.found.end()) continue;
+        if (why == all.found.end()) continue;
         all.ruled_out.emplace_back(rule.name, "explained by " + std::string(why->name()));
         all.found.erase(mere);
     }
+    // What has a reason of its own in the program is not told of its neighbours as well.
+    double step = evidence.step_s().value_or(0), own = 0;
+    for (const Diagnosis& each : all.found)
+        if (each.own && each.rule->cost == CostLies::within_step) own += each.cost_s;
+    for (Diagnosis& each : all.found)
+        if (each.rule->judge == judge_noisy_neighbour && step > 0) each.cost_s *= std::max(0.0, 1 - own / step);
     std::stable_sort(all.found.begin(), all.found.end(), [](const Diagnosis& a, const Diagnosis& b) {
         if (a.stops != b.stops) return a.stops;
         const bool last_a = a.rule->cost == CostLies::before_steady, last_b = b.rule->cost == CostLies::before_steady;

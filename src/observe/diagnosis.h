@@ -36,7 +36,9 @@ struct Diagnosis {
     double cost_s = 0;
     std::string fix;  // a command, or the line to change
     std::optional<int> rank;
-    bool stops = false;                   // nothing goes on, or will not for long: told first
+    bool stops = false;  // nothing goes on, or will not for long: told first
+    // Its program tells it, or does it at its own steps: no lack of processors, memory or disk explains it.
+    bool own = false;
     std::vector<EvidenceFigure> figures;  // the same evidence for programs
     std::vector<EvidenceSpan> spans;      // when it was; empty: all the time
     const DiagnosisRule* rule = nullptr;  // whose it is; diagnose() fills it
@@ -66,7 +68,8 @@ struct DiagnosisRule {
     bool late_rank = false;
     // Where one of these was found as well, this one is its symptom, and told after it whatever the two cost.
     std::vector<JudgeDiagnosis> follows_from = {};
-    // Where one of these was found, this one says nothing that it does not: it is not told.
+    // Where one of these was found, this one says nothing that it does not: it is not told, unless the other explains
+    // less than half of it, or is not the program's own and this one is.
     std::vector<JudgeDiagnosis> instead = {};
 };
 // Those about GPUs, which all stand behind the others (diagnoses/gpu_rules.cpp).

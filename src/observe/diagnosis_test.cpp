@@ -427,7 +427,8 @@ TEST(Diagnoses, StepsThatTakeLongerAndLongerAreTold) {
          {std::pair(std::function<double(int)>([](int i) { return i < 10 ? 0.178 : 0.25; }), true),
           std::pair(std::function<double(int)>([](int i) { return 0.178 * (1 + 0.02 * i); }), false)}) {
         RunEvidence slower = healthy();
-        for (RankEvidence& rank : slower.ranks) rank.courses["shortest_s"] = course_of(shape);
+        for (RankEvidence& rank : slower.ranks)
+            rank.courses["shortest_s"] = rank.courses["compute_s"] = course_of(shape);
         ASSERT_EQ(first_name(slower), "slower-with-time") << sudden;
         EXPECT_NEAR(diagnose(slower).found.front().cost_s, 0.036, 0.012) << sudden;
         EXPECT_EQ(diagnose(slower).found.front().what.find("longer and longer") == std::string::npos, sudden);
@@ -715,7 +716,8 @@ TEST(Diagnoses, AJumpWithinAShortRunIsTold) {
     for (const double after : {0.2, 0.3}) {
         RunEvidence evidence = healthy();
         for (RankEvidence& rank : evidence.ranks)
-            rank.courses["shortest_s"] = first(course_of([&](int i) { return i < 4 ? 0.17 : after; }));
+            rank.courses["shortest_s"] = rank.courses["compute_s"] =
+                first(course_of([&](int i) { return i < 4 ? 0.17 : after; }));
         EXPECT_EQ(first_name(evidence), after > 0.25 ? "slower-with-time" : "") << after;
     }
 }

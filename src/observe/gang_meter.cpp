@@ -95,6 +95,7 @@ const std::vector<MeasureInfo>& measures() {
         {"step", "", "number of the step that was told last"},
         {"shortest_s", "s", "the shortest step of a second, without what it waited for"},
         {"longest_s", "s", "the longest"},
+        {"longest_step", "", "its number, where it took twice as long as the shortest"},
         {"inferred", "", "steps are counted in what the program prints: 1 steps, 2 a bar, 3 epochs, 4 reports"},
         {"rhythm_s", "s", "what a rank that tells no steps does comes back after so long"},
         {"rhythm_beats", "", "so often it was seen to"},
@@ -213,7 +214,7 @@ std::vector<StepReader> GangMeter::readers_of(int rank) {
     if (auto pattern = StepPattern::parse(spec_.step_pattern); pattern && named)
         readers.emplace_back(StepSource{
             .kind = StepSource::Kind::output, .path = output, .pattern = std::move(*pattern), .clock = clock_});
-    else if (spec_.heartbeat.empty() && !told_)
+    else if (spec_.heartbeat.empty())
         readers.emplace_back(
             StepSource{.kind = StepSource::Kind::counted, .path = output, .pattern = {}, .clock = clock_});
     return readers;
@@ -224,13 +225,30 @@ void GangMeter::begin(int rank) {
     for (StepReader& reader : readers) reader.skip_to_end();
 }
 
+// Of a rank that tells its steps otherwise: a loss that is no number stands in its output alone, as often as not.
+void GangMeter::read_losses(const Rank& rank, StepReader& reader, double now_s, std::vector<MeasureLine>& lines) {
+    reader.forget_times();
+    for (const StepLine& line : reader.poll(now_s))
+        for (const auto& [name, value] : line.values)
+            if (name == "not_finite")
+                lines.push_back({.rank = rank.who.rank,
+                                 .node = rank.who.node,
+                                 .at_s = now_s,
+                                 .step = std::nullopt,
+                                 .values = {{"not_finite", value}}});
+}
+
 void GangMeter::read_steps(Rank& rank, bool gone, double now_s, std::vector<MeasureLine>& lines) {
     const double from_s = rank.first ? options_.from_s : 0;
     for (StepReader& reader : rank.readers) {
         const bool tracked = reader.kind() == StepSource::Kind::tracker;
         const bool counts = tracked || reader.kind() == StepSource::Kind::counted;
         // One of the two, the first that has steps.
-        if (counts && (told_ || (rank.inferred_from && *rank.inferred_from != reader.kind()))) continue;
+        if (counts && !told_ && rank.inferred_from && *rank.inferred_from != reader.kind()) continue;
+        if (counts && told_) {
+            if (!tracked) read_losses(rank, reader, now_s, lines);
+            continue;
+        }
         std::vector<MeasureLine>& to = counts ? rank.held : lines;
         for (int turn = 0; turn < kTurns && to.size() < options_.most_lines; ++turn) {
             for (StepLine& line : reader.poll(now_s)) {
@@ -256,9 +274,7 @@ void GangMeter::read_steps(Rank& rank, bool gone, double now_s, std::vector<Meas
     rank.first = false;
     if (told_) {
         rank.held.clear();
-        std::erase_if(rank.readers, [](const StepReader& each) {
-            return each.kind() == StepSource::Kind::counted || each.kind() == StepSource::Kind::tracker;
-        });
+        std::erase_if(rank.readers, [](const StepReader& each) { return each.kind() == StepSource::Kind::tracker; });
     } else if (!rank.held.empty() && (rank.settled || gone || now_s - rank.held.front().at_s >= kSettledS)) {
         rank.settled = true;
         lines.insert(lines.end(), std::make_move_iterator(rank.held.begin()), std::make_move_iterator(rank.held.end()));

@@ -79,6 +79,7 @@ private:
     };
     std::vector<StepReader> readers_of(int rank);
     void read_steps(Rank& rank, bool gone, double now_s, std::vector<MeasureLine>& lines);
+    static void read_losses(const Rank& rank, StepReader& reader, double now_s, std::vector<MeasureLine>& lines);
     void take_pulse(Rank& rank, const ProcessTable& table, double now_s, std::vector<MeasureLine>& lines) const;
     void look_for_tracker(Rank& rank, const ProcessTable& table, double now_s) const;
     void tell_machine(const ProcessTable& table, std::int64_t at_us, double used, MeasureLine* line);

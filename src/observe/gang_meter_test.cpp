@@ -132,6 +132,32 @@ TEST(GangMeter, CountsWhatTheOutputCountsWhereNobodyTells) {
     fs::remove_all(folder);
 }
 
+// Who tells steps with the hook prints the loss: that it is no number is told all the same.
+TEST(GangMeter, ALossThatIsNoNumberInTheOutputIsToldBesideTheSteps) {
+    const std::string folder = testing::TempDir() + "gang-meter-loss-" + std::to_string(::getpid());
+    fs::create_directories(folder);
+    const auto write = [&](const std::string& file, const std::string& text) {
+        std::ofstream(folder + "/" + file, std::ios::app) << text;
+    };
+    const MeasureSpec spec{
+        .lines = folder + "/metrics.jsonl", .heartbeat = {}, .step_pattern = {}, .folders = {}, .interface = {}};
+    const ProcessTable table = ProcessTable::scan({});
+    const std::vector<LiveRank> live{{.rank = 0, .pid = ::getpid(), .node = ""}};
+    GangMeter meter(spec, folder);
+    write("metrics.jsonl", "{\"step\": 1, \"step_s\": 0.1}\n");
+    EXPECT_EQ(meter.look(table, 1'000'000, live, 2000).size(), 1u);
+    for (int i = 1; i < 9; ++i)
+        write("rank-0.out", "step " + std::to_string(10 * i) + " loss " + (i < 6 ? "0.5" : "nan") + "\n");
+    std::vector<double> lost;
+    for (const MeasureLine& line : meter.look(table, 2'000'000, live, 2001)) {
+        EXPECT_FALSE(line.step) << "its output tells no steps";
+        for (const auto& [name, value] : line.values)
+            if (name == "not_finite") lost.push_back(value);
+    }
+    EXPECT_EQ(lost, std::vector<double>{60});
+    fs::remove_all(folder);
+}
+
 TEST(Measures, EveryNameIsDescribedOnce) {
     std::vector<std::string_view> names;
     for (const MeasureInfo& each : measures()) names.push_back(each.name);

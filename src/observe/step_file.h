@@ -115,6 +115,11 @@ public:
     // The same of lines that somebody else has read: of a heartbeat, what the file holds each time.
     std::vector<StepLine> take(const std::vector<std::string>& lines, double now_s);
     void skip_to_end() { tail_.skip_to_end(); }
+    // From now on it does not matter when lines were written.
+    void forget_times() {
+        watched_.reset();
+        source_.clock.reset();
+    }
     StepSource::Kind kind() const { return source_.kind; }
     std::int64_t bad_lines() const { return bad_lines_; }
     const TailReader& tail() const { return tail_; }  // of a tracker nothing

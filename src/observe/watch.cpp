@@ -33,32 +33,7 @@ double thread_cpu_s() {
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
-// What the series of a second, which keep means, would not tell of the steps in it: how far they got, and the shortest
-// and the longest of them, without what they waited for.
-struct StepsOfLook {
-    double at_s = 0, step = 0, shortest_s = 0, longest_s = 0;
-    bool timed = false;
-
-    void see(const MeasureLine& line) {
-        at_s = line.at_s;
-        step = *line.step;
-        const auto named = [&](std::string_view name) {
-            return std::find_if(line.values.begin(), line.values.end(),
-                                [&](const auto& each) { return each.first == name; });
-        };
-        auto found = named("compute_s");
-        if (found == line.values.end()) found = named("step_s");
-        if (found == line.values.end()) return;
-        shortest_s = timed ? std::min(shortest_s, found->second) : found->second;
-        longest_s = timed ? std::max(longest_s, found->second) : found->second;
-        timed = true;
-    }
-    std::vector<std::pair<std::string, double>> values() const {
-        std::vector<std::pair<std::string, double>> all{{"step", step}};
-        if (timed) all.insert(all.end(), {{"shortest_s", shortest_s}, {"longest_s", longest_s}});
-        return all;
-    }
-};
+constexpr double kStandsOut = 2;  // times as long as the shortest
 
 using GangKey = std::pair<std::string, int>;  // run and attempt
 using RankKey = std::tuple<std::string, int, int>;
@@ -77,6 +52,36 @@ struct Observer::Shared {
     SteadyClock::time_point look_began;
     bool looking = false, stop = false;
 
+    // What the series of a second, which keep means, would not tell of the steps in it: how far they got, and the
+    // shortest and the longest of them, without what they waited for.
+    struct StepsOfSecond {
+        double at_s = 0, step = 0, shortest_s = 0, longest_s = 0, longest_step = 0;
+        bool seen = false, timed = false;
+
+        void see(const MeasureLine& line) {
+            at_s = line.at_s;
+            step = *line.step;
+            seen = true;
+            const auto named = [&](std::string_view name) {
+                return std::find_if(line.values.begin(), line.values.end(),
+                                    [&](const auto& each) { return each.first == name; });
+            };
+            auto found = named("compute_s");
+            if (found == line.values.end()) found = named("step_s");
+            if (found == line.values.end()) return;
+            shortest_s = timed ? std::min(shortest_s, found->second) : found->second;
+            if (!timed || found->second > longest_s) longest_s = found->second, longest_step = *line.step;
+            timed = true;
+        }
+        std::vector<std::pair<std::string, double>> values() const {
+            std::vector<std::pair<std::string, double>> all{{"step", step}};
+            if (timed) all.insert(all.end(), {{"shortest_s", shortest_s}, {"longest_s", longest_s}});
+            // Of steps that are alike it says nothing.
+            if (timed && longest_s > kStandsOut * shortest_s) all.emplace_back("longest_step", longest_step);
+            return all;
+        }
+    };
+
     // Of the thread alone.
     struct Watched {
         WatchedGang gang;
@@ -84,6 +89,8 @@ struct Observer::Shared {
         double from_s = 0;                   // what is older is in the series already
         bool mute = false;                   // its engine cannot tell
         std::map<int, std::int64_t> lost_s;  // by rank, the second in which it was told last that a loss is not finite
+        // By rank, of the second that goes on: a look sees a part of it, and of two longest steps one is the longest.
+        std::map<int, StepsOfSecond> steps;
     };
     std::map<GangKey, Watched> watched;
     std::set<std::string> runs;
@@ -120,12 +127,18 @@ struct Observer::Shared {
             }
             it->second.gang.live.clear();
             read(it->second, kMostLastTurns, nullptr);
+            for (const auto& [rank, steps] : it->second.steps) keep(it->second.gang.run, rank, steps);
             it = watched.erase(it);
         }
         for (const std::string& run : runs)
             if (!live.contains(run) && options.series != nullptr) options.series->end(run);
         runs = std::move(live);
         return left;
+    }
+
+    void keep(const std::string& run, int rank, const StepsOfSecond& steps) const {
+        if (options.series == nullptr || !steps.seen) return;
+        for (const auto& [name, value] : steps.values()) options.series->add(run, rank, name, steps.at_s, value);
     }
 
     // What is told of the ranks of `now` goes there too.
@@ -141,9 +154,13 @@ struct Observer::Shared {
             }
             if (answer->gap && !one.cursor.empty()) ++gaps;
             one.cursor = answer->next;
-            std::map<std::pair<int, std::int64_t>, StepsOfLook> steps;  // by rank and second
             for (const MeasureLine& line : answer->lines) {
-                if (line.step) steps[{line.rank, static_cast<std::int64_t>(std::floor(line.at_s))}].see(line);
+                if (line.step && (one.steps.contains(line.rank) || one.steps.size() < options.max_ranks)) {
+                    StepsOfSecond& steps = one.steps[line.rank];
+                    if (std::floor(steps.at_s) != std::floor(line.at_s))
+                        keep(gang.run, line.rank, std::exchange(steps, {}));
+                    steps.see(line);
+                }
                 if (options.series != nullptr)
                     for (const auto& [name, value] : line.values) {
                         // The first of a second says since which step: a mean of two would say neither.
@@ -161,12 +178,11 @@ struct Observer::Shared {
                 if (line.step) rank.step = line.step;
                 for (const auto& [name, value] : line.values) rank.values[name] = value;
             }
-            if (options.series != nullptr)
-                for (const auto& [where, seen] : steps)
-                    for (const auto& [name, value] : seen.values())
-                        options.series->add(gang.run, where.first, name, seen.at_s, value);
             more = answer->more;
         }
+        constexpr double kOverS = 2;  // lines of a second come that late
+        for (auto& [rank, steps] : one.steps)
+            if (wall_s() - steps.at_s > kOverS) keep(gang.run, rank, std::exchange(steps, {}));
     }
 
     // How many ranks it looked at.

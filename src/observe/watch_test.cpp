@@ -117,6 +117,43 @@ TEST_F(WatchTest, TellsWhatRanksUseAndHowFastTheyAre) {
     EXPECT_EQ((*all)[3].rank, 1);
 }
 
+// A look sees a part of a second: the longest step of the whole of it is told, once, and which it was.
+TEST_F(WatchTest, TheLongestStepOfASecondIsThatOfAllItsLooks) {
+    const double second = std::floor(static_cast<double>(wall_clock_us()) / 1e6) - 100;
+    const auto step = [&](int number, double took, double at_s) {
+        line("{\"step\": " + std::to_string(number) + ", \"step_s\": " + std::to_string(took) +
+             ", \"time\": " + std::to_string(at_s) + "}");
+    };
+    auto observer = Observer::start({.period_s = 0.05, .series = series, .wall_s = [&] { return second + 1; }});
+    // Nothing else is seen of it: what comes late in a minute that is written out does not count.
+    const pid_t gone = busy_child();
+    ::kill(gone, SIGKILL);
+    ::waitpid(gone, nullptr, 0);
+    children.pop_back();
+    observer->watch({gang({rank(0, gone)})});
+    const std::tuple<int, double, double> told[] = {
+        {40, 0.8, second + 0.1}, {41, 0.25, second + 0.6}, {42, 0.25, second + 1.1}};
+    for (const auto& [number, took, at_s] : told) {
+        step(number, took, at_s);
+        EXPECT_TRUE(eventually([&, is = number] {
+            const auto now = observer->latest("r-1");
+            return !now.empty() && now[0].step == is;
+        }));
+    }
+    observer.reset();
+    const auto all = series->query({.run = "r-1",
+                                    .metrics = {"longest_s", "longest_step", "shortest_s"},
+                                    .rank = {},
+                                    .from_s = static_cast<std::int64_t>(second),
+                                    .to_s = static_cast<std::int64_t>(second) + 1});
+    ASSERT_TRUE(all.ok());
+    ASSERT_EQ(all->size(), 3u);
+    for (const RankSeries& each : *all) EXPECT_EQ(each.points.at(0).count, 1u) << each.metric;
+    EXPECT_NEAR((*all)[0].points[0].mean, 0.8, 0.01);
+    EXPECT_EQ((*all)[1].points[0].mean, 40);
+    EXPECT_NEAR((*all)[2].points[0].mean, 0.25, 0.01);
+}
+
 // A server that starts again does not count the lines that it has counted already.
 TEST_F(WatchTest, LinesCountOnceAcrossRestarts) {
     const double now = std::floor(static_cast<double>(wall_clock_us()) / 1e6);

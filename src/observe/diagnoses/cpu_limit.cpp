@@ -98,7 +98,9 @@ double cost_within_plan(const RunEvidence& evidence, double step, double upper) 
 }
 
 // More threads are ready than there are processors for them.
-Diagnosis of_crowd(const RunEvidence& evidence, const CommonQueue& queue, const std::optional<OwnCrowd>& crowd) {
+Diagnosis of_crowd(const RunEvidence& evidence, CommonQueue queue, const std::optional<OwnCrowd>& crowd) {
+    if (const auto foreign = foreign_use(evidence); crowd && foreign && foreign->much)
+        queue.cost_s *= crowd->part_beside(foreign->processors);
     const double wait = evidence.mean("run_wait").value_or(0), cpu = evidence.mean("cpu").value_or(1);
     Diagnosis found{.what = "threads are ready to run and have no processor",
                     .evidence = {fmt::format("{:.2f} s per second in the run queue, {:.2f} processors in use by a rank",

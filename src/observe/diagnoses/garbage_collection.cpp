@@ -20,6 +20,7 @@ DiagnosisVerdict judge_garbage_collection(const RunEvidence& evidence) {
          .fix = "gc.collect(); gc.freeze() after the model and the data are there, or gc.disable() and a gc.collect() "
                 "every few hundred steps",
          .rank = {},
+         .own = true,
          .figures = {deciding_figure("collector_share", each / whole, "of a step", "pauses.gc_share"),
                      told_figure("gc_s", each, "s")}});
 }

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
+#include "observe/diagnoses/course_text.h"
 #include "observe/diagnoses/rule_text.h"
 
 namespace stoker {
-
-DiagnosisVerdict judge_pauses(const RunEvidence& evidence);
 
 namespace {
 
@@ -41,7 +40,7 @@ DiagnosisVerdict judge_idle_in_step(const RunEvidence& evidence) {
     for (const RankEvidence& rank : evidence.ranks)
         if (const double its = idle_of(rank, *step, told); least == nullptr || its < idle) least = &rank, idle = its;
     // What is done now and then has a rule.
-    if (const DiagnosisVerdict pauses = judge_pauses(evidence); pauses.diagnosis) idle -= pauses.diagnosis->cost_s;
+    if (const auto pauses = pauses_of(evidence); pauses && pauses->matter()) idle -= pauses->cost_s;
     const char* threshold = told ? "idle.share" : "idle.untold_share";
     const double cpu = least->mean("cpu").value_or(0);
     if (idle < diagnosis_threshold(threshold) * *step)

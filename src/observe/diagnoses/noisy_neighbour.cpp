@@ -20,7 +20,8 @@ DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence) {
                         queue ? fmt::format("ready threads wait {} of the time they run, {} of a step at most",
                                             percent_text(queue->share), milliseconds_text(queue->cost_s))
                               : std::string("how long ready threads wait is not known")));
-    if (const auto crowd = own_crowd(evidence); crowd && !stolen)
+    const auto crowd = own_crowd(evidence);
+    if (crowd && crowd->fills && !stolen)
         return diagnosis_ruled_out(
             fmt::format("{:.1f} threads of the run are ready for {:.0f} processors, whoever else is there",
                         crowd->ready, crowd->processors));
@@ -29,7 +30,7 @@ DiagnosisVerdict judge_noisy_neighbour(const RunEvidence& evidence) {
                                         foreign->processors, *evidence.machine_cpus),
                     .evidence = {fmt::format("{:.2f} s per second in the run queue, {:.2f} processors in use by a rank",
                                              wait, cpu)},
-                    .cost_s = queue ? queue->cost_s : 0,
+                    .cost_s = queue ? queue->cost_s * (crowd ? 1 - crowd->part_beside(foreign->processors) : 1) : 0,
                     .fix = "stop the other work (top -o %CPU), or run on a machine of its own",
                     .rank = {}};
     found.figures = {deciding_figure("foreign_share", foreign->share, "of the machine", "neighbour.cpu_share"),

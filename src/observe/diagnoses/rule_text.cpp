@@ -42,6 +42,8 @@ std::optional<CommonQueue> common_queue(const RunEvidence& evidence) {
     const RankEvidence* throttled = evidence.worst("throttled");
     if (throttled != nullptr && *throttled->mean("throttled") >= diagnosis_threshold("cpu.throttled_share"))
         return std::nullopt;
+    constexpr double kOneThread = 1.1;  // processors in use, with what carries its bytes
+    const double widest = widest_pool(evidence);
     for (const RankEvidence& rank : evidence.ranks) {
         const auto share = queue_share(rank);
         const auto step = rank.mean("compute_s") ? rank.mean("compute_s") : rank.mean("step_s");
@@ -51,8 +53,10 @@ std::optional<CommonQueue> common_queue(const RunEvidence& evidence) {
         // was kept from is at most what is not processor time.
         const auto whole = rank.mean("step_s");
         const double worked = whole ? *whole * *rank.mean("cpu") : 0;
-        if (worked > 0 && rank.mean("torch_threads").value_or(1) <= 1)
+        if (worked > 0 && widest <= 1 && *rank.mean("cpu") <= kOneThread)
             common->cost_s = std::clamp(common->cost_s, 0.0, std::max(0.0, *step - worked));
+        // Ready threads hold a step up for no longer than they wait.
+        if (whole) common->cost_s = std::min(common->cost_s, *rank.mean("run_wait") * *whole);
         common->much = *share >= diagnosis_threshold("cpu.queue_share") &&
                        common->cost_s >= diagnosis_threshold("cpu.queue_least_share") * whole.value_or(*step);
     }
@@ -80,19 +84,31 @@ std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence) {
         place.ready += own;
         place.used += *rank.mean("cpu");
     }
-    double widest = 1;
-    for (const PoolWidth& pool : pool_widths(evidence))
-        if (pool.told || pool.threads > 1) widest = std::max(widest, pool.threads);
+    const double widest = widest_pool(evidence);
     for (const auto& [key, place] : places) {
         const double processors = key.second;
         // One rank is kept on fewer processors than it computes with.
         const bool too_few = place.ranks > 1 || widest > processors;
-        if (too_few && place.ready > kOver * processors && place.used > kFill * processors)
-            return OwnCrowd{.ready = place.ready, .processors = processors, .affinity = true, .ranks = place.ranks};
+        // Of more threads than there are processors the pools leave no doubt, however much others take.
+        const bool sure = widest * place.ranks > processors, fills = place.used > kFill * processors;
+        if (too_few && place.ready > kOver * processors && (sure || fills))
+            return OwnCrowd{
+                .ready = place.ready, .processors = processors, .affinity = true, .ranks = place.ranks, .fills = fills};
     }
-    if (ready <= kOver * *evidence.machine_cpus || used < kFill * *evidence.machine_cpus) return std::nullopt;
-    return OwnCrowd{
-        .ready = ready, .processors = *evidence.machine_cpus, .ranks = static_cast<int>(evidence.ranks.size())};
+    // Threads that wait for others' programs are one a rank, or as many as it has processors: more are its own.
+    const double ranks = static_cast<double>(evidence.ranks.size()), room = processors_of_rank(evidence);
+    const bool sure = widest > room && ready > kOver * room * ranks;
+    const bool fills = used >= kFill * *evidence.machine_cpus;
+    if (ready <= kOver * *evidence.machine_cpus || (!sure && !fills)) return std::nullopt;
+    return OwnCrowd{.ready = ready,
+                    .processors = *evidence.machine_cpus,
+                    .ranks = static_cast<int>(evidence.ranks.size()),
+                    .fills = fills};
+}
+
+double OwnCrowd::part_beside(double foreign) const {
+    const double too_many = std::max(0.0, ready - processors);
+    return fills || !(too_many + foreign > 0) ? 1 : too_many / (too_many + foreign);
 }
 
 std::vector<PoolWidth> pool_widths(const RunEvidence& evidence) {
@@ -109,6 +125,12 @@ std::vector<PoolWidth> pool_widths(const RunEvidence& evidence) {
         if (width.threads > 0) widths.push_back(width);
     }
     return widths;
+}
+
+double widest_pool(const RunEvidence& evidence) {
+    double widest = 1;
+    for (const PoolWidth& pool : pool_widths(evidence)) widest = std::max(widest, pool.threads);
+    return widest;
 }
 
 double processors_of_rank(const RunEvidence& evidence) {

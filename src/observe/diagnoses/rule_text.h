@@ -42,7 +42,10 @@ std::optional<CommonQueue> common_queue(const RunEvidence& evidence);
 struct OwnCrowd {
     double ready = 0, processors = 0;  // ready: running or waiting for their turn, on average
     bool affinity = false;
-    int ranks = 0;  // that share those processors
+    int ranks = 0;      // that share those processors
+    bool fills = true;  // they use most of those processors: nobody else is to blame
+    // What part of the waiting is theirs, where others use so many processors as well.
+    double part_beside(double foreign) const;
 };
 std::optional<OwnCrowd> own_crowd(const RunEvidence& evidence);
 // Threads of the libraries that a rank computes with: what the program tells (python/stoker_torch), else what its
@@ -53,6 +56,7 @@ struct PoolWidth {
     bool told = false;
 };
 std::vector<PoolWidth> pool_widths(const RunEvidence& evidence);
+double widest_pool(const RunEvidence& evidence);  // of all of them, one at least
 // Processors that a rank has to itself: what it asked for, at most its limit, its affinity and its share of the
 // machine.
 double processors_of_rank(const RunEvidence& evidence);

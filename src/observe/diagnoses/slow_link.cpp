@@ -29,11 +29,16 @@ DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
         return diagnosis_ruled_out(
             fmt::format("{} a step in collectives, while a quota stops the ranks", milliseconds_text(*transfer)));
     const auto queue = common_queue(evidence);
+    // How long threads wait is looked at every few seconds: of a shorter run nobody knows whom they wait for.
+    if (const auto foreign = foreign_use(evidence); !queue && foreign && foreign->much && !quickest->mean("run_wait"))
+        return diagnosis_silent("run_wait: other programs use the processors too");
     double late = queue ? *transfer * queue->share / (1 + queue->share) : 0;
     const auto cpu = quickest->mean("cpu"), whole = quickest->mean("step_s"), compute = quickest->mean("compute_s");
     if (queue && cpu && whole && compute) {
-        const double worked = *cpu * *whole;
-        late = std::clamp(queue->share * worked - std::max(0.0, *compute - worked), 0.0, late);
+        // A sleep or a lock in what it computes is no queueing either: at most what its part of the work waits.
+        const double worked = *cpu * *whole, waited = queue->share * worked;
+        const double part = *compute / std::max(1e-9, *compute + quickest->mean("allreduce_s").value_or(0));
+        late = std::clamp(waited - std::clamp(*compute - worked, 0.0, part * waited), 0.0, late);
     }
     const double planned = evidence.planned.collectives_s.value_or(0), cost = *transfer - late - planned;
     if (cost < diagnosis_threshold("link.share") * *step)

@@ -45,8 +45,10 @@ DiagnosisVerdict judge_starved_input(const RunEvidence& evidence) {
     const double computing = std::max(own - wait, 0.05 * own);
     const double now = std::max(1.0, workers.value_or(0));
     const int more = static_cast<int>(std::min(64.0, std::ceil(now * own / computing)));
-    const std::string add =
-        fmt::format("DataLoader(..., num_workers={}, prefetch_factor=4, persistent_workers=True)", more);
+    std::string add = fmt::format("DataLoader(..., num_workers={}, prefetch_factor=4, persistent_workers=True)", more);
+    if (!workers)  // which loader that is nobody tells
+        add = fmt::format("{} worker{} that prepare{} batches ahead of the step (PyTorch: {}; tf.data: prefetch)", more,
+                          more == 1 ? "" : "s", more == 1 ? "s" : "", add);
     if (small)
         found.fix =
             "pack the samples into few large files (stoker prepare FOLDER --format files --to SHARDS); until then " +

@@ -46,7 +46,7 @@ DiagnosisVerdict judge_straggler(const RunEvidence& evidence) {
     // as much as the others.
     const auto taken = foreign_use(evidence);
     const auto queued = common_queue(evidence);
-    if (taken && taken->much && queued && queued->much) {
+    if (taken && taken->much && (!queued || queued->share >= diagnosis_threshold("cpu.queue_share"))) {
         std::vector<double> worked;
         for (const RankEvidence& each : evidence.ranks)
             if (const auto seconds = processor_seconds(each); seconds && &each != rank) worked.push_back(*seconds);

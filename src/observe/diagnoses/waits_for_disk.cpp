@@ -34,6 +34,7 @@ DiagnosisVerdict judge_waits_for_disk(const RunEvidence& evidence) {
                  "write logs and samples in the background or every few hundred steps, and without fsync or flush in "
                  "the loop",
              .rank = {},
+             .own = true,
              .figures = {deciding_figure("sync_share", *synced / *step, "of a step", "sync.share"),
                          told_figure("sync_s", *synced, "s")}});
     if (synced) cost = std::min(cost, *synced);

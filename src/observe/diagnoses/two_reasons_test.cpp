@@ -1,0 +1,221 @@
+// Most machines are shared: who is slow for a reason of his own is told that one, however busy the neighbours are, and
+// never a reason of his own for what they do.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "observe/diagnosis.h"
+
+namespace stoker {
+namespace {
+
+MeasureSpread constant(double value) {
+    return {.mean = value, .median = value, .low = value, .high = value, .count = 100};
+}
+
+// One rank whose steps take what is asked of them by number, seen as it is watched: second by second.
+RunEvidence run_of(
+    int steps, const std::function<double(int number)>& takes,
+    const std::function<double(double at_s)>& foreign = [](double) { return 0.0; }) {
+    RankEvidence rank;
+    double now = 0, all = 0;
+    for (int number = 1; number <= steps; ++number) {
+        const double took = takes(number);
+        all += took;
+        now += took;
+        const double second = std::floor(now);
+        const auto at = [&](const char* name) -> CoursePoint& {
+            Course& course = rank.courses[name];
+            if (course.empty() || course.back().at_s != second) course.push_back({.at_s = second});
+            return course.back();
+        };
+        CoursePoint& mean = at("compute_s");
+        mean.mean = (mean.mean * mean.count + took) / (mean.count + 1);
+        mean.count += 1;
+        CoursePoint &shortest = at("shortest_s"), &longest = at("longest_s");
+        shortest.mean = mean.count == 1 ? took : std::min(shortest.mean, took);
+        if (took > longest.mean) {
+            longest.mean = took;
+            at("longest_step").max = number;
+        }
+        at("step").max = number;
+        at("foreign_cpu").mean = foreign(second);
+    }
+    rank.courses["step_s"] = rank.courses["compute_s"];
+    const double mean = all / steps;
+    for (const auto& [name, value] : {std::pair{"step_s", mean},
+                                      {"compute_s", mean},
+                                      {"cpu", 0.95},
+                                      {"run_wait", 0.02},
+                                      {"foreign_cpu", 0.0},
+                                      {"torch_threads", 1.0},
+                                      {"wait_s", 0.0}})
+        rank.measures[name] = constant(value);
+    rank.steps = steps;
+    RunEvidence evidence;
+    evidence.ranks = {rank};
+    evidence.machine_cpus = 2;
+    evidence.planned.processors = 1;
+    evidence.steady = SteadyState{.from_s = 0, .to_s = now, .steps = static_cast<double>(steps), .all_step_s = mean};
+    return evidence;
+}
+
+void crowd(RunEvidence& evidence, double cpu = 0.5) {
+    for (RankEvidence& rank : evidence.ranks) {
+        rank.measures["cpu"] = constant(cpu);
+        rank.measures["run_wait"] = constant(1 - cpu);
+        rank.measures["foreign_cpu"] = constant(1.1);
+    }
+}
+
+const Diagnosis* find(const Diagnoses& all, std::string_view name) {
+    const auto found =
+        std::find_if(all.found.begin(), all.found.end(), [&](const Diagnosis& each) { return each.name() == name; });
+    return found == all.found.end() ? nullptr : &*found;
+}
+
+TEST(TwoReasons, APauseEverySoManyStepsIsTheProgramsOwn) {
+    // Every twentieth step has an evaluation, and others take the processor from any step now and then.
+    std::mt19937 random(5);
+    std::uniform_real_distribution<double> chance(0, 1);
+    const auto wavers = [&] { return 0.1 * (1 + 0.3 * chance(random)) + (chance(random) < 0.01 ? 0.4 : 0); };
+    RunEvidence evaluates = run_of(200, [&](int number) { return wavers() + (number % 20 == 0 ? 1.0 : 0); });
+    crowd(evaluates);
+    const Diagnoses told = diagnose(evaluates);
+    EXPECT_NE(find(told, "noisy-neighbour"), nullptr);
+    const Diagnosis* pauses = find(told, "pauses");
+    ASSERT_NE(pauses, nullptr);
+    EXPECT_NE(pauses->what.find("one step in 20 takes up to"), std::string::npos) << pauses->what;
+    EXPECT_NEAR(pauses->cost_s, 0.05, 0.012);
+    // What comes at no beat is what neighbours do.
+    RunEvidence hit = run_of(200, [&](int) { return wavers() + (chance(random) < 0.06 ? 1.0 : 0); });
+    crowd(hit);
+    EXPECT_EQ(find(diagnose(hit), "pauses"), nullptr);
+    EXPECT_NE(find(diagnose(run_of(200, [&](int) { return wavers() + (chance(random) < 0.06 ? 1.0 : 0); })), "pauses"),
+              nullptr);
+}
+
+// Several of a second, of which one is seen: an evaluation every 25 of steps that take some milliseconds.
+TEST(TwoReasons, PausesOfShortStepsAreCountedByTheirBeat) {
+    const RunEvidence evaluates =
+        run_of(1500, [](int number) { return 0.005 * (1 + 0.05 * std::sin(number)) + (number % 25 == 0 ? 0.075 : 0); });
+    const Diagnoses told = diagnose(evaluates);
+    const Diagnosis* pauses = find(told, "pauses");
+    ASSERT_NE(pauses, nullptr);
+    EXPECT_NEAR(pauses->cost_s, 0.003, 0.0004);
+    EXPECT_NE(pauses->what.find("one step in 25"), std::string::npos) << pauses->what;
+}
+
+// Who stands still is not told of neighbours that take a little.
+TEST(TwoReasons, ASleepIsToldBesideANeighbour) {
+    RunEvidence sleeps = run_of(250, [](int) { return 0.04; });
+    sleeps.ranks[0].measures["cpu"] = constant(0.25);
+    sleeps.ranks[0].measures["run_wait"] = constant(0.13);
+    sleeps.ranks[0].measures["foreign_cpu"] = constant(1.7);
+    const Diagnoses told = diagnose(sleeps);
+    ASSERT_NE(find(told, "idle-in-step"), nullptr);
+    EXPECT_NEAR(find(told, "idle-in-step")->cost_s, 0.0248, 0.001);
+    const Diagnosis* neighbour = find(told, "noisy-neighbour");
+    EXPECT_LE(neighbour == nullptr ? 0 : neighbour->cost_s, 0.13 * 0.04 + 1e-9);
+}
+
+TEST(TwoReasons, WhoComputesMoreInEachStepGetsSlowerByItself) {
+    const auto grows = [](int number) { return 0.1 * (1 + 0.01 * number); };
+    RunEvidence own = run_of(120, grows);
+    own.ranks[0].courses["cpu_s"] = own.ranks[0].courses["compute_s"];
+    for (CoursePoint& point : own.ranks[0].courses["cpu_s"]) point.mean *= 0.5;
+    crowd(own);
+    const Diagnoses both = diagnose(own);
+    EXPECT_NE(find(both, "slower-with-time"), nullptr);
+    EXPECT_NE(find(both, "noisy-neighbour"), nullptr);
+    // As much processor time as ever, and somebody begins to take more: told of nobody's program.
+    RunEvidence others = run_of(
+        120, [](int number) { return number <= 60 ? 0.1 : 0.16; }, [](double at_s) { return at_s < 6 ? 0.0 : 0.8; });
+    others.ranks[0].courses["cpu_s"] = others.ranks[0].courses["compute_s"];
+    for (CoursePoint& point : others.ranks[0].courses["cpu_s"]) point.mean = 0.1;
+    EXPECT_EQ(find(diagnose(others), "slower-with-time"), nullptr);
+}
+
+// A progress bar is drawn ten times a second, however many steps that is: the shortest of its means rises by itself.
+TEST(TwoReasons, FewerDrawingsOfABarAreNoSlowerSteps) {
+    RunEvidence bar = run_of(200, [](int) { return 0.1; });
+    Course& shortest = bar.ranks[0].courses["shortest_s"];
+    for (std::size_t i = 0; i < shortest.size(); ++i) shortest[i].mean = i < shortest.size() / 2 ? 0.07 : 0.1;
+    EXPECT_EQ(find(diagnose(bar), "slower-with-time"), nullptr);
+}
+
+TEST(TwoReasons, APoolThatIsTooWideIsToldBesideANeighbour) {
+    RunEvidence wide = run_of(100, [](int) { return 0.16; });
+    wide.ranks.push_back(wide.ranks[0]);
+    wide.ranks[1].rank = 1;
+    crowd(wide, 0.4);
+    for (RankEvidence& rank : wide.ranks) {
+        rank.measures["torch_threads"] = constant(7);
+        rank.measures["run_wait"] = constant(1.4);
+    }
+    const Diagnoses told = diagnose(wide);
+    const Diagnosis *limit = find(told, "cpu-limit"), *neighbour = find(told, "noisy-neighbour");
+    ASSERT_NE(limit, nullptr);
+    ASSERT_NE(neighbour, nullptr);
+    EXPECT_NE(limit->fix.find("OMP_NUM_THREADS=1"), std::string::npos) << limit->fix;
+    EXPECT_NEAR(limit->cost_s + neighbour->cost_s, 0.16 * 1.4 / 1.8, 1e-6);  // what they wait is shared, not told twice
+    for (RankEvidence& rank : wide.ranks) rank.measures["torch_threads"] = constant(1);
+    EXPECT_EQ(find(diagnose(wide), "cpu-limit"), nullptr);
+}
+
+// Of a program that tells no threads the processors that it uses say that it has several.
+TEST(TwoReasons, SeveralThreadsNeedNoHookToWait) {
+    RunEvidence wide = run_of(60, [](int) { return 0.2; });
+    wide.ranks[0].measures.erase("torch_threads");
+    wide.ranks[0].measures["cpu"] = constant(1.3);
+    wide.ranks[0].measures["run_wait"] = constant(1.4);
+    ASSERT_NE(find(diagnose(wide), "cpu-limit"), nullptr);
+    EXPECT_GT(find(diagnose(wide), "cpu-limit")->cost_s, 0.05);
+}
+
+TEST(TwoReasons, WhatTheProgramTellsIsNotHiddenByAnotherReason) {
+    RunEvidence both = run_of(100, [](int) { return 0.1; });
+    both.ranks[0].measures["wait_s"] = constant(0.02);
+    both.ranks[0].measures["sync_s"] = constant(0.015);
+    both.ranks[0].measures["blocked"] = constant(0.1);
+    both.ranks[0].measures["disk_write"] = constant(1e5);
+    const Diagnoses told = diagnose(both);
+    EXPECT_NE(find(told, "starved-input"), nullptr);
+    EXPECT_NE(find(told, "waits-for-disk"), nullptr);
+}
+
+// A sleep in the step is no queueing in it: what collectives wait for processors is not put on the link.
+TEST(TwoReasons, NeighboursAreNoSlowLink) {
+    RunEvidence sleeps = run_of(100, [](int) { return 0.04; });
+    sleeps.ranks.push_back(sleeps.ranks[0]);
+    sleeps.ranks[1].rank = 1;
+    for (RankEvidence& rank : sleeps.ranks)
+        for (const auto& [name, value] : {std::pair{"step_s", 0.0511},
+                                          {"compute_s", 0.0397},
+                                          {"allreduce_s", 0.0114},
+                                          {"allreduce_min_s", 0.0119},
+                                          {"cpu", 0.2},
+                                          {"run_wait", 0.43},
+                                          {"foreign_cpu", 1.6}})
+            rank.measures[name] = constant(value);
+    EXPECT_EQ(find(diagnose(sleeps), "slow-link"), nullptr);
+    EXPECT_NE(find(diagnose(sleeps), "noisy-neighbour"), nullptr);
+    // Too short to know how long threads wait, and a machine that is full: nobody can say, and a late rank that
+    // computes as much as the others is none.
+    for (RankEvidence& rank : sleeps.ranks) {
+        rank.measures.erase("run_wait");
+        rank.measures["cpu_s"] = constant(0.01);
+    }
+    sleeps.ranks[0].measures["compute_s"] = constant(0.06);
+    EXPECT_EQ(find(diagnose(sleeps), "slow-link"), nullptr);
+    EXPECT_EQ(find(diagnose(sleeps), "straggler"), nullptr);
+    sleeps.ranks[0].measures["cpu_s"] = constant(0.03);
+    EXPECT_NE(find(diagnose(sleeps), "straggler"), nullptr);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -29,8 +29,9 @@ struct PauseStep {
 };
 
 struct Beat {
-    double steps = 0;    // from one to the next
-    double takes_s = 0;  // those on it, on average
+    double steps = 0;  // from one to the next
+    // The median of those on it: a line that came together with the next shares its time.
+    double takes_s = 0;
 };
 
 // Numbers of steps that are multiples of one number apart, but for some that other reasons made long: all such numbers,
@@ -48,18 +49,18 @@ std::vector<Beat> beats_of(std::vector<PauseStep> pauses) {
     std::vector<Beat> beats;
     for (const double beat : tried)
         for (std::size_t i = 0; i < std::min(pauses.size(), kOrigins); ++i) {
-            double on_beat = 0, takes = 0;
+            std::vector<double> takes;
             std::set<double> turns;
             for (const PauseStep& each : pauses) {
                 const double away = each.number - pauses[i].number;
                 if (std::abs(std::remainder(away, beat)) > kOff * beat) continue;
-                ++on_beat;
-                takes += each.seconds;
+                takes.push_back(each.seconds);
                 turns.insert(std::round(away / beat));
             }
-            if (static_cast<double>(turns.size()) < kLeastSeen || on_beat < kOfAll * static_cast<double>(pauses.size()))
+            if (static_cast<double>(turns.size()) < kLeastSeen ||
+                static_cast<double>(takes.size()) < kOfAll * static_cast<double>(pauses.size()))
                 continue;
-            beats.push_back({.steps = beat, .takes_s = takes / on_beat});
+            beats.push_back({.steps = beat, .takes_s = median_of(std::move(takes))});
             break;
         }
     return beats;

@@ -62,14 +62,16 @@ DiagnosisVerdict judge_slower_with_time(const RunEvidence& evidence) {
         return diagnosis_ruled_out(
             fmt::format("no part of the run is {} slower than the part before it", percent_text(share)));
     const double rose = rise->after / rise->before - 1;
-    // Who computes more in each step is slower by itself; who does not while others take more is not.
+    // Whoever begins to work beside takes processors, and the caches and the other half of a core from those that are
+    // left: then a step takes more processor time, too.
+    const double foreign = foreign_rise(evidence, rise->at_s);
+    if (foreign >= diagnosis_threshold("neighbour.cpu_share") * evidence.machine_cpus.value_or(1))
+        return diagnosis_ruled_out(fmt::format(
+            "steps rise by {} when other programs begin to use {:.2f} processors more", percent_text(rose), foreign));
+    // Who computes more in each step is slower by itself, however busy others are all the time.
     constexpr double kOfRise = 0.5;
     const auto works = work_rise(evidence, *rank, rise->at_s);
     const bool own = works && *works >= kOfRise * rose;
-    const double foreign = foreign_rise(evidence, rise->at_s);
-    if (!own && foreign >= diagnosis_threshold("neighbour.cpu_share") * evidence.machine_cpus.value_or(1))
-        return diagnosis_ruled_out(fmt::format(
-            "steps rise by {} when other programs begin to use {:.2f} processors more", percent_text(rose), foreign));
     double time = 0, count = 0;
     for (const CoursePoint& point : course) time += point.mean * point.count, count += point.count;
     // What grows all the time was at its best at the beginning.

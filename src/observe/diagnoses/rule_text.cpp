@@ -15,6 +15,10 @@ std::string milliseconds_text(double seconds) {
     return ms >= 10 ? fmt::format("{:.0f} ms", ms) : fmt::format("{:.1f} ms", ms);
 }
 
+std::string planned_text(std::optional<double> seconds) {
+    return seconds ? " (planned " + milliseconds_text(*seconds) + ")" : "";
+}
+
 std::string percent_text(double share) {
     return fmt::format("{:.{}f} %", share * 100, share < 0.1 ? 1 : 0);
 }

@@ -22,10 +22,11 @@ inline DiagnosisVerdict diagnosis_found(Diagnosis found) {
 // The figure that decided, with the threshold of that name; and one that is told beside it.
 EvidenceFigure deciding_figure(std::string name, double value, std::string unit, std::string_view threshold);
 EvidenceFigure told_figure(std::string name, double value, std::string unit);
-std::string milliseconds_text(double seconds);  // "18 ms", "0.4 ms", "2,310 ms"
-std::string percent_text(double share);         // "7 %"
-std::string size_text(double bytes);            // "3.1 GB", "12 MB", "0.4 MB"
-std::string rate_text(double bytes_per_s);      // "3.1 GB/s", "12 MB/s"
+std::string milliseconds_text(double seconds);            // "18 ms", "0.4 ms", "2,310 ms"
+std::string planned_text(std::optional<double> seconds);  // " (planned 18 ms)"; nothing without a plan
+std::string percent_text(double share);                   // "7 %"
+std::string size_text(double bytes);                      // "3.1 GB", "12 MB", "0.4 MB"
+std::string rate_text(double bytes_per_s);                // "3.1 GB/s", "12 MB/s"
 
 // How long ready threads of a rank wait for a processor, for each second that they run. Nothing: not known, it hardly
 // runs at all, or a quota stops it, which counts as waiting too.

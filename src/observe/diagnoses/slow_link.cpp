@@ -29,8 +29,14 @@ DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
         return diagnosis_ruled_out(
             fmt::format("{} a step in collectives, while a quota stops the ranks", milliseconds_text(*transfer)));
     const auto queue = common_queue(evidence);
+    // Collectives within a machine are work for its processors: without a plan nobody knows how much of it.
+    const auto taken = foreign_use(evidence);
+    const auto sent = quickest->mean("net_sent");
+    constexpr double kLeaves = 1e5;  // bytes/s: less stays on the machine
+    if (taken && taken->much && !evidence.planned.collectives_s && sent && *sent < kLeaves)
+        return diagnosis_silent("a plan: other programs use the processors that collectives need too");
     // How long threads wait is looked at every few seconds: of a shorter run nobody knows whom they wait for.
-    if (const auto foreign = foreign_use(evidence); !queue && foreign && foreign->much && !quickest->mean("run_wait"))
+    if (!queue && taken && taken->much && !quickest->mean("run_wait"))
         return diagnosis_silent("run_wait: other programs use the processors too");
     double late = queue ? *transfer * queue->share / (1 + queue->share) : 0;
     const auto cpu = quickest->mean("cpu"), whole = quickest->mean("step_s"), compute = quickest->mean("compute_s");
@@ -45,8 +51,8 @@ DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
         return diagnosis_ruled_out(fmt::format("{} a step in collectives that wait for nobody (planned {})",
                                                milliseconds_text(*transfer), milliseconds_text(planned)));
     Diagnosis found{
-        .what = fmt::format("{} a step in collectives that wait for nobody (planned {})", milliseconds_text(*transfer),
-                            milliseconds_text(planned)),
+        .what = fmt::format("{} a step in collectives that wait for nobody{}", milliseconds_text(*transfer),
+                            planned_text(evidence.planned.collectives_s)),
         .evidence = {fmt::format("{} of the step", percent_text(*transfer / *step))},
         .cost_s = cost,
         .fix =

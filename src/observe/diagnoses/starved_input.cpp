@@ -21,8 +21,8 @@ DiagnosisVerdict judge_starved_input(const RunEvidence& evidence) {
     if (cost < share * own || typical < share * own)
         return diagnosis_ruled_out(
             fmt::format("{} a step waiting for data ({} of it)", milliseconds_text(wait), percent_text(wait / own)));
-    Diagnosis found{.what = fmt::format("{} a step waiting for data (planned {})", milliseconds_text(wait),
-                                        milliseconds_text(planned)),
+    Diagnosis found{.what = fmt::format("{} a step waiting for data{}", milliseconds_text(wait),
+                                        planned_text(evidence.planned.wait_s)),
                     .evidence = {fmt::format("{} of the step on rank {}", percent_text(wait / own), worst->rank)},
                     .cost_s = cost,
                     .fix = "",

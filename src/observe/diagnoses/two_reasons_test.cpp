@@ -207,6 +207,21 @@ TEST(TwoReasons, NeighboursAreNoSlowLink) {
             rank.measures[name] = constant(value);
     EXPECT_EQ(find(diagnose(sleeps), "slow-link"), nullptr);
     EXPECT_NE(find(diagnose(sleeps), "noisy-neighbour"), nullptr);
+    // What stays on a machine that others use is work for its processors; how much of it only a plan knows.
+    RunEvidence local = sleeps;
+    for (RankEvidence& rank : local.ranks)
+        for (const auto& [name, value] : {std::pair{"step_s", 0.04},
+                                          {"compute_s", 0.01},
+                                          {"allreduce_s", 0.029},
+                                          {"allreduce_min_s", 0.025},
+                                          {"cpu", 0.44},
+                                          {"run_wait", 0.3},
+                                          {"net_sent", 100.0}})
+            rank.measures[name] = constant(value);
+    EXPECT_EQ(find(diagnose(local), "slow-link"), nullptr);
+    local.planned.collectives_s = 0.002;
+    ASSERT_NE(find(diagnose(local), "slow-link"), nullptr);
+    EXPECT_NE(find(diagnose(local), "slow-link")->what.find("(planned 2.0 ms)"), std::string::npos);
     // Too short to know how long threads wait, and a machine that is full: nobody can say, and a late rank that
     // computes as much as the others is none.
     for (RankEvidence& rank : sleeps.ranks) {

@@ -68,8 +68,18 @@ def words_of(plan):
         yield from re.findall(r"\((too-[a-z-]+)\)", reason)
 
 
-def explained(stoker, printed):
-    words = sorted({word for plan in printed for word in words_of(plan) if word and word != "none"})
+# The words of the glossary's two columns, and names that a plan's sentences drop.
+def words_of_the_glossary(source):
+    for line in open(os.path.join(source, "data/explain/glossary.txt")):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 3 and not cells[0].startswith(("-", "infrastructure")):
+            yield from (word.strip() for cell in cells[:2] for word in cell.split(",") if not word.strip().startswith("stoker "))
+
+
+def explained(stoker, printed, source):
+    words = {word for plan in printed for word in words_of(plan) if word and word != "none"}
+    words |= set(words_of_the_glossary(source)) | {"Kueue", "Volcano", "MPI", "global batch", "MIG", "CUDA memory hierarchy", "driver ecosystem", "multi-gpu"}
+    words = sorted(words)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         known = list(pool.map(lambda word: run([stoker, "explain", word]).returncode == 0, words))
     return [f"stoker explain does not know '{word}'" for word, is_known in zip(words, known) if not is_known], len(words)
@@ -182,7 +192,7 @@ def rule_pages(stoker, source):
 def main():
     stoker, source = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     failures, printed = plans(stoker, source)
-    unknown, words = explained(stoker, printed)
+    unknown, words = explained(stoker, printed, source)
     failures += unknown + formats(stoker, source) + completions(stoker) + rule_pages(stoker, source)
     wrong, commands = documents(stoker, source, "--update" in sys.argv)
     failures += wrong

@@ -83,6 +83,8 @@ private:
         std::string image;
         bool containers = false, is_template = false;
         std::vector<KubeEvent> events;
+        KubeNode node{.file = file_, .place = {static_cast<std::uint32_t>(begin + 1), 1}};
+        bool capacity = false, allocatable = false;
         const auto container_ends = [&] {
             for (const auto& [name, value] : own) pod.requests[name] += value;
             if (std::any_of(own.begin(), own.end(), [](const auto& each) { return is_gpu_resource(each.first); }))
@@ -114,7 +116,10 @@ private:
                 }
                 if (section == "Pods Statuses") kind = "Job";
                 if (section == "Replicas") kind = "ReplicaSet";
+                capacity |= section == "Capacity";
+                allocatable |= section == "Allocatable";
             }
+            of_node(section, said, node);
             if (is_template) continue;
             if (section == "Containers") {
                 if (said.indent == 2) container_ends();
@@ -136,6 +141,8 @@ private:
             }
         }
         if (section == "Containers") container_ends();
+        const bool is_node = capacity && allocatable;
+        if (is_node) kind = "Node";
         const bool is_pod = containers && !is_template && !pod.phase.empty();
         for (KubeEvent& event : events) {
             event.space = pod.space;
@@ -146,8 +153,32 @@ private:
         }
         if (is_pod)
             state_.pods.push_back(std::move(pod));
+        else if (is_node)
+            state_.nodes.push_back(std::move(node)), state_.nodes.back().name = pod.name;
         else
             ++state_.others;
+    }
+
+    // A line of kubectl describe node.
+    static void of_node(std::string_view section, const DescribeLine& said, KubeNode& node) {
+        const std::string_view value = said.indent > 0 && said.key.empty() ? trim(said.value) : said.value;
+        if (section == "Labels") {
+            if (const std::size_t equal = value.find('='); equal != std::string_view::npos)
+                node.labels[std::string(value.substr(0, equal))] = value.substr(equal + 1);
+        } else if (section == "Taints" && !value.empty()) {
+            const std::size_t colon = value.rfind(':'), equal = value.find('=');
+            if (colon == std::string_view::npos) return;
+            KubeTaint taint{.effect = std::string(value.substr(colon + 1))};
+            taint.key = value.substr(0, std::min(equal, colon));
+            if (equal < colon) taint.value = value.substr(equal + 1, colon - equal - 1);
+            node.taints.push_back(std::move(taint));
+        } else if (section == "Unschedulable") {
+            node.unschedulable = value == "true";
+        } else if (section == "Conditions" && value.starts_with("Ready ")) {
+            node.ready = trim(value.substr(6)).starts_with("True");
+        } else if ((section == "Capacity" || section == "Allocatable") && said.indent > 0 && !said.key.empty()) {
+            (section == "Capacity" ? node.capacity : node.allocatable)[std::string(said.key)] = kube_quantity(value);
+        }
     }
 
     const ToolLines lines_;
@@ -158,7 +189,9 @@ private:
 }  // namespace
 
 bool is_kube_describe(std::string_view text) {
-    return text.starts_with("Name:") && (contains(text, "\nEvents:") || contains(text, "\nNamespace:")) &&
+    if (!text.starts_with("Name:")) return false;
+    if (contains(text, "\nCapacity:") && contains(text, "\nAllocatable:")) return true;  // of a node
+    return (contains(text, "\nEvents:") || contains(text, "\nNamespace:")) &&
            (contains(text, "\nContainers:") || contains(text, "\nPod Template:"));
 }
 

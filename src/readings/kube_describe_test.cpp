@@ -41,6 +41,43 @@ Events:
   Warning  FailedScheduling  5s (x3 over 20s)   default-scheduler  0/2 nodes are available: 2 Insufficient nvidia.com/gpu. no new claims to deallocate
 )";
 
+constexpr std::string_view kDescribedNode = R"(Name:               aks-gpu-0
+Roles:              <none>
+Labels:             agentpool=gpu
+                    node.kubernetes.io/instance-type=Standard_NC96ads_A100_v4
+Taints:             sku=gpu:NoSchedule
+                    nvidia.com/gpu:NoSchedule
+Unschedulable:      false
+Conditions:
+  Type             Status  LastHeartbeatTime                 Reason            Message
+  ----             ------  -----------------                 ------            -------
+  MemoryPressure   False   Thu, 20 Nov 2025 10:00:00 +0000   KubeletHasEnough  kubelet has enough
+  Ready            True    Thu, 20 Nov 2025 10:00:00 +0000   KubeletReady      kubelet is posting ready status
+Capacity:
+  cpu:             96
+  nvidia.com/gpu:  4
+Allocatable:
+  cpu:             95
+  nvidia.com/gpu:  0
+System Info:
+  Kubelet Version:            v1.31.2
+)";
+
+// Of a node the devices that the plug-in found unhealthy are what is looked for.
+TEST(KubeDescribe, ANode) {
+    KubeState state;
+    EXPECT_TRUE(is_kube_describe(kDescribedNode));
+    read_kube_describe(kDescribedNode, "x", state);
+    ASSERT_EQ(state.nodes.size(), 1U);
+    const KubeNode& node = state.nodes[0];
+    EXPECT_EQ(node.name, "aks-gpu-0");
+    EXPECT_TRUE(node.ready && !node.unschedulable && node.looks_like_gpu());
+    ASSERT_EQ(node.taints.size(), 2U);
+    EXPECT_EQ(node.taints[0].text() + " " + node.taints[1].text(), "sku=gpu:NoSchedule nvidia.com/gpu:NoSchedule");
+    EXPECT_EQ(node.capacity.at("nvidia.com/gpu"), 4);
+    EXPECT_EQ(node.allocatable.at("nvidia.com/gpu"), 0);
+}
+
 TEST(KubeDescribe, APod) {
     KubeState state;
     EXPECT_TRUE(is_kube_describe(kDescribed));

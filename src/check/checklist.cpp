@@ -90,6 +90,26 @@ void see_resources(const lint::File& part, SeenFacts& seen) {
     }
 }
 
+// A workload file of our own says most of it in words.
+void see_workload_file(const lint::File& part, SeenFacts& seen) {
+    const lint::Knowledge& knowledge = lint::Knowledge::embedded();
+    for (const lint::Node* root : part.tree.roots) {
+        const lint::Node* kind = root->find("kind");
+        if (kind && kind->is_scalar())
+            see(kind->text == "training" ? seen.training : seen.inference, fmt::format("kind: {}", kind->text),
+                kind->source, kind->span);
+        if (const lint::Node* platform = root->find("orchestrator"); platform && platform->is_scalar())
+            see(seen.platform, fmt::format("orchestrator: {}", platform->text), platform->source, platform->span);
+        const lint::Node* where = root->find("where");
+        for (const lint::Node& size : lint::children(where ? where->find("sizes") : nullptr)) {
+            const lint::KnownSize* known = size.is_scalar() ? knowledge.size(size.text) : nullptr;
+            if (known && known->gpu()) see(seen.gpu_size, fmt::format("size {}", known->name), size.source, size.span);
+            if (known && known->gpu() && known->rdma())
+                see(seen.rdma_size, fmt::format("size {} with InfiniBand", known->name), size.source, size.span);
+        }
+    }
+}
+
 SeenFacts facts_of(const Project& project) {
     SeenFacts seen;
     const lint::Knowledge& knowledge = lint::Knowledge::embedded();
@@ -101,6 +121,7 @@ SeenFacts facts_of(const Project& project) {
         lint::for_each_part(*input.file, [&](const lint::File& part) {
             see_workloads(part, seen);
             see_resources(part, seen);
+            if (part.kinds.has(lint::Kind::stoker)) see_workload_file(part, seen);
             if (part.kinds.has(lint::Kind::slurm) && !part.script.directives.empty())
                 see(seen.platform, "Slurm", &part.source(), part.script.directives[0].span);
         });

@@ -86,6 +86,20 @@ TEST(Projects, DoNotFixWhatTheBaselineKnows) {
     EXPECT_EQ(fixed->after.begin()->second, kUnused + kPod + "# stoker: ignore[SYN003]\n");
 }
 
+// A workload file says whether it trains, where, and on what: the checklist need not guess from launchers.
+TEST(Checklists, ReadWhatAWorkloadFileSays) {
+    const TestFolder folder;
+    folder.write("train.yaml",
+                 "version: 1\nkind: training\nmodel: llama-3-8b\ndata: {tokens: 1B}\norchestrator: aks\n"
+                 "where: {sizes: [Standard_ND96isr_H100_v5]}\n");
+    Project project(request_for(folder));
+    project.run();
+    const auto points = checklist_of(project, false);
+    for (const std::size_t point : {0u, 2u, 5u, 7u})
+        EXPECT_EQ(points[point].verdict, ChecklistPoint::Verdict::pass) << points[point].reason;
+    EXPECT_TRUE(points[0].reason.starts_with("kind: training at ")) << points[0].reason;
+}
+
 TEST(Checklists, SayUnknownWhereNothingWasFound) {
     const TestFolder folder;
     folder.write("a.yaml", kPod);

@@ -365,6 +365,10 @@ def test_what_starts_when(t):
     run = t.call("submit", "--sweep", "i=1,2,3,4", "--parallel", "1", "--", "sh", "-c",
                  "test ! -e busy && touch busy && sleep 0.2 && rm busy").stdout.strip()
     t.wait_state(run, "succeeded")
+    t.call("hold", "late")
+    t.call("cancel", "late", "--wait")
+    row = next(line for line in t.call("ps", "--all").stdout.splitlines() if " late " in line)
+    check(row.rstrip().endswith("cancelled") and "held" not in row, row)
     for words, said in ((("--after", "first:well"), "is no end"), (("--after", "r-99"), "there is no run r-99"),
                         (("--begin", "25:00"), "no time"), (("--parallel", "2"), "neither a sweep")):
         done = t.call("submit", *words, "--", "true", exit=None)

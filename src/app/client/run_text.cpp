@@ -295,7 +295,7 @@ std::string describe_text(const api::RunView& view, const MeasuredSteps& measure
             lines.add("starts", view.eta->text);
         if (view.eta->p50_s && !view.eta->text.empty()) lines.add("", view.eta->text);
     }
-    if (run.held) lines.add("held", "yes");
+    if (run.held && !is_terminal(run.state)) lines.add("held", "yes");
     const std::string progress = progress_text(view, nullptr);
     if (!progress.empty()) lines.add("progress", progress);
     lines.add("kind", fmt::format("{}, {} rank{}{}, class {}, priority {}", to_string(run.kind), run.ranks,

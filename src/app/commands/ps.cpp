@@ -50,8 +50,8 @@ Result<std::vector<api::RunItem>> list_runs(Client& client, const Args& args, st
 }
 
 std::string note_of(const api::RunItem& run) {
+    if (is_terminal(run.state)) return run.state == RunState::succeeded ? "" : std::string(to_string(run.cause));
     if (run.held) return "held";
-    if (is_terminal(run.state) && run.state != RunState::succeeded) return std::string(to_string(run.cause));
     const bool waits = run.state == RunState::queued || run.state == RunState::requeued || run.waits_at_engine;
     if (!waits) return "";
     if (!run.detail.empty()) return printable(run.detail, 60);

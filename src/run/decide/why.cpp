@@ -103,7 +103,7 @@ std::vector<std::string> what_would_start(const State& state, const Run& run, st
         WhatIf none = same;
         none.needs.gpus = 0;
         none.needs.gpu_model.clear();
-        if (asks(none)) ways.push_back("no GPU");
+        if (asks(none)) ways.push_back("ranks without GPUs");
     }
     if (ways.size() > kMostUnblock) ways.resize(kMostUnblock);
     return ways;

@@ -156,6 +156,31 @@ std::string sku020_restrictions(const Node& offer) {
     return region.empty() ? "" : fmt::format("is restricted ({}{})", region, zones);
 }
 
+// Zones that are named, and in which az gives none of the size; empty where one of them is left, or not known.
+std::string sku020_zones(const Node& offer, const Resource& resource, std::string_view region) {
+    std::string closed;
+    for (const Value* zone : resource.all(Attr::zone)) {
+        if (!zone->known()) return {};
+        std::string code;
+        for (const Node& restriction : children(offer.find("restrictions"))) {
+            const Node* reason = restriction.find("reasonCode");
+            for (const Node& shut : children(restriction.at({"restrictionInfo", "zones"})))
+                if (shut.text == zone->text) code = reason ? reason->text : "no reason given";
+        }
+        for (const Node& place : children(offer.find("locationInfo"))) {
+            const Node *location = place.find("location"), *zones = place.find("zones");
+            if (!code.empty() || !location || !equals_ignore_case(location->text, region) || !zones || !zones->first)
+                continue;
+            bool offered = false;
+            for (const Node& each : children(zones)) offered |= each.text == zone->text;
+            if (!offered) code = "not offered there";
+        }
+        if (code.empty()) return {};
+        closed += fmt::format("{}{} ({})", closed.empty() ? "" : ", ", zone->text, code);
+    }
+    return closed.empty() ? "" : fmt::format("cannot be had in zone {}", closed);
+}
+
 }  // namespace
 
 void check_sku020(const Bundle& bundle, Report& report) {
@@ -189,6 +214,7 @@ void check_sku020(const Bundle& bundle, Report& report) {
                 why = "is not offered";
             } else {
                 why = sku020_restrictions(*offer);
+                if (why.empty()) why = sku020_zones(*offer, resource, region);
             }
             if (why.empty()) return;
             Finding* finding = report.add(resource.get(Attr::size), resource.address,

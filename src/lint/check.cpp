@@ -94,6 +94,9 @@ Bundle with_calls(const Bundle& bundle) {
         if (file->call) return bundle;  // they are there
         for_each_call(*file, [&](const File& made) {
             if (!made.call->overlay) called.insert(made.path());
+            // What a kustomization makes stands for the manifests and patches that it is made of.
+            for (const auto& part : made.neighbours)
+                if (made.call->overlay && !part->host) called.insert(part->path());
         });
     }
     if (called.empty()) return bundle;
@@ -102,9 +105,7 @@ Bundle with_calls(const Bundle& bundle) {
     for (const File* file : bundle.files) {
         if (called.contains(file->path())) continue;
         joined.files.push_back(file);
-        for_each_call(*file, [&](const File& made) {
-            if (!made.call->overlay) joined.files.push_back(&made);
-        });
+        for_each_call(*file, [&](const File& made) { joined.files.push_back(&made); });
     }
     if (joined.files.empty()) return bundle;  // modules that call each other
     std::stable_sort(joined.files.begin(), joined.files.end(),

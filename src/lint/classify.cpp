@@ -90,8 +90,20 @@ bool is_server_file_of_ours(std::string_view text) {
            (line_starts(text, "prices:") && has_any(text, {"usd_per_hour:"}) && has_any(text, {"resource:"}));
 }
 
+// A workflow whose steps call what rules speak of.
+bool is_workflow(std::string_view path, std::string_view text) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    const bool by_name = has_any(path, {".github/workflows/", ".gitea/workflows/", ".forgejo/workflows/"}) ||
+                         name == ".gitlab-ci.yml" || name.starts_with("azure-pipelines") || name == "action.yml" ||
+                         name == "action.yaml";
+    const bool by_text = (line_starts(text, "jobs:") || line_starts(text, "stages:") || line_starts(text, "steps:")) &&
+                         has_any(text, {"runs-on:", "vmImage:", "task: AzureCLI@"});
+    return (by_name || by_text) && has_any(text, {"az ", "sbatch ", "srun ", "torchrun ", "helm ", "docker "});
+}
+
 Kinds of_yaml(std::string_view path, std::string_view text) {
     Kinds kinds;
+    if (is_workflow(path, text)) return {Kind::workflow};
     if (text.starts_with("#cloud-config") || has_any(text.substr(0, 512), {"\n#cloud-config"}))
         return {Kind::cloud_init};
     // The values of a chart that is about GPUs: for its secrets. Its templates are judged with them.

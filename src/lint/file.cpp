@@ -7,9 +7,9 @@ namespace stoker::lint {
 namespace {
 
 constexpr std::array<std::string_view, kKinds> kKindNames = {
-    "k8s",        "helm",       "terraform", "bicep",    "arm",          "az",
-    "slurm",      "launch",     "deepspeed", "compose",  "cloud-init",   "azureml",
-    "dockerfile", "prometheus", "grafana",   "markdown", "requirements", "stoker"};
+    "k8s",     "helm",      "terraform",    "bicep",      "arm",     "az",         "slurm",
+    "launch",  "deepspeed", "compose",      "cloud-init", "azureml", "dockerfile", "prometheus",
+    "grafana", "markdown",  "requirements", "workflow",   "stoker"};
 
 }  // namespace
 

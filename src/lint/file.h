@@ -29,6 +29,7 @@ enum class Kind : std::uint8_t {
     grafana,
     markdown,
     requirements,  // a pip requirements file
+    workflow,      // steps of GitHub Actions, Azure Pipelines, GitLab CI
     stoker         // a file of our own: a workload, a server, its prices and machines
 };
 inline constexpr int kKinds = static_cast<int>(Kind::stoker) + 1;

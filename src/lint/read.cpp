@@ -64,7 +64,8 @@ void read_into(File& file, const ReadOptions& options) {
         read_dockerfile(file, options);
     } else if (kinds.any({Kind::slurm, Kind::launch, Kind::az})) {
         read_shell(file, options);
-    } else if (kinds.any({Kind::k8s, Kind::compose, Kind::azureml, Kind::cloud_init, Kind::prometheus, Kind::stoker})) {
+    } else if (kinds.any({Kind::k8s, Kind::compose, Kind::azureml, Kind::cloud_init, Kind::prometheus, Kind::workflow,
+                          Kind::stoker})) {
         const std::string_view text = file.source().text();
         const std::size_t first = text.find_first_not_of(" \t\r\n");
         if (first != std::string_view::npos && text[first] == '{' && file.path().ends_with(".json") && !file.host)
@@ -86,8 +87,10 @@ void read_into(File& file, const ReadOptions& options) {
     find_bicep(file, options);
     find_arm(file, options);
     find_az(file, options);
+    find_az_files(file, options);
     find_launches(file, options);
     find_cloud_init(file, options);
+    find_workflow(file, options);
     judge_workload(file, options);
     if (!options.size.empty()) assume_size(file, options.size);
 }

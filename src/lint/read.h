@@ -66,7 +66,9 @@ void find_terraform(File& file, const ReadOptions& options);   // lint/azure
 void find_bicep(File& file, const ReadOptions& options);       // lint/azure
 void find_arm(File& file, const ReadOptions& options);         // lint/azure
 void find_az(File& file, const ReadOptions& options);          // lint/shell: az commands to Resources
+void find_az_files(File& file, const ReadOptions& options);    // lint/shell: files that az commands are given
 void find_launches(File& file, const ReadOptions& options);    // lint/shell: launches, environment, heredoc guests
+void find_workflow(File& file, const ReadOptions& options);    // lint/shell: guests of the steps of a workflow
 void find_cloud_init(File& file, const ReadOptions& options);  // lint/shell: guests of runcmd, write_files
 // The words of a container or an Azure ML command as a Launch, when they are one; for find_kubernetes and its kin.
 std::optional<Launch> launch_of_words(const File& file, const std::vector<Value>& words, Span span);

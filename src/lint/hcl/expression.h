@@ -214,6 +214,7 @@ private:
     std::optional<const Node*> text_function(std::string_view name, const Args& args, const Expression& e);
     std::optional<const Node*> list_function(std::string_view name, const Args& args, const Expression& e);
     const Node* with_lambda(const Expression& e, int depth);
+    const Node* product_of(const Args& args, const Expression& e);
     const Node* called(const Expressions::Function& callee, const Expression& e, int depth);
     const Node* copy_index(const Expression& e, int depth);
     // A member that a known object or list does not have; what is only not followed is no such.

@@ -141,6 +141,7 @@ std::optional<const Node*> Evaluator::list_function(std::string_view name, const
     }
     if (!first->is_array()) return std::nullopt;
     if (is({"last"})) return settle(first->last);
+    if (is({"setproduct"})) return product_of(args, e);
     const auto size = static_cast<double>(first->count());
     double from = 0, to = size;
     if (is({"slice"}) && args.size() == 3 && number_in(args[1]) && number_in(args[2]))
@@ -174,6 +175,28 @@ std::optional<const Node*> Evaluator::list_function(std::string_view name, const
     Node& list = list_of(Shape::array);
     for (const Node* item : items) put_copy(list, item);
     return &list;
+}
+
+// Each of one list with each of the next, the last one changing first.
+const Node* Evaluator::product_of(const Args& args, const Expression& e) {
+    std::vector<std::vector<const Node*>> rows{{}};
+    for (const Node* list : args) {
+        if (!list || !list->is_array() || rows.size() * list->count() > kMostItems) return nullptr;
+        std::vector<std::vector<const Node*>> longer;
+        for (const auto& row : rows)
+            for (const Node& item : children(list)) {
+                longer.push_back(row);
+                longer.back().push_back(settle(&item));
+            }
+        rows = std::move(longer);
+    }
+    Node& result = file_.tree.make(file_.source(), Shape::array, span_of(e));
+    for (const auto& row : rows) {
+        Node& tuple = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        for (const Node* item : row) put_copy(tuple, item);
+        file_.tree.append(result, tuple);
+    }
+    return &result;
 }
 
 // map, filter, reduce and their kin of Bicep.

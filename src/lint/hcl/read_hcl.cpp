@@ -286,6 +286,15 @@ protected:
             const auto it = locals_.find(name);
             return it == locals_.end() ? nullptr : it->second;
         }
+        // The workspace that everybody begins with.
+        if (space == "terraform" && name == "workspace") {
+            if (!workspace_) {
+                workspace_ = &file_.tree.make(file_.source(), Shape::string, {0, 0});
+                workspace_->text = "default";
+            }
+            on_default_ = true;
+            return workspace_;
+        }
         // Files beside are asked for by names relative to here.
         if (space == "path" && (name == "module" || (name == "root" && !file_.call))) {
             if (!here_) {
@@ -416,6 +425,7 @@ private:
     std::unordered_map<std::string_view, Variable> variables_;
     std::unordered_map<std::string_view, const Node*> locals_, optional_;
     Node* here_ = nullptr;
+    Node* workspace_ = nullptr;
 };
 
 }  // namespace

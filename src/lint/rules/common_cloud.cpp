@@ -166,6 +166,20 @@ bool is_retired(const KnownRetirement& retirement, const CheckOptions& options) 
 }
 
 bool gpu_file(const File& file, const Report& report) {
+    // A module serves whoever calls it, and what else is called there.
+    if (file.call && !file.call->overlay) {
+        const File* caller = file.call->caller;
+        while (caller->call) caller = caller->call->caller;
+        bool found = gpu_file(*caller, report);
+        for_each_call(*caller, [&](const File& beside) {
+            found = found || (!beside.call->overlay && &beside != &file && gpu_part(beside, report));
+        });
+        if (found) return true;
+    }
+    return gpu_part(file, report);
+}
+
+bool gpu_part(const File& file, const Report& report) {
     if (work_of(file, report.knowledge()).gpu) return true;
     bool found = false;
     each_resource(file, [&](const Resource& resource) {

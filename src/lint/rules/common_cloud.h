@@ -64,6 +64,7 @@ bool has_rdma(const Resource& resource, const Report& report);
 bool is_retired(const KnownRetirement& retirement, const CheckOptions& options);
 // Any GPU work in the file, offered sizes included.
 bool gpu_file(const File& file, const Report& report);
+bool gpu_part(const File& file, const Report& report);  // this file alone, whoever calls it
 // Written, or resting on something that is. A command of az that ends in "$@" may have any option: for rules about what
 // a command leaves out, what it does not show counts as left out.
 bool is_written(const Resource& resource, Attr attr);

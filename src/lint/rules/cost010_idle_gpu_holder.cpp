@@ -44,6 +44,18 @@ const Value* cost010_holder(const std::vector<Value>& words) {
     return nullptr;
 }
 
+// while true; do sleep 3600; done: as long as it takes, and nothing else in the loop.
+const Value* cost010_loop(const std::vector<WordList>& commands) {
+    if (commands.size() < 2) return nullptr;
+    const std::vector<Value>&last = *commands.back().words, &asked = *commands[commands.size() - 2].words;
+    if (last.size() != 2 || !last[0].is("sleep") || asked.size() != 1 || !(asked[0].is("true") || asked[0].is(":")))
+        return nullptr;
+    const Value& condition = asked.front();
+    return condition.source && trim(condition.source->text().substr(0, condition.span.begin)).ends_with("while")
+               ? &last[0]
+               : nullptr;
+}
+
 // The size that the pod selects: the whole node is paid for, whatever part of it the pod holds.
 const KnownSize* cost010_size(const Workload& workload, const Report& report) {
     const KnownSize* size = nullptr;
@@ -65,6 +77,7 @@ void cost010_judge(const Container& container, const Workload* workload, Report&
     const WordList& last = commands.back();
     if (last.words->empty() || last.words->size() > 12) return;
     const Value* word = cost010_holder(*last.words);
+    if (!word) word = cost010_loop(commands);
     if (!word) return;
     Finding* finding = report.add(*word->source, word->span, container.address,
                                   "the container only waits and holds its GPU: it is billed and used by nobody");

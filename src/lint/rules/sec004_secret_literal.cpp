@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "lint/hcl/expression.h"
 #include "lint/read.h"
@@ -128,6 +129,7 @@ struct SecretFinder {
     Report& report;
     int gpu = -1;
     std::size_t told = 0;
+    std::set<std::pair<const Source*, std::uint32_t>> places;
 
     bool gpu_work() {
         if (gpu < 0) {
@@ -140,6 +142,7 @@ struct SecretFinder {
     }
     void tell(const Value& value, std::string_view name, const std::string& address, std::string_view shown) {
         if (told > 200 || !value.source || !gpu_work()) return;
+        if (!places.emplace(value.source, value.span.begin).second) return;  // a password that is a token, too
         std::string message =
             name.empty() ? std::string("a secret stands in the text") : std::string(name) + " is a literal";
         message += " (" + std::string(shown.substr(0, std::min<std::size_t>(3, shown.size() / 2))) + "..., " +

@@ -19,31 +19,30 @@ public:
 
     void run() {
         for (const Command& command : file_.script.commands) {
-            const std::vector<Value>& words = command.words;
-            for (std::size_t at = 0; at < words.size() && at < 3; ++at) {
-                if (!words[at].known()) break;
-                const std::string_view name = base_name_of(words[at].text);
-                if (name == "az") {
-                    az(command, at);
-                    break;
-                }
-                if (name == "helm") {
-                    helm(command, at);
-                    break;
-                }
-                if (name != "sudo" && name != "time" && name != "retry" && name != "exec" && name != "env") break;
-            }
+            const auto calls = ShellValues::of(file_).words_in_calls(command);
+            for (const std::vector<Value>& words : calls) one(command, words);
+            if (calls.empty()) one(command, command.words);
         }
     }
 
 private:
+    void one(const Command& command, const std::vector<Value>& words) {
+        for (std::size_t at = 0; at < words.size() && at < 3; ++at) {
+            if (!words[at].known()) break;
+            const std::string_view name = base_name_of(words[at].text);
+            if (name == "az") return az(command, words, at);
+            if (name == "helm") return helm(command, words, at);
+            if (name != "sudo" && name != "time" && name != "retry" && name != "exec" && name != "env") break;
+        }
+    }
+
     // Where a part of a word is a variable, its value is where that was written.
     Value follow(Value part) {
         if (!part.source || part.source != &file_.source() || part.use_source) return part;
         const std::string_view raw = part.source->text(part.span);
         if (!raw.starts_with('$') && !raw.starts_with("\"$")) return part;
         const Value value = ShellValues::of(file_).value(part.span);
-        return value;
+        return value.unknown() && part.known() ? part : value;  // known in one call of a function only
     }
 
     static Span from_to(const Value& first, const Value& last) {
@@ -65,8 +64,7 @@ private:
         return resource;
     }
 
-    void az(const Command& command, std::size_t at) {
-        const std::vector<Value>& words = command.words;
+    void az(const Command& command, const std::vector<Value>& words, std::size_t at) {
         const AzCommand* known = nullptr;
         std::size_t last = at;
         {
@@ -300,8 +298,7 @@ private:
         }
     }
 
-    void helm(const Command& command, std::size_t at) {
-        const std::vector<Value>& words = command.words;
+    void helm(const Command& command, const std::vector<Value>& words, std::size_t at) {
         if (at + 1 >= words.size() || !(words[at + 1].is("install") || words[at + 1].is("upgrade"))) return;
         std::vector<Value> positional;
         Value version;

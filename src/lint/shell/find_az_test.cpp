@@ -52,6 +52,28 @@ TEST(FindAz, ReadsSizesOfAnAssociativeArray) {
     EXPECT_EQ(sizes, (std::set<std::string>{"Standard_NC6s_v3", "Standard_NC24s_v3"}));
 }
 
+// A function that is called twice makes two machines, each with what its call says.
+TEST(FindAz, MakesAMachineForEachCallOfAFunction) {
+    const auto made = [](const std::string& body, const std::string& calls) {
+        std::string seen;
+        const auto file = read_file("vm.sh", "#!/bin/bash\nmake() {\n" + body + "\n}\n" + calls + "\n");
+        for (const Resource& resource : file->resources)
+            seen += (resource.get(Attr::size).known() ? std::string(resource.get(Attr::size).text) : "?") + "/" +
+                    std::string(resource.get(Attr::nsg).text) + " ";
+        return seen;
+    };
+    const std::string vm = "  az vm create -g rg -n \"$name\" --size \"Standard_$size\" --nsg-rule ";
+    EXPECT_EQ(made("  local name=$1 size=$2\n" + vm + "${3:-SSH}", "make a NC6 NONE\nmake b NC12"),
+              "Standard_NC6/NONE Standard_NC12/SSH ");
+    EXPECT_EQ(made("  name=$1; shift\n  size=$1\n" + vm + "NONE", "make a NC6\nmake b NC12"),
+              "Standard_NC6/NONE Standard_NC12/NONE ");
+    EXPECT_EQ(made("  az vm create -n v \"$@\"", "make --size Standard_NC6\nmake --size Standard_NC12 --nsg-rule SSH"),
+              "Standard_NC6/ Standard_NC12/SSH ");
+    // What a call is given is followed where the call stands, and what depends stays open.
+    EXPECT_EQ(made("  size=$2\n" + vm + "NONE", "S=NC6\nmake a $S\nmake b \"$1\""), "Standard_NC6/NONE ?/NONE ");
+    EXPECT_EQ(made("  size=NC6\n  if x; then size=$1; fi\n" + vm + "NONE", "make NC12\nmake NC24"), "?/NONE ?/NONE ");
+}
+
 TEST(FindAz, MakesTheDefaultPoolOfACluster) {
     const auto file = read_file(
         "aks.sh", "#!/bin/bash\naz aks create -n c -g rg --node-vm-size Standard_D4s_v5 --enable-cluster-autoscaler\n");

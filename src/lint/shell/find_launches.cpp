@@ -34,7 +34,12 @@ void LaunchFinder::run() {
             launch.environment.push_back({each.name, each.value, each.span});
         }
         launch.span = command.span;
-        if (program(command.words, 0, launch, 0)) file_->launches.push_back(std::move(launch));
+        const auto calls = ShellValues::of(*file_).words_in_calls(command);
+        for (const Words& words : calls) {
+            Launch one = launch;
+            if (program(words, 0, one, 0)) file_->launches.push_back(std::move(one));
+        }
+        if (calls.empty() && program(command.words, 0, launch, 0)) file_->launches.push_back(std::move(launch));
     }
 }
 

@@ -56,6 +56,8 @@ private:
     bool mpirun(const Words& words, std::size_t at, Launch& launch, int depth);
     void ranks(const Words& words, std::size_t at, Launch& launch);
     Value follow(Value part);
+    Value host_of_endpoint(Value endpoint);
+    Value spelled_out(Value number);
     void add_option(std::vector<LaunchOption>& list, const File& file, const WordOption& option);
     void program_options(const Words& words, std::size_t at, Launch& launch);
     void finish(Launch& launch);

@@ -232,6 +232,31 @@ bool LaunchFinder::mpirun(const Words& words, std::size_t at, Launch& launch, in
     return true;
 }
 
+// NNODES=$SLURM_NNODES; --nnodes=$NNODES: what stays open in the end is the scheduler's own variable.
+Value LaunchFinder::spelled_out(Value number) {
+    if (file_ == nullptr || !number.unknown() || number.source != &file_->source() || !number.text.starts_with('$'))
+        return number;
+    const Expanded all = ShellValues::of(*file_).expand(number.span);
+    if (!all.text.empty()) number.text = file_->tree.keep(all.text);
+    return number;
+}
+
+// host:$PORT is at that host, whatever the port is.
+Value LaunchFinder::host_of_endpoint(Value endpoint) {
+    if (file_ == nullptr || !endpoint.unknown() || endpoint.source != &file_->source()) return endpoint;
+    const Expanded all = ShellValues::of(*file_).expand(endpoint.span);
+    const std::size_t colon = all.text.find(':');
+    std::string host = all.known || colon == std::string::npos ? std::string() : all.text.substr(0, colon);
+    for (const ShellRun& run : all.runs)
+        if (run.at < colon && !run.known) host.clear();
+    if (const std::size_t own = endpoint.text.find(':'); host.empty() && own != std::string_view::npos)
+        host = endpoint.text.substr(0, own);  // of a word that a variable was parted into
+    if (host.empty() || host.find_first_of("$`\"'") != std::string::npos) return endpoint;
+    endpoint.state = Value::State::known;
+    endpoint.text = file_->tree.keep(host);
+    return endpoint;
+}
+
 // The launcher's own options, the program, and its options.
 void LaunchFinder::ranks(const Words& words, std::size_t at, Launch& launch) {
     const Launcher kind = launch.launcher;
@@ -284,9 +309,9 @@ void LaunchFinder::ranks(const Words& words, std::size_t at, Launch& launch) {
     switch (kind) {
         case Launcher::torchrun:
         case Launcher::torch_launch:
-            launch.nodes = take({"nnodes"});
+            launch.nodes = spelled_out(take({"nnodes"}));
             launch.per_node = take({"nproc-per-node"});
-            launch.master = take({"master-addr", "rdzv-endpoint"});
+            launch.master = host_of_endpoint(take({"master-addr", "rdzv-endpoint"}));
             break;
         case Launcher::deepspeed:
             launch.nodes = take({"num-nodes"});

@@ -20,5 +20,21 @@ TEST(LaunchRanks, ReadsEachLauncher) {
     EXPECT_EQ(one_launch("tritonserver --model-repository=/m").launcher, Launcher::triton);
 }
 
+// The host of a rendezvous is known without its port, and the variable behind a variable is named.
+TEST(LaunchRanks, SpellsOutWhatIsKnownOfIt) {
+    const auto master = [](const std::string& before, const std::string& endpoint) {
+        const auto file = read_file("run.sh", "#!/bin/bash\n" + before + "\ntorchrun --nnodes=$N --nproc_per_node=8 " +
+                                                  endpoint + " train.py\n");
+        const auto all = launches(*file);
+        if (all.size() != 1) return std::string("none");
+        return std::string(all[0]->master.known() ? all[0]->master.text : "?") + " " + std::string(all[0]->nodes.text);
+    };
+    EXPECT_EQ(master("N=$SLURM_NNODES", "--rdzv_endpoint=localhost:$PORT"), "localhost $SLURM_NNODES");
+    EXPECT_EQ(master("N=2\nH=localhost", "--rdzv_endpoint=$H:$PORT"), "localhost 2");
+    EXPECT_EQ(master("N=2\nH=localhost\nR=\"--rdzv_backend=c10d --rdzv_endpoint=$H:$((20000 + J))\"", "$R"),
+              "localhost 2");
+    EXPECT_EQ(master("N=2\nH=$(hostname)", "--rdzv_endpoint=$H:$PORT"), "? 2");
+}
+
 }  // namespace
 }  // namespace stoker::lint

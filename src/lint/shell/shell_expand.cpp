@@ -1,6 +1,7 @@
 // What a word expands to: its quotes, variables and substitutions, byte by byte with where each was written.
 #include <algorithm>
 
+#include "base/text.h"
 #include "lint/shell/shell_parser.h"
 #include "lint/shell/shell_values.h"
 
@@ -48,6 +49,7 @@ void ShellValues::put_unknown(Span span, Expanded& out) {
 }
 
 void ShellValues::put_variable(Variable& variable, Span use, bool quoted, Expanded& out) {
+    if (put_local(variable, use, quoted, out)) return;
     settle(variable);
     if (variable.array && variable.one == false && !variable.open && !variable.items.empty() &&
         variable.items.front().known() && variable.state == Variable::State::settled) {  // $array is its first element
@@ -124,6 +126,20 @@ void ShellValues::parameter(Span inside, Span whole, bool quoted, Expanded& out,
     std::string_view rest = all_.substr(at, inside.end - at);
     const bool positional = name[0] >= '0' && name[0] <= '9';
     Variable* variable = positional ? nullptr : find(name);
+    if (positional && name.size() == 1) {
+        const auto number = static_cast<std::size_t>(name[0] - '0');
+        const bool or_else = rest.starts_with(":-") || rest.starts_with('-');
+        if (rest.empty() || or_else || rest.starts_with(":?") || rest.starts_with('?')) {
+            const Given given = put_given(whole, number, quoted, out, depth);
+            if (given == Given::yes) return;
+            if (given == Given::no && or_else)
+                return text(inside.end - static_cast<std::uint32_t>(rest.size()) + (rest[0] == ':' ? 2 : 1), inside.end,
+                            quoted, out, depth + 1);
+            if (put_argument(inside.begin, number, quoted, out, depth)) return;
+            const Function* function = or_else ? function_at(inside.begin) : nullptr;
+            if (function && !arguments_of(*function, number, false).empty()) return put_unknown(whole, out);
+        }
+    }
     if (rest.empty()) {
         if (!variable) return put_unknown(whole, out);
         return put_variable(*variable, whole, quoted, out);
@@ -224,6 +240,20 @@ void ShellValues::parameter(Span inside, Span whole, bool quoted, Expanded& out,
 // At '$'; returns what is behind it.
 std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quoted, Expanded& out, int depth) {
     const char next = at + 1 < end ? all_[at + 1] : '\0';
+    if (next == '{' && all_.substr(at, 3) == "${{") {  // ${{ env.SIZE }} of a workflow
+        const std::size_t close = all_.find("}}", at);
+        if (close != std::string_view::npos && close + 2 <= end) {
+            const std::string_view inside = trim(all_.substr(at + 3, close - at - 3));
+            const auto behind = static_cast<std::uint32_t>(close) + 2;
+            Variable* variable =
+                inside.starts_with("env.") && depth <= kExpansionDepth ? find(inside.substr(4)) : nullptr;
+            if (variable)
+                put_variable(*variable, {at, behind}, true, out);
+            else
+                put_unknown({at, behind}, out);
+            return behind;
+        }
+    }
     if (next == '{') {
         int level = 0;
         std::uint32_t j = at + 1;
@@ -271,6 +301,13 @@ std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quot
         if (!inside.empty() && std::all_of(inside.begin(), inside.end(), shell_name_char) &&
             put_echo(inside, quoted, out, depth + 1))
             return j;
+        // $(SIZE) of Azure Pipelines is one of its variables.
+        if (file_.host && file_.host->kinds.has(Kind::workflow) && file_.host_container && depth <= kExpansionDepth &&
+            file_.host_container->env(inside))
+            if (Variable* variable = find(inside)) {
+                put_variable(*variable, {at, j}, true, out);
+                return j;
+            }
         if (inside.starts_with("printf ") && put_printf({at + 2 + 7, j - 1}, quoted, out, depth + 1)) return j;
         put_unknown({at, j}, out);
         return j;
@@ -306,6 +343,9 @@ std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quot
         return j;
     }
     if (j < end && std::string_view("0123456789@*#?$!-").find(all_[j]) != std::string_view::npos) {
+        if (all_[j] >= '1' && all_[j] <= '9' &&
+            put_given({at, j + 1}, static_cast<std::size_t>(all_[j] - '0'), quoted, out, depth) == Given::yes)
+            return j + 1;
         if (all_[j] >= '1' && all_[j] <= '9' &&
             put_argument(at, static_cast<std::size_t>(all_[j] - '0'), quoted, out, depth))
             return j + 1;

@@ -39,6 +39,17 @@ TEST(ShellExpand, ArgumentsThatAScriptSetsItself) {
     EXPECT_EQ(read_script("set -- a\nf() {\n  run \"$@\"\n}\nf b").words(1), "run|?\"$@\"");
 }
 
+// A function that is called once, or always alike, has the arguments of its calls; a default counts where none is
+// given.
+TEST(ShellExpand, ArgumentsOfAFunction) {
+    EXPECT_EQ(read_script("f() {\n  run ${1}\n}\nf a").words(0), "run|a");
+    EXPECT_EQ(read_script("f() {\n  run ${1:-x}\n}\nf a").words(0), "run|a");
+    EXPECT_EQ(read_script("f() {\n  run ${2:-x}\n}\nf a").words(0), "run|x");
+    EXPECT_EQ(read_script("f() {\n  run ${1:-x}\n}\nf a\nf").words(0), "run|?${1:-x}");
+    EXPECT_EQ(read_script("f() {\n  shift\n  run $1\n}\nf a b").words(1), "run|b");
+    EXPECT_EQ(read_script("run ${1:-x}").words(0), "run|x");
+}
+
 // set -a: what is assigned behind it is seen by programs.
 TEST(ShellExpand, SetDashAExports) {
     const auto read = read_script("A=1\nset -a\nB=2\nset +a\nC=3\nset -o allexport\nD=4\nset -e\nE=5");

@@ -58,12 +58,16 @@ const ShellValues::Function* ShellValues::function_at(std::uint32_t at) {
     return inner;
 }
 
-// The raw words that calls give a function as its argument of that number.
-std::vector<Span> ShellValues::arguments_of(const Function& function, std::size_t number) {
+// The raw words that calls give a function as its argument of that number; none where one gives none and all are asked.
+std::vector<Span> ShellValues::arguments_of(const Function& function, std::size_t number, bool all) {
     std::vector<Span> found;
     for (const Command& command : file_.script.commands) {
-        if (command.name() != function.name || command.words.size() <= number) continue;
+        if (command.name() != function.name) continue;
         if (function.body.contains(command.span)) return {};
+        if (command.words.size() <= number) {
+            if (all) return {};
+            continue;
+        }
         const Span span = raw(command.words[number], source_);
         found.push_back(span);
         if (found.size() > kMostAlternatives) return {};
@@ -75,9 +79,11 @@ std::vector<Span> ShellValues::arguments_of(const Function& function, std::size_
 bool ShellValues::put_argument(std::uint32_t at, std::size_t number, bool quoted, Expanded& out, int depth) {
     const Function* function = function_at(at);
     if (!function || number == 0 || depth > 20) return false;
+    const auto gone = shifted(*function, at);
+    if (!gone) return false;
     Expanded all;
     bool first = true;
-    for (const Span word : arguments_of(*function, number)) {
+    for (const Span word : arguments_of(*function, number + *gone, true)) {
         Expanded value;
         text(word.begin, word.end, false, value, depth + 10);
         if (!value.known || (!first && value.text != all.text)) return false;
@@ -101,6 +107,13 @@ bool ShellValues::put_echo(std::string_view name, bool quoted, Expanded& out, in
     learn_functions();
     const auto it =
         std::find_if(functions_.begin(), functions_.end(), [&](const Function& f) { return f.name == name; });
+    if (it == functions_.end() && depth <= 20)
+        for (File* sourced : file_.script.sourced) {
+            Expanded there;
+            if (!of(*sourced).put_echo(name, quoted, there, depth + 1) || !there.known) continue;
+            append(there, quoted, out);
+            return true;
+        }
     if (it == functions_.end() || depth > 20) return false;
     const Command* only = nullptr;
     for (const Command& command : file_.script.commands)
@@ -405,7 +418,7 @@ void ShellValues::collect(Span word, std::vector<Value>& found, std::vector<std:
     if (name.size() == 1 && name[0] >= '1' && name[0] <= '9') {
         const Function* function = function_at(word.begin);
         if (!function) return;
-        for (const Span argument : arguments_of(*function, static_cast<std::size_t>(name[0] - '0')))
+        for (const Span argument : arguments_of(*function, static_cast<std::size_t>(name[0] - '0'), false))
             collect(argument, found, seen, depth + 1);
         return;
     }

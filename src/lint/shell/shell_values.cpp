@@ -198,32 +198,10 @@ void ShellValues::settle(Variable& variable) {
     variable.state = Variable::State::settled;
 }
 
-// "$@" behind `set -- a b`, in straight-line code.
-bool ShellValues::arguments_that_were_set(Span word, std::vector<Value>& words) {
-    const Command* last = nullptr;
-    for (const Command& command : file_.script.commands) {
-        if (command.span.end > word.begin) break;
-        const std::string_view name = command.name();
-        if (name == "shift") last = nullptr;
-        if (name != "set" || command.words.size() < 2 || !command.words[1].is("--")) continue;
-        last = command.in_function || command.in_condition || command.in_substitution ? nullptr : &command;
-    }
-    if (last == nullptr || function_at(word.begin) || !spend(last->words.size() * sizeof(Value))) return false;
-    for (std::size_t k = 2; k < last->words.size(); ++k) {
-        Value item = last->words[k];
-        if (item.use.empty()) {
-            item.use = word;
-            item.use_source = &source_;
-        }
-        words.push_back(item);
-    }
-    return true;
-}
-
 bool ShellValues::array_of(Span word, std::vector<Value>& words) {
     std::string_view raw = all_.substr(word.begin, word.size());
     if (raw.size() >= 2 && raw.front() == '"' && raw.back() == '"') raw = raw.substr(1, raw.size() - 2);
-    if (raw == "$@" || raw == "$*") return arguments_that_were_set(word, words);
+    if (raw == "$@" || raw == "$*") return arguments_of_call(word, words) || arguments_that_were_set(word, words);
     if (!raw.starts_with("${") || !(raw.ends_with("[@]}") || raw.ends_with("[*]}"))) return false;
     const std::string_view name = raw.substr(2, raw.size() - 6);
     if (name.empty() || !std::all_of(name.begin(), name.end(), shell_name_char)) return false;
@@ -238,6 +216,7 @@ bool ShellValues::array_of(Span word, std::vector<Value>& words) {
         return true;
     }
     settle(*variable);
+    if (!variable->array && lines_read_into(name, word, words)) return true;
     if (!variable->array || variable->state != Variable::State::settled) {
         words.push_back(unknown);
         return true;
@@ -247,6 +226,10 @@ bool ShellValues::array_of(Span word, std::vector<Value>& words) {
         return true;
     }
     for (Value item : variable->items) {
+        if (call_ != nullptr && item.unknown() && item.source == &source_ && called_.contains(item.span)) {
+            append_words(ShellValues::raw(item, source_), words);
+            continue;
+        }
         if (item.use.empty()) {
             item.use = word;
             item.use_source = &source_;
@@ -289,7 +272,8 @@ bool ShellValues::never_known(std::string_view word) {
         if (c != '$' || ++at == word.size()) continue;
         if (word[at] == '(') {
             learn_functions();
-            if (!functions_.empty() || (at + 1 < word.size() && word[at + 1] == '('))
+            if (!functions_.empty() || !file_.script.sourced.empty() || file_.host_container ||
+                (at + 1 < word.size() && word[at + 1] == '('))
                 return false;  // what one of them echoes may be known
             unknown = true;
             continue;

@@ -68,6 +68,8 @@ public:
     Value value(Span word);  // without splitting
     // What a word of one variable may be where it has no one value.
     std::vector<Value> alternatives(Span word);
+    // A command of a function that calls give different arguments: its words in each of them; none elsewhere.
+    std::vector<std::vector<Value>> words_in_calls(const Command& command);
     // The files that a script sources, read as far as they lie beside it; before finish().
     static void read_sourced(File& file, const ReadOptions& options);
     // Puts values in place of what the parser left in the script.
@@ -95,13 +97,20 @@ private:
     };
     void learn_functions();
     const Function* function_at(std::uint32_t at);
-    std::vector<Span> arguments_of(const Function& function, std::size_t number);
+    std::vector<Span> arguments_of(const Function& function, std::size_t number, bool all);
     bool put_argument(std::uint32_t at, std::size_t number, bool quoted, Expanded& out, int depth);
+    enum class Given : std::uint8_t { unknown, yes, no };
+    Given put_given(Span use, std::size_t number, bool quoted, Expanded& out, int depth);
+    bool put_local(const Variable& variable, Span use, bool quoted, Expanded& out);
+    bool arguments_of_call(Span word, std::vector<Value>& words);
+    std::optional<std::size_t> shifted(const Function& function, std::uint32_t at) const;
+    void append(const Expanded& value, bool quoted, Expanded& out);
     std::optional<std::int64_t> calculated(Span expression, int depth);
     bool put_echo(std::string_view name, bool quoted, Expanded& out, int depth);
     bool put_printf(Span words, bool quoted, Expanded& out, int depth);
     bool put_keyed(const Variable& variable, std::string_view key, Span whole, bool quoted, Expanded& out, int depth);
     std::vector<Span> fields_read_into(std::string_view name) const;
+    bool lines_read_into(std::string_view name, Span word, std::vector<Value>& words);
     static std::optional<std::string> edited(std::string_view value, std::string_view rest);
     void collect(Span word, std::vector<Value>& found, std::vector<std::string_view>& seen, int depth);
     bool put_last(const Variable& variable, Span use, bool quoted, Expanded& out);
@@ -136,6 +145,9 @@ private:
     std::size_t budget_;
     std::vector<Function> functions_;
     bool functions_read_ = false;
+    // While words are worked out for one call of a function.
+    const Command* call_ = nullptr;
+    Span called_;  // its body
     // Kept for their memory.
     Expanded scratch_;
     std::vector<Value> collected_;

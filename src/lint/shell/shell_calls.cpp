@@ -1,0 +1,187 @@
+// One function, several calls: what its words are in each of them. A variable that is set from an argument has as many
+// values as there are calls, and each command of the body is then as many commands.
+#include <algorithm>
+
+#include "lint/shell/shell_parser.h"
+#include "lint/shell/shell_values.h"
+
+namespace stoker::lint {
+
+namespace {
+
+constexpr std::size_t kMostCalls = 16;
+constexpr int kMostCallDepth = 20;
+
+}  // namespace
+
+void ShellValues::append(const Expanded& value, bool quoted, Expanded& out) {
+    if (out.text.size() + value.text.size() > kMostValue ||
+        !spend(value.text.size() + sizeof(ShellRun) * value.runs.size())) {
+        out.known = false;
+        return;
+    }
+    const auto shift = static_cast<std::uint32_t>(out.text.size());
+    for (ShellRun run : value.runs) {
+        run.at += shift;
+        run.splits = !quoted;
+        out.runs.push_back(run);
+    }
+    out.text += value.text;
+    out.known &= value.known;
+    out.assumed |= value.assumed;
+}
+
+// How many arguments of a function are gone where `at` stands; nothing where that depends.
+std::optional<std::size_t> ShellValues::shifted(const Function& function, std::uint32_t at) const {
+    std::size_t gone = 0;
+    for (const Command& command : file_.script.commands) {
+        if (command.name() != "shift" || !function.body.contains(command.span) || command.span.begin > at) continue;
+        const std::string_view by = command.words.size() > 1 ? command.words[1].text : std::string_view("1");
+        if (command.in_condition || by.size() != 1 || by[0] < '0' || by[0] > '9') return std::nullopt;
+        gone += static_cast<std::size_t>(by[0] - '0');
+    }
+    return gone;
+}
+
+// "$2" in the call that is looked at: what it gives, or that it gives nothing.
+ShellValues::Given ShellValues::put_given(Span use, std::size_t number, bool quoted, Expanded& out, int depth) {
+    const Function* function = function_at(use.begin);
+    if (call_ == nullptr || function == nullptr || function->body != called_ || depth > kMostCallDepth)
+        return Given::unknown;
+    const auto gone = shifted(*function, use.begin);
+    if (!gone) return Given::unknown;
+    const Command& call = *call_;
+    // "$@" among the words of the call: how many there are, and which, is not known.
+    for (const Value& word : call.words)
+        if (word.unknown() && word.text.find('@') != std::string_view::npos) return Given::unknown;
+    if (number + *gone >= call.words.size()) return Given::no;
+    const Span word = raw(call.words[number + *gone], source_);
+    call_ = nullptr;  // the words of a call are of the place it stands in
+    Expanded value;
+    text(word.begin, word.end, false, value, depth + 10);
+    call_ = &call;
+    if (!value.known) return Given::unknown;
+    append(value, quoted, out);
+    out.origin = word;
+    out.origin_source = &source_;
+    return value.text.empty() ? Given::no : Given::yes;
+}
+
+// A variable that the body sets before the use, in the call that is looked at.
+bool ShellValues::put_local(const Variable& variable, Span use, bool quoted, Expanded& out) {
+    if (call_ == nullptr || !called_.contains(use)) return false;
+    const std::vector<Assignment>& all = file_.script.assignments;
+    if (variable.array || variable.first >= all.size()) return false;
+    const auto own = variables_.find(all[variable.first].name);
+    if (own == variables_.end() || &own->second != &variable) return false;
+    const Assignment* last = nullptr;
+    for (std::uint32_t k = variable.first; k != kNone; k = next_write_[k]) {
+        if (!called_.contains(all[k].span) || all[k].span.end > use.begin) continue;
+        if (all[k].in_condition || all[k].appends || all[k].value.span.empty()) return false;
+        last = &all[k];
+    }
+    if (last == nullptr) return false;
+    const auto name = static_cast<std::uint32_t>(last->name.size()) + 1;
+    Expanded value;
+    const Span written{std::min(last->span.begin + name, last->span.end), last->span.end};
+    text(written.begin, written.end, false, value, 10);
+    if (!value.known) return false;
+    const bool whole = value.runs.size() == 1 && value.origin_source != nullptr;
+    append(value, quoted, out);
+    out.origin = whole ? value.origin : written;
+    out.origin_source = whole ? value.origin_source : &source_;
+    return true;
+}
+
+// "$@" within the function that is called.
+bool ShellValues::arguments_of_call(Span word, std::vector<Value>& words) {
+    const Function* function = function_at(word.begin);
+    if (call_ == nullptr || function == nullptr || function->body != called_) return false;
+    const auto gone = shifted(*function, word.begin);
+    if (!gone || !spend(call_->words.size() * sizeof(Value))) return false;
+    for (std::size_t k = 1 + *gone; k < call_->words.size(); ++k) words.push_back(call_->words[k]);
+    return true;
+}
+
+// "$@" behind `set -- a b`, in straight-line code.
+bool ShellValues::arguments_that_were_set(Span word, std::vector<Value>& words) {
+    const Command* last = nullptr;
+    for (const Command& command : file_.script.commands) {
+        if (command.span.end > word.begin) break;
+        const std::string_view name = command.name();
+        if (name == "shift") last = nullptr;
+        if (name != "set" || command.words.size() < 2 || !command.words[1].is("--")) continue;
+        last = command.in_function || command.in_condition || command.in_substitution ? nullptr : &command;
+    }
+    if (last == nullptr || function_at(word.begin) || !spend(last->words.size() * sizeof(Value))) return false;
+    for (std::size_t k = 2; k < last->words.size(); ++k) {
+        Value item = last->words[k];
+        if (item.use.empty()) {
+            item.use = word;
+            item.use_source = &source_;
+        }
+        words.push_back(item);
+    }
+    return true;
+}
+
+// mapfile -t NAME <<LIST: a word for each line of the list.
+bool ShellValues::lines_read_into(std::string_view name, Span word, std::vector<Value>& words) {
+    const Redirect* list = nullptr;
+    for (const Command& command : file_.script.commands) {
+        if ((command.name() != "mapfile" && command.name() != "readarray") || !command.words.back().is(name)) continue;
+        if (list != nullptr || command.words.size() != 3 || !command.words[1].is("-t")) return false;
+        for (const Redirect& redirect : command.redirects)
+            if (redirect.op == "<<") list = &redirect;
+        if (list == nullptr) return false;
+    }
+    if (list == nullptr || list->body.end > all_.size()) return false;
+    if (!list->literal &&
+        all_.substr(list->body.begin, list->body.size()).find_first_of("$`") != std::string_view::npos)
+        return false;
+    for (std::uint32_t at = list->body.begin; at < list->body.end;) {
+        const auto stop = static_cast<std::uint32_t>(std::min<std::size_t>(all_.find('\n', at), list->body.end));
+        if (!spend(sizeof(Value))) return false;
+        Value line = Value::known_text(all_.substr(at, stop - at), {at, stop}, source_);
+        line.use = word;
+        line.use_source = &source_;
+        words.push_back(line);
+        at = stop + 1;
+    }
+    return true;
+}
+
+std::vector<std::vector<Value>> ShellValues::words_in_calls(const Command& command) {
+    std::vector<std::vector<Value>> found;
+    if (call_ != nullptr || command.words.empty() || command.words[0].source != &source_) return found;
+    const bool open = std::any_of(command.words.begin(), command.words.end(), [](const Value& word) {
+        return word.unknown() && word.text.find('$') != std::string_view::npos;
+    });
+    const Function* function = open ? function_at(command.span.begin) : nullptr;
+    if (function == nullptr) return found;
+    const Span body = function->body;
+    const std::string_view name = function->name;
+    std::vector<const Command*> calls;
+    for (const Command& each : file_.script.commands)
+        if (each.name() == name && !body.contains(each.span)) calls.push_back(&each);
+    if (calls.empty() || calls.size() > kMostCalls) return found;
+    for (const Command* call : calls) {
+        call_ = call;
+        called_ = body;
+        std::vector<Value> words;
+        Span last;
+        for (const Value& word : command.words) {
+            const Span written = raw(word, source_);
+            if (word.known() && word.use.empty())
+                words.push_back(word);
+            else if (written != last)
+                append_words(written, words);
+            last = written;
+        }
+        call_ = nullptr;
+        if (!words.empty()) found.push_back(std::move(words));
+    }
+    return found;
+}
+
+}  // namespace stoker::lint

@@ -80,10 +80,10 @@ private:
     void rotary(const ModelSpec& model) {
         const auto known = rotary_of(model.name);
         if (!known) {
-            say("its rope_theta is not known here: Megatron's 10000 counts unless --rotary-base is given");
+            say(why("its rope_theta is not known here: 10000 counts unless --rotary-base is given", kSource));
             return;
         }
-        say(known->source);
+        say(why("what the model was trained with", known->source));
         set("rotary-base", known->base);
         if (known->scaling.empty()) return;
         flag("use-rope-scaling");

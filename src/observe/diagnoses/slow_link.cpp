@@ -6,6 +6,19 @@
 #include "observe/diagnoses/rule_text.h"
 
 namespace stoker {
+namespace {
+
+// Ranks that hardly compute in their collectives, nor wait for a processor, wait for what comes over the link.
+bool sleeps_in_collectives(const RankEvidence& rank, double transfer_s) {
+    constexpr double kAwake = 0.25;  // of the transfer
+    const auto cpu = rank.mean("cpu"), whole = rank.mean("step_s"), compute = rank.mean("compute_s"),
+               run_wait = rank.mean("run_wait");
+    if (!cpu || !whole || !run_wait) return false;
+    const double worked = *cpu * *whole;
+    return std::max(0.0, worked - compute.value_or(0)) + *run_wait * worked < kAwake * transfer_s;
+}
+
+}  // namespace
 
 DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
     const auto step = evidence.step_s();
@@ -33,7 +46,8 @@ DiagnosisVerdict judge_slow_link(const RunEvidence& evidence) {
     const auto taken = foreign_use(evidence);
     const auto sent = quickest->mean("net_sent");
     constexpr double kLeaves = 1e5;  // bytes/s: less stays on the machine
-    if (taken && taken->much && !evidence.planned.collectives_s && sent && *sent < kLeaves)
+    if (taken && taken->much && !evidence.planned.collectives_s && sent && *sent < kLeaves &&
+        !sleeps_in_collectives(*quickest, *transfer))
         return diagnosis_silent("a plan: other programs use the processors that collectives need too");
     // How long threads wait is looked at every few seconds: of a shorter run nobody knows whom they wait for.
     if (!queue && taken && taken->much && !quickest->mean("run_wait"))

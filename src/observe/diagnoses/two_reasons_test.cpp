@@ -219,6 +219,13 @@ TEST(TwoReasons, NeighboursAreNoSlowLink) {
                                           {"net_sent", 100.0}})
             rank.measures[name] = constant(value);
     EXPECT_EQ(find(diagnose(local), "slow-link"), nullptr);
+    // Ranks that sleep in their collectives need no processor there.
+    RunEvidence asleep = local;
+    for (RankEvidence& rank : asleep.ranks) {
+        rank.measures["cpu"] = constant(0.27);
+        rank.measures["run_wait"] = constant(0.02);
+    }
+    EXPECT_NE(find(diagnose(asleep), "slow-link"), nullptr);
     local.planned.collectives_s = 0.002;
     ASSERT_NE(find(diagnose(local), "slow-link"), nullptr);
     EXPECT_NE(find(diagnose(local), "slow-link")->what.find("(planned 2.0 ms)"), std::string::npos);

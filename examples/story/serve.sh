@@ -149,27 +149,33 @@ one=$(chat "The light of the sun " --tokens 64 | tee >(cat >&2) | tail -n 1)
 two=$(chat "The light of the sun " --tokens 32 --whole | tee >(cat >&2) | tail -n 1)
 [ "$(field status <<<"$one")$(field status <<<"$two")" = 200200 ] || die "not answered"
 
-victim=$(endpoint status.replicas.0.run)
-pid=$(timeout 20 "$stoker" describe "$victim" -o json | field attempts.-1.ranks.0.pid)
-[ "${pid:-0}" -gt 1 ] || die "$victim has no process"
 say "Six streams, and kill -9 of a replica in the middle of them"
-pids=()
-for i in 1 2 3 4 5 6; do
-    chat "A question, number $i: " --tokens 1200 --long --quiet --mark "$work/began-$i" >"$work/stream-$i.json" 2>>"$work/chat.log" &
-    pids+=($!)
-done
-until [ -f "$work/began-1" ] && [ -f "$work/began-6" ]; do in_time "the streams do not begin"; sleep 0.02; done
-echo "  kill -9 $pid: $victim"
-kill -9 "$pid"
-broken=0
-for i in 1 2 3 4 5 6; do
-    in_time "a stream does not end"
-    if wait "${pids[$((i - 1))]}"; then :; else broken=$((broken + 1)); fi
-    echo "  stream $i: $(cat "$work/stream-$i.json")"
+broken=0 streams=0
+# On a busy machine all streams of a replica may have ended by the time it is killed: then once more.
+for round in 1 2 3 4; do
+    victim=$(endpoint status.replicas.0.run)
+    pid=$(timeout 20 "$stoker" describe "$victim" -o json | field attempts.-1.ranks.0.pid)
+    [ "${pid:-0}" -gt 1 ] || die "$victim has no process"
+    pids=()
+    for i in 1 2 3 4 5 6; do
+        chat "A question, number $i: " --tokens 1200 --long --quiet --mark "$work/began-$round-$i" >"$work/stream-$round-$i.json" 2>>"$work/chat.log" &
+        pids+=($!)
+    done
+    until [ "$(ls "$work"/began-$round-* 2>/dev/null | wc -l)" -ge 4 ]; do in_time "the streams do not begin"; sleep 0.02; done
+    echo "  kill -9 $pid: $victim"
+    kill -9 "$pid"
+    for i in 1 2 3 4 5 6; do
+        in_time "a stream does not end"
+        if wait "${pids[$((i - 1))]}"; then :; else broken=$((broken + 1)); fi
+        streams=$((streams + 1))
+        echo "  stream $i: $(cat "$work/stream-$round-$i.json")"
+    done
+    [ "$broken" = 0 ] || break
+    ready 2
 done
 [ "$broken" -ge 1 ] || die "no stream was on the replica that was killed"
 grep -q '"upstream_error"' "$work"/stream-*.json || die "a stream that broke was told nothing"
-echo "  $broken of 6 were cut, with an event that says so; asked again:"
+echo "  $broken of $streams were cut, with an event that says so; asked again:"
 three=$(chat "And now " --tokens 16 --quiet)
 echo "  $three"
 [ "$(field status <<<"$three")" = 200 ] || die "the other replica does not answer"

@@ -1,3 +1,4 @@
+// Longer than 500 lines because each kind of value is read, held against its bounds and answered for in one place.
 #include "base/table.h"
 
 #include <fmt/format.h>

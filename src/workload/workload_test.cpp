@@ -478,9 +478,8 @@ TEST(Workload, ShippedFilesRead) {
     for (const char* folder : {"examples", "examples/story", "data/templates"}) {
         for (const auto& entry : fs::directory_iterator(root / folder)) {
             const std::string file = entry.path().filename().string();
-            if (!file.ends_with(".yaml") || file.ends_with("-nodes.yaml") || file == "prices.yaml" ||
-                file == "server.yaml")
-                continue;
+            const bool of_others = file.ends_with("-nodes.yaml") || file == "prices.yaml" || file == "server.yaml";
+            if (!file.ends_with(".yaml") || of_others) continue;
             const FileLoader load = [&](const std::string& name) {
                 return Document::parse(text_of(entry.path().parent_path() / name), name);
             };

@@ -74,7 +74,7 @@ struct PlanSettings {
     double simpler_share_tuning = 0;  // the same of fine-tuning
     double simpler_share = 0;  // a simpler layout may be so much slower than the best for each step of simplicity
     double simpler_most = 0;   // in all, in pretraining
-    double plain_share = 0;  // ranks that each keep all states may be so much slower than the best
+    double plain_share = 0;    // ranks that each keep all states may be so much slower than the best
     double pipeline_inside_share = 0;  // the same for a pipeline where fast links would do for tensor parallelism
     double device_rows_wanted_inference = 0;  // the same of what answers at once, which is enough for one device
     double device_rows_wanted = 0;            // published rows that make a device a measured one

@@ -32,7 +32,8 @@ struct LayoutSpace {
     double plain_share = 0;  // by so much may ranks that keep all states be slower than any other
 };
 
-// The time of a layout with what its oddness has to make up for: a factor of at least 1, below it where nothing is divided.
+// The time of a layout with what its oddness has to make up for: a factor of at least 1, below it where nothing is
+// divided.
 double oddness(const LayoutSpace& space, const ParallelLayout& layout);
 
 // Divisions of the devices, without micro-batch and recompute, in a fixed order: less communication first.

@@ -14,21 +14,12 @@ constexpr int kMostCallDepth = 20;
 
 }  // namespace
 
-void ShellValues::append(const Expanded& value, bool quoted, Expanded& out) {
-    if (out.text.size() + value.text.size() > kMostValue ||
-        !spend(value.text.size() + sizeof(ShellRun) * value.runs.size())) {
-        out.known = false;
-        return;
-    }
-    const auto shift = static_cast<std::uint32_t>(out.text.size());
-    for (ShellRun run : value.runs) {
-        run.at += shift;
-        run.splits = !quoted;
-        out.runs.push_back(run);
-    }
-    out.text += value.text;
-    out.known &= value.known;
-    out.assumed |= value.assumed;
+// A variable of a script around this one may have the number of one that this script assigns.
+bool ShellValues::assigned_here(const Variable& variable) const {
+    const std::vector<Assignment>& all = file_.script.assignments;
+    if (variable.array || variable.first >= all.size()) return false;
+    const auto own = variables_.find(all[variable.first].name);
+    return own != variables_.end() && &own->second == &variable;
 }
 
 // How many arguments of a function are gone where `at` stands; nothing where that depends.
@@ -71,9 +62,7 @@ ShellValues::Given ShellValues::put_given(Span use, std::size_t number, bool quo
 bool ShellValues::put_local(const Variable& variable, Span use, bool quoted, Expanded& out) {
     if (call_ == nullptr || !called_.contains(use)) return false;
     const std::vector<Assignment>& all = file_.script.assignments;
-    if (variable.array || variable.first >= all.size()) return false;
-    const auto own = variables_.find(all[variable.first].name);
-    if (own == variables_.end() || &own->second != &variable) return false;
+    if (!assigned_here(variable)) return false;
     const Assignment* last = nullptr;
     for (std::uint32_t k = variable.first; k != kNone; k = next_write_[k]) {
         if (!called_.contains(all[k].span) || all[k].span.end > use.begin) continue;

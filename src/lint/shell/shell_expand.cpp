@@ -48,6 +48,28 @@ void ShellValues::put_unknown(Span span, Expanded& out) {
     put(all_.substr(span.begin, span.size()), span, true, false, false, out);
 }
 
+void ShellValues::join(const Expanded& value, bool quoted, Expanded& out) {
+    const auto shift = static_cast<std::uint32_t>(out.text.size());
+    for (ShellRun run : value.runs) {
+        run.at += shift;
+        run.splits = !quoted;
+        out.runs.push_back(run);
+    }
+    out.text += value.text;
+}
+
+bool ShellValues::append(const Expanded& value, bool quoted, Expanded& out) {
+    if (out.text.size() + value.text.size() > kMostValue ||
+        !spend(value.text.size() + sizeof(ShellRun) * value.runs.size())) {
+        out.known = false;
+        return false;
+    }
+    join(value, quoted, out);
+    out.known &= value.known;
+    out.assumed |= value.assumed;
+    return true;
+}
+
 void ShellValues::put_variable(Variable& variable, Span use, bool quoted, Expanded& out) {
     if (put_local(variable, use, quoted, out)) return;
     settle(variable);
@@ -61,21 +83,10 @@ void ShellValues::put_variable(Variable& variable, Span use, bool quoted, Expand
         put_unknown(use, out);
         return;
     }
-    const Expanded& value = variable.value;
-    if (out.text.size() + value.text.size() > kMostValue ||
-        !spend(value.text.size() + sizeof(ShellRun) * value.runs.size())) {
+    if (!append(variable.value, quoted, out)) {
         put_unknown(use, out);
         return;
     }
-    const auto shift = static_cast<std::uint32_t>(out.text.size());
-    for (ShellRun run : value.runs) {
-        run.at += shift;
-        run.splits = !quoted;
-        out.runs.push_back(run);
-    }
-    out.text += value.text;
-    out.known &= value.known;
-    out.assumed |= value.assumed;
     out.origin = variable.origin;
     out.origin_source = variable.source;
 }
@@ -83,9 +94,7 @@ void ShellValues::put_variable(Variable& variable, Span use, bool quoted, Expand
 // Straight-line code: the last of several assignments counts where all of them stand before the use.
 bool ShellValues::put_last(const Variable& variable, Span use, bool quoted, Expanded& out) {
     const std::vector<Assignment>& all = file_.script.assignments;
-    if (variable.array || variable.first >= all.size()) return false;
-    const auto own = variables_.find(all[variable.first].name);
-    if (own == variables_.end() || &own->second != &variable) return false;  // of a script around this one
+    if (!assigned_here(variable)) return false;
     for (std::uint32_t k = variable.first; k != kNone; k = next_write_[k])
         if (k >= all.size() || all[k].in_condition || all[k].appends || all[k].array || all[k].span.end > use.begin ||
             all[k].value.span.empty() || function_at(all[k].span.begin))
@@ -96,13 +105,7 @@ bool ShellValues::put_last(const Variable& variable, Span use, bool quoted, Expa
     Expanded value;
     text(std::min(last.span.begin + name, last.span.end), last.span.end, false, value, 10);
     if (!value.known || out.text.size() + value.text.size() > kMostValue) return false;
-    const auto shift = static_cast<std::uint32_t>(out.text.size());
-    for (ShellRun run : value.runs) {
-        run.at += shift;
-        run.splits = !quoted;
-        out.runs.push_back(run);
-    }
-    out.text += value.text;
+    join(value, quoted, out);
     return true;
 }
 

@@ -92,13 +92,7 @@ bool ShellValues::put_argument(std::uint32_t at, std::size_t number, bool quoted
     }
     if (first || out.text.size() + all.text.size() > kMostValue || !spend(all.text.size() + sizeof(ShellRun)))
         return false;
-    const auto shift = static_cast<std::uint32_t>(out.text.size());
-    for (ShellRun run : all.runs) {
-        run.at += shift;
-        run.splits = !quoted;
-        out.runs.push_back(run);
-    }
-    out.text += all.text;
+    join(all, quoted, out);
     return true;
 }
 

@@ -104,7 +104,10 @@ private:
     bool put_local(const Variable& variable, Span use, bool quoted, Expanded& out);
     bool arguments_of_call(Span word, std::vector<Value>& words);
     std::optional<std::size_t> shifted(const Function& function, std::uint32_t at) const;
-    void append(const Expanded& value, bool quoted, Expanded& out);
+    bool assigned_here(const Variable& variable) const;
+    // The text of a value behind what is there; append: within the bound, and with what is known of it.
+    static void join(const Expanded& value, bool quoted, Expanded& out);
+    bool append(const Expanded& value, bool quoted, Expanded& out);
     std::optional<std::int64_t> calculated(Span expression, int depth);
     bool put_echo(std::string_view name, bool quoted, Expanded& out, int depth);
     bool put_printf(Span words, bool quoted, Expanded& out, int depth);

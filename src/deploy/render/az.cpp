@@ -231,7 +231,7 @@ std::string az_cluster(const Deployment& d, const AzureShape& s) {
     if (s.gpu && d.nodes.gpu_vendor != "NVIDIA") out += " --gpu-driver none";
     if (s.spot) out += " \\\n    --priority Spot --eviction-policy Delete --spot-max-price -1";
     out += fmt::format("\naz aks get-credentials -g \"$group\" -n {}\n", s.name);
-    if (s.gpu && d.nodes.gpu_vendor == "NVIDIA")
+    if (needs_device_plugin(d))
         out +=
             "# Without the device plug-in the nodes offer no nvidia.com/gpu.\nkubectl apply -f "
             "\"$here/device-plugin.yaml\"\n";
@@ -249,9 +249,8 @@ std::vector<FileToWrite> az_files(const Deployment& d) {
     out += fmt::format("#   {}          # FROM: where you come from\n#   {}{}# takes everything away again\n", call,
                        fmt::format("./{}-az.sh clean", d.name),
                        std::string(call.size() > d.name.size() + 14 ? call.size() - d.name.size() - 4 : 2, ' '));
-    const bool plug_in = s.gpu && d.nodes.gpu_vendor == "NVIDIA";
     out += std::string("set -eu\n\n") + "# 0. What differs from one place to another.\n" +
-           (keyed || plug_in ? "here=$(cd \"$(dirname \"$0\")\" && pwd)\n" : "");
+           (keyed || needs_device_plugin(d) ? "here=$(cd \"$(dirname \"$0\")\" && pwd)\n" : "");
     out += fmt::format("group=${{GROUP:-{}-rg}}\nlocation=${{LOCATION:-{}}}\n", s.name, s.location);
     out += "if [ \"${1:-}\" = clean ]; then exec az group delete -n \"$group\" --yes; fi  # 6.\n";
     if (keyed || !s.guarded)

@@ -74,8 +74,12 @@ std::string priority_patches(const Deployment& d, const std::string& name) {
     return out;
 }
 
+bool needs_device_plugin(const Deployment& d) {
+    return d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA" && d.nodes.cloud != "gcp";
+}
+
 std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
-    if (d.nodes.gpus <= 0 || d.nodes.gpu_vendor != "NVIDIA" || d.nodes.cloud == "gcp") return {};
+    if (!needs_device_plugin(d)) return {};
     std::string azure_taints;
     if (d.nodes.cloud == "azure")
         azure_taints =
@@ -100,7 +104,7 @@ std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
 }
 
 std::string device_plugin_hint(const Deployment& d, std::string_view comment) {
-    if (device_plugin_files(d).empty()) return "";
+    if (!needs_device_plugin(d)) return "";
     return fmt::format(
         "{0} When the cluster is there (without the plug-in its nodes offer no nvidia.com/gpu):\n"
         "{0}   kubectl apply -f device-plugin.yaml\n",

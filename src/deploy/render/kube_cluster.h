@@ -16,6 +16,7 @@ std::string priority_patches(const Deployment& deployment, const std::string& na
 
 // device-plugin.yaml: NVIDIA's plug-in, with the toleration of the taint that our pools have. Nothing where the cluster
 // brings it (GKE does), or the GPUs are not NVIDIA's.
+bool needs_device_plugin(const Deployment& deployment);
 std::vector<FileToWrite> device_plugin_files(const Deployment& deployment);
 // What is said of it at the head of a template that makes a cluster; nothing where there is none.
 std::string device_plugin_hint(const Deployment& deployment, std::string_view comment);

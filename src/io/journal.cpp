@@ -141,7 +141,12 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
     std::unique_ptr<Journal> journal(new Journal(std::move(*database), lock));
     TRY_VOID(journal->migrate(options));
     TRY_VOID(journal->load_head());
-    if (const Status same = journal->compare(kept, has_log); !same) {
+    Status same = journal->compare(kept, has_log);
+    if (options.home) {
+        TRY_VOID(journal->join(*options.home));
+        if (!same && kept) same = journal->compare(kept, true);  // what was lost came back
+    }
+    if (!same) {
         if (!options.accept_loss) return same.error();
         journal->loss_ = {.kept = kept ? *kept : KeptHead{}, .what = same.error().message()};
     } else if (kept && kept->cut) {
@@ -270,30 +275,25 @@ Status Journal::append(std::span<const JournalEntry> entries, std::int64_t at_us
         TRY(Transaction transaction, Transaction::begin(*database_));
         JournalHead head = head_;
         const std::int64_t at = std::max(at_us, last_at_us_);
+        std::vector<JournalRecord> records;
         for (const JournalEntry& entry : entries) {
             const std::uint64_t seq = head.seq + 1;
             const std::string body_hash = sha256(entry.body);
             std::string hash = hash_of(entry, {seq, at, epoch_, body_hash}, head.hash);
-            insert_->bind(1, static_cast<std::int64_t>(seq))
-                .bind(2, at)
-                .bind(3, static_cast<std::int64_t>(epoch_))
-                .bind(4, std::int64_t{entry.kind})
-                .bind(5, std::int64_t{entry.format})
-                .bind(6, std::string_view(entry.object))
-                .bind(7, static_cast<std::int64_t>(entry.version))
-                .bind(8, std::string_view(entry.actor))
-                .bind(9, std::string_view(entry.cause))
-                .bind(10, std::string_view(entry.operation))
-                .bind(11, std::string_view(entry.trace))
-                .bind_blob(12, entry.body)
-                .bind_blob(13, body_hash)
-                .bind_blob(14, hash);
-            TRY_VOID(insert_->run());
+            TRY_VOID(insert_record(*insert_, entry, {seq, at, epoch_, false, body_hash, hash}));
+            if (home_) {
+                JournalRecord& record = records.emplace_back();
+                static_cast<JournalEntry&>(record) = entry;
+                record.seq = seq, record.at_us = at, record.epoch = epoch_;
+                record.body_hash = body_hash, record.hash = hash;
+            }
             head = {.seq = seq, .hash = std::move(hash)};
         }
         if (project) {
             TRY_VOID(project(*database_, head_.seq + 1));
         }
+        // There first: the folder is never ahead of it, and what it misses after a crash it gets from there.
+        if (!records.empty()) TRY_VOID(home_->append(head_, records));
         TRY_VOID(transaction.commit());
         head_ = std::move(head);
         last_at_us_ = at;
@@ -398,6 +398,7 @@ Result<std::optional<Snapshot>> Journal::newest_snapshot() {
 Status Journal::redact(std::uint64_t seq) {
     TRY(Statement update, database_->prepare("UPDATE journal SET body = NULL WHERE seq = ?"));
     update.bind(1, static_cast<std::int64_t>(seq));
+    if (home_) TRY_VOID(home_->redact(seq));
     return update.run();
 }
 

@@ -20,42 +20,11 @@
 
 #include "base/result.h"
 #include "io/journal_head.h"
+#include "io/journal_home.h"
+#include "io/journal_record.h"
 #include "io/sqlite.h"
 
 namespace stoker {
-
-// What a record says. Numbers of kinds are never used again for something else.
-struct JournalEntry {
-    std::uint32_t kind = 0;
-    std::uint32_t format = 1;   // of the body
-    std::string object;         // "run/r-7"
-    std::uint64_t version = 0;  // of the object after this record: the one before, plus 1
-    std::string actor;          // "user/u-3", "core/scheduler"
-    std::string cause;          // a code; empty for facts
-    std::string operation;      // the id of the effect this belongs to, or empty
-    std::string trace;          // W3C traceparent, or empty
-    std::string body;           // canonical JSON, at most kMaxBodyBytes
-};
-inline constexpr std::size_t kMaxBodyBytes = 1 << 20;
-
-struct JournalRecord : JournalEntry {
-    std::uint64_t seq = 0;
-    std::int64_t at_us = 0;   // wall clock, UTC; never less than the record's before
-    std::uint64_t epoch = 0;  // of the server that wrote it
-    bool redacted = false;    // the body is gone, its hash is not
-    std::string body_hash, hash;
-};
-
-struct Snapshot {
-    std::uint64_t seq = 0;  // the last record it includes
-    std::uint32_t format = 0;
-    std::string state;
-};
-
-struct JournalHead {
-    std::uint64_t seq = 0;
-    std::string hash;  // of record seq; 32 zero bytes for an empty journal
-};
 
 class Journal {
 public:
@@ -65,6 +34,9 @@ public:
         std::function<Status(Database&)> prepare_tables;
         // Goes on with a journal that is shorter than it was, or another one; loss() tells.
         bool accept_loss = false;
+        // Another place that has every record before it counts as written (journal_home.h). What it has and the folder
+        // has not comes into the folder; a folder that has more, or another journal, is refused. Outlives the journal.
+        JournalHome* home = nullptr;
     };
     // What was there and is not: records up to `kept`.seq, as the head beside the database has it.
     struct Loss {
@@ -156,6 +128,8 @@ private:
                      const std::function<Result<bool>(const JournalRecord&)>& use, bool& go_on);
     Status copy_records(const std::string& path, std::uint64_t first, std::uint64_t last);
     Status compare(const Result<KeptHead>& kept, bool has_log);
+    Status join(JournalHome& home);
+    Status pull(JournalHome& home, const JournalHead& until);
     // Before the first record: a file that is looked at and refused stays as it is, byte for byte.
     Status begin_writing();
     void keep_head(bool cut = false);
@@ -171,6 +145,7 @@ private:
     std::string site_;
     std::uint64_t runs_ = 0;
     std::optional<Statement> insert_;
+    JournalHome* home_ = nullptr;
     struct Part {
         Archive archive;
         std::unique_ptr<Database> database;  // once it was needed

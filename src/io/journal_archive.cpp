@@ -213,23 +213,7 @@ Status Journal::copy_records(const std::string& path, std::uint64_t first, std::
         TRY_VOID(read_from(
             *database_, after, last, previous,
             [&](const JournalRecord& record) -> Result<bool> {
-                insert.bind(1, static_cast<std::int64_t>(record.seq))
-                    .bind(2, record.at_us)
-                    .bind(3, static_cast<std::int64_t>(record.epoch))
-                    .bind(4, std::int64_t{record.kind})
-                    .bind(5, std::int64_t{record.format})
-                    .bind(6, std::string_view(record.object))
-                    .bind(7, static_cast<std::int64_t>(record.version))
-                    .bind(8, std::string_view(record.actor))
-                    .bind(9, std::string_view(record.cause))
-                    .bind(10, std::string_view(record.operation))
-                    .bind(11, std::string_view(record.trace));
-                if (record.redacted)
-                    insert.bind_null(12);
-                else
-                    insert.bind_blob(12, record.body);
-                insert.bind_blob(13, record.body_hash).bind_blob(14, record.hash);
-                TRY_VOID(insert.run());
+                TRY_VOID(insert_record(insert, record));
                 return true;
             },
             go_on));

@@ -132,6 +132,7 @@ public:
                                 settings.engines, left);
         };
         engine.accept_loss = options_.accept_loss;
+        engine.journal_home = options_.journal_home;
         engine.on_loss = [this](const std::string& what) {
             say(log_event("journal.lost"), {{"detail", what}});
             if (!options_.log) fmt::print(stderr, "warning: {}\n", what);

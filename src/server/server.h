@@ -31,12 +31,13 @@ struct ServerOptions {
     // Called when another process takes the place of this server, which ends then and leaves its address to it. None:
     // nobody can.
     std::function<void(std::int64_t pid)> on_handover;
-    std::string runs_as;                     // of this machine: deploy/local/run_user.h
-    std::string engine;                      // deploy/engines; empty: the usual one
-    std::optional<Certificate> certificate;  // none: plain HTTP, on loopback only
-    std::string client_ca_pem;               // who says by certificate which user a client is; empty: nobody
-    std::vector<NodeInfo> nodes;             // empty: this machine as it is
-    bool accept_loss = false;                // goes on with a journal that has lost records
+    std::string runs_as;                        // of this machine: deploy/local/run_user.h
+    std::string engine;                         // deploy/engines; empty: the usual one
+    std::optional<Certificate> certificate;     // none: plain HTTP, on loopback only
+    std::string client_ca_pem;                  // who says by certificate which user a client is; empty: nobody
+    std::vector<NodeInfo> nodes;                // empty: this machine as it is
+    bool accept_loss = false;                   // goes on with a journal that has lost records
+    std::shared_ptr<JournalHome> journal_home;  // of EngineOptions
     std::string prices_file;
     double requests_per_second = 0;  // of one client; 0: no limit
     std::string azure_events;        // base URL of scheduled events; empty: not asked

@@ -6,6 +6,7 @@
 #include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/commands/journal_export.h"
+#include "app/commands/journal_home.h"
 #include "app/listing.h"
 #include "app/session.h"
 #include "base/text.h"
@@ -195,6 +196,18 @@ Result<CommandOutput> export_lines(const Args& args, const std::string& folder) 
 Result<CommandOutput> run_journal(Session& session, const Args& args) {
     const std::string& verb = args.positional[0];
     TRY(const std::string folder, state_folder(folder_option(args)));
+    const bool with_database = verb == "push" || verb == "pull" || verb == "verify";
+    if (with_database && (verb != "verify" || args.positional.size() > 1)) {
+        const auto where =
+            args.positional.size() > 1 ? std::optional(JournalUrl{args.positional[1], true}) : journal_url(args);
+        if (!where)
+            return Error(ErrorKind::invalid, fmt::format("stoker journal {} needs the address of a database", verb), {},
+                         fmt::format("stoker journal {} postgresql://user@host/database, or STOKER_JOURNAL", verb));
+        TRY(std::string text, verb == "push"   ? push_folder(*where, folder)
+                              : verb == "pull" ? pull_folder(*where, folder)
+                                               : verify_database(*where));
+        return CommandOutput{std::move(text)};
+    }
     const bool wants_file = verb == "backup" || verb == "restore";
     if (!wants_file && args.positional.size() > 1)
         return Error(ErrorKind::invalid, fmt::format("stoker journal {} takes no file", verb));
@@ -214,7 +227,7 @@ Result<CommandOutput> run_journal(Session& session, const Args& args) {
             fmt::format("record {} and all after it are gone; {} has the journal as it was\n", at, kept)};
     }
     return Error(ErrorKind::invalid, "stoker journal knows no " + printable(verb, 40), {},
-                 "verify, show, export, backup, restore, compact or cut");
+                 "verify, show, export, backup, restore, push, pull, compact or cut");
 }
 
 }  // namespace
@@ -223,7 +236,7 @@ CliCommand journal_command() {
     return {
         .name = "journal",
         .summary = "check, show, back up, restore, archive or cut the record of everything",
-        .usage = "stoker journal verify|show|export|backup FILE|restore FILE|compact|cut [options]",
+        .usage = "stoker journal verify|show|export|backup FILE|restore FILE|push URL|pull URL|compact|cut [options]",
         .description =
             "verify reads every record and checks that each follows from the one before; show prints records; "
             "export verifies, and prints a line a record for other programs: JSON, or CEF for a SIEM; "
@@ -231,7 +244,10 @@ CliCommand journal_command() {
             "the environment). These four work beside a running server and change nothing.\n\n"
             "restore makes an empty folder from a copy, or from the newest one below a URL, under a name of its own, "
             "so that it and the original can "
-            "be told apart. compact moves records into a file of FOLDER/archive, when no server runs (work goes on "
+            "be told apart. push copies the folder's records into a PostgreSQL database, pull the database's into a "
+            "folder, "
+            "each what is missing; verify URL checks the chain there. compact moves records into a file of "
+            "FOLDER/archive, when no server runs (work goes on "
             "meanwhile), and makes stoker.db small again; nothing is lost, and what reads records reads them there. "
             "cut removes a damaged record and all after it, when no server runs; the file as it "
             "was is kept.",
@@ -239,6 +255,7 @@ CliCommand journal_command() {
                      "stoker journal show --object run/r-7", "stoker journal backup stoker-backup.db",
                      "stoker journal backup --to s3://backups/stoker --keep 24",
                      "stoker journal restore s3://backups/stoker --folder /srv/stoker",
+                     "stoker journal push postgresql://stoker@db.example.org/stoker",
                      "stoker journal compact --older 30d"},
         .options = {{.name = "folder", .value = "DIR", .help = "where the journal is", .completes = "dir"},
                     {.name = "after", .value = "SEQ", .help = "show, export: records after this one"},
@@ -254,7 +271,7 @@ CliCommand journal_command() {
                     {.name = "i-know", .help = "cut: yes, forget what happened since"}},
         .min_positional = 1,
         .max_positional = 2,
-        .subcommands = {"verify", "show", "export", "backup", "restore", "compact", "cut"},
+        .subcommands = {"verify", "show", "export", "backup", "restore", "push", "pull", "compact", "cut"},
         .run = run_journal};
 }
 

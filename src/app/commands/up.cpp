@@ -14,6 +14,7 @@
 #include "app/commands/commands.h"
 #include "app/commands/gpu_gate.h"
 #include "app/commands/gpu_options.h"
+#include "app/commands/journal_home.h"
 #include "app/session.h"
 #include "base/enum_words.h"
 #include "base/text.h"
@@ -270,6 +271,10 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
         if (socket < 0) return Error(ErrorKind::exhausted, "there is no descriptor left for the socket");
         TRY_VOID(given->from->go(kOldEndsWithinS).while_doing("taking the place of the server that is there"));
     }
+    std::shared_ptr<JournalHome> home;
+    if (const auto where = journal_url(args)) {
+        TRY(home, lead_journal(*where, stop, session.quiet));
+    }
     std::atomic<std::int64_t> replaced_by = 0;
     TRY(auto server, Server::start({.folder = folder,
                                     .address = listen.address,
@@ -286,6 +291,7 @@ Result<CommandOutput> run_up(Session& session, const Args& args) {
                                     .client_ca_pem = std::move(client_ca),
                                     .nodes = std::move(nodes),
                                     .accept_loss = args.has("accept-loss"),
+                                    .journal_home = std::move(home),
                                     .prices_file = args.get_or("prices", ""),
                                     .requests_per_second = rate,
                                     .azure_events = azure_events_url(args.get_or("azure-events", "auto")),
@@ -347,17 +353,23 @@ CliCommand up_command() {
             "made at the first start, and what runs leave. A second server on the same folder is refused.\n"
             "It listens on 127.0.0.1 unless told otherwise, and elsewhere only with TLS. What runs when the server "
             "ends, also by kill -9, goes on; the next server takes it over.\n"
+            "With --journal a record counts as written when PostgreSQL has it; one of several servers leads.\n"
             "Metrics for Prometheus are at /metrics, the description of the API at /api/v1/openapi.json. What it does "
             "is told on standard error, one event a line.",
         .examples = {"stoker up", "stoker up --listen 127.0.0.1:8042 --folder /srv/stoker",
                      "stoker up --listen 10.0.0.5:8443 --tls auto", "stoker up --nodes on-prem-nodes.yaml",
-                     "stoker up --config server.yaml", "stoker up --replace"},
+                     "stoker up --config server.yaml", "stoker up --replace",
+                     "stoker up --journal postgresql://stoker@db.example.org/stoker --folder /mnt/shared/stoker"},
         .options =
             {{.name = "folder",
               .value = "DIR",
               .help = "what it keeps (STOKER_FOLDER, else ~/.local/state/stoker)",
               .completes = "dir"},
              {.name = "accept-loss", .help = "go on with a journal that has lost records; what they started is ended"},
+             {.name = "journal",
+              .value = "URL",
+              .help = "keep the journal in a PostgreSQL database too (STOKER_JOURNAL): a second server with the same "
+                      "address stands by and takes over"},
              {.name = "replace",
               .help = "take the place of the server that runs, as after an upgrade: its socket goes over, so nobody "
                       "is refused meanwhile, and what runs goes on"},

@@ -103,7 +103,8 @@ public:
             return Error(ErrorKind::invalid, "the engine needs a folder: " + printable(options_.folder));
         options_.folder = absolute.string();
         while (options_.folder.size() > 1 && options_.folder.back() == '/') options_.folder.pop_back();
-        TRY(journal_, Journal::open(options_.folder, {.accept_loss = options_.accept_loss}));
+        TRY(journal_,
+            Journal::open(options_.folder, {.accept_loss = options_.accept_loss, .home = options_.journal_home.get()}));
         const std::string runs = options_.folder + "/runs";
         std::filesystem::create_directories(runs, code);
         ::chmod(runs.c_str(), 0700);  // what runs print may be as secret as what they are given

@@ -39,6 +39,7 @@ struct EngineOptions {
     std::function<Result<std::string>(const State&)> choose;
     bool accept_loss = false;                         // goes on with a journal that has lost records (engine_site.h)
     std::function<void(const std::string&)> on_loss;  // told in words what was lost and accepted
+    std::shared_ptr<JournalHome> journal_home;        // leads already; none: the folder alone
     SchedulerOptions scheduler;
     std::size_t max_waiting = 8192;  // commands not yet taken; more are refused as exhausted
     std::size_t max_batch = 512;     // commands of one turn

@@ -1,6 +1,7 @@
 // Durable submissions through the core with group commit, beside bare SQLite inserts of the same bytes in the same
 // folder, and the time of one pass of the scheduler over a long queue.
 //   bench_submits [FOLDER=.] [RUNS=10000]
+// With STOKER_JOURNAL=postgresql://... also with that empty database as the journal's second home.
 //   bench_submits bare FILE ROWS GROUP BYTES     only bare rows of so many bytes, so many a commit: rows a second
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "io/postgres/postgres_journal.h"
 #include "must.h"
 #include "run/state/records.h"
 #include "scenarios.h"
@@ -58,26 +60,35 @@ int main(int argc, char** argv) {
     std::filesystem::create_directories(folder);
     const RunSpec spec = simple_run("bench", 3600);
     const std::string body = encode_body(RunSubmitted{.run = {1}, .spec = spec, .key = "k", .parent = {}, .step = ""});
-    for (const int group : {1, 64}) {
-        auto journal = must(Journal::open(fmt::format("{}/core{}", folder, group), {}));
+    const char* const url = std::getenv("STOKER_JOURNAL");
+    for (const bool with_home : {false, true}) {
+        if (with_home && !url) continue;
+        std::unique_ptr<PostgresJournal> home;
+        if (with_home) {
+            home = must(PostgresJournal::open({.url = url, .name = "the database", .holder = "bench"}));
+            CHECK(home->lead([](double) { return false; }, [](const std::string&) {}).ok());
+        }
+        auto journal = must(Journal::open(fmt::format("{}/core{}", folder, with_home), {.home = home.get()}));
         auto core = must(Core::open(*journal, {.site = "bench", .snapshot_every = 1'000'000}, kStartUs));
-        const int count = group == 1 ? runs / 10 : runs;
-        std::vector<Command> commands;
         std::int64_t now = kStartUs;
-        const double core_s = seconds_of([&] {
-            for (int i = 0; i < count;) {
-                commands.clear();
-                for (int k = 0; k < group && i < count; ++k, ++i)
-                    commands.push_back({.what = Submit{.spec = spec, .key = fmt::format("key-{}", i)}});
-                const auto turn = core->turn(commands, now += 1000);
-                CHECK(turn.ok() && turn->acks.front().ok());
-            }
-        });
-        const double bare = bare_rows_per_s(fmt::format("{}/bare{}.db", folder, group), count, group, body);
-        fmt::print(
-            "{} a commit: {:.0f} durable submissions/s through the core, {:.0f} bare rows/s of {} bytes "
-            "(synchronous=FULL)\n",
-            group, count / core_s, bare, body.size());
+        for (const int group : {1, 64}) {
+            const int count = group == 1 ? runs / 10 : runs;
+            std::vector<Command> commands;
+            const double core_s = seconds_of([&] {
+                for (int i = 0; i < count;) {
+                    commands.clear();
+                    for (int k = 0; k < group && i < count; ++k, ++i)
+                        commands.push_back({.what = Submit{.spec = spec, .key = fmt::format("{}-{}", group, i)}});
+                    const auto turn = core->turn(commands, now += 1000);
+                    CHECK(turn.ok() && turn->acks.front().ok());
+                }
+            });
+            const double bare = bare_rows_per_s(fmt::format("{}/bare{}.db", folder, group), count, group, body);
+            fmt::print(
+                "{} a commit{}: {:.0f} durable submissions/s through the core, {:.0f} bare rows/s of {} bytes "
+                "(synchronous=FULL)\n",
+                group, with_home ? ", PostgreSQL too" : "", count / core_s, bare, body.size());
+        }
     }
     // A queue of `runs`, on a fleet that is full.
     const std::string where = folder + "/queue";

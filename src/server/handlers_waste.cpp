@@ -6,6 +6,8 @@
 #include "base/api_time.h"
 #include "base/enum_words.h"
 #include "govern/waste.h"
+#include "io/journal.h"
+#include "run/state/free_time.h"
 #include "run/state/rules.h"
 #include "run/state/run_intervals.h"
 #include "server/handlers.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostRunsJudged = 2000;
 constexpr std::size_t kMostPointsJudged = 20'000;  // of a series: two weeks of minutes
+constexpr std::size_t kMostNodeRecords = 5000;     // read while the core stands still
 constexpr std::int64_t kUsualWasteUs = std::int64_t{7} * 86'400 * kSecondUs;
 
 struct HeldAttempt {
@@ -27,8 +30,12 @@ struct HeldRun {
     std::vector<HeldAttempt> attempts;
     int gpus_of_rank = 0;
 };
+// When each node was there.
+using NodeTimes = std::map<std::string, NodeTime>;
+using NodeTimesPtr = std::shared_ptr<NodeTimes>;
 struct Held {
     std::vector<HeldRun> runs;
+    std::vector<WasteLine> free;
     std::int64_t from_us = 0, to_us = 0, left_out = 0;
 };
 
@@ -97,6 +104,7 @@ void add_piece(WasteLine& line, const HeldAttempt& attempt, const PriceBook& pri
 WasteReport report_of(Held held, const std::string& by, const PriceBook& prices, SeriesStore* store) {
     WasteReport report{.from = rfc3339(held.from_us), .to = rfc3339(held.to_us), .by = by, .currency = prices.currency};
     report.left_out = held.left_out;
+    report.free = std::move(held.free);
     report.held.key = "held";
     std::map<std::pair<std::string, std::string>, WasteLine> lines;
     for (HeldRun& run : held.runs) {
@@ -147,18 +155,59 @@ WasteReport report_of(Held held, const std::string& by, const PriceBook& prices,
     return report;
 }
 
-}  // namespace
+bool sees_the_fleet(const Actor& actor) {
+    return actor.kind == PrincipalKind::core || actor.kind == PrincipalKind::token || actor.level == Level::provider;
+}
 
-void get_waste(Service& service, const ExchangePtr& exchange) {
-    const Parameters& p = exchange->parameters;
-    const std::string by = p.text("by", "user");
-    const std::int64_t from = p.has("from") ? *parse_rfc3339(p.text("from")) : 0,
-                       to = p.has("to") ? *parse_rfc3339(p.text("to")) : 0;
-    if (from != 0 && to != 0 && to <= from)
-        return exchange->fail(Error(ErrorKind::invalid, "to is not after from", {"query", 0, 0}));
+Result<NodeTimesPtr> times_of_nodes(const EngineView& view) {
+    auto times = std::make_shared<NodeTimes>();
+    if (view.journal == nullptr) return times;
+    std::size_t left = kMostNodeRecords;
+    for (const auto& [name, status] : view.state.nodes) {
+        TRY(const auto numbers, view.journal->numbers_of("node/" + name, 0, left));
+        for (const std::uint64_t seq : numbers)
+            TRY_VOID(view.journal->read(seq - 1, [&](const JournalRecord& record) -> Result<bool> {
+                if (record.redacted) return false;
+                TRY(const RecordBody body, decode_body(record.kind, record.format, record.body, record.seq));
+                (*times)[name].add(record.at_us, body);
+                return false;
+            }));
+        left -= numbers.size();
+        if (left == 0) break;
+    }
+    return times;
+}
+
+// Two lines at most: what stood ready, and what was kept away.
+std::vector<WasteLine> free_lines(const State& state, const NodeTimes& times, const PriceBook& prices,
+                                  const UsageWindow& window, std::int64_t now_us) {
+    const auto held = held_of_nodes(state, prices, window, now_us);
+    WasteLine ready{.key = "nobody", .cause = "unallocated"}, away{.key = "nobody", .cause = "out of service"};
+    for (const auto& [name, time] : times) {
+        const NodeInfo* node = state.find_node(name);
+        if (node == nullptr) continue;
+        const auto found = held.find(name);
+        for (const NodeSpan& span : time.spans(window)) {
+            const FreeTime free =
+                free_time(state, *node, found == held.end() ? std::vector<UsageInterval>() : found->second,
+                          {span.from_us, span.to_us}, prices);
+            WasteLine& line = span.ready ? ready : away;
+            line.gpu_hours += free.gpu_hours, line.cpu_hours += free.cpu_hours, line.node_hours += free.node_hours;
+            line.cost_microusd += free.microusd;
+            line.priced = line.priced && free.priced;
+        }
+    }
+    std::vector<WasteLine> lines;
+    for (WasteLine* line : {&ready, &away})
+        if (line->gpu_hours + line->cpu_hours + line->node_hours > 0) lines.push_back(std::move(*line));
+    return lines;
+}
+
+void send_waste(Service& service, const ExchangePtr& exchange, const std::string& by, std::int64_t from,
+                std::int64_t to, const NodeTimesPtr& times) {
     service.ask<std::shared_ptr<Held>>(
         exchange,
-        [from, to, actor = exchange->actor,
+        [from, to, times, actor = exchange->actor,
          prices = service.prices()](const EngineView& view) -> Result<std::shared_ptr<Held>> {
             auto held = std::make_shared<Held>();
             held->to_us = to == 0 ? view.now_us : std::min(to, view.now_us);
@@ -175,6 +224,7 @@ void get_waste(Service& service, const ExchangePtr& exchange) {
                 else
                     held->runs.push_back(held_of(view.state, run, *prices, view.now_us));
             }
+            if (times) held->free = free_lines(view.state, *times, *prices, {held->from_us, held->to_us}, view.now_us);
             return held;
         },
         [&service, exchange, by](const std::shared_ptr<Held>& held) {
@@ -183,6 +233,22 @@ void get_waste(Service& service, const ExchangePtr& exchange) {
                     codec::write(report_of(std::move(*held), by, *service.prices(), service.options().series.get())));
             });
         });
+}
+
+}  // namespace
+
+void get_waste(Service& service, const ExchangePtr& exchange) {
+    const Parameters& p = exchange->parameters;
+    const std::string by = p.text("by", "user");
+    const std::int64_t from = p.has("from") ? *parse_rfc3339(p.text("from")) : 0,
+                       to = p.has("to") ? *parse_rfc3339(p.text("to")) : 0;
+    if (from != 0 && to != 0 && to <= from)
+        return exchange->fail(Error(ErrorKind::invalid, "to is not after from", {"query", 0, 0}));
+    if (!sees_the_fleet(exchange->actor)) return send_waste(service, exchange, by, from, to, nullptr);
+    service.ask_journal<NodeTimesPtr>(exchange, times_of_nodes,
+                                      [&service, exchange, by, from, to](const NodeTimesPtr& times) {
+                                          send_waste(service, exchange, by, from, to, times);
+                                      });
 }
 
 }  // namespace stoker::api

@@ -20,6 +20,9 @@ struct WasteReport {
     std::string from, to, by, currency;
     std::vector<WasteLine> items;
     WasteLine held;             // all that was held in that time, wasted or not
+    // For who sees the whole fleet: what of the nodes nobody held while they stood ready, and what they were while they
+    // were drained, checked or kept away. Of their money, without a markup.
+    std::vector<WasteLine> free;
     std::int64_t unknown = 0;   // runs of which nothing was measured; they count as busy
     std::int64_t left_out = 0;  // older runs than the newest that were looked at
 };
@@ -39,6 +42,7 @@ template <class V>
 void fields(V& visit, WasteReport& v) {
     visit("by", v.by);
     visit("currency", v.currency);
+    visit("free", v.free);
     visit("from", v.from);
     visit("held", v.held);
     visit("items", v.items);

@@ -328,6 +328,10 @@ def test_mails_of_budgets_and_what_was_wasted(t):
     check(text.count("Subject: budget of project default/default: 100 %") == 1 and "stoker budget list" in text, text)
     waste = t.json("usage", "--waste", "--by", "project")
     check(waste["held"]["runs"] == 1 and waste["held"]["cpu_hours"] > 0 and waste["held"]["cost_microusd"] > 0, str(waste))
+    free = {each["cause"]: each for each in waste["free"]}
+    check(set(free) == {"unallocated"} and free["unallocated"]["cpu_hours"] > 0, str(waste))
+    # A machine costs what it costs: an hour of a processor without the mark-up, held by somebody or by nobody.
+    check(abs(free["unallocated"]["cost_microusd"] - free["unallocated"]["cpu_hours"] * 3600e6) < 2e3, str(waste))
     causes = {each["cause"] for each in waste["items"]}
     check(causes <= {"deployment"}, "a second of work is no waste: " + str(waste))
     said = t.call("usage", "--waste", "--by", "user").stdout

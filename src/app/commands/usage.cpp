@@ -273,6 +273,7 @@ Result<CommandOutput> show_waste(Session& session, Client& client, const Args& a
     }
     if (report.items.size() > 1) row(total, "wasted in all", "");
     row(report.held, "of what was held", "");
+    for (const api::WasteLine& line : report.free) row(line, "held by " + line.key, line.cause);
     std::string text = table_text(session.style,
                                   {{report.by},
                                    {"cause"},
@@ -378,7 +379,7 @@ CliCommand usage_command() {
                      .choices = {"user", "project", "node", "engine", "run"}},
                     {.name = "waste",
                      .help = "what was held and did nothing, by cause: no work, waiting for data, deployment, "
-                             "forgotten (the last week)"},
+                             "forgotten; and what nobody held (the last week)"},
                     {.name = "from", .value = "DATE", .help = "since then: 2026-11-01 or RFC 3339"},
                     {.name = "to", .value = "DATE", .help = "until then"},
                     {.name = "gpus", .help = "what came of the GPU time of each run, and what waste cost"},

@@ -15,11 +15,11 @@ namespace {
 
 class AzFinder {
 public:
-    explicit AzFinder(File& file) : file_(file) {}
+    AzFinder(File& file, const ReadOptions& options) : file_(file), options_(options) {}
 
     void run() {
         for (const Command& command : file_.script.commands) {
-            const auto calls = ShellValues::of(file_).words_in_calls(command);
+            const auto calls = ShellValues::of(file_).words_in_runs(command, options_);
             for (const std::vector<Value>& words : calls) one(command, words);
             if (calls.empty()) one(command, command.words);
         }
@@ -349,14 +349,15 @@ private:
     }
 
     File& file_;
+    const ReadOptions& options_;
     int ordinal_ = 0;
 };
 
 }  // namespace
 
-void find_az(File& file, const ReadOptions&) {
+void find_az(File& file, const ReadOptions& options) {
     if (file.script.commands.empty() || file.kinds.has(Kind::dockerfile)) return;
-    AzFinder(file).run();
+    AzFinder(file, options).run();
 }
 
 }  // namespace stoker::lint

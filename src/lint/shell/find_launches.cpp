@@ -16,8 +16,12 @@ static bool may_launch(const LaunchFinder::Words& words) {
 
 void LaunchFinder::run() {
     Script& script = file_->script;
+    const auto value_of = [&](const Assignment& each) {
+        const bool open = each.value.unknown() && each.value.text.find('$') != std::string_view::npos;
+        return open ? ShellValues::of(*file_).value_in_runs(each, *options_) : each.value;
+    };
     for (const Assignment& each : script.assignments)
-        if (each.exported && !each.array) environment(each.name, each.value, each.span);
+        if (each.exported && !each.array) environment(each.name, value_of(each), each.span);
     for (const File* sourced : script.sourced)
         for (const Assignment& each : sourced->script.assignments)
             if (each.exported && !each.array) environment(each.name, each.value, each.span);
@@ -30,11 +34,11 @@ void LaunchFinder::run() {
         Launch launch;
         for (const Assignment& each : command.assignments) {
             if (each.array) continue;
-            environment(each.name, each.value, each.span);
-            launch.environment.push_back({each.name, each.value, each.span});
+            environment(each.name, value_of(each), each.span);
+            launch.environment.push_back({each.name, value_of(each), each.span});
         }
         launch.span = command.span;
-        const auto calls = ShellValues::of(*file_).words_in_calls(command);
+        const auto calls = ShellValues::of(*file_).words_in_runs(command, *options_);
         for (const Words& words : calls) {
             Launch one = launch;
             if (program(words, 0, one, 0)) file_->launches.push_back(std::move(one));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lint/shell/shell_parser.h"
+#include "lint/shell/shell_trace.h"
 #include "lint/shell/shell_values.h"
 
 namespace stoker::lint {
@@ -171,6 +172,67 @@ std::vector<std::vector<Value>> ShellValues::words_in_calls(const Command& comma
         if (!words.empty()) found.push_back(std::move(words));
     }
     return found;
+}
+
+const ShellTrace& ShellValues::trace(const ReadOptions& options) {
+    if (!trace_) trace_ = std::make_unique<ShellTrace>(file_, options);
+    return *trace_;
+}
+
+Value ShellValues::value_of_traced(const TracedText& word) {
+    Value result;
+    result.state = word.known ? Value::State::known : Value::State::unknown;
+    result.assumed = word.assumed;
+    result.text = file_.tree.keep(word.text);
+    result.span = word.at.empty() ? word.word : word.at;
+    result.source = word.source ? word.source : &source_;
+    if (!word.word.empty() && (result.span != word.word || result.source != &source_)) {
+        result.use = word.word;
+        result.use_source = &source_;
+    }
+    return result;
+}
+
+std::vector<std::vector<Value>> ShellValues::words_in_runs(const Command& command, const ReadOptions& options) {
+    std::vector<std::vector<Value>> found = words_in_calls(command);
+    const auto open = [](const Value& word) { return word.unknown() && word.text.find_first_of("$`") != std::string_view::npos; };
+    const auto unknown_in = [&](const std::vector<Value>& words) { return std::count_if(words.begin(), words.end(), open); };
+    auto before = unknown_in(command.words);
+    if (!found.empty()) {
+        before = 0;
+        for (const auto& words : found) before += unknown_in(words);
+    }
+    if (before == 0 || command.words[0].source != &source_) return found;
+    const auto* runs = trace(options).runs(raw(command.words[0], source_).begin);
+    if (runs == nullptr || runs->empty()) return found;
+    std::ptrdiff_t after = 0;
+    for (const auto& words : *runs)
+        after += std::count_if(words.begin(), words.end(), [](const TracedText& word) { return !word.known; });
+    if (after * static_cast<std::ptrdiff_t>(std::max<std::size_t>(found.size(), 1)) >= before * static_cast<std::ptrdiff_t>(runs->size()))
+        return found;
+    found.clear();
+    for (const auto& words : *runs) {
+        if (!spend(words.size() * sizeof(Value))) break;
+        std::vector<Value>& one = found.emplace_back();
+        for (const TracedText& word : words) one.push_back(value_of_traced(word));
+    }
+    return found;
+}
+
+Value ShellValues::value_in_runs(const Assignment& assignment, const ReadOptions& options) {
+    const TracedText* const value = trace(options).assigned(assignment.span.begin);
+    return value == nullptr || !value->known ? assignment.value : value_of_traced(*value);
+}
+
+Value ShellValues::outside(std::string_view name) {
+    if (const auto own = variables_.find(name); own != variables_.end() && own->second.first != kNone) return {};
+    Variable* const variable = find(name);
+    if (variable == nullptr) return {};
+    settle(*variable);
+    if (variable->state != Variable::State::settled || !variable->one || !variable->value.known) return {};
+    Value result = Value::known_text(file_.tree.keep(variable->value.text), {}, source_);
+    result.assumed = variable->value.assumed;
+    return result;
 }
 
 }  // namespace stoker::lint

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lint/shell/shell_parser.h"
+#include "lint/shell/shell_trace.h"
 
 namespace stoker::lint {
 

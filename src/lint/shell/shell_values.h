@@ -14,6 +14,9 @@
 
 namespace stoker::lint {
 
+class ShellTrace;
+struct TracedText;
+
 // A run of bytes of an expanded word, and where they were written.
 struct ShellRun {
     std::uint32_t at = 0;  // offset in Expanded::text
@@ -70,6 +73,12 @@ public:
     std::vector<Value> alternatives(Span word);
     // A command of a function that calls give different arguments: its words in each of them; none elsewhere.
     std::vector<std::vector<Value>> words_in_calls(const Command& command);
+    // The words of a command in each of its runs, where following the script tells more of them than looking at its words does; none elsewhere.
+    std::vector<std::vector<Value>> words_in_runs(const Command& command, const ReadOptions& options);
+    // What an assignment gives, where following the script tells.
+    Value value_in_runs(const Assignment& assignment, const ReadOptions& options);
+    // What stands around the script under that name: the environment of a container or a step, a script that holds it.
+    Value outside(std::string_view name);
     // The files that a script sources, read as far as they lie beside it; before finish().
     static void read_sourced(File& file, const ReadOptions& options);
     // Puts values in place of what the parser left in the script.
@@ -95,6 +104,8 @@ private:
         std::string_view name;
         Span body;
     };
+    const ShellTrace& trace(const ReadOptions& options);
+    Value value_of_traced(const TracedText& word);
     void learn_functions();
     const Function* function_at(std::uint32_t at);
     std::vector<Span> arguments_of(const Function& function, std::size_t number, bool all);
@@ -151,6 +162,7 @@ private:
     // While words are worked out for one call of a function.
     const Command* call_ = nullptr;
     Span called_;  // its body
+    std::unique_ptr<ShellTrace> trace_;
     // Kept for their memory.
     Expanded scratch_;
     std::vector<Value> collected_;

@@ -1,0 +1,570 @@
+#include "lint/shell/shell_trace.h"
+
+#include <algorithm>
+
+#include "lint/shell/shell_parser.h"
+#include "lint/shell/shell_values.h"
+
+namespace stoker::lint {
+
+namespace {
+
+constexpr std::size_t kMostSteps = 20'000;
+constexpr std::size_t kMostTracedBytes = 4u << 20;
+constexpr std::size_t kMostTracedText = 256u << 10;
+constexpr int kMostTraceDepth = 40, kMostTurns = 64;
+constexpr std::size_t kMostRuns = 32;
+
+
+
+}  // namespace
+
+ShellTrace::ShellTrace(File& file, const ReadOptions& options) : file_(file), options_(options) {
+    if (file.source().text().size() > kMostTracedText) return;
+    auto unit = std::make_unique<Unit>();
+    unit->source = &file.source();
+    const auto size = static_cast<std::uint32_t>(file.source().text().size());
+    unit->tree = shell_tree(file.source().text(), {0, size});
+    units_.push_back(std::move(unit));
+    unit_ = units_.back().get();
+    // What the scheduler will say, where the script asks it for a number.
+    for (const Directive& directive : file.script.directives) {
+        if (directive.malformed || directive.after_command || !directive.value.known()) continue;
+        std::string_view text = directive.value.text;
+        if (const std::size_t colon = text.rfind(':'); colon != std::string_view::npos) text = text.substr(colon + 1);
+        Value last = directive.value;
+        last.text = text;
+        const auto count = last.as_int();
+        if (!count || *count < 0 || *count > 1'000'000) continue;
+        const auto says = [&](std::initializer_list<std::string_view> names) {
+            for (const std::string_view name : names) scheduled_.insert_or_assign(std::string(name), *count);
+        };
+        if (directive.option == "nodes") says({"SLURM_NNODES", "SLURM_JOB_NUM_NODES"});
+        if (directive.option == "ntasks") says({"SLURM_NTASKS", "SLURM_NPROCS"});
+        if (directive.option == "ntasks-per-node") says({"SLURM_NTASKS_PER_NODE"});
+        if (directive.option == "cpus-per-task") says({"SLURM_CPUS_PER_TASK"});
+        if (directive.option == "gpus-per-node") says({"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"});
+        if (directive.option == "gres" && directive.value.text.starts_with("gpu")) says({"SLURM_GPUS_ON_NODE"});
+    }
+    if (unit_->tree.root >= 0) run(unit_->tree.root);
+    variables_.clear();
+    substitutions_.clear();
+}
+
+const std::vector<std::vector<TracedText>>* ShellTrace::runs(std::uint32_t begin) const {
+    const auto it = runs_.find(begin);
+    return it == runs_.end() ? nullptr : &it->second;
+}
+
+const TracedText* ShellTrace::assigned(std::uint32_t begin) const {
+    const auto it = assigned_.find(begin);
+    return it == assigned_.end() || !it->second ? nullptr : &*it->second;
+}
+
+bool ShellTrace::spend(std::size_t bytes) {
+    bytes_ += bytes;
+    if (++steps_ > kMostSteps || bytes_ > kMostTracedBytes) flow_ = Flow::leave_script;
+    return flow_ != Flow::leave_script;
+}
+
+bool ShellTrace::Variable::operator==(const Variable& other) const {
+    const auto same = [](const TracedText& a, const TracedText& b) { return a.known && b.known && a.text == b.text; };
+    return list == other.list && set == other.set && open == other.open && keys == other.keys &&
+           std::equal(items.begin(), items.end(), other.items.begin(), other.items.end(), same);
+}
+
+// What two ways leave different is not known behind them; of a list, what they begin with alike stays.
+void ShellTrace::merge(const Variables& other) {
+    spend(16 * other.size());
+    for (const auto& [name, theirs] : other) {
+        const auto it = variables_.find(name);
+        if (it == variables_.end()) {
+            Variable maybe = theirs;
+            maybe.open = true;
+            if (!maybe.list) maybe.items.clear();
+            maybe.items.resize(0);
+            variables_.emplace(name, std::move(maybe));
+            continue;
+        }
+        Variable& ours = it->second;
+        if (ours == theirs) continue;
+        std::size_t alike = 0;
+        if (ours.list && theirs.list && !ours.keyed)
+            while (alike < ours.items.size() && alike < theirs.items.size() &&
+                   ours.items[alike].known && ours.items[alike].text == theirs.items[alike].text)
+                ++alike;
+        ours.items.resize(alike);
+        if (ours.keys.size() > alike) ours.keys.resize(alike);
+        ours.open = true;
+        ours.set = true;
+    }
+    for (auto& [name, ours] : variables_)
+        if (!other.contains(name)) {
+            ours.open = true;
+            ours.items.clear();
+            ours.keys.clear();
+        }
+}
+
+// Both ways from here; a way that ends the script, the function or the turn leaves nothing behind.
+template <typename Yes, typename No>
+ShellTrace::Status ShellTrace::both_ways(Yes&& yes, No&& no) {
+    if (!spend(64 * variables_.size())) return Status::unknown;
+    Variables before = variables_;
+    const auto arguments = arguments_;
+    const Status first = yes();
+    const Flow first_flow = flow_;
+    if (steps_ > kMostSteps || bytes_ > kMostTracedBytes) return Status::unknown;
+    flow_ = Flow::on;
+    std::swap(variables_, before);
+    auto after_first = arguments_;
+    arguments_ = arguments;
+    const Status second = no();
+    if (steps_ > kMostSteps || bytes_ > kMostTracedBytes) return Status::unknown;
+    if (first_flow != Flow::on && flow_ != Flow::on) return Status::unknown;
+    if (first_flow != Flow::on) return second;
+    if (flow_ != Flow::on) {
+        flow_ = Flow::on;
+        std::swap(variables_, before);
+        arguments_ = after_first;
+        return first;
+    }
+    merge(before);
+    return first == second ? first : Status::unknown;
+}
+
+ShellTrace::Status ShellTrace::run(int at) {
+    if (at < 0 || flow_ != Flow::on || depth_ > kMostTraceDepth || !spend(8)) return Status::unknown;
+    struct Deeper {
+        int& depth;
+        explicit Deeper(int& d) : depth(d) { ++depth; }
+        ~Deeper() { --depth; }
+    } const deeper(depth_);
+    const ShellNode& node = unit_->tree.nodes[static_cast<std::size_t>(at)];
+    // `< file`, `<<LIST` behind a loop or a group
+    const auto outer = input_;
+    if (!node.feeds.empty() && node.kind != ShellNode::Kind::simple) {
+        auto feed = std::make_shared<Feed>();
+        if (feed_of(node, *feed)) input_ = std::move(feed);
+    }
+    Status status = Status::yes;
+    switch (node.kind) {
+        case ShellNode::Kind::simple: status = simple(node); break;
+        case ShellNode::Kind::sequence:
+        case ShellNode::Kind::group:
+            for (const int kid : node.kids) {
+                status = run(kid);
+                if (flow_ != Flow::on) break;
+            }
+            break;
+        case ShellNode::Kind::subshell: {
+            const Variables before = variables_;
+            spend(64 * before.size());
+            status = run(node.kids[0]);
+            variables_ = before;
+            if (flow_ == Flow::leave_script && steps_ <= kMostSteps && bytes_ <= kMostTracedBytes) flow_ = Flow::on;
+            break;
+        }
+        case ShellNode::Kind::pipeline: status = pipeline(node); break;
+        case ShellNode::Kind::both:
+        case ShellNode::Kind::either: {
+            const Status left = run(node.kids[0]);
+            if (flow_ != Flow::on) break;
+            const Status goes_on = node.kind == ShellNode::Kind::both ? Status::yes : Status::no;
+            if (left == goes_on)
+                status = run(node.kids[1]);
+            else if (left != Status::unknown)
+                status = left;
+            else
+                status = both_ways([&] { return run(node.kids[1]); },
+                                   [&] { return goes_on == Status::yes ? Status::no : Status::yes; });
+            break;
+        }
+        case ShellNode::Kind::negated:
+            status = run(node.kids[0]);
+            status = status == Status::yes ? Status::no : status == Status::no ? Status::yes : status;
+            break;
+        case ShellNode::Kind::choice: status = choice(node, 0); break;
+        case ShellNode::Kind::loop: status = loop(node); break;
+        case ShellNode::Kind::each: status = each(node); break;
+        case ShellNode::Kind::counting: status = counting(node); break;
+        case ShellNode::Kind::cases: status = cases(node); break;
+        case ShellNode::Kind::function:
+            functions_.insert_or_assign(std::string(node.name), Function{unit_, node.kids[0]});
+            break;
+        case ShellNode::Kind::test: status = tested(node.words); break;
+        case ShellNode::Kind::arithmetic: {
+            const auto value = number(all().substr(node.words[0].begin, node.words[0].size()));
+            status = !value ? Status::unknown : *value != 0 ? Status::yes : Status::no;
+            break;
+        }
+    }
+    input_ = outer;
+    return status;
+}
+
+ShellTrace::Status ShellTrace::choice(const ShellNode& node, std::size_t at) {
+    if (at >= node.kids.size()) return Status::yes;
+    if (at + 1 == node.kids.size()) return run(node.kids[at]);  // else
+    const Status condition = run(node.kids[at]);
+    if (flow_ != Flow::on) return condition;
+    if (condition == Status::yes) return run(node.kids[at + 1]);
+    if (condition == Status::no) return choice(node, at + 2);
+    return both_ways([&] { return run(node.kids[at + 1]); }, [&] { return choice(node, at + 2); });
+}
+
+bool shell_pattern_matches(std::string_view text, std::string_view pattern);  // shell_trace_words.cpp
+
+ShellTrace::Status ShellTrace::cases(const ShellNode& node) {
+    const TracedText subject = text_of(node.words[0]);
+    return cases_from(node, subject, 0);
+}
+
+ShellTrace::Status ShellTrace::cases_from(const ShellNode& node, const TracedText& subject, std::size_t at) {
+    if (at >= node.kids.size()) return Status::yes;
+    Status match = Status::no;
+    for (const Span pattern : node.patterns[at]) {
+        const TracedText one = text_of(pattern);
+        if (one.known && one.text == "*")
+            match = Status::yes;
+        else if (!one.known || !subject.known)
+            match = match == Status::yes ? match : Status::unknown;
+        else if (shell_pattern_matches(subject.text, one.text))
+            match = Status::yes;
+        if (match == Status::yes) break;
+    }
+    if (match == Status::yes) return run(node.kids[at]);
+    if (match == Status::no) return cases_from(node, subject, at + 1);
+    return both_ways([&] { return run(node.kids[at]); }, [&] { return cases_from(node, subject, at + 1); });
+}
+
+// After a turn of a loop: false where it ends.
+bool ShellTrace::ended_turn() {
+    if (flow_ == Flow::next_turn) flow_ = Flow::on;
+    if (flow_ == Flow::on) return false;
+    if (flow_ == Flow::break_loop) flow_ = Flow::on;
+    return true;
+}
+
+ShellTrace::Status ShellTrace::loop(const ShellNode& node) {
+    for (int turn = 0; turn < kMostTurns; ++turn) {
+        Status condition = run(node.kids[0]);
+        if (flow_ != Flow::on) return Status::unknown;
+        if (node.until && condition != Status::unknown)
+            condition = condition == Status::yes ? Status::no : Status::yes;
+        if (condition == Status::no) return Status::yes;
+        if (condition == Status::unknown) {  // a turn, or none
+            both_ways(
+                [&] {
+                    const Status status = run(node.kids[1]);
+                    if (flow_ == Flow::next_turn || flow_ == Flow::break_loop) flow_ = Flow::on;
+                    return status;
+                },
+                [] { return Status::yes; });
+            return Status::unknown;
+        }
+        run(node.kids[1]);
+        if (ended_turn()) return Status::yes;
+    }
+    return Status::unknown;
+}
+
+ShellTrace::Status ShellTrace::each(const ShellNode& node) {
+    Fields words;
+    if (node.listed)
+        for (const Span word : node.words) expand(word, words);
+    else if (arguments_)
+        words.assign(arguments_->begin(), arguments_->end());
+    else
+        words.push_back(written({}, false));
+    int turn = 0;
+    for (TracedText& word : words) {
+        if (++turn > kMostTurns) break;
+        if (word.known && word.text.find_first_of("*?[") != std::string::npos) word.known = false;  // files
+        set(node.name, word);
+        run(node.kids[0]);
+        if (ended_turn()) break;
+    }
+    return Status::yes;
+}
+
+ShellTrace::Status ShellTrace::counting(const ShellNode& node) {
+    const auto part = [&](std::size_t k) { return all().substr(node.words[k].begin, node.words[k].size()); };
+    const auto blank = [](std::string_view text) { return text.find_first_not_of(" \t\n") == std::string_view::npos; };
+    if (!blank(part(0))) number(part(0));
+    for (int turn = 0; turn < kMostTurns; ++turn) {
+        const auto goes_on = blank(part(1)) ? std::optional<std::int64_t>(1) : number(part(1));
+        if (goes_on == 0) return Status::yes;
+        run(node.kids[0]);
+        if (ended_turn() || !goes_on) break;
+        number(part(2));
+    }
+    return Status::unknown;
+}
+
+ShellTrace::Status ShellTrace::pipeline(const ShellNode& node) {
+    const Variables before = variables_;
+    spend(64 * before.size());
+    TracedText* const outer_output = output_;
+    const auto outer = input_;
+    Status status = Status::yes;
+    for (std::size_t k = 0; k < node.kids.size() && flow_ == Flow::on; ++k) {
+        TracedText said;
+        const bool last = k + 1 == node.kids.size();
+        output_ = last ? outer_output : &said;
+        status = run(node.kids[k]);
+        if (!last) {
+            auto feed = std::make_shared<Feed>();
+            feed->text = std::move(said);
+            input_ = std::move(feed);
+        }
+    }
+    if (flow_ == Flow::leave_script && steps_ <= kMostSteps && bytes_ <= kMostTracedBytes) flow_ = Flow::on;
+    output_ = outer_output;
+    input_ = outer;
+    variables_ = before;
+    return status;
+}
+
+// What `<`, `<<` and `<<<` give; false where nothing is read from there.
+bool ShellTrace::feed_of(const ShellNode& node, Feed& out) {
+    bool found = false;
+    for (const ShellFeed& feed : node.feeds) {
+        if (feed.op == "<<") {
+            out.text = body_of(feed);
+            found = true;
+        } else if (feed.op == "<<<") {
+            out.text = text_of(feed.target);
+            out.text.text += '\n';
+            found = true;
+        } else if (feed.op == "<") {
+            found = true;
+            const std::string_view raw = all().substr(feed.target.begin, feed.target.size());
+            if (raw.starts_with("<(") && raw.ends_with(')')) {
+                out.text = substituted({feed.target.begin + 2, feed.target.end - 1});
+                out.text.text += '\n';
+                continue;
+            }
+            const TracedText name = text_of(feed.target);
+            const auto text = name.known ? file_text(name.text) : std::nullopt;
+            out.text = {};
+            out.text.known = text.has_value();
+            if (text) out.text.text = *text;
+        }
+    }
+    return found;
+}
+
+void ShellTrace::note(const ShellNode& node, const Fields& words) {
+    if (unit_->source != &file_.source() || node.words.empty()) return;
+    // Assignments may stand before the words.
+    std::uint32_t begin = node.words[0].begin;
+    for (const Span word : node.words) {
+        begin = word.begin;
+        const std::string_view raw = all().substr(word.begin, word.size());
+        std::size_t name = 0;
+        while (name < raw.size() && shell_name_char(raw[name])) ++name;
+        if (name == 0 || name >= raw.size() || raw[name] != '=') break;
+    }
+    std::vector<Fields>& all_runs = runs_[begin];
+    if (all_runs.size() >= kMostRuns) return;
+    const auto same = [&](const Fields& other) {
+        return std::equal(words.begin(), words.end(), other.begin(), other.end(), [](const TracedText& a, const TracedText& b) {
+            return a.known == b.known && a.text == b.text && a.at == b.at;
+        });
+    };
+    if (std::any_of(all_runs.begin(), all_runs.end(), same)) return;
+    for (const TracedText& word : words) spend(word.text.size());
+    all_runs.push_back(words);
+}
+
+ShellTrace::Status ShellTrace::simple(const ShellNode& node) {
+    std::size_t first = 0;
+    for (; first < node.words.size(); ++first) {
+        const Span word = node.words[first];
+        std::uint32_t j = word.begin;
+        while (j < word.end && shell_name_char(all()[j])) ++j;
+        if (j == word.begin || !shell_name_start(all()[word.begin]) || j >= word.end) break;
+        const std::string_view rest = all().substr(j, word.end - j);
+        if (!rest.starts_with('=') && !rest.starts_with("+=") && !(rest[0] == '[' && rest.find("]=") != std::string_view::npos) &&
+            !(rest[0] == '[' && rest.find("]+=") != std::string_view::npos))
+            break;
+    }
+    const std::string separators = separators_;
+    if (first == node.words.size()) {
+        for (std::size_t k = 0; k < first; ++k) assign(node.words[k], false, {});
+        return Status::yes;
+    }
+    const std::string_view name = all().substr(node.words[first].begin, node.words[first].size());
+    if (name == "declare" || name == "local" || name == "export" || name == "readonly" || name == "typeset") {
+        declare({node.words.begin() + static_cast<std::ptrdiff_t>(first), node.words.end()});
+        return Status::yes;
+    }
+    // X=1 command: for this command only.
+    std::vector<std::pair<std::string, std::optional<Variable>>> hidden;
+    for (std::size_t k = 0; k < first; ++k) {
+        const std::string_view whole = all().substr(node.words[k].begin, node.words[k].size());
+        const std::string_view variable = whole.substr(0, whole.find_first_of("=+["));
+        const auto it = variables_.find(variable);
+        hidden.emplace_back(variable, it == variables_.end() ? std::nullopt : std::optional<Variable>(it->second));
+    }
+    Fields words;
+    for (std::size_t k = first; k < node.words.size(); ++k) expand(node.words[k], words);
+    for (std::size_t k = 0; k < first; ++k) assign(node.words[k], false, {});
+    Status status = Status::yes;
+    if (!words.empty()) {
+        note(node, words);
+        status = command(words, node);
+    }
+    for (auto& [variable, value] : hidden) {
+        if (value)
+            variables_[variable] = std::move(*value);
+        else
+            variables_.erase(variable);
+    }
+    if (!hidden.empty()) separators_ = separators;
+    return status;
+}
+
+ShellTrace::Status ShellTrace::call(const Function& function, Fields words) {
+    if (frames_.size() >= 16) return Status::unknown;
+    const Unit* const outer_unit = unit_;
+    auto outer = arguments_;
+    words.erase(words.begin());
+    arguments_ = std::move(words);
+    frames_.emplace_back();
+    unit_ = function.unit;
+    const Status status = run(function.body);
+    unit_ = outer_unit;
+    for (auto it = frames_.back().hidden.rbegin(); it != frames_.back().hidden.rend(); ++it) {
+        if (it->second)
+            variables_[it->first] = std::move(*it->second);
+        else
+            variables_.erase(it->first);
+    }
+    frames_.pop_back();
+    arguments_ = std::move(outer);
+    if (flow_ == Flow::leave_function) flow_ = Flow::on;
+    return status;
+}
+
+ShellTrace::Status ShellTrace::command(const Fields& words, const ShellNode& node) {
+    const TracedText& first = words[0];
+    if (!first.known) {
+        if (output_) output_->known = false;
+        return Status::unknown;
+    }
+    const std::string_view name = first.text;
+    if (const auto it = functions_.find(name); it != functions_.end()) {
+        const Function function = it->second;
+        return call(function, words);
+    }
+    if (name == "true" || name == ":") return Status::yes;
+    if (name == "false") return Status::no;
+    if (name == "exit" || name == "return" || name == "break" || name == "continue") {
+        flow_ = name == "exit"     ? Flow::leave_script
+                : name == "return" ? Flow::leave_function
+                : name == "break"  ? Flow::break_loop
+                                   : Flow::next_turn;
+        const bool fails = words.size() > 1 && words[1].known && words[1].text != "0";
+        return fails ? Status::no : Status::yes;
+    }
+    if (name == "[" || name == "test") return test_command(words);
+    if (name == "shift") {
+        if (!arguments_) return Status::unknown;
+        std::size_t by = 1;
+        if (words.size() > 1) by = words[1].text.size() == 1 ? static_cast<std::size_t>(words[1].text[0] - '0') : 1;
+        if (by > arguments_->size()) return Status::no;
+        arguments_->erase(arguments_->begin(), arguments_->begin() + static_cast<std::ptrdiff_t>(by));
+        return Status::yes;
+    }
+    if (name == "set") {
+        for (std::size_t k = 1; k < words.size(); ++k)
+            if (words[k].text == "--") {
+                arguments_ = Fields(words.begin() + static_cast<std::ptrdiff_t>(k) + 1, words.end());
+                break;
+            }
+        return Status::yes;
+    }
+    if (name == "let") {
+        Status status = Status::unknown;
+        for (std::size_t k = 1; k < words.size(); ++k) {
+            const auto value = number(words[k].text);
+            status = !value ? Status::unknown : *value ? Status::yes : Status::no;
+        }
+        return status;
+    }
+    if (name == "unset") {
+        for (std::size_t k = 1; k < words.size(); ++k) variables_.erase(words[k].text);
+        return Status::yes;
+    }
+    if (name == "read") {
+        Status status = Status::unknown;
+        read_fields(words, node, separators_, status);
+        return status;
+    }
+    if (name == "mapfile" || name == "readarray") {
+        read_lines(words, node);
+        return Status::yes;
+    }
+    if (name == "getopts" && words.size() > 2) {
+        set_unknown(words[2].text);
+        set_unknown("OPTARG");
+        return Status::unknown;
+    }
+    if (name == "source" || name == ".") {
+        if (words.size() < 2) return Status::unknown;
+        // Beside the script, as far as anybody can tell.
+        std::string_view path = words[1].text;
+        path = path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
+        while (path.ends_with('"')) path.remove_suffix(1);
+        for (File* sourced : file_.script.sourced) {
+            std::string_view theirs = sourced->path();
+            theirs = theirs.substr(theirs.rfind('/') == std::string_view::npos ? 0 : theirs.rfind('/') + 1);
+            if (theirs != path || units_.size() > 16) continue;
+            auto unit = std::make_unique<Unit>();
+            unit->source = &sourced->source();
+            const auto size = static_cast<std::uint32_t>(sourced->source().text().size());
+            unit->tree = shell_tree(sourced->source().text(), {0, size});
+            units_.push_back(std::move(unit));
+            const Unit* const outer = unit_;
+            unit_ = units_.back().get();
+            run(unit_->tree.root);
+            unit_ = outer;
+            return Status::yes;
+        }
+        return Status::unknown;
+    }
+    const auto said = program(words, node);
+    const ShellFeed* to = nullptr;
+    for (const ShellFeed& feed : node.feeds)
+        if (feed.op.starts_with('>') || feed.op.starts_with("&>")) to = &feed;
+    if (to != nullptr) {
+        const TracedText path = text_of(to->target);
+        if (!path.known || path.text.starts_with("/dev/") || to->op == ">&") return said ? Status::yes : Status::unknown;
+        TracedText& file = written_[path.text];
+        if (to->op != ">>") file = {};
+        file.known &= said && said->known;
+        if (said) file.text += said->text;
+        return said ? Status::yes : Status::unknown;
+    }
+    if (output_) {
+        if (!said) {
+            output_->known = false;
+        } else {
+            if (output_->text.empty()) {
+                output_->at = said->at;
+                output_->source = said->source;
+            } else {
+                output_->at = {};
+            }
+            output_->known &= said->known;
+            output_->assumed |= said->assumed;
+            if (output_->text.size() + said->text.size() < kMostTracedText) output_->text += said->text;
+            spend(said->text.size());
+        }
+    }
+    return said ? Status::yes : Status::unknown;
+}
+
+}  // namespace stoker::lint

@@ -168,6 +168,16 @@ void read_custom_data(File& file, std::size_t resource, const Node* node, Dialec
         inlay.pieces = {{0, size, written->span, Piece::Kind::changed}};
         inlay.text = std::move(decoded);
     }
+    // A template that was filled in, a file beside: it stands where it is asked for.
+    if (node->known && node->is_scalar() && !node->text.empty() &&
+        (inlay.text.empty() || (written->source == node->source && trim(node->text).starts_with("#")))) {
+        const std::string_view start = trim(node->text);
+        const bool whole = start.starts_with("#cloud-config") || start.starts_with("#!");
+        if (whole && !trim(inlay.text).starts_with("#")) {
+            inlay.text = node->text;
+            inlay.pieces = {{0, static_cast<std::uint32_t>(inlay.text.size()), node->span, Piece::Kind::changed}};
+        }
+    }
     if (!inlay.text.empty()) {
         value.text = file.tree.keep(inlay.text);
         value.state = Value::State::known;  // as far as it is written: holes are part of the text

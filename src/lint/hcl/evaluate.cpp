@@ -314,6 +314,17 @@ const Node* Evaluator::evaluate_loop(const Expression& e, int depth) {
         if (e.key) {
             if (!known_scalar(made_key)) return nullptr;
             copied->key = made_key->text;
+            if (e.op == '*') {
+                Node* group = const_cast<Node*>(result.find(made_key->text));
+                if (!group) {
+                    group = &file_.tree.make(file_.source(), Shape::array, span_of(e));
+                    group->key = made_key->text;
+                    file_.tree.append(result, *group);
+                }
+                copied->key = {};
+                file_.tree.append(*group, *copied);
+                continue;
+            }
         }
         file_.tree.append(result, *copied);
     }
@@ -325,6 +336,11 @@ const Node* Evaluator::evaluate_call(const Expression& e, int depth) {
     if ((e.name == "if" || e.name == "ternary") && e.first && e.first->next && e.first->next->next) {
         const auto yes = truth(evaluate(*e.first, depth + 1));
         return yes ? evaluate(*yes ? *e.first->next : *e.first->next->next, depth + 1) : nullptr;
+    }
+    if (e.name == "can" && e.first && dialect_ == Dialect::hcl) {
+        const Node* value = evaluate(*e.first, depth + 1);
+        if (known_scalar(value) || (value && !value->is_scalar())) return made_bool(true, e);
+        return lacks(*e.first, depth + 1) ? made_bool(false, e) : nullptr;
     }
     if (e.name == "try" || e.name == "coalesce") {
         for (const Expression* argument = e.first; argument; argument = argument->next) {
@@ -345,7 +361,18 @@ const Node* Evaluator::evaluate_call(const Expression& e, int depth) {
         return settle(lookup(e.name, name->text));
     }
     if (dialect_ == Dialect::arm && equals_ignore_case(e.name, "copyIndex")) return copy_index(e, depth + 1);
-    if (e.first && e.first->next && e.first->next->kind == Part::lambda) return with_lambda(e, depth + 1);
+    if (dialect_ == Dialect::arm && equals_ignore_case(e.name, "lambdaVariables") && e.first) {
+        const Node* name = evaluate(*e.first, depth + 1);
+        for (auto it = bindings_.rbegin(); known_scalar(name) && it != bindings_.rend(); ++it)
+            if (it->name == name->text) return it->value;
+        return nullptr;
+    }
+    const auto is_lambda = [&](const Expression* argument) {
+        return argument && (argument->kind == Part::lambda || (dialect_ == Dialect::arm && argument->kind == Part::call &&
+                                                                equals_ignore_case(argument->name, "lambda")));
+    };
+    if (e.first && e.first->next && (is_lambda(e.first->next) || is_lambda(e.first->next->next)))
+        return with_lambda(e, depth + 1);
     if (!expressions_.functions.empty()) {
         std::string name(e.name);
         if (e.a && e.a->kind == Part::name) name = std::string(e.a->name) + "." + name;
@@ -356,6 +383,12 @@ const Node* Evaluator::evaluate_call(const Expression& e, int depth) {
     for (const Expression* argument = e.first; argument; argument = argument->next) {
         if (args.size() >= kMostItems) return nullptr;
         args.push_back(evaluate(*argument, depth + 1));
+        if (e.op == '*' && !argument->next) {
+            const Node* rest = args.back();
+            if (!rest || !rest->is_array() || rest->count() > kMostItems) return nullptr;
+            args.pop_back();
+            for (const Node& item : children(rest)) args.push_back(settle(&item));
+        }
     }
     return function(e.name, args, e);
 }

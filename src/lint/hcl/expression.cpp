@@ -300,7 +300,7 @@ const Expression* ExpressionReader::arguments(int depth, Expression& call, char 
             call.first = argument;
         last = argument;
         skip(true);
-        if (starts("...")) at += 3, skip(true);
+        if (starts("...")) call.op = '*', at += 3, skip(true);  // the last one is a list of arguments
         if (peek() == ',') {
             ++at;
         } else if (peek() != close) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lint/file.h"
+#include "lint/pattern.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -213,6 +214,11 @@ private:
     const Node* function(std::string_view name, const Args& args, const Expression& e);
     std::optional<const Node*> text_function(std::string_view name, const Args& args, const Expression& e);
     std::optional<const Node*> list_function(std::string_view name, const Args& args, const Expression& e);
+    std::optional<const Node*> more_function(std::string_view name, const Args& args, const Expression& e);
+    const Node* matched(std::string_view text, const std::vector<TextPattern::Group>& groups, const Expression& e);
+    const Node* rows_of(const Node* text, const Expression& e);
+    bool render(std::string_view text, std::size_t& at, bool emits, std::string& out, int depth);
+    const Node* piece_of_template(std::string_view text, std::size_t& at);
     const Node* with_lambda(const Expression& e, int depth);
     const Node* product_of(const Args& args, const Expression& e);
     const Node* called(const Expressions::Function& callee, const Expression& e, int depth);

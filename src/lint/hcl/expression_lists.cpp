@@ -233,7 +233,7 @@ const Expression* ExpressionReader::loop(int depth, bool makes_object, std::uint
         e.key = e.b;
         if (!(e.b = expression(depth + 1))) return nullptr;
         skip(true);
-        if (starts("...")) at += 3, skip(true);
+        if (starts("...")) e.op = '*', at += 3, skip(true);  // values of one key make a list
     }
     if (word_is("if")) {
         at += 2;

@@ -31,34 +31,6 @@ const Node* Evaluator::neighbour(const Node* name) {
     return &node;
 }
 
-// templatefile("x.tftpl", {name = value}): what is known of its values in their places, the rest as it is written.
-const Node* Evaluator::rendered(const Node* text, const Node* values, const Expression& e) {
-    if (!text || !values || !values->is_object() || text->text.size() > kMostTextBytes) return text;
-    std::string out;
-    std::size_t filled = 0;
-    std::string_view rest = text->text;
-    for (std::size_t at = rest.find("${"); at != std::string_view::npos; at = rest.find("${")) {
-        const std::size_t end = rest.find('}', at);
-        if (end == std::string_view::npos) break;
-        const std::string_view name = trim(rest.substr(at + 2, end - at - 2));
-        const bool escaped = at > 0 && rest[at - 1] == '$';
-        const Node* value = escaped ? nullptr : settle(member_of(values, name));
-        out += rest.substr(0, at);
-        if (known_scalar(value)) {
-            out += value->text;
-            ++filled;
-        } else {
-            out += rest.substr(at, end + 1 - at);
-        }
-        rest.remove_prefix(end + 1);
-        if (out.size() > kMostTextBytes || !spend()) return text;
-    }
-    if (filled == 0) return text;
-    out += rest;
-    const Node* node = made(std::move(out), Shape::string, e);
-    return node ? node : text;
-}
-
 // jsondecode and yamldecode: a file beside keeps its own places; what is written here is mapped back to here.
 const Node* Evaluator::decoded(const Node* text, bool yaml, const Expression& e) {
     if (!known_scalar(text) || text->text.empty() || ++decoded_ > kMostDecoded) return nullptr;
@@ -138,6 +110,7 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
     };
     const Node* first = args.empty() ? nullptr : args[0];
     const bool all_scalars = std::all_of(args.begin(), args.end(), known_scalar);
+    if (const auto found = more_function(name, args, e)) return *found;
     // The decoded text is what rules want to see: base64 is looked through.
     if (any({"tostring", "tonumber", "tobool", "toset", "tolist", "tomap", "string", "int", "bool", "sensitive",
              "nonsensitive", "base64encode", "base64", "base64gzip", "any", "array", "json", "jsonencode"}) &&

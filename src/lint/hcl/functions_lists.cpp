@@ -199,41 +199,95 @@ const Node* Evaluator::product_of(const Args& args, const Expression& e) {
     return &result;
 }
 
-// map, filter, reduce and their kin of Bicep.
+// map, filter, reduce and their kin of Bicep, and of ARM, where lambda('x', body) names its argument in quotes.
 const Node* Evaluator::with_lambda(const Expression& e, int depth) {
     const Names is{e.name};
-    const Expression* function = e.first->next;
     const Node* list = evaluate(*e.first, depth);
-    if (!list || list->is_scalar() || !list->known || list->count() > kMostItems || !function->first) return nullptr;
-    const auto apply = [&](const Expression* lambda, const Node* item, const Node* index) -> const Node* {
+    if (!list || list->is_scalar() || !list->known || list->count() > kMostItems) return nullptr;
+    struct Lambda {
+        std::vector<std::string_view> names;
+        const Expression* body = nullptr;
+    };
+    const auto read = [&](const Expression* at) -> Lambda {
+        Lambda made;
+        if (!at) return made;
+        if (at->kind == Expression::Kind::lambda) {
+            for (const Expression* name = at->first; name; name = name->next) made.names.push_back(name->name);
+            made.body = at->b;
+        } else if (at->kind == Expression::Kind::call && equals_ignore_case(at->name, "lambda")) {
+            for (const Expression* argument = at->first; argument; argument = argument->next) {
+                if (!argument->next) {
+                    made.body = argument;
+                } else if (const Node* name = evaluate(*argument, depth); known_scalar(name)) {
+                    made.names.push_back(name->text);
+                }
+            }
+        }
+        return made;
+    };
+    const auto apply = [&](const Lambda& lambda, std::initializer_list<const Node*> given) -> const Node* {
         const std::size_t before = bindings_.size();
-        bindings_.push_back({lambda->first->name, item});
-        if (lambda->first->next && index) bindings_.push_back({lambda->first->next->name, index});
-        const Node* value = evaluate(*lambda->b, depth + 1);
+        std::size_t k = 0;
+        for (const Node* value : given)
+            if (value && k < lambda.names.size()) bindings_.push_back({lambda.names[k++], value});
+        const Node* value = evaluate(*lambda.body, depth + 1);
         if (value && !value->is_scalar()) value = copy(value, depth + 1);
         bindings_.resize(before);
         return value;
     };
-    const bool object = is({"toObject", "mapValues"});
+    if (is({"reduce"})) {
+        const Expression* start = e.first->next;
+        const Lambda step = read(start ? start->next : nullptr);
+        const Node* total = start ? evaluate(*start, depth) : nullptr;
+        if (!step.body || step.names.size() < 2) return nullptr;
+        for (const Node& child : children(list))
+            if (!total || !(total = apply(step, {total, settle(&child)}))) return nullptr;
+        return total;
+    }
+    const Lambda function = read(e.first->next);
+    if (!function.body || function.names.empty()) return nullptr;
+    if (is({"sort"})) {
+        std::vector<const Node*> items;
+        for (const Node& child : children(list)) items.push_back(settle(&child));
+        if (items.size() > 32 || function.names.size() < 2) return nullptr;
+        for (std::size_t k = 1; k < items.size(); ++k)  // few items, and an order that may be no order
+            for (std::size_t j = k; j > 0; --j) {
+                const auto before = truth(apply(function, {items[j - 1], items[j]}));
+                if (!before) return nullptr;
+                if (*before) break;
+                std::swap(items[j - 1], items[j]);
+            }
+        Node& sorted = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        for (const Node* item : items) put_copy(sorted, item);
+        return &sorted;
+    }
+    const bool object = is({"toObject", "mapValues", "groupBy"});
     if (!object && !is({"map", "filter"})) return nullptr;
     Node& result = file_.tree.make(file_.source(), object ? Shape::object : Shape::array, span_of(e));
+    const Lambda of_value = read(e.first->next->next);
     double number = 0;
     for (const Node& child : children(list)) {
         const Node* item = settle(&child);
-        const Node* given = apply(function, item, function->first->next ? made_number(number, e) : nullptr);
+        const Node* given = apply(function, {item, function.names.size() > 1 ? made_number(number, e) : nullptr});
         ++number;
         if (!given) return nullptr;
         if (is({"filter"})) {
             const auto yes = truth(given);
             if (!yes) return nullptr;
-            if (*yes) put_copy(result, item);
+            if (*yes) put_copy(result, item, list->is_object() ? child.key : std::string_view());
         } else if (is({"toObject"})) {
-            const Expression* of_value = function->next;
-            const Node* value = of_value && of_value->kind == Expression::Kind::lambda && of_value->first
-                                    ? apply(of_value, item, nullptr)
-                                    : item;
+            const Node* value = of_value.body ? apply(of_value, {item}) : item;
             if (!known_scalar(given) || !value) return nullptr;
             put_copy(result, value, given->text);
+        } else if (is({"groupBy"})) {
+            if (!known_scalar(given)) return nullptr;
+            Node* group = const_cast<Node*>(result.find(given->text));
+            if (!group) {
+                group = &file_.tree.make(file_.source(), Shape::array, span_of(e));
+                group->key = given->text;
+                file_.tree.append(result, *group);
+            }
+            put_copy(*group, item);
         } else {
             put_copy(result, given, is({"mapValues"}) ? child.key : std::string_view());
         }

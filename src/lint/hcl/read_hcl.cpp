@@ -11,6 +11,12 @@ namespace stoker::lint {
 
 namespace {
 
+// Modules that are read for what they give: of one file, within one another, and what is read of one.
+constexpr std::size_t kMostAskedModules = 8;
+constexpr int kMostAskedDepth = 2;
+constexpr std::size_t kMostAskedBytes = 256u << 10;
+
+
 constexpr std::size_t kMostProblems = 20;
 constexpr std::size_t kMostCopies = 64;  // of a resource with for_each
 
@@ -129,8 +135,9 @@ public:
         learn_from(file_);
         const std::string_view text = file_.source().text();
         const bool asks = text.find("var.") != std::string_view::npos || text.find("local.") != std::string_view::npos;
-        const bool cloud =
-            text.find("resource \"") != std::string_view::npos || text.find("module \"") != std::string_view::npos;
+        const bool cloud = text.find("resource \"") != std::string_view::npos ||
+                           text.find("module \"") != std::string_view::npos ||
+                           (file_.call && text.find("output \"") != std::string_view::npos);
         if (options_.neighbour && asks && cloud && !file_.host)
             for (const char* name : {"variables.tf", "vars.tf", "locals.tf", "terraform.tfvars"}) learn_beside(name);
         if (options_.list && asks && cloud && !file_.host && !file_.call)
@@ -286,6 +293,7 @@ protected:
             const auto it = locals_.find(name);
             return it == locals_.end() ? nullptr : it->second;
         }
+        if (space == "module") return outputs_of(name);
         // The workspace that everybody begins with.
         if (space == "terraform" && name == "workspace") {
             if (!workspace_) {
@@ -384,6 +392,60 @@ private:
         bool given = false;  // by a file of values or a call, not by its default
     };
 
+    // module.NAME: an object of what the module in a folder beside gives for these inputs.
+    const Node* outputs_of(std::string_view name) {
+        const auto [it, fresh] = modules_.emplace(name, nullptr);  // while it is worked out, it is not known
+        if (!fresh) return it->second;
+        if (!options_.neighbour || !options_.list || file_.host || modules_.size() > kMostAskedModules) return nullptr;
+        const int depth = file_.call ? file_.call->depth + 1 : 1;
+        if (depth > kMostAskedDepth) return nullptr;
+        const Node* call = nullptr;
+        for (const Node& block : children(file_.tree.roots[0]))
+            if (block.key == "module" && block.labels.size() == 1 && block.labels[0] == name) call = &block;
+        const Node* source = call ? call->find("source") : nullptr;
+        if (!source || !source->known || call->find("for_each") || call->find("count")) return nullptr;
+        std::string folder(source->text);
+        while (folder.ends_with('/')) folder.pop_back();
+        if (!folder.starts_with("./") && !folder.starts_with("../")) return nullptr;
+        settle_below(call);
+        ModuleCall made;
+        made.name = "module." + std::string(name);
+        made.caller = &file_;
+        made.span = call->key_span;
+        made.depth = depth;
+        for (const Node& argument : children(call)) made.inputs.emplace_back(argument.key, &argument);
+        ReadOptions inside;
+        inside.neighbour = [outer = options_.neighbour, folder](const std::string& path) { return outer(folder + "/" + path); };
+        inside.list = [outer = options_.list, folder](const std::string& path) { return outer(folder + "/" + path); };
+        Node& result = file_.tree.make(file_.source(), Shape::object, call->span);
+        std::size_t bytes = 0;
+        for (const std::string& each : options_.list(folder)) {
+            if (!each.ends_with(".tf") || file_.neighbours.size() > kMostAskedModules * 4) continue;
+            auto text = options_.neighbour(folder + "/" + each);
+            if (!text || text->find("output") == std::string::npos || (bytes += text->size()) > kMostAskedBytes) continue;
+            const std::size_t slash = file_.path().rfind('/');
+            std::string path = slash == std::string::npos ? "" : file_.path().substr(0, slash + 1);
+            path += folder + "/" + each;
+            if (path == file_.path()) continue;
+            file_.neighbours.push_back(std::make_unique<File>(std::move(path), std::move(*text)));
+            File& read = *file_.neighbours.back();
+            read.kinds.add(Kind::terraform);
+            read.call = made;
+            read_hcl(read, inside);
+            if (read.tree.roots.empty()) continue;
+            for (const Node& block : children(read.tree.roots[0])) {
+                const Node* value = block.key == "output" && block.labels.size() == 1 ? block.find("value") : nullptr;
+                if (!value) continue;
+                Node& output = file_.tree.make(*value->source, value->shape, value->span);
+                output.style = value->style, output.known = value->known, output.text = value->text;
+                output.first = value->first, output.last = value->last;
+                output.origin = value->origin, output.key = block.labels[0];
+                file_.tree.append(result, output);
+            }
+        }
+        return modules_[name] = result.first ? &result : nullptr;
+    }
+
     void learn_beside(const char* name) {
         const bool values = std::string_view(name).find(".tfvars") != std::string_view::npos;
         if (values && file_.call) return;
@@ -424,6 +486,7 @@ private:
 
     std::unordered_map<std::string_view, Variable> variables_;
     std::unordered_map<std::string_view, const Node*> locals_, optional_;
+    std::unordered_map<std::string_view, const Node*> modules_;
     Node* here_ = nullptr;
     Node* workspace_ = nullptr;
 };

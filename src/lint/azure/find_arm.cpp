@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lint/azure/fields.h"
+#include "lint/azure/local_modules.h"
 #include "lint/read.h"
 
 namespace stoker::lint {
@@ -23,6 +24,9 @@ struct ArmNameLess {
                                             [&](char x, char y) { return small(x) < small(y); });
     }
 };
+
+constexpr int kMostLinked = 3;  // templates within one another that stand in files of their own
+constexpr std::size_t kMostLinkedFiles = 16;
 
 // One scope: the parameters and variables of one template.
 class ArmEvaluator : public Evaluator {
@@ -157,6 +161,7 @@ struct ArmFinder {
     }
 
     void lists(const Node* node, const std::string& prefix) {
+        if (file.call) return;  // judged in the file itself
         for (const Node& parameter : children(node_at(node, "parameters"))) {
             const std::string address = fmt::format("arm:{}parameters/{}", prefix, parameter.key);
             if (const Node* allowed = node_at(&parameter, "allowedValues"))
@@ -196,6 +201,7 @@ struct ArmFinder {
             (copies && Value::of(copies).as_int() == std::optional<std::int64_t>(0) && !scope.rests_on_default(copies));
         if (equals_ignore_case(type, "Microsoft.Resources/deployments")) {
             if (absent) return;
+            linked(body, scope, called);
             const Node* nested = node_at(body, "properties.template");
             if (nested && ArmEvaluator::inner_scope(nested)) {
                 scope.settle_below(node_at(body, "properties.parameters"));
@@ -245,6 +251,44 @@ struct ArmFinder {
             if (child.is_object()) add(&child, scope, prefix, type, depth + 1);
     }
 
+    // A template that stands beside, with what this one gives it.
+    void linked(const Node* body, ArmEvaluator& scope, const std::string& called) {
+        const Node* path = scope.settle(node_at(body, "properties.templateLink.relativePath"));
+        const int depth = file.call ? file.call->depth + 1 : 1;
+        if (!path || !path->known || !options.neighbour || file.host || depth > kMostLinked ||
+            file.calls.size() >= kMostLinkedFiles || path->text.starts_with('/'))
+            return;
+        const std::string where = path_from(file.path(), path->text);
+        for (const File* at = &file; at; at = at->call ? at->call->caller : nullptr)
+            if (at->path() == where) return;
+        auto text = options.neighbour(std::string(path->text));
+        if (!text || text->size() > kMostBytes / 16) return;
+        const Node* given = node_at(body, "properties.parameters");
+        scope.settle_below(given);
+        ModuleCall made;
+        made.name = called;
+        made.caller = &file;
+        made.span = path->whole();
+        made.depth = depth;
+        for (const Node& parameter : children(given)) made.inputs.emplace_back(parameter.key, &parameter);
+        ReadOptions inside;
+        const std::size_t slash = path->text.rfind('/');
+        const std::string folder(slash == std::string_view::npos ? std::string_view() : path->text.substr(0, slash + 1));
+        inside.size = options.size;
+        inside.neighbour = [outer = options.neighbour, folder](const std::string& name) { return outer(folder + name); };
+        read_called(file, where, std::move(*text), std::move(made), inside);
+    }
+    // The parameters of the call that this file was read for.
+    const Node* inputs() const {
+        Node& given = file.tree.make(file.source(), Shape::object, {0, 0});
+        for (const auto& [name, value] : file.call->inputs) {
+            Node& parameter = file.tree.make(*value->source, value->shape, value->span);
+            parameter.first = value->first, parameter.last = value->last, parameter.key = name;
+            file.tree.append(given, parameter);
+        }
+        return &given;
+    }
+
     // azuredeploy.parameters.json beside azuredeploy.json: what it gives stands for the defaults.
     const Node* parameter_file() {
         if (!options.neighbour || file.host) return nullptr;
@@ -272,7 +316,7 @@ void find_arm(File& file, const ReadOptions& options) {
     if (!root->is_object()) return;
     ArmFinder finder{file, options, {}};
     if (node_at(root, "resources"))
-        finder.read_template(root, finder.parameter_file(), "", 0);
+        finder.read_template(root, file.call ? finder.inputs() : finder.parameter_file(), "", 0);
     else  // a parameter file: the sizes it gives
         for (const Node& parameter : children(node_at(root, "parameters")))
             add_named_size(file, parameter.key, node_at(&parameter, "value"),

@@ -294,13 +294,13 @@ protected:
     const Node* lookup(std::string_view space, std::string_view name) override {
         if (!space.empty()) return nullptr;
         const auto it = symbols_.find(name);
-        if (it == symbols_.end()) return nullptr;
+        if (it == symbols_.end()) return outputs_of(name);
         on_default_ = on_default_ || it->second.by_default;
         return it->second.value;
     }
 
 private:
-    const File* beside(const std::string& name) {
+    const File* beside(const std::string& name, std::optional<ModuleCall> call = std::nullopt) {
         const std::size_t slash = file_.path().rfind('/');
         const std::string folder = slash == std::string::npos ? "" : file_.path().substr(0, slash + 1);
         std::string relative = name;
@@ -315,9 +315,74 @@ private:
             read_json(read);
         } else {
             read.kinds.add(Kind::bicep);
-            read_bicep(read, ReadOptions{});
+            read.call = std::move(call);
+            ReadOptions inside;
+            if (const std::size_t end = relative.rfind('/'); read.call) {
+                const std::string below = end == std::string::npos ? "" : relative.substr(0, end + 1);
+                inside.neighbour = [outer = options_.neighbour, below](const std::string& path) { return outer(below + path); };
+            }
+            read_bicep(read, inside);
         }
         return read.tree.roots.empty() ? nullptr : &read;
+    }
+    // A module's symbol: an object with what the file beside gives for these parameters.
+    const Node* outputs_of(std::string_view name) {
+        if (!options_.neighbour || file_.host) return nullptr;
+        const Node* call = nullptr;
+        for (const Node& statement : children(file_.tree.roots[0]))
+            if (statement.key == "module" && statement.labels.size() > 1 && statement.labels[0] == name) call = &statement;
+        if (!call) return nullptr;
+        const auto [it, fresh] = modules_.emplace(name, nullptr);  // while it is worked out, it is not known
+        if (!fresh) return it->second;
+        const std::string_view path = call->labels[1];
+        const int depth = file_.call ? file_.call->depth + 1 : 1;
+        const Node* value = call->find("value");
+        if (depth > 2 || modules_.size() > 8 || !path.ends_with(".bicep") || call->find("rounds") || !value) return nullptr;
+        settle_below(value);
+        ModuleCall made;
+        made.name = name;
+        made.caller = &file_;
+        made.span = call->key_span;
+        made.depth = depth;
+        for (const Node& argument : children(value->find("params"))) made.inputs.emplace_back(argument.key, &argument);
+        const File* read = beside(std::string(path), std::move(made));
+        if (!read) return nullptr;
+        Node& result = file_.tree.make(file_.source(), Shape::object, call->span);
+        Node& outputs = file_.tree.make(file_.source(), Shape::object, call->span);
+        outputs.key = "outputs";
+        file_.tree.append(result, outputs);
+        for (const Node& statement : children(read->tree.roots[0])) {
+            const Node* given = statement.key == "output" && !statement.labels.empty() ? statement.find("value") : nullptr;
+            if (!given) continue;
+            Node& output = file_.tree.make(*given->source, given->shape, given->span);
+            output.style = given->style, output.known = given->known, output.text = given->text;
+            output.first = given->first, output.last = given->last, output.origin = given->origin;
+            output.key = statement.labels[0];
+            file_.tree.append(outputs, output);
+        }
+        return modules_[name] = &result;
+    }
+    // Functions of another file under the names they get here: their bodies are read once more, as if they stood here.
+    void imported_functions(const File& from, std::span<const std::string_view> words) {
+        if (from.source().text().find("func ") == std::string_view::npos) return;
+        file_.neighbours.push_back(std::make_unique<File>(from.path(), std::string(from.source().text())));
+        auto own = std::move(expressions_.functions);
+        expressions_.functions.clear();
+        BicepReader(*file_.neighbours.back(), expressions_).read();
+        auto theirs = std::exchange(expressions_.functions, std::move(own));
+        for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+            const bool renamed = i + 4 < words.size() && words[i + 1] == "as";
+            if (const auto it = theirs.find(std::string(words[i])); it != theirs.end()) {
+                Expressions::Function made = it->second;
+                made.elsewhere = true;
+                expressions_.functions.emplace(std::string(words[renamed ? i + 2 : i]), std::move(made));
+            }
+            if (renamed) i += 2;
+        }
+        for (auto& [name, made] : theirs) {  // what those call
+            made.elsewhere = true;
+            expressions_.functions.emplace(name, std::move(made));
+        }
     }
     // import {a as b} from 'x.bicep': its variables under the names they get here.
     void imported(const Node& statement) {
@@ -325,6 +390,7 @@ private:
         const auto& words = statement.labels;
         if (words[words.size() - 2] != "from" || !words.back().ends_with(".bicep")) return;
         const File* read = beside(std::string(words.back()));
+        if (read) imported_functions(*read, words);
         for (std::size_t i = 0; read && i + 2 < words.size(); ++i) {
             const bool renamed = i + 4 < words.size() && words[i + 1] == "as";
             for (const Node& variable : children(read->tree.roots[0]))
@@ -375,6 +441,7 @@ private:
         }
     }
 
+    std::unordered_map<std::string_view, const Node*> modules_;
     struct Symbol {
         const Node* value = nullptr;
         bool by_default = false;

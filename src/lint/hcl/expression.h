@@ -62,6 +62,7 @@ public:
     struct Function {
         std::vector<std::string_view> parameters;
         const Expression* body = nullptr;
+        bool elsewhere = false;  // of another file: its places are none of this one
     };
     std::unordered_map<std::string, Function> functions;  // "name", "namespace.name"
     enum class State : std::uint8_t { waiting, under_way, done };

@@ -307,7 +307,10 @@ const Node* Evaluator::called(const Expressions::Function& callee, const Express
     }
     const auto outer = std::move(bindings_);  // a function sees its parameters and nothing else
     bindings_ = std::move(given);
+    const bool outer_places = at_holder_;
+    at_holder_ = at_holder_ || callee.elsewhere;
     const Node* value = evaluate(*callee.body, depth + 1);
+    at_holder_ = outer_places;
     bindings_ = outer;
     return value;
 }

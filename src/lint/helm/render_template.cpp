@@ -44,7 +44,21 @@ public:
         make_.put(release, *make_.text("release"), "Name");
         make_.put(release, *make_.text("default"), "Namespace");
         make_.put(release, *make_.text("Helm"), "Service");
+        make_.put(release, *make_.boolean(true), "IsInstall");
+        make_.put(release, *make_.boolean(false), "IsUpgrade");
+        make_.put(release, *make_.number(1), "Revision");
         make_.put(root, release, "Release");
+        Node& cluster = make_.list(Shape::object);
+        Node& version = make_.list(Shape::object);
+        for (const std::string_view key : {"Version", "GitVersion"}) make_.put(version, *make_.text("v1.30.0"), key);
+        make_.put(version, *make_.text("1"), "Major");
+        make_.put(version, *make_.text("30"), "Minor");
+        make_.put(cluster, version, "KubeVersion");
+        make_.put(root, cluster, "Capabilities");
+        Node& about_template = make_.list(Shape::object);
+        make_.put(about_template, *make_.text("templates/template.yaml"), "Name");
+        make_.put(about_template, *make_.text("templates"), "BasePath");
+        make_.put(root, about_template, "Template");
         root_ = &root;
         names_.push_back({"$", root_});
         if (!write(*parts, root_) || out_.text.size() > kMostOut) return std::nullopt;
@@ -166,13 +180,22 @@ private:
     }
     std::optional<std::string> included(std::string_view name, const Node& dot) {
         const auto it = defines_.find(name);
-        if (it == defines_.end() || ++depth_ > kMostIncludes) return std::string();
+        if (it == defines_.end()) return std::string();
+        return apart(it->second.parts, it->second.text, dot);
+    }
+    // A text that is a template itself.
+    std::optional<std::string> filled(std::string_view text, const Node& dot) {
+        const auto parts = parts_of(text);
+        return parts ? apart(*parts, text, dot) : std::nullopt;
+    }
+    std::optional<std::string> apart(const std::vector<Part>& parts, std::string_view written, const Node& dot) {
+        if (++depth_ > kMostIncludes) return std::string();
         RenderedTemplate outer;
         std::swap(outer, out_);
-        const std::string_view text = std::exchange(current_, it->second.text);
+        const std::string_view text = std::exchange(current_, written);
         const bool was_inside = std::exchange(inside_, true);
         auto names = std::exchange(names_, {{"$", &dot}});
-        const bool good = write(it->second.parts, &dot);
+        const bool good = write(parts, &dot);
         names_ = std::move(names);
         inside_ = was_inside;
         current_ = text;
@@ -235,6 +258,21 @@ private:
         while (end < rest.size() && word_letter(rest[end])) ++end;
         const std::string_view word = rest.substr(0, end);
         const bool letter = end > 0 && !(rest[0] >= '0' && rest[0] <= '9');
+        for (const std::string_view get : {".Files.Get ", "$.Files.Get ", ".Root.Files.Get ", ".root.Files.Get "})
+            if (rest.starts_with(get) && !piped) {
+                rest.remove_prefix(get.size());
+                const Node* name = operand(rest, dot);
+                auto text = name && name->known && chart_.file ? chart_.file(std::string(name->text)) : std::nullopt;
+                return text ? make_.text(std::move(*text)) : nullptr;
+            }
+        for (const std::string_view has : {".Capabilities.APIVersions.Has ", "$.Capabilities.APIVersions.Has "})
+            if (rest.starts_with(has) && !piped) {  // of a cluster with nothing beside Kubernetes itself
+                rest.remove_prefix(has.size());
+                const Node* name = operand(rest, dot);
+                return make_.boolean(name && (name->text == "v1" || name->text.find("k8s.io/v1") != std::string_view::npos ||
+                                              name->text == "apps/v1" || name->text == "batch/v1" ||
+                                              name->text == "policy/v1" || name->text == "autoscaling/v2"));
+            }
         if (!letter || word == "true" || word == "false" || word == "nil") {
             const Node* value = operand(rest, dot);
             blanks(rest);
@@ -254,8 +292,11 @@ private:
             auto text = included(args[0]->text, *args[1]);
             return text ? make_.text(std::move(*text)) : nullptr;
         }
-        if (word == "tpl" && args.size() == 2 && known(args[0]))
-            return args[0]->text.find("{{") == std::string_view::npos ? args[0] : nullptr;
+        if (word == "tpl" && args.size() == 2 && known(args[0])) {
+            if (args[0]->text.find("{{") == std::string_view::npos) return args[0];
+            auto text = known(args[1]) ? filled(args[0]->text, *args[1]) : std::nullopt;
+            return text ? make_.text(std::move(*text)) : nullptr;
+        }
         if ((word == "and" || word == "or") && !args.empty()) {  // what decides alone needs no other
             for (const Node* arg : args)
                 if (known(arg) && is_true(*arg) == (word == "or")) return arg;
@@ -273,7 +314,7 @@ private:
             rest.remove_prefix(end);
             if (!value) continue;
             if (value == root_ && name != "Values" && name != "Chart" && name != "Release" && !value->find(name)) {
-                value = nullptr;  // .Capabilities, .Files, .Template
+                value = nullptr;  // .Files
             } else if (value->is_object()) {
                 const Node* found = value->find(name);
                 value = found ? found : make_.nothing();
@@ -385,6 +426,37 @@ void read_chart_template(File& file, const ReadOptions& options) {
         if (!values->problems.empty()) return;
         if (!values->tree.roots.empty()) chart.values = values->tree.roots[0];
     }
+    // A chart below another one: what that gives it under its name, and what is everybody's.
+    if (const std::size_t above = path.rfind("charts/", folder); above != std::string::npos && path.find('/', above + 7) + 1 == folder) {
+        File* outer = beside("../../../values.yaml");
+        File* parent = outer ? beside("../../../Chart.yaml") : nullptr;
+        if (parent) {
+            read_yaml(*outer);
+            read_yaml(*parent);
+            std::string key = path.substr(above + 7, folder - above - 8);
+            if (!chart.name.empty()) key = chart.name;
+            for (const Node* root : parent->tree.roots)
+                for (const Node& dependency : children(root->find("dependencies")))
+                    if (const Node* alias = dependency.find("alias"); alias && dependency.find("name") && dependency.find("name")->text == key)
+                        key = alias->text;
+            if (outer->problems.empty() && !outer->tree.roots.empty()) {
+                const helm::Values make{*outer};
+                const Node* given = outer->tree.roots[0]->find(key);
+                if (given && given->is_object()) chart.values = chart.values ? &helm::merged(*chart.values, *given, make) : given;
+                if (const Node* global = outer->tree.roots[0]->find("global")) {
+                    Node& everybodys = make.list(Shape::object);
+                    make.put(everybodys, *global, "global");
+                    chart.values = chart.values ? &helm::merged(*chart.values, everybodys, make) : &everybodys;
+                }
+            }
+        }
+    }
+    chart.file = [&](const std::string& name) -> std::optional<std::string> {
+        if (name.starts_with('/') || name.find("..") != std::string::npos) return std::nullopt;
+        auto text = options.neighbour(to_templates + "../" + name);
+        if (!text || text->size() > kMostOut / 4 || text->find('\0') != std::string::npos) return std::nullopt;
+        return text;
+    };
     if (options.list)
         for (const std::string& name : options.list(to_templates + "."))
             if (name.ends_with(".tpl"))

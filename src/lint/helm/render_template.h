@@ -2,6 +2,7 @@
 // Go's templates and of Sprig: what is outside of it leaves its value open, and a condition that stays open ends it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ struct Chart {
     std::string name, version, app_version;
     const Node* values = nullptr;           // of values.yaml; null: there are none
     std::vector<std::string_view> helpers;  // texts with define blocks
+    std::function<std::optional<std::string>(const std::string& path)> file;  // of the chart: .Files.Get
 };
 
 struct RenderedTemplate {

@@ -245,7 +245,7 @@ const Node* call_function(std::string_view name, const std::vector<const Node*>&
             for (const Node& child : children(last)) make.put(made, *make.text(std::string(child.key)));
             return &made;
         }
-        return nullptr;
+        return call_rarer_function(name, args, make);
     }
     if (is({"default"}) && n == 2) return is_true(*args[1]) ? args[1] : args[0];
     if (is({"required"}) && n == 2) return is_true(*args[1]) ? args[1] : nullptr;
@@ -315,7 +315,7 @@ const Node* call_function(std::string_view name, const std::vector<const Node*>&
         }
         return value ? make.number(*value) : nullptr;
     }
-    return nullptr;
+    return call_rarer_function(name, args, make);
 }
 
 }  // namespace helm

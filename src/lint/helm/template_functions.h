@@ -20,9 +20,14 @@ struct Values {
              std::string_view key = {}) const;  // a copy, since a node hangs in one list
 };
 
+// An object with what `over` says in place of what `base` says.
+Node& merged(const Node& base, const Node& over, const Values& make, int depth = 0);
+
 bool is_true(const Node& value);  // as `if` takes it
 std::string text_of(const Node& value);
 
+// Those that charts use now and then; null as below.
+const Node* call_rarer_function(std::string_view name, const std::vector<const Node*>& args, const Values& values);
 // Null: a function that is not known here, or arguments it cannot take; what it gives is open.
 const Node* call_function(std::string_view name, const std::vector<const Node*>& args, const Values& values);
 

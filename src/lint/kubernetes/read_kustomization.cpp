@@ -3,8 +3,10 @@
 // stand.
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include "base/text.h"
+#include "lint/pattern.h"
 #include "lint/read.h"
 #include "lint/yaml/scalars.h"
 
@@ -34,7 +36,7 @@ public:
         for (const std::string_view key : {"resources", "bases"})
             for (const Node& entry : children(root.find(key))) changed |= add(entry, prefix, depth, documents);
         for (const Node& entry : children(root.find("configMapGenerator"))) {
-            if (Node* map = config_map(entry)) documents.push_back(map), changed = true;
+            if (Node* map = config_map(entry, prefix)) documents.push_back(map), changed = true;
         }
         for (const Node& entry : children(root.find("components")))
             changed |= component(entry, prefix, depth, documents);
@@ -42,6 +44,7 @@ public:
             for (const Node& entry : children(root.find(key))) changed |= patch(entry, prefix, documents);
         for (const Node& entry : children(root.find("images")))
             for (Node* document : documents) changed |= image(*document, entry, 0);
+        for (const Node& entry : children(root.find("replacements"))) changed |= replacement(entry, prefix, documents);
         for (const Node& entry : children(root.find("replicas")))
             for (Node* document : documents)
                 if (name_of(*document) == scalar_of(&entry, "name") && entry.find("count")) {
@@ -143,10 +146,32 @@ private:
         }
     }
 
-    Node* config_map(const Node& entry) {
+    // The texts of `envs: [a.env]`, each as a node of its own file.
+    std::vector<const Node*> environment_files(const Node& entry, const std::string& prefix) {
+        std::vector<const Node*> found;
+        std::vector<std::string_view> names;
+        for (const Node& name : children(entry.find("envs")))
+            if (name.is_scalar()) names.push_back(name.text);
+        if (const std::string_view name = scalar_of(&entry, "env"); !name.empty()) names.push_back(name);
+        for (const std::string_view name : names) {
+            if (made_.neighbours.size() >= kMostFiles) break;
+            const std::string relative = prefix + std::string(name);
+            auto text = options_.neighbour(relative);
+            if (!text || text->size() > kMostBytes / 64 || text->find('\0') != std::string::npos) continue;
+            const std::size_t slash = made_.path().rfind('/');
+            made_.neighbours.push_back(std::make_unique<File>(
+                (slash == std::string::npos ? "" : made_.path().substr(0, slash + 1)) + relative, std::move(*text)));
+            const File& read = *made_.neighbours.back();
+            Node& whole = made_.tree.make(read.source(), Shape::string,
+                                          {0, static_cast<std::uint32_t>(read.source().text().size())});
+            whole.text = read.source().text();
+            found.push_back(&whole);
+        }
+        return found;
+    }
+    Node* config_map(const Node& entry, const std::string& prefix) {
         const Node* name = entry.find("name");
-        const Node* literals = entry.find("literals");
-        if (!name || !literals || !literals->is_array()) return nullptr;
+        if (!name || !(entry.find("literals") || entry.find("envs") || entry.find("env"))) return nullptr;
         const auto object = [&](std::string_view key) -> Node& {
             Node& node = made_.tree.make(*entry.source, Shape::object, entry.span);
             node.key = key;
@@ -164,7 +189,21 @@ private:
         made_.tree.append(metadata, text(*name, "name", name->text));
         made_.tree.append(map, metadata);
         Node& data = object("data");
-        for (const Node& literal : children(literals)) {
+        for (const Node* file : environment_files(entry, prefix))
+            for (const std::string_view raw : split(file->text, '\n')) {
+                const std::string_view line = trim(raw);
+                const std::size_t equals = line.find('=');
+                if (line.starts_with('#') || equals == std::string_view::npos || equals == 0) continue;
+                const auto begin = static_cast<std::uint32_t>(line.data() - file->text.data());
+                Node& node = made_.tree.make(*file->source, Shape::string,
+                                             {begin + static_cast<std::uint32_t>(equals) + 1,
+                                              begin + static_cast<std::uint32_t>(line.size())});
+                node.key = line.substr(0, equals);
+                node.key_span = {begin, begin + static_cast<std::uint32_t>(equals)};
+                node.text = line.substr(equals + 1);
+                made_.tree.append(data, node);
+            }
+        for (const Node& literal : children(entry.find("literals"))) {
             const std::size_t equals = literal.text.find('=');
             if (equals != std::string_view::npos)
                 made_.tree.append(data, text(literal, literal.text.substr(0, equals), literal.text.substr(equals + 1)));
@@ -218,10 +257,150 @@ private:
         return scalar_of(&document, "kind") == scalar_of(&other, "kind") && name_of(document) == name_of(other);
     }
     static bool is_target(const Node& document, const Node& target) {
-        if (target.find("labelSelector") || target.find("annotationSelector")) return false;
-        const std::string_view kind = scalar_of(&target, "kind"), name = scalar_of(&target, "name");
-        if (!kind.empty() && kind != scalar_of(&document, "kind")) return false;
-        return name.empty() || name == ".*" || name == name_of(document);
+        if (!is_selected(document, target, "labelSelector", "labels") ||
+            !is_selected(document, target, "annotationSelector", "annotations"))
+            return false;
+        return is_named(scalar_of(&target, "kind"), scalar_of(&document, "kind")) &&
+               is_named(scalar_of(&target, "name"), name_of(document));
+    }
+    // A name, or a pattern of the whole of it.
+    static bool is_named(std::string_view wanted, std::string_view name) {
+        if (wanted.empty() || wanted == name) return true;
+        if (wanted.find_first_of(".*+?[(|^$") == std::string_view::npos) return false;
+        const auto pattern = TextPattern::read("^(?:" + std::string(wanted) + ")$");
+        return pattern && !pattern->match(name).empty();
+    }
+    // "a=b,c!=d,e"
+    static bool is_selected(const Node& document, const Node& target, std::string_view selector, std::string_view kind) {
+        const std::string_view wanted = scalar_of(&target, selector);
+        const Node* metadata = document.find("metadata");
+        const Node* labels = metadata ? metadata->find(kind) : nullptr;
+        for (std::string_view one : split(wanted, ',')) {
+            one = trim(one);
+            if (one.empty()) continue;
+            if (one.find_first_of("( ") != std::string_view::npos) return false;  // "a in (b, c)": not followed
+            const std::size_t equals = one.find('=');
+            const bool differs = equals != std::string_view::npos && equals > 0 && one[equals - 1] == '!';
+            std::string_view key = one.substr(0, differs ? equals - 1 : equals), value;
+            if (equals != std::string_view::npos) value = one.substr(one.find_last_of('=') + 1);
+            const bool there = labels && labels->find(key);
+            const bool same = there && (equals == std::string_view::npos || scalar_of(labels, key) == value);
+            if (same == differs) return false;
+        }
+        return true;
+    }
+    // What stands at a path of keys with dots between them: a.b.0.c, a.[name=x].c, a.*.c; all that fit.
+    static void at_path(Node& node, std::span<const std::string> keys, std::vector<Node*>& found) {
+        if (found.size() > 100) return;
+        if (keys.empty()) {
+            found.push_back(&node);
+            return;
+        }
+        const std::string& key = keys[0];
+        if (key == "*" || (key.starts_with('[') && key.ends_with(']'))) {
+            const std::string_view inside = std::string_view(key).substr(1, key.size() < 2 ? 0 : key.size() - 2);
+            const std::size_t equals = inside.find('=');
+            for (const Node& child : children(&node))
+                if (key == "*" ||
+                    (equals != std::string_view::npos && scalar_of(&child, inside.substr(0, equals)) == inside.substr(equals + 1)))
+                    at_path(const_cast<Node&>(child), keys.subspan(1), found);
+            return;
+        }
+        if (Node* next = step_into(node, key)) at_path(*next, keys.subspan(1), found);
+    }
+    static std::vector<std::string> path_keys(std::string_view path) {
+        std::vector<std::string> keys{""};
+        int level = 0;
+        for (std::size_t k = 0; k < path.size(); ++k) {
+            if (path[k] == '\\' && k + 1 < path.size()) {
+                keys.back() += path[++k];
+                continue;
+            }
+            level += path[k] == '[' ? 1 : path[k] == ']' ? -1 : 0;
+            if (path[k] == '.' && level == 0)
+                keys.emplace_back();
+            else
+                keys.back() += path[k];
+        }
+        return keys;
+    }
+    // A part of a text between delimiters, or all of it.
+    static std::string_view part_at(std::string_view text, std::string_view delimiter, std::size_t index) {
+        if (delimiter.empty()) return text;
+        for (; index > 0; --index) {
+            const std::size_t at = text.find(delimiter);
+            if (at == std::string_view::npos) return {};
+            text.remove_prefix(at + delimiter.size());
+        }
+        return text.substr(0, text.find(delimiter));
+    }
+    static std::size_t index_of(const Node* options) {
+        const std::string_view text = scalar_of(options, "index");
+        return text.size() == 1 && text[0] >= '0' && text[0] <= '9' ? static_cast<std::size_t>(text[0] - '0') : 0;
+    }
+    bool replacement(const Node& entry, const std::string& prefix, const std::vector<Node*>& documents) {
+        const std::string_view path = scalar_of(&entry, "path");
+        if (!path.empty()) {
+            const File* read = beside(prefix + std::string(path));
+            bool changed = false;
+            for (const Node* root : read ? read->tree.roots : std::vector<Node*>())
+                if (root->is_array())
+                    for (const Node& each : children(root)) changed |= replacement(each, prefix, documents);
+                else if (!root->find("path"))
+                    changed |= replacement(*root, prefix, documents);
+            return changed;
+        }
+        const Node* source = entry.find("source");
+        if (!source) return false;
+        const std::string_view field = scalar_of(source, "fieldPath");
+        const Node* value = nullptr;
+        for (Node* document : documents) {
+            if (!is_target(*document, *source)) continue;
+            std::vector<Node*> found;
+            at_path(*document, path_keys(field.empty() ? "metadata.name" : field), found);
+            if (found.size() == 1 && found[0]->is_scalar()) value = found[0];
+        }
+        if (!value || !value->known) return false;
+        const Node* from = source->find("options");
+        const std::string_view given = part_at(value->text, scalar_of(from, "delimiter"), index_of(from));
+        bool changed = false;
+        for (const Node& target : children(entry.find("targets"))) {
+            const Node* select = target.find("select");
+            const Node* options = target.find("options");
+            const std::string_view delimiter = scalar_of(options, "delimiter");
+            for (Node* document : documents) {
+                if (!select || !is_target(*document, *select)) continue;
+                for (const Node& each : children(target.find("fieldPaths"))) {
+                    std::vector<Node*> found;
+                    if (each.is_scalar()) at_path(*document, path_keys(each.text), found);
+                    for (Node* at : found) {
+                        if (!at->is_scalar()) continue;
+                        std::string text(given);
+                        if (!delimiter.empty()) {
+                            std::vector<std::string> parts;
+                            std::string_view rest = at->text;
+                            for (std::size_t cut = rest.find(delimiter);; cut = rest.find(delimiter)) {
+                                parts.emplace_back(rest.substr(0, cut));
+                                if (cut == std::string_view::npos) break;
+                                rest.remove_prefix(cut + delimiter.size());
+                            }
+                            const std::size_t index = index_of(options);
+                            if (index >= parts.size()) parts.emplace_back();
+                            parts[std::min(index, parts.size() - 1)] = text;
+                            text.clear();
+                            for (std::size_t k = 0; k < parts.size(); ++k) text += (k > 0 ? std::string(delimiter) : "") + parts[k];
+                        }
+                        Node& made = made_.tree.make(*value->source, Shape::string, value->span);
+                        made.text = made_.tree.keep(std::move(text)), made.key_span = value->key_span;
+                        const std::string_view key = at->key;
+                        replace(*at, made);
+                        at->key = key;
+                        changed = true;
+                    }
+                }
+            }
+        }
+        return changed;
     }
     static std::string_view merge_key(std::string_view list) {
         if (list == "containers" || list == "initContainers" || list == "volumes" || list == "env" ||

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "lint/read.h"
 #include "lint/shell/node_text.h"
 
@@ -12,13 +13,17 @@ namespace {
 
 constexpr int kMostWorkflowDepth = 24;
 constexpr std::size_t kMostWorkflowSteps = 200;
+constexpr std::size_t kMostRounds = 8;  // of a matrix
 
 class WorkflowFinder {
 public:
     WorkflowFinder(File& file, const ReadOptions& options) : file_(file), options_(options) {}
 
     void run() {
-        for (const Node* root : file_.tree.roots) walk(*root, 0);
+        for (const Node* root : file_.tree.roots) {
+            inputs(*root);
+            walk(*root, 0);
+        }
         file_.services.reserve(file_.services.size() + steps_.size());  // guests point at them
         for (Step& step : steps_) {
             Container& around = file_.services.emplace_back();
@@ -40,14 +45,166 @@ private:
         std::vector<EnvVar> environment;
     };
 
+    // ${{ inputs.x }}, ${{ parameters.x }}: their defaults.
+    void inputs(const Node& root) {
+        for (const std::string_view on : {"on", "true"})  // "on" is a truth value to some readers
+            for (const std::string_view how : {"workflow_dispatch", "workflow_call"})
+                for (const Node& input : children(root.at({on, how, "inputs"}))) given("inputs.", input.key, input.find("default"));
+        for (const Node& input : children(root.find("inputs"))) given("inputs.", input.key, input.find("default"));
+        for (const Node& parameter : children(root.find("parameters")))
+            if (const Node* name = parameter.find("name"); name && name->is_scalar())
+                given("parameters.", name->text, parameter.find("default"));
+    }
+    void given(std::string_view space, std::string_view name, const Node* value) {
+        if (!value || !value->is_scalar()) return;
+        const std::string whole = std::string(space) + std::string(name);
+        environment_.push_back({file_.tree.keep(whole), filled(Value::of(value)), value->key_span});
+    }
+    // A value that names others: ${{ parameters.size }}, $(size).
+    Value filled(Value value) {
+        std::string text(value.text);
+        bool changed = false;
+        for (std::size_t at = text.find('$'), rounds = 0; at != std::string::npos && rounds < 20; at = text.find('$', at + 1), ++rounds) {
+            const bool braces = text.compare(at, 3, "${{") == 0, bracket = text.compare(at, 2, "$(") == 0;
+            const std::size_t end = text.find(braces ? "}}" : ")", at);
+            if ((!braces && !bracket) || end == std::string::npos) continue;
+            std::string_view name = trim(std::string_view(text).substr(at + (braces ? 3 : 2), end - at - (braces ? 3 : 2)));
+            for (const std::string_view space : {"env.", "variables.", "vars."})
+                if (name.starts_with(space) && !known_as(name)) name.remove_prefix(space.size());
+            const EnvVar* other = known_as(name);
+            if (!other || !other->value.known()) continue;
+            text.replace(at, end + (braces ? 2 : 1) - at, other->value.text);
+            changed = true;
+            if (text.size() > 4096) return value;
+        }
+        if (!changed) return value;
+        value.text = file_.tree.keep(text);
+        value.state = Value::State::known;
+        return value;
+    }
+    const EnvVar* known_as(std::string_view name) const {
+        for (auto it = environment_.rbegin(); it != environment_.rend(); ++it)
+            if (it->name == name) return &*it;
+        return nullptr;
+    }
+    // echo "size=x" >> "$GITHUB_OUTPUT", ::set-output, GITHUB_ENV, ##vso[task.setvariable]: what later steps are given.
+    void said(const Node& step, std::string_view text) {
+        const Node* id = step.find("id") ? step.find("id") : step.find("name");
+        for (const std::string_view raw : split(text, '\n')) {
+            const std::string_view line = trim(raw);
+            const bool output = line.find("GITHUB_OUTPUT") != std::string_view::npos,
+                       environment = line.find("GITHUB_ENV") != std::string_view::npos;
+            std::string_view pair;
+            bool azure = false;
+            if (const std::size_t at = line.find("##vso[task.setvariable variable="); at != std::string_view::npos) {
+                pair = line.substr(at + 32);
+                azure = true;
+            } else if ((output || environment) && line.starts_with("echo ")) {
+                pair = trim(line.substr(5, line.find(">>") == std::string_view::npos ? std::string_view::npos : line.find(">>") - 5));
+            } else {
+                continue;
+            }
+            while (!pair.empty() && (pair.front() == '"' || pair.front() == '\'')) pair.remove_prefix(1);
+            while (!pair.empty() && (pair.back() == '"' || pair.back() == '\'' || pair.back() == ' ')) pair.remove_suffix(1);
+            const std::size_t mark = azure ? pair.find_first_of(";]") : pair.find('=');
+            const std::size_t from = azure ? pair.find(']') : mark;
+            if (mark == std::string_view::npos || from == std::string_view::npos) continue;
+            Value value = Value::known_text(pair.substr(from + 1), {}, file_.source());
+            value = filled(value);
+            if (value.text.find_first_of("$`") != std::string_view::npos) continue;
+            value.text = file_.tree.keep(value.text);
+            std::string name(pair.substr(0, mark));
+            if (output && id && id->is_scalar()) name = "steps." + std::string(id->text) + ".outputs." + name;
+            else if (output) continue;
+            said_.push_back({file_.tree.keep(name), value, step.key_span});
+        }
+    }
+    // Each round of a matrix by its names; empty: there is none.
+    std::vector<std::vector<EnvVar>> rounds(const Node& job) {
+        std::vector<std::vector<EnvVar>> made;
+        const auto add = [&](std::vector<EnvVar>& round, std::string_view key, const Node& value, std::string_view space) {
+            const auto put = [&](std::string name, const Node& node) {
+                if (node.is_scalar()) round.push_back({file_.tree.keep(name), filled(Value::of(&node)), node.key_span});
+            };
+            if (value.is_scalar()) return put(std::string(space) + std::string(key), value);
+            for (const Node& child : children(&value)) put(std::string(space) + std::string(key) + "." + std::string(child.key), child);
+        };
+        const Node* matrix = job.at({"strategy", "matrix"});
+        if (matrix && matrix->is_object()) {
+            made.emplace_back();
+            bool axes = false, named = false;
+            for (const Node& axis : children(matrix)) {
+                if (axis.key == "include" || axis.key == "exclude") continue;
+                if (axis.is_object()) {  // Azure Pipelines: a round by its name
+                    if (!named && !axes) made.clear();
+                    named = true;
+                    std::vector<EnvVar>& round = made.emplace_back();
+                    for (const Node& value : children(&axis)) add(round, value.key, value, "");
+                } else if (axis.is_array() && axis.first && !named) {
+                    axes = true;
+                    std::vector<std::vector<EnvVar>> longer;
+                    for (const auto& round : made)
+                        for (const Node& value : children(&axis)) {
+                            if (longer.size() >= kMostRounds) break;
+                            longer.push_back(round);
+                            add(longer.back(), axis.key, value, "matrix.");
+                        }
+                    made = std::move(longer);
+                }
+            }
+            if (!axes && !named) made.clear();
+            for (const Node& row : children(matrix->find("include"))) {
+                if (made.size() >= kMostRounds) break;
+                std::vector<EnvVar>& round = made.emplace_back();
+                for (const Node& value : children(&row)) add(round, value.key, value, "matrix.");
+            }
+        }
+        for (const Node& row : children(job.at({"parallel", "matrix"}))) {  // GitLab
+            std::vector<std::vector<EnvVar>> rows{{}};
+            for (const Node& axis : children(&row)) {
+                std::vector<std::vector<EnvVar>> longer;
+                for (const auto& round : rows) {
+                    if (axis.is_scalar()) {
+                        longer.push_back(round);
+                        add(longer.back(), axis.key, axis, "");
+                    }
+                    for (const Node& value : children(&axis)) {
+                        if (longer.size() >= kMostRounds) break;
+                        longer.push_back(round);
+                        add(longer.back(), axis.key, value, "");
+                    }
+                }
+                rows = std::move(longer);
+            }
+            for (auto& round : rows)
+                if (made.size() < kMostRounds) made.push_back(std::move(round));
+        }
+        return made;
+    }
+    // extends: .base of GitLab: its variables below the job's own, and its scripts where the job has none.
+    void extended(const Node& job, std::vector<const Node*>& bases) {
+        const Node* names = job.find("extends");
+        std::vector<std::string_view> wanted;
+        if (names && names->is_scalar()) wanted.push_back(names->text);
+        for (const Node& name : children(names))
+            if (name.is_scalar()) wanted.push_back(name.text);
+        for (const std::string_view name : wanted)
+            for (const Node* root : file_.tree.roots)
+                if (const Node* base = root->find(name); base && base->is_object() && bases.size() < 8 &&
+                                                         std::find(bases.begin(), bases.end(), base) == bases.end()) {
+                    extended(*base, bases);
+                    bases.push_back(base);
+                }
+    }
+
     void learn(const Node* names) {
         for (const Node& entry : children(names)) {
             const Node* name = entry.find("name");
             const Node* value = entry.find("value");
             if (entry.is_scalar() && !entry.key.empty())
-                environment_.push_back({entry.key, Value::of(&entry), entry.key_span});
+                environment_.push_back({entry.key, filled(Value::of(&entry)), entry.key_span});
             else if (name && value && name->is_scalar() && value->is_scalar())
-                environment_.push_back({name->text, Value::of(value), name->span});
+                environment_.push_back({name->text, filled(Value::of(value)), name->span});
         }
     }
     // PowerShell and Python are nobody's shell here.
@@ -64,34 +221,74 @@ private:
             text.source != &file_.source())
             return;
         // The innermost of one name counts, and each name once.
-        Step step;
-        step.text = &text;
-        for (auto it = environment_.rbegin(); it != environment_.rend(); ++it)
-            if (std::none_of(step.environment.begin(), step.environment.end(),
-                             [&](const EnvVar& each) { return each.name == it->name; }))
-                step.environment.push_back(*it);
-        steps_.push_back(std::move(step));
+        const auto with = [&](const std::vector<EnvVar>& round) {
+            Step step;
+            step.text = &text;
+            const auto add = [&](const EnvVar& variable) {
+                if (std::none_of(step.environment.begin(), step.environment.end(),
+                                 [&](const EnvVar& each) { return each.name == variable.name; }))
+                    step.environment.push_back(variable);
+            };
+            for (auto it = said_.rbegin(); it != said_.rend(); ++it) add(*it);
+            for (const EnvVar& variable : round) add(variable);
+            for (auto it = environment_.rbegin(); it != environment_.rend(); ++it) add(*it);
+            steps_.push_back(std::move(step));
+        };
+        // A round of a matrix that the text does not name is like any other.
+        bool asks = false;
+        for (const auto& round : rounds_)
+            for (const EnvVar& variable : round)
+                asks |= text.text.find(variable.name) != std::string_view::npos ||
+                        std::any_of(environment_.begin(), environment_.end(), [&](const EnvVar& each) {
+                            return each.value.text.find(variable.name) != std::string_view::npos;
+                        });
+        if (!asks) return with({});
+        for (const auto& round : rounds_) {
+            if (steps_.size() >= kMostWorkflowSteps) return;
+            const auto outer = environment_;
+            environment_.insert(environment_.end(), round.begin(), round.end());
+            for (EnvVar& variable : environment_) variable.value = filled(variable.value);
+            with(round);
+            environment_ = outer;
+        }
     }
     void walk(const Node& node, int depth) {
         if (depth > kMostWorkflowDepth || node.is_scalar()) return;
         const std::size_t outer = environment_.size();
+        const auto outer_rounds = rounds_;
+        const auto outer_said = said_.size();
         if (node.is_object()) {
+            std::vector<const Node*> bases;
+            if (depth == 1) extended(node, bases);
+            for (const Node* base : bases) learn(base->find("variables"));
             for (const std::string_view key : {"env", "variables"}) learn(node.find(key));
+            if (node.find("strategy") || node.find("parallel"))
+                if (auto made = rounds(node); !made.empty()) rounds_ = std::move(made);
             const bool other = other_language(node);
+            for (const Node* base : bases) {  // what it runs is run with the job's variables
+                if (node.find("script")) break;
+                script(base->find("script") ? *base->find("script") : node);
+                for (const Node& line : children(base->find("script"))) script(line);
+            }
             for (const Node& child : children(&node)) {
                 static constexpr std::array kScripts = {"run", "script", "bash", "inlineScript", "before_script"};
                 if (std::find(kScripts.begin(), kScripts.end(), child.key) == kScripts.end() || other) continue;
                 script(child);
+                if (child.is_scalar()) said(node, child.text);
                 for (const Node& line : children(&child)) script(line);
             }
         }
         for (const Node& child : children(&node)) walk(child, depth + 1);
         environment_.resize(outer);
+        rounds_ = outer_rounds;
+        if (node.is_object() && node.find("steps")) said_.resize(std::min(outer_said, said_.size()));
     }
 
     File& file_;
     const ReadOptions& options_;
     std::vector<EnvVar> environment_;
+    std::vector<EnvVar> said_;                   // what earlier steps give to later ones
+    std::vector<std::vector<EnvVar>> rounds_;  // of the matrix around here
     std::vector<Step> steps_;
 };
 

@@ -249,7 +249,7 @@ std::uint32_t ShellValues::dollar(std::uint32_t at, std::uint32_t end, bool quot
             const std::string_view inside = trim(all_.substr(at + 3, close - at - 3));
             const auto behind = static_cast<std::uint32_t>(close) + 2;
             Variable* variable =
-                inside.starts_with("env.") && depth <= kExpansionDepth ? find(inside.substr(4)) : nullptr;
+                depth <= kExpansionDepth ? find(inside.starts_with("env.") ? inside.substr(4) : inside) : nullptr;
             if (variable)
                 put_variable(*variable, {at, behind}, true, out);
             else

@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "lint/read.h"
+
 namespace stoker::lint {
 
 namespace {
@@ -138,7 +140,17 @@ std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::v
     if (std::none_of(findings.begin(), findings.end(), [](const Finding& f) { return !f.call.empty(); }))
         return findings;
     std::set<std::string_view> paths;
-    for (const File* file : files) paths.insert(file->path());
+    for (const File* file : files) {
+        paths.insert(file->path());
+        // A patch, a component, a list of variables, a file of sizes: whoever is given them alone tells what is wrong
+        // there.
+        for_each_call(*file, [&](const File& made) {
+            for (const auto& part : made.neighbours)
+                if (!part->host && (classify(part->path(), part->source().text()).empty() ||
+                                    (made.call->overlay && contains_nocase(part->path(), "kustomization"))))
+                    paths.insert(part->path());
+        });
+    }
     using Key = std::tuple<std::string_view, std::string_view, std::uint32_t>;
     const auto key_of = [](const Finding& f) { return Key(f.rule, f.path, f.span.begin); };
     std::map<Key, std::size_t> told;  // of those that no call stands behind, and then of the first call

@@ -32,12 +32,13 @@ std::vector<TextPattern::Group> TextPattern::match(std::string_view text, std::s
     const auto* code = static_cast<const pcre2_code*>(code_.get());
     const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> found(
         pcre2_match_data_create_from_pattern(code, nullptr), pcre2_match_data_free);
-    const std::unique_ptr<pcre2_match_context, void (*)(pcre2_match_context*)> bounds(pcre2_match_context_create(nullptr),
-                                                                                     pcre2_match_context_free);
+    const std::unique_ptr<pcre2_match_context, void (*)(pcre2_match_context*)> bounds(
+        pcre2_match_context_create(nullptr), pcre2_match_context_free);
     if (!found || !bounds) return groups;
     pcre2_set_match_limit(bounds.get(), kMostPatternWork);
     pcre2_set_heap_limit(bounds.get(), kMostPatternMemory);
-    const int rc = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, 0, found.get(), bounds.get());
+    const int rc =
+        pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, 0, found.get(), bounds.get());
     if (rc <= 0) return groups;
     const PCRE2_SIZE* spans = pcre2_get_ovector_pointer(found.get());
     const std::uint32_t count = pcre2_get_ovector_count(found.get());
@@ -59,7 +60,8 @@ std::vector<TextPattern::Group> TextPattern::match(std::string_view text, std::s
     return groups;
 }
 
-std::optional<std::string> TextPattern::replaced(std::string_view text, std::string_view with, bool all, bool dollar) const {
+std::optional<std::string> TextPattern::replaced(std::string_view text, std::string_view with, bool all,
+                                                 bool dollar) const {
     std::string out;
     std::size_t from = 0;
     for (int round = 0; round < 1000 && from <= text.size(); ++round) {
@@ -82,7 +84,9 @@ std::optional<std::string> TextPattern::replaced(std::string_view text, std::str
                     k = end;
                     continue;
                 }
-                while (end < with.size() && ((with[end] >= '0' && with[end] <= '9') || (with[end] >= 'a' && with[end] <= 'z') || (with[end] >= 'A' && with[end] <= 'Z') || with[end] == '_'))
+                while (end < with.size() &&
+                       ((with[end] >= '0' && with[end] <= '9') || (with[end] >= 'a' && with[end] <= 'z') ||
+                        (with[end] >= 'A' && with[end] <= 'Z') || with[end] == '_'))
                     ++end;
                 put(with.substr(begin, end - begin));
                 k = end - 1;

@@ -1,4 +1,5 @@
-// Regular expressions of the files that are checked (regex() of Terraform, s/// of sed, =~ of bash), bounded in work and in memory.
+// Regular expressions of the files that are checked (regex() of Terraform, s/// of sed, =~ of bash), bounded in work
+// and in memory.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ public:
         bool matched = false;
         std::string_view name;  // of (?P<name>...)
     };
-    // The first match from `from` on, as its groups; the whole is the first of them. Empty: there is none, or it took too long.
+    // The first match from `from` on, as its groups; the whole is the first of them. Empty: there is none, or it took
+    // too long.
     std::vector<Group> match(std::string_view text, std::size_t from = 0) const;
     // With `$1`, `${name}` (dollar) or `\1`, `&` (sed) in `with` filled in; the first match, or all.
     std::optional<std::string> replaced(std::string_view text, std::string_view with, bool all, bool dollar) const;

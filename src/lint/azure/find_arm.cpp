@@ -273,9 +273,12 @@ struct ArmFinder {
         for (const Node& parameter : children(given)) made.inputs.emplace_back(parameter.key, &parameter);
         ReadOptions inside;
         const std::size_t slash = path->text.rfind('/');
-        const std::string folder(slash == std::string_view::npos ? std::string_view() : path->text.substr(0, slash + 1));
+        const std::string folder(slash == std::string_view::npos ? std::string_view()
+                                                                 : path->text.substr(0, slash + 1));
         inside.size = options.size;
-        inside.neighbour = [outer = options.neighbour, folder](const std::string& name) { return outer(folder + name); };
+        inside.neighbour = [outer = options.neighbour, folder](const std::string& name) {
+            return outer(folder + name);
+        };
         read_called(file, where, std::move(*text), std::move(made), inside);
     }
     // The parameters of the call that this file was read for.

@@ -57,7 +57,8 @@ struct BicepFinder {
             const std::string address = fmt::format("bicep:{} {}", node.key, node.labels[0]);
             if (const Node* allowed = node.find("allowed")) add_size_list(file, allowed, address + "#allowed", header);
             // A table that parameters are chosen from offers nothing to anybody.
-            if (node.key == "var" && value && !value->is_scalar() && !file.path().ends_with(".bicepparam")) add_size_list(file, value, address, header);
+            if (node.key == "var" && value && !value->is_scalar() && !file.path().ends_with(".bicepparam"))
+                add_size_list(file, value, address, header);
             add_named_size(file, node.labels[0], value, address, header);
         } else if (node.key == "resource" && node.labels.size() >= 2 && value && value->is_object()) {
             const Node* rounds = node.find("rounds");

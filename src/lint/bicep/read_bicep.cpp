@@ -319,7 +319,9 @@ private:
             ReadOptions inside;
             if (const std::size_t end = relative.rfind('/'); read.call) {
                 const std::string below = end == std::string::npos ? "" : relative.substr(0, end + 1);
-                inside.neighbour = [outer = options_.neighbour, below](const std::string& path) { return outer(below + path); };
+                inside.neighbour = [outer = options_.neighbour, below](const std::string& path) {
+                    return outer(below + path);
+                };
             }
             read_bicep(read, inside);
         }
@@ -330,14 +332,16 @@ private:
         if (!options_.neighbour || file_.host) return nullptr;
         const Node* call = nullptr;
         for (const Node& statement : children(file_.tree.roots[0]))
-            if (statement.key == "module" && statement.labels.size() > 1 && statement.labels[0] == name) call = &statement;
+            if (statement.key == "module" && statement.labels.size() > 1 && statement.labels[0] == name)
+                call = &statement;
         if (!call) return nullptr;
         const auto [it, fresh] = modules_.emplace(name, nullptr);  // while it is worked out, it is not known
         if (!fresh) return it->second;
         const std::string_view path = call->labels[1];
         const int depth = file_.call ? file_.call->depth + 1 : 1;
         const Node* value = call->find("value");
-        if (depth > 2 || modules_.size() > 8 || !path.ends_with(".bicep") || call->find("rounds") || !value) return nullptr;
+        if (depth > 2 || modules_.size() > 8 || !path.ends_with(".bicep") || call->find("rounds") || !value)
+            return nullptr;
         settle_below(value);
         ModuleCall made;
         made.name = name;
@@ -352,7 +356,8 @@ private:
         outputs.key = "outputs";
         file_.tree.append(result, outputs);
         for (const Node& statement : children(read->tree.roots[0])) {
-            const Node* given = statement.key == "output" && !statement.labels.empty() ? statement.find("value") : nullptr;
+            const Node* given =
+                statement.key == "output" && !statement.labels.empty() ? statement.find("value") : nullptr;
             if (!given) continue;
             Node& output = file_.tree.make(*given->source, given->shape, given->span);
             output.style = given->style, output.known = given->known, output.text = given->text;

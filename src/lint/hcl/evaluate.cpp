@@ -368,8 +368,9 @@ const Node* Evaluator::evaluate_call(const Expression& e, int depth) {
         return nullptr;
     }
     const auto is_lambda = [&](const Expression* argument) {
-        return argument && (argument->kind == Part::lambda || (dialect_ == Dialect::arm && argument->kind == Part::call &&
-                                                                equals_ignore_case(argument->name, "lambda")));
+        return argument &&
+               (argument->kind == Part::lambda || (dialect_ == Dialect::arm && argument->kind == Part::call &&
+                                                   equals_ignore_case(argument->name, "lambda")));
     };
     if (e.first && e.first->next && (is_lambda(e.first->next) || is_lambda(e.first->next->next)))
         return with_lambda(e, depth + 1);

@@ -1,4 +1,5 @@
-// Functions that are asked for less often: patterns, rows of CSV, sets, and what asks whether something can be worked out.
+// Functions that are asked for less often: patterns, rows of CSV, sets, and what asks whether something can be worked
+// out.
 #include <algorithm>
 #include <cmath>
 
@@ -38,7 +39,8 @@ std::optional<TextPattern> pattern_of(std::string_view text) {
 }  // namespace
 
 // What a match of regex() is: its text, a list of its groups, or an object of their names.
-const Node* Evaluator::matched(std::string_view text, const std::vector<TextPattern::Group>& groups, const Expression& e) {
+const Node* Evaluator::matched(std::string_view text, const std::vector<TextPattern::Group>& groups,
+                               const Expression& e) {
     const auto piece = [&](const TextPattern::Group& group) -> Node& {
         Node& made = file_.tree.make(file_.source(), group.matched ? Shape::string : Shape::null, span_of(e));
         made.text = file_.tree.keep(text.substr(group.begin, group.end - group.begin));
@@ -60,8 +62,9 @@ const Node* Evaluator::rows_of(const Node* text, const Expression& e) {
     Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
     std::vector<std::string> head;
     std::size_t count = 0;
-    const bool exact = text->source != nullptr && text->source->text().data() <= text->text.data() &&
-                       text->text.data() + text->text.size() <= text->source->text().data() + text->source->text().size();
+    const bool exact =
+        text->source != nullptr && text->source->text().data() <= text->text.data() &&
+        text->text.data() + text->text.size() <= text->source->text().data() + text->source->text().size();
     for (const std::string_view raw : split(text->text, '\n')) {
         const std::string_view line = trim(raw);
         if (line.empty()) continue;
@@ -93,7 +96,8 @@ const Node* Evaluator::rows_of(const Node* text, const Expression& e) {
 
 std::optional<const Node*> Evaluator::more_function(std::string_view name, const Args& args, const Expression& e) {
     const auto is = [&](std::initializer_list<std::string_view> names) {
-        return std::any_of(names.begin(), names.end(), [&](std::string_view wanted) { return equals_ignore_case(name, wanted); });
+        return std::any_of(names.begin(), names.end(),
+                           [&](std::string_view wanted) { return equals_ignore_case(name, wanted); });
     };
     const Node* first = args.empty() ? nullptr : args[0];
     const auto text = [&](std::size_t k) { return args[k]->text; };
@@ -209,8 +213,8 @@ std::optional<const Node*> Evaluator::more_function(std::string_view name, const
         }
         return &list;
     }
-    if (is({"setintersection", "setsubtract", "intersection"}) && args.size() == 2 && args[1] && args[1]->is_array() && plain &&
-        first->is_array()) {
+    if (is({"setintersection", "setsubtract", "intersection"}) && args.size() == 2 && args[1] && args[1]->is_array() &&
+        plain && first->is_array()) {
         Node& list = list_of();
         for (const Node* item : items) {
             bool there = false;

@@ -5,17 +5,16 @@
 #include <optional>
 
 #include "lint/hcl/expression.h"
+#include "lint/hcl/module_outputs.h"
 #include "lint/hcl/read_hcl_json.h"
 
 namespace stoker::lint {
 
 namespace {
 
-// Modules that are read for what they give: of one file, within one another, and what is read of one.
+// Modules that are read for what they give: of one file, and within one another.
 constexpr std::size_t kMostAskedModules = 8;
 constexpr int kMostAskedDepth = 2;
-constexpr std::size_t kMostAskedBytes = 256u << 10;
-
 
 constexpr std::size_t kMostProblems = 20;
 constexpr std::size_t kMostCopies = 64;  // of a resource with for_each
@@ -408,42 +407,7 @@ private:
         while (folder.ends_with('/')) folder.pop_back();
         if (!folder.starts_with("./") && !folder.starts_with("../")) return nullptr;
         settle_below(call);
-        ModuleCall made;
-        made.name = "module." + std::string(name);
-        made.caller = &file_;
-        made.span = call->key_span;
-        made.depth = depth;
-        for (const Node& argument : children(call)) made.inputs.emplace_back(argument.key, &argument);
-        ReadOptions inside;
-        inside.neighbour = [outer = options_.neighbour, folder](const std::string& path) { return outer(folder + "/" + path); };
-        inside.list = [outer = options_.list, folder](const std::string& path) { return outer(folder + "/" + path); };
-        Node& result = file_.tree.make(file_.source(), Shape::object, call->span);
-        std::size_t bytes = 0;
-        for (const std::string& each : options_.list(folder)) {
-            if (!each.ends_with(".tf") || file_.neighbours.size() > kMostAskedModules * 4) continue;
-            auto text = options_.neighbour(folder + "/" + each);
-            if (!text || text->find("output") == std::string::npos || (bytes += text->size()) > kMostAskedBytes) continue;
-            const std::size_t slash = file_.path().rfind('/');
-            std::string path = slash == std::string::npos ? "" : file_.path().substr(0, slash + 1);
-            path += folder + "/" + each;
-            if (path == file_.path()) continue;
-            file_.neighbours.push_back(std::make_unique<File>(std::move(path), std::move(*text)));
-            File& read = *file_.neighbours.back();
-            read.kinds.add(Kind::terraform);
-            read.call = made;
-            read_hcl(read, inside);
-            if (read.tree.roots.empty()) continue;
-            for (const Node& block : children(read.tree.roots[0])) {
-                const Node* value = block.key == "output" && block.labels.size() == 1 ? block.find("value") : nullptr;
-                if (!value) continue;
-                Node& output = file_.tree.make(*value->source, value->shape, value->span);
-                output.style = value->style, output.known = value->known, output.text = value->text;
-                output.first = value->first, output.last = value->last;
-                output.origin = value->origin, output.key = block.labels[0];
-                file_.tree.append(result, output);
-            }
-        }
-        return modules_[name] = result.first ? &result : nullptr;
+        return modules_[name] = module_outputs(file_, *call, folder, depth, options_);
     }
 
     void learn_beside(const char* name) {

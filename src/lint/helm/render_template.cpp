@@ -269,9 +269,10 @@ private:
             if (rest.starts_with(has) && !piped) {  // of a cluster with nothing beside Kubernetes itself
                 rest.remove_prefix(has.size());
                 const Node* name = operand(rest, dot);
-                return make_.boolean(name && (name->text == "v1" || name->text.find("k8s.io/v1") != std::string_view::npos ||
-                                              name->text == "apps/v1" || name->text == "batch/v1" ||
-                                              name->text == "policy/v1" || name->text == "autoscaling/v2"));
+                return make_.boolean(name &&
+                                     (name->text == "v1" || name->text.find("k8s.io/v1") != std::string_view::npos ||
+                                      name->text == "apps/v1" || name->text == "batch/v1" ||
+                                      name->text == "policy/v1" || name->text == "autoscaling/v2"));
             }
         if (!letter || word == "true" || word == "false" || word == "nil") {
             const Node* value = operand(rest, dot);
@@ -427,7 +428,8 @@ void read_chart_template(File& file, const ReadOptions& options) {
         if (!values->tree.roots.empty()) chart.values = values->tree.roots[0];
     }
     // A chart below another one: what that gives it under its name, and what is everybody's.
-    if (const std::size_t above = path.rfind("charts/", folder); above != std::string::npos && path.find('/', above + 7) + 1 == folder) {
+    if (const std::size_t above = path.rfind("charts/", folder);
+        above != std::string::npos && path.find('/', above + 7) + 1 == folder) {
         File* outer = beside("../../../values.yaml");
         File* parent = outer ? beside("../../../Chart.yaml") : nullptr;
         if (parent) {
@@ -437,12 +439,14 @@ void read_chart_template(File& file, const ReadOptions& options) {
             if (!chart.name.empty()) key = chart.name;
             for (const Node* root : parent->tree.roots)
                 for (const Node& dependency : children(root->find("dependencies")))
-                    if (const Node* alias = dependency.find("alias"); alias && dependency.find("name") && dependency.find("name")->text == key)
+                    if (const Node* alias = dependency.find("alias");
+                        alias && dependency.find("name") && dependency.find("name")->text == key)
                         key = alias->text;
             if (outer->problems.empty() && !outer->tree.roots.empty()) {
                 const helm::Values make{*outer};
                 const Node* given = outer->tree.roots[0]->find(key);
-                if (given && given->is_object()) chart.values = chart.values ? &helm::merged(*chart.values, *given, make) : given;
+                if (given && given->is_object())
+                    chart.values = chart.values ? &helm::merged(*chart.values, *given, make) : given;
                 if (const Node* global = outer->tree.roots[0]->find("global")) {
                     Node& everybodys = make.list(Shape::object);
                     make.put(everybodys, *global, "global");

@@ -13,8 +13,8 @@ namespace stoker::lint {
 
 struct Chart {
     std::string name, version, app_version;
-    const Node* values = nullptr;           // of values.yaml; null: there are none
-    std::vector<std::string_view> helpers;  // texts with define blocks
+    const Node* values = nullptr;                                             // of values.yaml; null: there are none
+    std::vector<std::string_view> helpers;                                    // texts with define blocks
     std::function<std::optional<std::string>(const std::string& path)> file;  // of the chart: .Files.Get
 };
 

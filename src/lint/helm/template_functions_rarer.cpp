@@ -43,14 +43,22 @@ std::optional<bool> version_fits(std::string_view wanted, std::string_view versi
         if (digits == std::string_view::npos) return std::nullopt;
         const std::string_view op = one.substr(0, digits);
         const auto a = version_of(version), b = version_of(one.substr(digits));
-        if (op == ">=" || op == "=>") all = all && a >= b;
-        else if (op == ">") all = all && a > b;
-        else if (op == "<") all = all && a < b;
-        else if (op == "<=") all = all && a <= b;
-        else if (op == "=" || op.empty()) all = all && a == b;
-        else if (op == "^") all = all && a >= b && a[0] == b[0];
-        else if (op == "~") all = all && a >= b && a[0] == b[0] && a[1] == b[1];
-        else return std::nullopt;
+        if (op == ">=" || op == "=>")
+            all = all && a >= b;
+        else if (op == ">")
+            all = all && a > b;
+        else if (op == "<")
+            all = all && a < b;
+        else if (op == "<=")
+            all = all && a <= b;
+        else if (op == "=" || op.empty())
+            all = all && a == b;
+        else if (op == "^")
+            all = all && a >= b && a[0] == b[0];
+        else if (op == "~")
+            all = all && a >= b && a[0] == b[0] && a[1] == b[1];
+        else
+            return std::nullopt;
     }
     return all;
 }
@@ -92,12 +100,14 @@ const Node* call_rarer_function(std::string_view name, const std::vector<const N
         return items;
     };
     const auto all_objects = [&] {
-        return std::all_of(args.begin(), args.end(), [](const Node* arg) { return arg->is_object() || arg->shape == Shape::null; });
+        return std::all_of(args.begin(), args.end(),
+                           [](const Node* arg) { return arg->is_object() || arg->shape == Shape::null; });
     };
     if (is({"merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite"}) && all_objects()) {
         const Node* result = &first;
         for (std::size_t i = 1; i < n; ++i)
-            result = name.find("Overwrite") != std::string_view::npos ? &merged(*result, *args[i], make) : &merged(*args[i], *result, make);
+            result = name.find("Overwrite") != std::string_view::npos ? &merged(*result, *args[i], make)
+                                                                      : &merged(*args[i], *result, make);
         return result;
     }
     if (is({"deepCopy", "mustDeepCopy"})) return &first;
@@ -112,7 +122,8 @@ const Node* call_rarer_function(std::string_view name, const std::vector<const N
     if (is({"omit", "pick", "unset"}) && first.is_object()) {
         Node& made = make.list(Shape::object);
         for (const Node& child : children(&first)) {
-            const bool named = std::any_of(args.begin() + 1, args.end(), [&](const Node* arg) { return text_of(*arg) == child.key; });
+            const bool named =
+                std::any_of(args.begin() + 1, args.end(), [&](const Node* arg) { return text_of(*arg) == child.key; });
             if (named == (name == "pick")) make.put(made, child, child.key);
         }
         return &made;
@@ -137,7 +148,8 @@ const Node* call_rarer_function(std::string_view name, const std::vector<const N
     if (is({"without"}) && first.is_array()) {
         std::vector<const Node*> kept;
         for (const Node* item : items_of(first))
-            if (std::none_of(args.begin() + 1, args.end(), [&](const Node* arg) { return text_of(*arg) == text_of(*item); }))
+            if (std::none_of(args.begin() + 1, args.end(),
+                             [&](const Node* arg) { return text_of(*arg) == text_of(*item); }))
                 kept.push_back(item);
         return list_of(kept);
     }
@@ -163,7 +175,8 @@ const Node* call_rarer_function(std::string_view name, const std::vector<const N
         if (is({"uniq"})) {
             std::vector<const Node*> kept;
             for (const Node* item : items)
-                if (std::none_of(kept.begin(), kept.end(), [&](const Node* other) { return text_of(*other) == text_of(*item); }))
+                if (std::none_of(kept.begin(), kept.end(),
+                                 [&](const Node* other) { return text_of(*other) == text_of(*item); }))
                     kept.push_back(item);
             items = std::move(kept);
         }
@@ -175,7 +188,8 @@ const Node* call_rarer_function(std::string_view name, const std::vector<const N
         Node& made = make.list(name == "split" ? Shape::object : Shape::array);
         std::size_t from = 0, number = 0;
         for (std::size_t at = text.find(mark); number < kMostListed; at = text.find(mark, from)) {
-            const std::string_view key = name == "split" ? make.scratch.tree.keep("_" + std::to_string(number)) : std::string_view();
+            const std::string_view key =
+                name == "split" ? make.scratch.tree.keep("_" + std::to_string(number)) : std::string_view();
             make.put(made, *make.text(text.substr(from, at == std::string::npos ? at : at - from)), key);
             ++number;
             if (at == std::string::npos) break;
@@ -187,21 +201,26 @@ const Node* call_rarer_function(std::string_view name, const std::vector<const N
         const auto end = whole_of(args[n > 1 ? 1 : 0][0]);
         const auto begin = n > 1 ? whole_of(first) : std::optional<std::int64_t>(name == "seq" ? 1 : 0);
         const auto step = n > 2 ? whole_of(last) : std::optional<std::int64_t>(1);
-        if (!begin || !end || !step || *step <= 0 || *end - *begin > static_cast<std::int64_t>(kMostListed)) return nullptr;
+        if (!begin || !end || !step || *step <= 0 || *end - *begin > static_cast<std::int64_t>(kMostListed))
+            return nullptr;
         if (name == "seq") return nullptr;  // a text, and used as none
         Node& made = make.list(Shape::array);
         for (std::int64_t i = *begin; i < *end; i += *step) make.put(made, *make.number(static_cast<double>(i)));
         return &made;
     }
-    if (is({"regexMatch", "mustRegexMatch", "regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "regexFind"}) && n >= 2) {
+    if (is({"regexMatch", "mustRegexMatch", "regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral",
+            "regexFind"}) &&
+        n >= 2) {
         const auto pattern = TextPattern::read(text_of(first));
         if (!pattern) return nullptr;
         const std::string text = text_of(*args[1]);
         const auto groups = pattern->match(text);
         if (name.ends_with("Match")) return make.boolean(!groups.empty());
         if (name == "regexFind")
-            return make.text(groups.empty() ? std::string() : text.substr(groups[0].begin, groups[0].end - groups[0].begin));
-        auto out = n == 3 ? pattern->replaced(text, text_of(last), true, name != "regexReplaceAllLiteral") : std::nullopt;
+            return make.text(groups.empty() ? std::string()
+                                            : text.substr(groups[0].begin, groups[0].end - groups[0].begin));
+        auto out =
+            n == 3 ? pattern->replaced(text, text_of(last), true, name != "regexReplaceAllLiteral") : std::nullopt;
         return out ? make.text(std::move(*out)) : nullptr;
     }
     if (is({"semverCompare"}) && n == 2) {
@@ -230,8 +249,10 @@ const Node* call_rarer_function(std::string_view name, const std::vector<const N
     if (is({"kebabcase", "snakecase"}) && n == 1) {
         std::string out;
         for (const char c : text_of(first)) {
-            if (c >= 'A' && c <= 'Z') (out.empty() ? out : out += name == "kebabcase" ? '-' : '_') += static_cast<char>(c | 0x20);
-            else out += c == ' ' || c == '_' || c == '-' ? (name == "kebabcase" ? '-' : '_') : c;
+            if (c >= 'A' && c <= 'Z')
+                (out.empty() ? out : out += name == "kebabcase" ? '-' : '_') += static_cast<char>(c | 0x20);
+            else
+                out += c == ' ' || c == '_' || c == '-' ? (name == "kebabcase" ? '-' : '_') : c;
         }
         return make.text(std::move(out));
     }

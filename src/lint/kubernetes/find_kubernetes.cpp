@@ -126,7 +126,42 @@ struct PodReader {
     void put(Workload workload) {
         file.workloads.push_back(std::move(workload));
         // The containers stay where they are when the list of workloads grows.
-        for (Container& each : file.workloads.back().containers) read_command(file, each, options);
+        const Node* pod = file.workloads.back().pod;
+        for (Container& each : file.workloads.back().containers) {
+            read_command(file, each, options);
+            if (each.scripts.empty()) mounted_script(each, pod);
+        }
+    }
+
+    // bash /scripts/train.sh, where /scripts is a ConfigMap of the same file.
+    void mounted_script(Container& container, const Node* pod) {
+        std::string_view path;
+        for (const Value& word : container.command)
+            if (word.known() && path.empty() && word.text.starts_with('/') && word.text.ends_with(".sh"))
+                path = word.text;
+        if (path.empty() || !pod || !container.node) return;
+        const std::size_t slash = path.rfind('/');
+        for (const Node& mount : children(container.node->find("volumeMounts"))) {
+            std::string_view at = scalar_text_of(mount.find("mountPath"));
+            while (at.size() > 1 && at.ends_with('/')) at.remove_suffix(1);
+            if (at != path.substr(0, slash) && at != path) continue;
+            for (const Node& volume : children(pod->find("volumes"))) {
+                if (scalar_text_of(volume.find("name")) != scalar_text_of(mount.find("name"))) continue;
+                for (const Node* document : file.tree.roots) {
+                    if (scalar_text_of(document->find("kind")) != "ConfigMap" ||
+                        scalar_text_of(document->at({"metadata", "name"})) !=
+                            scalar_text_of(volume.at({"configMap", "name"})))
+                        continue;
+                    const Node* data = document->find("data");
+                    const Node* text = data ? data->find(path.substr(slash + 1)) : nullptr;
+                    if (!text || !text->is_scalar() || text->text.empty()) continue;
+                    const File* guest = read_guest(file, std::string(text->text), pieces_within(file, *text),
+                                                   {Kind::launch}, options, &container);
+                    if (guest) container.scripts.push_back(guest);
+                    return;
+                }
+            }
+        }
     }
 };
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/text.h"
-#include "lint/pattern.h"
+#include "lint/kubernetes/replacement_paths.h"
 #include "lint/read.h"
 #include "lint/yaml/scalars.h"
 
@@ -195,9 +195,9 @@ private:
                 const std::size_t equals = line.find('=');
                 if (line.starts_with('#') || equals == std::string_view::npos || equals == 0) continue;
                 const auto begin = static_cast<std::uint32_t>(line.data() - file->text.data());
-                Node& node = made_.tree.make(*file->source, Shape::string,
-                                             {begin + static_cast<std::uint32_t>(equals) + 1,
-                                              begin + static_cast<std::uint32_t>(line.size())});
+                Node& node = made_.tree.make(
+                    *file->source, Shape::string,
+                    {begin + static_cast<std::uint32_t>(equals) + 1, begin + static_cast<std::uint32_t>(line.size())});
                 node.key = line.substr(0, equals);
                 node.key_span = {begin, begin + static_cast<std::uint32_t>(equals)};
                 node.text = line.substr(equals + 1);
@@ -260,18 +260,12 @@ private:
         if (!is_selected(document, target, "labelSelector", "labels") ||
             !is_selected(document, target, "annotationSelector", "annotations"))
             return false;
-        return is_named(scalar_of(&target, "kind"), scalar_of(&document, "kind")) &&
-               is_named(scalar_of(&target, "name"), name_of(document));
-    }
-    // A name, or a pattern of the whole of it.
-    static bool is_named(std::string_view wanted, std::string_view name) {
-        if (wanted.empty() || wanted == name) return true;
-        if (wanted.find_first_of(".*+?[(|^$") == std::string_view::npos) return false;
-        const auto pattern = TextPattern::read("^(?:" + std::string(wanted) + ")$");
-        return pattern && !pattern->match(name).empty();
+        return name_fits(scalar_of(&target, "kind"), scalar_of(&document, "kind")) &&
+               name_fits(scalar_of(&target, "name"), name_of(document));
     }
     // "a=b,c!=d,e"
-    static bool is_selected(const Node& document, const Node& target, std::string_view selector, std::string_view kind) {
+    static bool is_selected(const Node& document, const Node& target, std::string_view selector,
+                            std::string_view kind) {
         const std::string_view wanted = scalar_of(&target, selector);
         const Node* metadata = document.find("metadata");
         const Node* labels = metadata ? metadata->find(kind) : nullptr;
@@ -301,42 +295,12 @@ private:
             const std::string_view inside = std::string_view(key).substr(1, key.size() < 2 ? 0 : key.size() - 2);
             const std::size_t equals = inside.find('=');
             for (const Node& child : children(&node))
-                if (key == "*" ||
-                    (equals != std::string_view::npos && scalar_of(&child, inside.substr(0, equals)) == inside.substr(equals + 1)))
+                if (key == "*" || (equals != std::string_view::npos &&
+                                   scalar_of(&child, inside.substr(0, equals)) == inside.substr(equals + 1)))
                     at_path(const_cast<Node&>(child), keys.subspan(1), found);
             return;
         }
         if (Node* next = step_into(node, key)) at_path(*next, keys.subspan(1), found);
-    }
-    static std::vector<std::string> path_keys(std::string_view path) {
-        std::vector<std::string> keys{""};
-        int level = 0;
-        for (std::size_t k = 0; k < path.size(); ++k) {
-            if (path[k] == '\\' && k + 1 < path.size()) {
-                keys.back() += path[++k];
-                continue;
-            }
-            level += path[k] == '[' ? 1 : path[k] == ']' ? -1 : 0;
-            if (path[k] == '.' && level == 0)
-                keys.emplace_back();
-            else
-                keys.back() += path[k];
-        }
-        return keys;
-    }
-    // A part of a text between delimiters, or all of it.
-    static std::string_view part_at(std::string_view text, std::string_view delimiter, std::size_t index) {
-        if (delimiter.empty()) return text;
-        for (; index > 0; --index) {
-            const std::size_t at = text.find(delimiter);
-            if (at == std::string_view::npos) return {};
-            text.remove_prefix(at + delimiter.size());
-        }
-        return text.substr(0, text.find(delimiter));
-    }
-    static std::size_t index_of(const Node* options) {
-        const std::string_view text = scalar_of(options, "index");
-        return text.size() == 1 && text[0] >= '0' && text[0] <= '9' ? static_cast<std::size_t>(text[0] - '0') : 0;
     }
     bool replacement(const Node& entry, const std::string& prefix, const std::vector<Node*>& documents) {
         const std::string_view path = scalar_of(&entry, "path");
@@ -362,7 +326,7 @@ private:
         }
         if (!value || !value->known) return false;
         const Node* from = source->find("options");
-        const std::string_view given = part_at(value->text, scalar_of(from, "delimiter"), index_of(from));
+        const std::string_view given = part_at(value->text, scalar_of(from, "delimiter"), part_index(from));
         bool changed = false;
         for (const Node& target : children(entry.find("targets"))) {
             const Node* select = target.find("select");
@@ -375,21 +339,7 @@ private:
                     if (each.is_scalar()) at_path(*document, path_keys(each.text), found);
                     for (Node* at : found) {
                         if (!at->is_scalar()) continue;
-                        std::string text(given);
-                        if (!delimiter.empty()) {
-                            std::vector<std::string> parts;
-                            std::string_view rest = at->text;
-                            for (std::size_t cut = rest.find(delimiter);; cut = rest.find(delimiter)) {
-                                parts.emplace_back(rest.substr(0, cut));
-                                if (cut == std::string_view::npos) break;
-                                rest.remove_prefix(cut + delimiter.size());
-                            }
-                            const std::size_t index = index_of(options);
-                            if (index >= parts.size()) parts.emplace_back();
-                            parts[std::min(index, parts.size() - 1)] = text;
-                            text.clear();
-                            for (std::size_t k = 0; k < parts.size(); ++k) text += (k > 0 ? std::string(delimiter) : "") + parts[k];
-                        }
+                        std::string text = with_part(at->text, delimiter, part_index(options), given);
                         Node& made = made_.tree.make(*value->source, Shape::string, value->span);
                         made.text = made_.tree.keep(std::move(text)), made.key_span = value->key_span;
                         const std::string_view key = at->key;

@@ -49,7 +49,8 @@ private:
     void inputs(const Node& root) {
         for (const std::string_view on : {"on", "true"})  // "on" is a truth value to some readers
             for (const std::string_view how : {"workflow_dispatch", "workflow_call"})
-                for (const Node& input : children(root.at({on, how, "inputs"}))) given("inputs.", input.key, input.find("default"));
+                for (const Node& input : children(root.at({on, how, "inputs"})))
+                    given("inputs.", input.key, input.find("default"));
         for (const Node& input : children(root.find("inputs"))) given("inputs.", input.key, input.find("default"));
         for (const Node& parameter : children(root.find("parameters")))
             if (const Node* name = parameter.find("name"); name && name->is_scalar())
@@ -64,11 +65,13 @@ private:
     Value filled(Value value) {
         std::string text(value.text);
         bool changed = false;
-        for (std::size_t at = text.find('$'), rounds = 0; at != std::string::npos && rounds < 20; at = text.find('$', at + 1), ++rounds) {
+        for (std::size_t at = text.find('$'), rounds = 0; at != std::string::npos && rounds < 20;
+             at = text.find('$', at + 1), ++rounds) {
             const bool braces = text.compare(at, 3, "${{") == 0, bracket = text.compare(at, 2, "$(") == 0;
             const std::size_t end = text.find(braces ? "}}" : ")", at);
             if ((!braces && !bracket) || end == std::string::npos) continue;
-            std::string_view name = trim(std::string_view(text).substr(at + (braces ? 3 : 2), end - at - (braces ? 3 : 2)));
+            std::string_view name =
+                trim(std::string_view(text).substr(at + (braces ? 3 : 2), end - at - (braces ? 3 : 2)));
             for (const std::string_view space : {"env.", "variables.", "vars."})
                 if (name.starts_with(space) && !known_as(name)) name.remove_prefix(space.size());
             const EnvVar* other = known_as(name);
@@ -85,6 +88,8 @@ private:
     const EnvVar* known_as(std::string_view name) const {
         for (auto it = environment_.rbegin(); it != environment_.rend(); ++it)
             if (it->name == name) return &*it;
+        for (auto it = said_.rbegin(); it != said_.rend(); ++it)
+            if (it->name == name) return &*it;
         return nullptr;
     }
     // echo "size=x" >> "$GITHUB_OUTPUT", ::set-output, GITHUB_ENV, ##vso[task.setvariable]: what later steps are given.
@@ -100,12 +105,14 @@ private:
                 pair = line.substr(at + 32);
                 azure = true;
             } else if ((output || environment) && line.starts_with("echo ")) {
-                pair = trim(line.substr(5, line.find(">>") == std::string_view::npos ? std::string_view::npos : line.find(">>") - 5));
+                pair = trim(line.substr(
+                    5, line.find(">>") == std::string_view::npos ? std::string_view::npos : line.find(">>") - 5));
             } else {
                 continue;
             }
             while (!pair.empty() && (pair.front() == '"' || pair.front() == '\'')) pair.remove_prefix(1);
-            while (!pair.empty() && (pair.back() == '"' || pair.back() == '\'' || pair.back() == ' ')) pair.remove_suffix(1);
+            while (!pair.empty() && (pair.back() == '"' || pair.back() == '\'' || pair.back() == ' '))
+                pair.remove_suffix(1);
             const std::size_t mark = azure ? pair.find_first_of(";]") : pair.find('=');
             const std::size_t from = azure ? pair.find(']') : mark;
             if (mark == std::string_view::npos || from == std::string_view::npos) continue;
@@ -114,20 +121,24 @@ private:
             if (value.text.find_first_of("$`") != std::string_view::npos) continue;
             value.text = file_.tree.keep(value.text);
             std::string name(pair.substr(0, mark));
-            if (output && id && id->is_scalar()) name = "steps." + std::string(id->text) + ".outputs." + name;
-            else if (output) continue;
+            if (output && id && id->is_scalar())
+                name = "steps." + std::string(id->text) + ".outputs." + name;
+            else if (output)
+                continue;
             said_.push_back({file_.tree.keep(name), value, step.key_span});
         }
     }
     // Each round of a matrix by its names; empty: there is none.
     std::vector<std::vector<EnvVar>> rounds(const Node& job) {
         std::vector<std::vector<EnvVar>> made;
-        const auto add = [&](std::vector<EnvVar>& round, std::string_view key, const Node& value, std::string_view space) {
+        const auto add = [&](std::vector<EnvVar>& round, std::string_view key, const Node& value,
+                             std::string_view space) {
             const auto put = [&](std::string name, const Node& node) {
                 if (node.is_scalar()) round.push_back({file_.tree.keep(name), filled(Value::of(&node)), node.key_span});
             };
             if (value.is_scalar()) return put(std::string(space) + std::string(key), value);
-            for (const Node& child : children(&value)) put(std::string(space) + std::string(key) + "." + std::string(child.key), child);
+            for (const Node& child : children(&value))
+                put(std::string(space) + std::string(key) + "." + std::string(child.key), child);
         };
         const Node* matrix = job.at({"strategy", "matrix"});
         if (matrix && matrix->is_object()) {
@@ -281,13 +292,25 @@ private:
         for (const Node& child : children(&node)) walk(child, depth + 1);
         environment_.resize(outer);
         rounds_ = outer_rounds;
-        if (node.is_object() && node.find("steps")) said_.resize(std::min(outer_said, said_.size()));
+        if (node.is_object() && node.find("steps")) {
+            std::vector<EnvVar> outputs;  // of a job: what those that need it are given
+            for (const Node& output : children(node.find("outputs"))) {
+                if (!output.is_scalar()) continue;
+                const Value value = filled(Value::of(&output));
+                if (value.text.find("${{") == std::string_view::npos)
+                    outputs.push_back(
+                        {file_.tree.keep("needs." + std::string(node.key) + ".outputs." + std::string(output.key)),
+                         value, output.key_span});
+            }
+            said_.resize(std::min(outer_said, said_.size()));
+            said_.insert(said_.end(), outputs.begin(), outputs.end());
+        }
     }
 
     File& file_;
     const ReadOptions& options_;
     std::vector<EnvVar> environment_;
-    std::vector<EnvVar> said_;                   // what earlier steps give to later ones
+    std::vector<EnvVar> said_;                 // what earlier steps give to later ones
     std::vector<std::vector<EnvVar>> rounds_;  // of the matrix around here
     std::vector<Step> steps_;
 };

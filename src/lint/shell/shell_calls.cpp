@@ -195,8 +195,12 @@ Value ShellValues::value_of_traced(const TracedText& word) {
 
 std::vector<std::vector<Value>> ShellValues::words_in_runs(const Command& command, const ReadOptions& options) {
     std::vector<std::vector<Value>> found = words_in_calls(command);
-    const auto open = [](const Value& word) { return word.unknown() && word.text.find_first_of("$`") != std::string_view::npos; };
-    const auto unknown_in = [&](const std::vector<Value>& words) { return std::count_if(words.begin(), words.end(), open); };
+    const auto open = [](const Value& word) {
+        return word.unknown() && word.text.find_first_of("$`") != std::string_view::npos;
+    };
+    const auto unknown_in = [&](const std::vector<Value>& words) {
+        return std::count_if(words.begin(), words.end(), open);
+    };
     auto before = unknown_in(command.words);
     if (!found.empty()) {
         before = 0;
@@ -208,7 +212,8 @@ std::vector<std::vector<Value>> ShellValues::words_in_runs(const Command& comman
     std::ptrdiff_t after = 0;
     for (const auto& words : *runs)
         after += std::count_if(words.begin(), words.end(), [](const TracedText& word) { return !word.known; });
-    if (after * static_cast<std::ptrdiff_t>(std::max<std::size_t>(found.size(), 1)) >= before * static_cast<std::ptrdiff_t>(runs->size()))
+    if (after * static_cast<std::ptrdiff_t>(std::max<std::size_t>(found.size(), 1)) >=
+        before * static_cast<std::ptrdiff_t>(runs->size()))
         return found;
     found.clear();
     for (const auto& words : *runs) {

@@ -1,7 +1,8 @@
-// What a script does when it runs, as far as its text tells: its lists, branches, loops and calls are followed with the values that variables
-// have there, and each command is noted with the words that it is run with. A condition that is not known takes both ways; what they leave
-// different is not known behind it. No program is run: a dozen that only change text are imitated (shell_trace_programs.cpp). Bounded in steps,
-// in bytes and in depth; where a bound is met, what was seen up to there counts.
+// What a script does when it runs, as far as its text tells: its lists, branches, loops and calls are followed with the
+// values that variables have there, and each command is noted with the words that it is run with. A condition that is
+// not known takes both ways; what they leave different is not known behind it. No program is run: a dozen that only
+// change text are imitated (shell_trace_programs.cpp). Bounded in steps, in bytes and in depth; where a bound is met,
+// what was seen up to there counts.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,15 @@
 #include "lint/shell/shell_tree.h"
 
 namespace stoker::lint {
+
+// Bounds of one script: commands and turns, bytes of values, bytes of a file, depth, turns of a loop.
+inline constexpr std::size_t kMostTraceSteps = 20'000;
+inline constexpr std::size_t kMostTracedBytes = 4u << 20;
+inline constexpr std::size_t kMostTracedText = 256u << 10;
+inline constexpr int kMostTraceDepth = 40, kMostTurns = 64;
+
+// *, ? and [abc] of a shell's pattern.
+bool shell_pattern_matches(std::string_view text, std::string_view pattern);
 
 // A text, and where all of it is written when it is written in one piece.
 struct TracedText {
@@ -86,6 +96,7 @@ private:
     bool feed_of(const ShellNode& node, Feed& out);
     void note(const ShellNode& node, const Fields& words);
     bool spend(std::size_t bytes);
+    bool spent() const { return steps_ > kMostTraceSteps || bytes_ > kMostTracedBytes; }
 
     // ---- shell_trace_values.cpp: variables
     Variable* find(std::string_view name);
@@ -109,8 +120,8 @@ private:
     void text(std::uint32_t begin, std::uint32_t end, bool quoted, FieldMaker& out, bool parts = false);
     std::uint32_t dollar(std::uint32_t at, std::uint32_t end, bool quoted, FieldMaker& out);
     void parameter(Span inside, Span whole, bool quoted, FieldMaker& out);
-    void put_value(Span whole, std::string_view name, std::string_view index, bool quoted, FieldMaker& out, bool& is_set,
-                   bool& known);
+    void put_value(Span whole, std::string_view name, std::string_view index, bool quoted, FieldMaker& out,
+                   bool& is_set, bool& known);
     TracedText substituted(Span inside);
     TracedText changed(const TracedText& value, std::string_view op, Span word, Span whole);
     TracedText written(Span span, bool known) const;

@@ -1,12 +1,12 @@
-// Programs that only change text, imitated as far as scripts use them to put a name together: what they would write, or nothing.
+// Programs that only change text, imitated as far as scripts use them to put a name together: what they would write, or
+// nothing.
 #include <algorithm>
 
 #include "base/text.h"
+#include "lint/pattern.h"
 #include "lint/shell/shell_trace.h"
 
 namespace stoker::lint {
-
-bool shell_pattern_matches(std::string_view text, std::string_view pattern);  // shell_trace_words.cpp
 
 namespace {
 
@@ -79,46 +79,58 @@ std::optional<std::string> translated(std::string_view text, const std::vector<s
     return out;
 }
 
-// s/a/b/g of plain text, and of `.*` at its ends.
-std::optional<std::string> edited_by_sed(std::string_view text, std::string_view script) {
-    if (script.size() < 4 || script[0] != 's') return std::nullopt;
-    const char mark = script[1];
-    const std::size_t middle = script.find(mark, 2);
-    const std::size_t last = middle == std::string_view::npos ? middle : script.find(mark, middle + 1);
-    if (last == std::string_view::npos) return std::nullopt;
-    std::string_view from = script.substr(2, middle - 2);
-    const std::string_view to = script.substr(middle + 1, last - middle - 1), flags = script.substr(last + 1);
-    if (from.empty() || to.find_first_of("\\&") != std::string_view::npos || (!flags.empty() && flags != "g")) return std::nullopt;
-    bool head = false, tail = false, anything = false;
-    if (from.starts_with('^')) head = true, from.remove_prefix(1);
-    if (from.ends_with('$')) tail = true, from.remove_suffix(1);
-    if (from.ends_with(".*")) anything = true, from.remove_suffix(2);
-    std::string plain;
-    for (std::size_t k = 0; k < from.size(); ++k) {
-        if (from[k] == '\\' && k + 1 < from.size() && std::string_view("./-_").find(from[k + 1]) != std::string_view::npos)
-            plain += from[++k];
-        else if (std::string_view("[]*?+(){}|\\").find(from[k]) != std::string_view::npos)
-            return std::nullopt;
-        else
-            plain += from[k];
-    }
+// A basic regular expression as an extended one: what has a backslash there has none here, and the other way round.
+std::string extended_of(std::string_view basic) {
     std::string out;
-    for (const std::string_view line : lines_of(text)) {
-        std::string rest(line);
-        std::string done;
-        for (bool more = true; more;) {
-            more = false;
-            std::size_t at = rest.find(plain);
-            if (plain.empty()) at = tail ? rest.size() : 0;
-            if (tail && !anything && at != std::string::npos)
-                at = rest.size() >= plain.size() && rest.ends_with(plain) ? rest.size() - plain.size() : std::string::npos;
-            if (at == std::string::npos || (head && (at != 0 || !done.empty()))) break;
-            done += rest.substr(0, at);
-            done += to;
-            rest = anything ? std::string() : rest.substr(at + plain.size());
-            more = flags == "g" && !plain.empty();
+    for (std::size_t k = 0; k < basic.size(); ++k) {
+        const char c = basic[k];
+        const bool special = std::string_view("(){}+?|").find(c) != std::string_view::npos;
+        if (c == '\\' && k + 1 < basic.size()) {
+            const char next = basic[++k];
+            if (std::string_view("(){}+?|").find(next) == std::string_view::npos) out += '\\';
+            out += next;
+        } else {
+            if (special) out += '\\';
+            out += c;
         }
-        out += done + rest + "\n";
+    }
+    return out;
+}
+
+// s/a/b/, s/a/b/g, one or several with ";" between them.
+std::optional<std::string> edited_by_sed(std::string_view text, std::string_view script, bool extended) {
+    std::string out(text);
+    for (int round = 0; !script.empty(); ++round) {
+        script = trim(script);
+        if (round > 8 || script.size() < 4 || script[0] != 's') return std::nullopt;
+        const char mark = script[1];
+        std::vector<std::string> parts{""};
+        std::size_t k = 2;
+        for (; k < script.size() && parts.size() < 3; ++k) {
+            if (script[k] == '\\' && k + 1 < script.size()) {
+                if (script[k + 1] != mark) parts.back() += '\\';
+                parts.back() += script[++k];
+            } else if (script[k] == mark) {
+                parts.emplace_back();
+            } else {
+                parts.back() += script[k];
+            }
+        }
+        if (parts.size() < 3) return std::nullopt;
+        std::size_t flags = k;
+        while (flags < script.size() && script[flags] != ';') ++flags;
+        const std::string_view how = trim(script.substr(k, flags - k));
+        if (!how.empty() && how != "g") return std::nullopt;
+        script = flags < script.size() ? script.substr(flags + 1) : std::string_view();
+        const auto pattern = TextPattern::read(extended ? parts[0] : extended_of(parts[0]));
+        if (!pattern) return std::nullopt;
+        std::string edited;
+        for (const std::string_view line : lines_of(out)) {
+            const auto done = pattern->replaced(line, parts[1], how == "g", false);
+            if (!done) return std::nullopt;
+            edited += *done + "\n";
+        }
+        out = std::move(edited);
     }
     return out;
 }
@@ -155,8 +167,9 @@ std::optional<std::string> looked_up(std::string_view json, std::string_view pat
                 node = node->find(path.substr(1, close - 1));
                 path.remove_prefix(close + 1);
             } else {
-                while (to < path.size() && (path[to] == '_' || path[to] == '-' || (path[to] >= '0' && path[to] <= '9') ||
-                                            (path[to] >= 'a' && path[to] <= 'z') || (path[to] >= 'A' && path[to] <= 'Z')))
+                while (to < path.size() &&
+                       (path[to] == '_' || path[to] == '-' || (path[to] >= '0' && path[to] <= '9') ||
+                        (path[to] >= 'a' && path[to] <= 'z') || (path[to] >= 'A' && path[to] <= 'Z')))
                     ++to;
                 if (to == 0) return std::nullopt;
                 node = node->find(path.substr(0, to));
@@ -201,8 +214,11 @@ std::optional<std::string> ShellTrace::formatted(const Fields& words, std::size_
                 ++k;
             } else {
                 std::size_t to = k + 1;
-                while (to < format.size() && std::string_view("-0123456789.").find(format[to]) != std::string_view::npos) ++to;
-                if (to == format.size() || std::string_view("sdiq").find(format[to]) == std::string_view::npos) return std::nullopt;
+                while (to < format.size() &&
+                       std::string_view("-0123456789.").find(format[to]) != std::string_view::npos)
+                    ++to;
+                if (to == format.size() || std::string_view("sdiq").find(format[to]) == std::string_view::npos)
+                    return std::nullopt;
                 const std::string_view width = std::string_view(format).substr(k + 1, to - k - 1);
                 std::string piece;
                 if (next < words.size()) {
@@ -227,116 +243,9 @@ std::optional<std::string> ShellTrace::formatted(const Fields& words, std::size_
     return out;
 }
 
-// read -r a b: a line of what is read.
-void ShellTrace::read_fields(const Fields& words, const ShellNode& node, std::string_view separators, Status& status) {
-    std::vector<std::string_view> names;
-    std::string_view list;
-    std::string own(separators);
-    char line_end = '\n';
-    for (std::size_t k = 1; k < words.size(); ++k) {
-        const std::string_view word = words[k].text;
-        if (word.starts_with('-') && word.size() > 1) {
-            if (word.ends_with('a') && k + 1 < words.size()) list = words[++k].text;
-            else if (word.ends_with('d') && k + 1 < words.size()) line_end = words[k + 1].text.empty() ? '\0' : words[k + 1].text[0], ++k;
-            else if (word.find_first_of("pntu") != std::string_view::npos && k + 1 < words.size()) ++k;
-            continue;
-        }
-        names.push_back(word);
-    }
-    if (names.empty() && list.empty()) names.push_back("REPLY");
-    Feed own_feed;
-    const bool here = feed_of(node, own_feed);
-    Feed* const feed = here ? &own_feed : input_.get();
-    if (feed == nullptr || !feed->text.known) {
-        for (const std::string_view name : names) set_unknown(name);
-        if (!list.empty()) set_unknown(list);
-        status = Status::unknown;
-        return;
-    }
-    const std::string& all_text = feed->text.text;
-    if (feed->at >= all_text.size()) {
-        status = Status::no;
-        return;
-    }
-    const std::size_t to = std::min(all_text.find(line_end, feed->at), all_text.size());
-    const bool exact = feed->text.source != nullptr && feed->text.at.size() == all_text.size();
-    const auto part = [&](std::size_t from, std::size_t end) {
-        TracedText piece;
-        piece.text = all_text.substr(from, end - from);
-        piece.assumed = feed->text.assumed;
-        if (exact) {
-            piece.source = feed->text.source;
-            piece.at = {feed->text.at.begin + static_cast<std::uint32_t>(from),
-                        feed->text.at.begin + static_cast<std::uint32_t>(end)};
-        }
-        return piece;
-    };
-    std::size_t at = feed->at;
-    const auto is_blank = [&](char c) { return (c == ' ' || c == '\t' || c == '\n') && own.find(c) != std::string::npos; };
-    const auto is_mark = [&](char c) { return own.find(c) != std::string::npos; };
-    std::vector<TracedText> fields;
-    const std::size_t most = list.empty() ? names.size() : 1000;
-    std::size_t end = to;
-    while (end > at && is_blank(all_text[end - 1])) --end;
-    while (at < end && is_blank(all_text[at])) ++at;
-    while (fields.size() + 1 < most && at < end) {
-        std::size_t stop = at;
-        while (stop < end && !is_mark(all_text[stop])) ++stop;
-        fields.push_back(part(at, stop));
-        at = stop;
-        while (at < end && is_blank(all_text[at])) ++at;
-        if (at < end && is_mark(all_text[at])) {
-            ++at;
-            while (at < end && is_blank(all_text[at])) ++at;
-        }
-    }
-    if (at < end) fields.push_back(part(at, end));
-    feed->at = to + 1;
-    spend(to);
-    if (!list.empty()) {
-        Variable& variable = made(list);
-        variable = {};
-        variable.list = true;
-        variable.items = fields;
-        status = Status::yes;
-        return;
-    }
-    for (std::size_t k = 0; k < names.size(); ++k) set(names[k], k < fields.size() ? fields[k] : TracedText{});
-    status = Status::yes;
-}
-
-// mapfile -t list
-void ShellTrace::read_lines(const Fields& words, const ShellNode& node) {
-    std::string_view name = "MAPFILE";
-    for (std::size_t k = 1; k < words.size(); ++k)
-        if (!words[k].text.starts_with('-')) name = words[k].text;
-    Feed own;
-    const bool here = feed_of(node, own);
-    const Feed* const feed = here ? &own : input_.get();
-    Variable& variable = made(name);
-    variable = {};
-    variable.list = true;
-    if (feed == nullptr || !feed->text.known) {
-        variable.open = true;
-        return;
-    }
-    const bool exact = feed->text.source != nullptr && feed->text.at.size() == feed->text.text.size();
-    for (const std::string_view line : lines_of(feed->text.text)) {
-        TracedText item;
-        item.text = line;
-        if (exact) {
-            const auto from = feed->text.at.begin + static_cast<std::uint32_t>(line.data() - feed->text.text.data());
-            item.source = feed->text.source;
-            item.at = {from, from + static_cast<std::uint32_t>(line.size())};
-        }
-        if (!spend(line.size() + 32)) return;
-        variable.items.push_back(std::move(item));
-    }
-}
-
 std::optional<TracedText> ShellTrace::program(const Fields& words, const ShellNode& node) {
-    static constexpr std::string_view kKnown[] = {"echo", "printf", "cat", "tr", "sed", "cut", "head", "tail", "awk",
-                                                  "jq", "basename", "dirname", "seq", "rev", "xargs"};
+    static constexpr std::string_view kKnown[] = {"echo", "printf", "cat",      "tr",      "sed", "cut", "head", "tail",
+                                                  "awk",  "jq",     "basename", "dirname", "seq", "rev", "xargs"};
     const std::string_view name = words[0].text;
     if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown)) return std::nullopt;
     std::vector<std::string_view> texts;
@@ -375,7 +284,8 @@ std::optional<TracedText> ShellTrace::program(const Fields& words, const ShellNo
     if (name == "echo") {
         std::size_t k = 1;
         bool ends = true, escapes = false;
-        for (; k < texts.size() && (texts[k] == "-n" || texts[k] == "-e" || texts[k] == "-ne" || texts[k] == "-en"); ++k) {
+        for (; k < texts.size() && (texts[k] == "-n" || texts[k] == "-e" || texts[k] == "-ne" || texts[k] == "-en");
+             ++k) {
             ends &= texts[k].find('n') == std::string_view::npos;
             escapes |= texts[k].find('e') != std::string_view::npos;
         }
@@ -400,7 +310,8 @@ std::optional<TracedText> ShellTrace::program(const Fields& words, const ShellNo
         if (texts.size() < 2) return said(std::nullopt);
         std::string_view path = texts[1];
         const std::size_t slash = path.rfind('/');
-        if (name == "dirname") return said(std::string(slash == std::string_view::npos ? "." : path.substr(0, slash)) + "\n");
+        if (name == "dirname")
+            return said(std::string(slash == std::string_view::npos ? "." : path.substr(0, slash)) + "\n");
         if (slash != std::string_view::npos) path = path.substr(slash + 1);
         if (texts.size() > 2 && path.ends_with(texts[2])) path.remove_suffix(texts[2].size());
         return said(std::string(path) + "\n");
@@ -422,13 +333,20 @@ std::optional<TracedText> ShellTrace::program(const Fields& words, const ShellNo
         input = feed->text.text.substr(std::min(feed->at, feed->text.text.size()));
         out.assumed |= feed->text.assumed;
     }
-    const std::size_t own_words = name == "cat" ? 1 : name == "sed" || name == "jq" || name == "awk" || name == "cut" ? 2 : 99;
+    const std::size_t own_words = name == "cat"                                                     ? 1
+                                  : name == "sed" || name == "jq" || name == "awk" || name == "cut" ? 2
+                                                                                                    : 99;
     std::vector<std::string_view> plain = {texts[0]};
     for (std::size_t k = 1; k < texts.size(); ++k)
-        if (name != "jq" && name != "sed" && name != "cat") plain.push_back(texts[k]);
-        else if (!texts[k].starts_with('-') || texts[k] == "-") plain.push_back(texts[k]);
-        else if (name == "sed" && texts[k] != "-e" && texts[k] != "-E" && texts[k] != "-r") return said(std::nullopt);
-        else if (name == "jq" && texts[k] != "-r" && texts[k] != "--raw-output" && texts[k] != "-er" && texts[k] != "-re") return said(std::nullopt);
+        if (name != "jq" && name != "sed" && name != "cat")
+            plain.push_back(texts[k]);
+        else if (!texts[k].starts_with('-') || texts[k] == "-")
+            plain.push_back(texts[k]);
+        else if (name == "sed" && texts[k] != "-e" && texts[k] != "-E" && texts[k] != "-r")
+            return said(std::nullopt);
+        else if (name == "jq" && texts[k] != "-r" && texts[k] != "--raw-output" && texts[k] != "-er" &&
+                 texts[k] != "-re")
+            return said(std::nullopt);
     if (name != "cut" && name != "awk" && plain.size() > own_words) {
         if (plain.size() != own_words + 1) return said(std::nullopt);
         if (plain.back() != "-") input = file_text(plain.back());
@@ -442,7 +360,11 @@ std::optional<TracedText> ShellTrace::program(const Fields& words, const ShellNo
         return said(std::move(input));
     }
     if (name == "tr") return said(translated(*input, texts));
-    if (name == "sed") return said(plain.size() > 1 ? edited_by_sed(*input, plain[1]) : std::nullopt);
+    if (name == "sed") {
+        const bool extended =
+            std::any_of(texts.begin(), texts.end(), [](auto word) { return word == "-E" || word == "-r"; });
+        return said(plain.size() > 1 ? edited_by_sed(*input, plain[1], extended) : std::nullopt);
+    }
     if (name == "jq") {
         auto found = plain.size() > 1 ? looked_up(*input, plain[1]) : std::nullopt;
         if (found) *found += "\n";
@@ -503,7 +425,8 @@ std::optional<TracedText> ShellTrace::program(const Fields& words, const ShellNo
             std::string_view found;
             while (number < *field && !line.empty()) {
                 if (mark == '\0') line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-                const std::size_t to = std::min(mark == '\0' ? line.find_first_of(" \t") : line.find(mark), line.size());
+                const std::size_t to =
+                    std::min(mark == '\0' ? line.find_first_of(" \t") : line.find(mark), line.size());
                 found = line.substr(0, to);
                 line.remove_prefix(std::min(to + 1, line.size()));
                 ++number;

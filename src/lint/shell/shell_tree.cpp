@@ -12,8 +12,6 @@ namespace {
 constexpr int kMostTreeDepth = 60;
 constexpr std::size_t kMostTreeNodes = 20'000;
 
-
-
 // Behind the bracket that closes the one at `at`; quotes are no brackets.
 std::uint32_t behind_bracket(std::string_view text, std::uint32_t at, std::uint32_t end, int depth = 0) {
     if (depth > kMostTreeDepth) return end;
@@ -209,7 +207,8 @@ private:
         return true;
     }
     void feeds(int at) {
-        for (blanks(); i_ < end_ && feed(at); blanks()) {}
+        for (blanks(); i_ < end_ && feed(at); blanks()) {
+        }
     }
     int command(int depth) {
         if (depth > kMostTreeDepth) bad_ = true;
@@ -322,8 +321,8 @@ private:
             const std::uint32_t behind = behind_bracket(s_, i_, end_);
             if (behind < i_ + 4) bad_ = true;
             for (std::uint32_t from = i_ + 2, k = 0; k < 3 && !bad_; ++k) {
-                const auto to =
-                    static_cast<std::uint32_t>(std::min<std::size_t>(k < 2 ? s_.find(';', from) : behind - 2, behind - 2));
+                const auto to = static_cast<std::uint32_t>(
+                    std::min<std::size_t>(k < 2 ? s_.find(';', from) : behind - 2, behind - 2));
                 words.push_back({std::min(from, to), to});
                 from = to + 1;
             }
@@ -384,8 +383,10 @@ private:
             ++i_;
             kids.push_back(list({"esac"}, depth + 1));
             patterns.push_back(std::move(one));
-            if (peek() == ';' && peek(1) == ';') i_ += peek(2) == '&' ? 3 : 2;
-            else if (peek() == ';' && peek(1) == '&') i_ += 2;
+            if (peek() == ';' && peek(1) == ';')
+                i_ += peek(2) == '&' ? 3 : 2;
+            else if (peek() == ';' && peek(1) == '&')
+                i_ += 2;
         }
         const int made = make(ShellNode::Kind::cases);
         node(made).words = {subject};
@@ -456,7 +457,8 @@ std::uint32_t shell_word_end(std::string_view text, std::uint32_t at, std::uint3
             for (at += 2; at < end && text[at] != '\''; ++at)
                 if (text[at] == '\\') ++at;
             ++at;
-        } else if (c == '(' && at > begin && (text[at - 1] == '=' || std::string_view("@!+?*").find(text[at - 1]) != std::string_view::npos)) {
+        } else if (c == '(' && at > begin &&
+                   (text[at - 1] == '=' || std::string_view("@!+?*").find(text[at - 1]) != std::string_view::npos)) {
             at = behind_bracket(text, at, end);  // name=( ... ), @( ... )
         } else if ((c == '<' || c == '>') && at == begin && at + 1 < end && text[at + 1] == '(') {
             at = behind_bracket(text, at + 1, end);

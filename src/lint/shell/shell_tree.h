@@ -1,5 +1,5 @@
-// The structure of a script: its lists, branches, loops and functions as a tree over ranges of the text, for whoever follows what happens when
-// it runs (shell_trace.h). It holds no value of a word, only where each stands.
+// The structure of a script: its lists, branches, loops and functions as a tree over ranges of the text, for whoever
+// follows what happens when it runs (shell_trace.h). It holds no value of a word, only where each stands.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace stoker::lint {
 
-struct ShellFeed {      // a redirection
+struct ShellFeed {        // a redirection
     std::string_view op;  // "<", "<<", "<<<", ">", ">>", ...
     Span target;
     Span body;  // of a heredoc

@@ -73,7 +73,8 @@ public:
     std::vector<Value> alternatives(Span word);
     // A command of a function that calls give different arguments: its words in each of them; none elsewhere.
     std::vector<std::vector<Value>> words_in_calls(const Command& command);
-    // The words of a command in each of its runs, where following the script tells more of them than looking at its words does; none elsewhere.
+    // The words of a command in each of its runs, where following the script tells more of them than looking at its
+    // words does; none elsewhere.
     std::vector<std::vector<Value>> words_in_runs(const Command& command, const ReadOptions& options);
     // What an assignment gives, where following the script tells.
     Value value_in_runs(const Assignment& assignment, const ReadOptions& options);

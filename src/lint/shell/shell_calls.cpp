@@ -13,6 +13,13 @@ namespace {
 constexpr std::size_t kMostCalls = 16;
 constexpr int kMostCallDepth = 20;
 
+bool is_known_word(const Value& word) {
+    return word.known();
+}
+bool is_known_word(const TracedText& word) {
+    return word.known;
+}
+
 }  // namespace
 
 // A variable of a script around this one may have the number of one that this script assigns.
@@ -209,12 +216,19 @@ std::vector<std::vector<Value>> ShellValues::words_in_runs(const Command& comman
     if (before == 0 || command.words[0].source != &source_) return found;
     const auto* runs = trace(options).runs(raw(command.words[0], source_).begin);
     if (runs == nullptr || runs->empty()) return found;
-    std::ptrdiff_t after = 0;
-    for (const auto& words : *runs)
-        after += std::count_if(words.begin(), words.end(), [](const TracedText& word) { return !word.known; });
-    if (after * static_cast<std::ptrdiff_t>(std::max<std::size_t>(found.size(), 1)) >=
-        before * static_cast<std::ptrdiff_t>(runs->size()))
-        return found;
+    // Words that are known in part are parted as far as they are: nothing of that may be lost.
+    const auto known_in = [](const auto& words) {
+        return std::count_if(words.begin(), words.end(), [](const auto& word) { return is_known_word(word); });
+    };
+    std::ptrdiff_t after = 0, known_after = 0, known_before = found.empty() ? known_in(command.words) : 0;
+    for (const auto& words : found) known_before += known_in(words);
+    for (const auto& words : *runs) {
+        known_after += known_in(words);
+        after += static_cast<std::ptrdiff_t>(words.size()) - known_in(words);
+    }
+    const auto ways = static_cast<std::ptrdiff_t>(std::max<std::size_t>(found.size(), 1));
+    const auto seen = static_cast<std::ptrdiff_t>(runs->size());
+    if (after * ways >= before * seen || known_after * ways < known_before * seen) return found;
     found.clear();
     for (const auto& words : *runs) {
         if (!spend(words.size() * sizeof(Value))) break;

@@ -303,7 +303,8 @@ TYPED_TEST_P(DriverContract, Line7_ACheckEndsByItsDeadlineAndDisturbsNothing) {
         const Deadline ample = TypeParam::soon();
         const HealthReport none = this->driver->check(nodes->front().name, level, Clock::now());
         EXPECT_LT(Clock::now(), ample);
-        EXPECT_NE(none.verdict(), HealthVerdict::pass) << "nothing was measured in no time";
+        // Also of an engine that would have answered at once.
+        EXPECT_EQ(none.verdict(), HealthVerdict::skipped) << "nothing was measured in no time";
         for (const HealthCheck& check : none.checks) EXPECT_FALSE(check.name.empty());
     }
     EXPECT_EQ(this->driver->check("no such node", HealthLevel::quick, in(1)).verdict(), HealthVerdict::skipped);

@@ -107,6 +107,7 @@ public:
     }
 
     HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
+        if (is_over(deadline)) return not_looked_at(name);
         const auto all = nodes(deadline);
         if (!all) return {};
         for (const KubeNode& node : *all)

@@ -1,8 +1,10 @@
 // The answers of this machine (deploy/questions.h), for the driver and for whoever only looks at a folder.
 #pragma once
 
+#include <chrono>
 #include <string>
 
+#include "base/health.h"
 #include "deploy/local/checkpoint_files.h"
 #include "deploy/local/image_tools.h"
 #include "deploy/local/prerequisites.h"
@@ -49,6 +51,14 @@ public:
 // Not carried out, and somebody can see to it: told now, and tried again.
 inline Outcome in_trouble(std::string detail) {
     return {.certainty = Certainty::unknown, .cause = Cause::platform, .detail = std::move(detail)};
+}
+
+// Of a check that no time was given to: an engine that would have answered at once is not asked either (driver.h, line 7).
+inline HealthReport not_looked_at(const std::string& node) {
+    return {{{.name = "check", .node = node, .detail = "there was no time to look at it"}}};
+}
+inline bool is_over(Deadline deadline) {
+    return std::chrono::steady_clock::now() >= deadline;
 }
 
 }  // namespace stoker

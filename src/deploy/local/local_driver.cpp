@@ -114,6 +114,7 @@ public:
     }
 
     HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
+        if (is_over(deadline)) return not_looked_at(name);
         const auto nodes = this->nodes();
         for (const NodeInfo& node : *nodes)
             if (node.name == name) return checks_.check(node, level, deadline);

@@ -20,6 +20,7 @@
 #include "deploy/local/local_answers.h"
 #include "deploy/local/measure_file.h"
 #include "deploy/local/rank_environment.h"
+#include "deploy/slurm/cluster_settings.h"
 #include "deploy/slurm/controller.h"
 #include "deploy/slurm/gang_watch.h"
 #include "deploy/slurm/job_end.h"
@@ -95,6 +96,7 @@ public:
     }
 
     HealthReport check(const std::string& name, HealthLevel level, Deadline deadline) override {
+        if (is_over(deadline)) return not_looked_at(name);
         const auto ran = controller_.call({"scontrol", "show", "node", "-o", name}, deadline);
         if (!ran || ran->exit_code != 0) return {};
         const auto nodes = read_nodes(ran->output, options_.gpu_models);
@@ -259,29 +261,6 @@ public:
     }
 
 private:
-    static Capabilities capabilities_of(const std::map<std::string, std::string>& settings) {
-        const auto value = [&](const char* key) {
-            const auto found = settings.find(key);
-            return found == settings.end() ? std::string() : found->second;
-        };
-        const auto named = [&](const char* key) { return !value(key).empty() && !value(key).ends_with("/none"); };
-        const bool cgroups = value("TaskPlugin").find("cgroup") != std::string::npos;
-        Capabilities can{.gang = true,
-                         .follows_logs = true,
-                         .limits_memory = cgroups && value("ConstrainRAMSpace") == "yes",
-                         .isolates_devices = cgroups && value("ConstrainDevices") == "yes",
-                         .kills_trees = true,
-                         .signal_notice_s = 86400,
-                         .queues = true,
-                         .binds = true,
-                         .topology = named("TopologyPlugin"),
-                         .preempts = named("PreemptType")};
-        can.keeps_history_s = std::strtod(value("MinJobAge").c_str(), nullptr);
-        can.detail = fmt::format("Slurm {}, cluster {}, {}", value("SLURM_VERSION"), value("ClusterName"),
-                                 value("ProctrackType"));
-        return can;
-    }
-
     std::string folder_of(const OperationId& operation) const { return gangs_.folder_of(operation); }
 
     std::vector<OperationId> known_operations(std::error_code& code) const {

@@ -80,6 +80,26 @@ std::string ImageName::text() const {
     return digest.empty() ? text : text + "@" + digest;
 }
 
+std::string enroot_name(const ImageName& name) {
+    if (name.transport != "docker") return {};
+    const std::size_t slash = name.place.find('/');
+    std::string text = name.place.substr(slash + 1);
+    // Enroot's own registry where none is named is Docker's, which answers under another name than "docker.io".
+    if (name.registry() != "docker.io")
+        text = name.registry() + "#" + text;
+    else if (text.starts_with("library/"))
+        text.erase(0, std::string_view("library/").size());
+    const std::string& version = name.digest.empty() ? name.tag : name.digest;
+    return version.empty() ? text : text + ":" + version;
+}
+
+std::string pyxis_image(const std::string& written) {
+    if (written.starts_with('/') || written.starts_with('.')) return written;
+    const auto name = parse_image_name(written, "/");
+    const std::string known = name ? enroot_name(*name) : std::string();
+    return known.empty() ? written : known;
+}
+
 std::string digest_of_image(std::string_view text) {
     const std::size_t at = text.rfind(kDigestMark);
     if (at == std::string_view::npos || text.size() - at - kDigestMark.size() != kHexDigits) return {};

@@ -27,6 +27,12 @@ struct ImageName {
 // Relative paths begin at `folder`. A name without a registry is one of docker.io, as everywhere.
 Result<ImageName> parse_image_name(std::string_view text, const std::string& folder);
 
+// As Enroot takes it, and with it Pyxis: "nvcr.io#nvidia/pytorch:25.10-py3", "python:3.12". A digest stands where a tag
+// would: releases before 4.0 (October 2025) know no "@", and all know this. Empty: it is in no registry.
+std::string enroot_name(const ImageName& name);
+// The same of what a person wrote; a file stays as it is, since Pyxis reads images of Enroot's from one.
+std::string pyxis_image(const std::string& written);
+
 // Whether this is a pinned image, which has to be fetched and unpacked before it can run.
 bool is_pinned_image(std::string_view text);
 // "sha256:..." at its end; empty when it is not pinned.

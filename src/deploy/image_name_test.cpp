@@ -41,6 +41,19 @@ TEST(ImageName, RegistriesAreReadAsEverywhere) {
     EXPECT_EQ(parse_image_name("x@" + kDigest, "/")->text(), "docker.io/library/x@" + kDigest);
 }
 
+// A script that asks Enroot for "docker.io#library/python" or for "@sha256:" finds no image on most clusters.
+TEST(ImageName, AsEnrootTakesIt) {
+    const auto named = [](const std::string& text) { return enroot_name(*parse_image_name(text, "/nowhere")); };
+    EXPECT_EQ(named("nvcr.io/nvidia/pytorch:25.10-py3"), "nvcr.io#nvidia/pytorch:25.10-py3");
+    EXPECT_EQ(named("registry:5000/team/a/b:1"), "registry:5000#team/a/b:1");
+    EXPECT_EQ(named("python:3.12"), "python:3.12");
+    EXPECT_EQ(named("docker.io/bitnami/spark"), "bitnami/spark:latest");
+    EXPECT_EQ(named("quay.io/x/y:tag@" + kDigest), "quay.io#x/y:" + kDigest);
+    EXPECT_EQ(enroot_name({.transport = "oci", .place = "/data/layout", .tag = {}, .digest = kDigest}), "");
+    EXPECT_EQ(pyxis_image("/images/pytorch.sqsh"), "/images/pytorch.sqsh");
+    EXPECT_EQ(pyxis_image("nvcr.io/nvidia/pytorch:25.10-py3"), "nvcr.io#nvidia/pytorch:25.10-py3");
+}
+
 TEST(ImageName, FilesOfThisMachine) {
     std::string folder = fs::temp_directory_path() / "stoker-image-name-XXXXXX";
     ASSERT_NE(::mkdtemp(folder.data()), nullptr);

@@ -53,6 +53,7 @@ std::string exact_prices(const PriceBook& book) {
 std::string exact_engine(const EngineChoice& engine) {
     std::string exact = in_words(engine) + fmt::format("\n{}", engine.notice_s);
     for (const auto& [name, model] : engine.gpu_models) exact += "\n" + name + "=" + model;
+    for (const std::string& each : engine.mounts) exact += "\nmounts " + each;
     return exact + exact_words(engine.kubernetes);
 }
 

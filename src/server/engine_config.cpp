@@ -65,7 +65,7 @@ void refuse_kubernetes_keys(const EngineForm& form, Problems& problems) {
                                                  {"pull_secrets", !form.pull_secrets.empty()},
                                                  {"tolerate", !form.tolerate.empty()},
                                                  {"node_selector", !form.node_labels.empty()},
-                                                 {"shared", !form.shared.empty()},
+                                                 {"shared", !form.shared.empty() && form.kind != "slurm"},
                                                  {"measures", !form.measures},
                                                  {"gang_wait", form.gang_wait.has_value()}};
     for (const auto& [key, is_told] : told)
@@ -80,6 +80,31 @@ bool is_kube_word(std::string_view text) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
                c == '_' || c == '/';
     });
+}
+
+void check_shared_paths(const EngineForm& form, Problems& problems) {
+    for (const FolderOfPods& each : form.shared)
+        if (!each.path.starts_with('/') || each.path.size() < 2)
+            problems.push_back({fmt::format("engine.shared: '{}' is no absolute path", printable(each.path, 80)),
+                                "/shared, say", place_of(form, "shared")});
+}
+
+// Of a cluster whose nodes share files anyway: which of them its containers see.
+std::vector<std::string> mounts_of(const EngineForm& form, Problems& problems) {
+    constexpr std::size_t kMostMounts = 64;
+    const auto wrong = [&](std::string what, std::string cure) {
+        problems.push_back({"engine.shared: " + std::move(what), std::move(cure), place_of(form, "shared")});
+    };
+    check_shared_paths(form, problems);
+    std::vector<std::string> mounts;
+    for (const FolderOfPods& each : form.shared) {
+        if (!each.claim.empty()) wrong("only Kubernetes has a use for a claim", "leave claim out");
+        if (each.path.find_first_of(",:\n") != std::string::npos)
+            wrong(fmt::format("'{}' has a comma, a colon or a line end in it", printable(each.path, 80)), "");
+        mounts.push_back(each.path);
+    }
+    if (mounts.size() > kMostMounts) wrong(fmt::format("{} folders, at most {} are taken", mounts.size(), kMostMounts), "");
+    return mounts;
 }
 
 KubernetesChoice kubernetes_choice(const EngineForm& form, Problems& problems) {
@@ -104,12 +129,9 @@ KubernetesChoice kubernetes_choice(const EngineForm& form, Problems& problems) {
         else
             choice.node_selector[each.substr(0, equals)] = each.substr(equals + 1);
     }
-    for (const FolderOfPods& each : form.shared) {
-        if (!each.path.starts_with('/') || each.path.size() < 2)
-            problems.push_back({fmt::format("engine.shared: '{}' is no absolute path", printable(each.path, 80)),
-                                "/shared, say", place_of(form, "shared")});
+    check_shared_paths(form, problems);
+    for (const FolderOfPods& each : form.shared)
         if (!each.claim.empty()) word("shared", each.claim);
-    }
     if (form.gang_wait) choice.gang_wait_s = form.gang_wait->value();
     return choice;
 }
@@ -185,7 +207,7 @@ void add_engine_fields(RecordTable<EngineForm>& t) {
     t.list_of(
         "shared", &EngineForm::shared, folder_of_pods_table(),
         "Of Kubernetes: folders that this server and the pods see by the same name; what lies elsewhere goes with "
-        "the pod.");
+        "the pod. Of Slurm: what containers see of the shared folders, beside those of the run itself.");
     t.flag(
         "measures", &EngineForm::measures,
         "Of Kubernetes: a container beside the ranks of each pod tells what they use and how far they are; true when "
@@ -278,6 +300,7 @@ EngineChoice engine_choice(const EngineForm& form, Problems& problems) {
         choice.kubernetes = kubernetes_choice(form, problems);
     else
         refuse_kubernetes_keys(form, problems);
+    if (choice.kind == "slurm") choice.mounts = mounts_of(form, problems);
     if (!choice.runs_as.empty() && choice.kind != "local")
         problems.push_back({"engine.runs_as: only this machine has a use for it", "leave it out, or write kind: local",
                             place("runs_as")});

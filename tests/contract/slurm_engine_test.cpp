@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "contract/slurm_harness.h"
 
@@ -48,7 +49,7 @@ TEST_F(SlurmEngine, AControllerKilledRightAfterASubmissionCostsNoRunAndDoublesNo
         all.push_back(id);
         const GangSpec spec = gang("echo " + id.text() + " >> ran", 2);
         expect_launched(id, spec);
-        std::this_thread::sleep_for(std::chrono::milliseconds(i * 40 % 3000));  // all of them before it saves
+        std::this_thread::sleep_for(std::chrono::milliseconds(i * 73 % 3000));  // all of them before it saves
         cluster().kill_controller(SIGKILL);
         cluster().start_controller();
         // As the core does: what a full listing has not is sent again.
@@ -79,6 +80,30 @@ TEST_F(SlurmEngine, AControllerKilledRightAfterASubmissionCostsNoRunAndDoublesNo
         }
         expect_over(id);
     }
+}
+
+// Where Pyxis is, ranks begin in the image, with what they need of outside mounted; where it is not, none begins.
+TEST_F(SlurmEngine, AnImageIsStartedByThePlugInOrNotAtAll) {
+    GangSpec spec = gang("echo up >> up", 2);
+    spec.image = "nvcr.io/nvidia/pytorch:25.10-py3";
+    const Outcome refused = driver->launch(harness.next(), spec, soon());
+    EXPECT_EQ(refused.certainty, Certainty::rejected);
+    EXPECT_EQ(refused.cause, Cause::user_error);
+    EXPECT_NE(refused.detail.find("--container-image"), std::string::npos) << refused.detail;
+    harness.give_pyxis();
+    driver = harness.make();
+    EXPECT_TRUE(driver->capabilities().runs_images);
+    const OperationId id = harness.next();
+    expect_launched(id, spec);
+    const Fact* end = end_of(id);
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(end->cause, Cause::ok) << end->detail;
+    EXPECT_EQ(content(harness.scratch() + "/up"), "up\nup\n");
+    const std::string told = harness.told_to_pyxis();
+    for (const std::string& word : {std::string("--container-image=nvcr.io#nvidia/pytorch:25.10-py3\n"),
+                                    "," + harness.scratch() + ":" + harness.scratch() + "\n"})
+        EXPECT_NE(told.find(word), std::string::npos) << told;
+    expect_over(id);
 }
 
 // A run that goes on while its controller restarts is neither ended nor told to be.

@@ -35,8 +35,7 @@ public:
         // As sbatch, and when it is told to lose an answer, as one whose connection broke behind the controller's yes.
         const std::string sbatch = root_ + "/commands/sbatch";
         std::ofstream(sbatch) << "#!/bin/sh\n"
-                                 "PATH=/usr/local/bin:/usr/bin:/bin\n"
-                                 "sbatch \"$@\" || exit\n"
+                                 "\"$(PATH=/usr/local/bin:/usr/bin:/bin; command -v sbatch)\" \"$@\" || exit\n"
                                  "[ -e "
                               << root_
                               << "/lose ] || exit 0\n"
@@ -83,6 +82,30 @@ public:
         return used_.back();
     }
     std::string folder_of(const OperationId& id) const { return root_ + "/engine/" + id.text(); }
+
+    // An srun that has the options of Pyxis, keeps what it is told by them, and starts what it is to start outside of
+    // any container.
+    void give_pyxis() const {
+        const std::string srun = root_ + "/commands/srun";
+        std::ofstream(srun) << "#!/bin/bash\n"
+                               "PATH=/usr/local/bin:/usr/bin:/bin\n"
+                               "if [ \"$1\" = --help ]; then\n"
+                               "    srun --help && echo '      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH'\n"
+                               "    exit\n"
+                               "fi\n"
+                               "words=()\n"
+                               "for word; do\n"
+                               "    case $word in\n"
+                               "        --container-*|--no-container-*) echo \"$word\" >>"
+                            << root_
+                            << "/pyxis ;;\n"
+                               "        *) words+=(\"$word\") ;;\n"
+                               "    esac\n"
+                               "done\n"
+                               "exec srun \"${words[@]}\"\n";
+        fs::permissions(srun, fs::perms(0755));
+    }
+    std::string told_to_pyxis() const { return content(root_ + "/pyxis"); }
 
     // What follows is for engines that queue. Slurm has no clock that a test could set: it holds until enough has
     // passed.

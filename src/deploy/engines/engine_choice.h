@@ -33,6 +33,8 @@ struct EngineChoice {
     std::string commands;  // folder of its commands
     std::string program;   // this program, by the name that the nodes know; empty: the same as here
     std::map<std::string, std::string> gpu_models;  // the cluster's name of a GPU -> the catalogue's
+    // Folders that the containers of a cluster see by the same name as the server; where files are shared anyway.
+    std::vector<std::string> mounts;
     std::string runs_as;                            // of this machine: deploy/local/run_user.h
     KubernetesChoice kubernetes;
     int notice_s = 60;  // before a time limit or a preemption

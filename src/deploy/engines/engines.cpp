@@ -38,6 +38,7 @@ Result<std::unique_ptr<Driver>> make_slurm(const EngineSetup& setup) {
                          .commands = setup.choice.commands,
                          .program = {},
                          .gpu_models = setup.choice.gpu_models,
+                         .mounts = setup.choice.mounts,
                          .notice_s = setup.choice.notice_s};
     if (!setup.choice.program.empty()) options.program = {setup.choice.program};
     return make_slurm_driver(std::move(options));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "deploy/image_name.h"
 #include "deploy/render/words.h"
 #include "deploy/slurm_request.h"
 
@@ -135,7 +136,7 @@ std::string sbatch_of(const RunArray& runs) {
     if (!start.image.empty()) {
         out += "# --container-... are Pyxis' options: the site has to have the plug-in.\n";
         container = fmt::format(" --container-image={} --container-mounts=\"$PWD:$PWD\" --container-workdir=\"$PWD\"",
-                                shell_word(start.image));
+                                shell_word(pyxis_image(start.image)));
     }
     if (start.ranks == 1)
         return out + fmt::format("exec srun --cpus-per-task=\"$SLURM_CPUS_PER_TASK\"{} \"$@\"\n", container);

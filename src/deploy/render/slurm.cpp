@@ -95,25 +95,14 @@ private:
         }
     }
 
-    // Enroot wants # between the registry and the image.
     std::string container() const {
         if (d_.image.empty()) return "";
-        std::string image = d_.image;
-        if (!image.starts_with('/') && !image.starts_with('.')) {
-            const auto name = parse_image_name(image, "/");
-            if (name && name->transport == "docker") {
-                image = name->place;
-                if (const std::size_t slash = image.find('/'); slash != std::string::npos) image[slash] = '#';
-                if (!name->tag.empty()) image += ":" + name->tag;
-                if (!name->digest.empty()) image += "@" + name->digest;
-            }
-        }
         std::string mounts = "$PWD:$PWD";
         // What is written elsewhere would be lost with the container.
         if (d_.checkpoint.folder.starts_with('/')) mounts += ",$STOKER_CHECKPOINT_DIR:$STOKER_CHECKPOINT_DIR";
         if (d_.environment.count("NCCL_TOPO_FILE") > 0) mounts += ",/opt/microsoft:/opt/microsoft:ro";
         return fmt::format(" \\\n    --container-image={} --container-mounts=\"{}\" --container-workdir=\"$PWD\"",
-                           shell_word(image), mounts);
+                           shell_word(pyxis_image(d_.image)), mounts);
     }
 
     void step() {

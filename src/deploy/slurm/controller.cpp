@@ -128,14 +128,9 @@ Result<Room> Controller::room(const std::vector<std::string>& partitions, Deadli
     return found;
 }
 
-std::string Controller::why_no_image(Deadline deadline) const {
+bool Controller::has_pyxis(Deadline deadline) const {
     const auto help = call({"srun", "--help"}, deadline);
-    const bool pyxis = help && help->output.find("--container-image") != std::string::npos;
-    const std::string way = "stoker deploy FILE --render DIR --target slurm writes a script of sbatch that asks for it";
-    if (pyxis) return "this engine starts no containers, though the cluster has Pyxis: " + way;
-    return "this cluster runs no images: its srun knows no --container-image, which the plug-in Pyxis brings. "
-           "Leave image out, or send the run to an engine that has them (--engine); where Pyxis is, " +
-           way;
+    return help && help->output.find("--container-image") != std::string::npos;
 }
 
 }  // namespace stoker::slurm

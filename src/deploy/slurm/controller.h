@@ -46,8 +46,8 @@ public:
     std::string accounted_state(const OperationId& operation, Deadline deadline) const;
     // The numbers behind a wait, of the partitions or of all nodes.
     Result<Room> room(const std::vector<std::string>& partitions, Deadline deadline) const;
-    // For a refusal: a program that was to run in an image must not run outside of it.
-    std::string why_no_image(Deadline deadline) const;
+    // srun starts programs in containers.
+    bool has_pyxis(Deadline deadline) const;
 
 private:
     const SlurmOptions options_;

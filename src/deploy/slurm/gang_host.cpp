@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "deploy/local/measure_file.h"
 #include "deploy/slurm/launch_folder.h"
+#include "deploy/slurm/submit.h"
 #include "deploy/slurm/wire.h"
 #include "io/process.h"
 #include "io/random_bytes.h"
@@ -49,7 +50,8 @@ std::string variable(const char* name) {
 
 class GangHost {
 public:
-    GangHost(std::string folder, LaunchOrder order) : folder_(std::move(folder)), order_(std::move(order)) {
+    GangHost(std::string folder, LaunchOrder order, std::vector<std::string> mounts)
+        : folder_(std::move(folder)), mounts_(std::move(mounts)), order_(std::move(order)) {
         status_.epoch = order_.gang.epoch;
         status_.boot_id = boot_id();
         status_.ranks.resize(order_.gang.ranks.size());
@@ -93,23 +95,13 @@ private:
 
     // The hosts of the ranks, on all nodes of the job.
     Status start_step(int port) {
-        std::vector<std::string> words = {"srun",
-                                          "--kill-on-bad-exit=0",
-                                          "--wait=0",
-                                          "--mpi=none",
-                                          "--input=none",
-                                          "--unbuffered",
-                                          "--distribution=block",
-                                          "--ntasks=" + std::to_string(ranks_.size()),
-                                          "--output=" + folder_ + "/ranks.out",
-                                          "--open-mode=append"};
-        // Not handed on by srun itself since 22.05.
-        if (const std::string cpus = variable("SLURM_CPUS_PER_TASK"); !cpus.empty())
-            words.push_back("--cpus-per-task=" + cpus);
-        words.insert(words.end(), {"/proc/self/exe", "slurm-step", "rank"});
         std::error_code code;
-        const std::string program = std::filesystem::read_symlink("/proc/self/exe", code).string();
-        words[words.size() - 3] = code ? variable("STOKER_PROGRAM") : program;
+        std::string program = std::filesystem::read_symlink("/proc/self/exe", code).string();
+        if (code) program = variable("STOKER_PROGRAM");
+        // What is mounted into a container has to be there.
+        if (!order_.gang.image.empty()) std::filesystem::create_directories(order_.gang.log_folder, code);
+        std::vector<std::string> words =
+            step_words(order_.gang, folder_, program, variable("SLURM_CPUS_PER_TASK"), mounts_);
         char host[256] = "";
         ::gethostname(host, sizeof host - 1);
         std::vector<std::string> environment;
@@ -459,6 +451,7 @@ private:
     }
 
     std::string folder_;
+    std::vector<std::string> mounts_;
     LaunchOrder order_;
     MeasureFile measures_{order_.gang.log_folder, kMeasureBytes* static_cast<std::int64_t>(order_.gang.ranks.size())};
     GangStatus status_;
@@ -475,7 +468,7 @@ private:
 
 }  // namespace
 
-int run_gang_host(const std::string& folder) {
+int run_gang_host(const std::string& folder, std::vector<std::string> mounts) {
     const auto complain = [](const Error& error) {
         std::fprintf(stderr, "%s", error.text().c_str());
         return exit_code(error.kind());
@@ -493,7 +486,7 @@ int run_gang_host(const std::string& folder) {
                      claim_of(folder).c_str());
         return kClaimed;
     }
-    const int code = GangHost(folder, *order).run();
+    const int code = GangHost(folder, *order, std::move(mounts)).run();
     ::_exit(code);
 }
 

@@ -43,6 +43,9 @@ constexpr auto kLook = std::chrono::milliseconds(50), kFileLook = std::chrono::m
 constexpr auto kObservePoll = std::chrono::seconds(5), kSettingsLimit = std::chrono::seconds(5);
 constexpr auto kRoomPause = std::chrono::seconds(20);
 constexpr std::size_t kMostFacts = 1000;
+constexpr std::string_view kNoImages =
+    "this cluster runs no images: its srun knows no --container-image, which the plug-in Pyxis brings. Leave image "
+    "out, or send the run to an engine that has them (--engine)";
 
 class SlurmDriver final : public LocalAnswers<Driver> {
 public:
@@ -64,6 +67,7 @@ public:
         const auto settings = controller_.settings(Clock::now() + kSettingsLimit);
         capabilities_ = capabilities_of(settings ? *settings : std::map<std::string, std::string>());
         if (!settings) capabilities_.detail = "the controller has not answered: " + settings.error().message();
+        capabilities_.runs_images = controller_.has_pyxis(Clock::now() + kSettingsLimit);
         accounts_ = settings && settings->contains("AccountingStorageType") &&
                     settings->at("AccountingStorageType") != "accounting_storage/none";
         return done();
@@ -106,7 +110,7 @@ public:
     Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
         if (Outcome sound = check_gang_for_slurm(operation, asked); sound.certainty == Certainty::rejected)
             return sound;
-        if (!asked.image.empty()) return rejected(Cause::user_error, controller_.why_no_image(deadline));
+        if (!asked.image.empty() && !capabilities_.runs_images) return rejected(Cause::user_error, std::string(kNoImages));
         GangSpec gang = asked;
         if (auto old = gangs_.refuse_epoch(gang.epoch)) return *old;
         if (!gangs_.begin_launch(operation)) return unknown("another thread is launching it");

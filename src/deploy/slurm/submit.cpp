@@ -8,12 +8,17 @@
 #include "base/text.h"
 #include "base/tsv.h"
 #include "catalog/gpu_names.h"
+#include "deploy/image_name.h"
 #include "deploy/local/launcher.h"
 #include "deploy/slurm/queue.h"
 #include "deploy/slurm_request.h"
 
 namespace stoker::slurm {
 namespace {
+
+// Folders that the core tells ranks of (run/core): their work, checkpoints and what is left for people.
+constexpr const char* kFolderVariables[] = {"STOKER_RUN_DIR", "STOKER_CHECKPOINT_DIR", "STOKER_ARTIFACT_DIR",
+                                            "STOKER_GRAPH_DIR"};
 
 bool can_be_written(std::string_view text) {
     return find_invalid_utf8(text) == std::string_view::npos && text.find('\0') == std::string_view::npos;
@@ -55,6 +60,26 @@ std::string gres_type(const SlurmOptions& options, const std::string& model) {
     return model;
 }
 
+std::vector<std::string> container_words(const GangSpec& gang, const std::string& program,
+                                         const std::vector<std::string>& mounts) {
+    std::vector<std::string> folders;
+    const auto add = [&](const std::string& path) {
+        const bool there = std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+            return path == folder || path.starts_with(folder + "/");
+        });
+        if (!path.empty() && path != "/" && !there) folders.push_back(path);
+    };
+    for (const std::string& path : mounts) add(path);
+    for (const std::string* path : {&gang.folder, &gang.log_folder}) add(*path);
+    for (const RankSpec& rank : gang.ranks)
+        for (const char* key : kFolderVariables)
+            if (const auto found = rank.environment.find(key); found != rank.environment.end()) add(found->second);
+    std::string list = program + ":" + program + ":ro";
+    for (const std::string& path : folders) list += "," + path + ":" + path;
+    // Where images have an entry point of their own, it would stand between us and the ranks.
+    return {"--container-image=" + pyxis_image(gang.image), "--container-mounts=" + list, "--no-container-entrypoint"};
+}
+
 }  // namespace
 
 std::string job_name(const OperationId& operation) {
@@ -70,6 +95,14 @@ Outcome check_gang_for_slurm(const OperationId& operation, const GangSpec& gang)
     for (const std::string* path : {&gang.folder, &gang.log_folder})
         if (!can_be_written(*path) || path->find('\n') != std::string::npos)
             return wrong("the name of a folder is not UTF-8, or has a line end in it");
+    if (!gang.image.empty()) {
+        if (const auto name = parse_image_name(gang.image, "/"); !name || enroot_name(*name).empty())
+            return wrong(printable(gang.image, 200) +
+                         ": containers of this cluster come from a registry; push the image to one");
+        for (const std::string* path : {&gang.folder, &gang.log_folder})
+            if (path->find_first_of(",:") != std::string::npos)
+                return wrong(printable(*path) + " cannot be mounted into a container: it has a comma or a colon in it");
+    }
     for (std::size_t i = 0; i < gang.ranks.size(); ++i) {
         const RankSpec& rank = gang.ranks[i];
         const auto bad = [&](const std::string& why) { return wrong(fmt::format("rank {}: {}", i, why)); };
@@ -126,8 +159,32 @@ std::string job_script(const OperationId& operation, const GangSpec& gang, const
     option("open-mode", "append");
     script += "exec";
     for (const std::string& word : options.program) script += " " + quoted(word);
-    return script + " slurm-step gang " + quoted(folder) + "\n";
+    script += " slurm-step gang " + quoted(folder);
+    if (!gang.image.empty())
+        for (const std::string& each : options.mounts) script += " " + quoted(each);
+    return script + "\n";
 }
+
+std::vector<std::string> step_words(const GangSpec& gang, const std::string& folder, const std::string& program,
+                                    const std::string& cpus, const std::vector<std::string>& mounts) {
+    std::vector<std::string> words = {"srun",
+                                      "--kill-on-bad-exit=0",
+                                      "--wait=0",
+                                      "--mpi=none",
+                                      "--input=none",
+                                      "--unbuffered",
+                                      "--distribution=block",
+                                      "--ntasks=" + std::to_string(gang.ranks.size()),
+                                      "--output=" + folder + "/ranks.out",
+                                      "--open-mode=append"};
+    // Not handed on by srun itself since 22.05.
+    if (!cpus.empty()) words.push_back("--cpus-per-task=" + cpus);
+    if (!gang.image.empty())
+        for (std::string& word : container_words(gang, program, mounts)) words.push_back(std::move(word));
+    words.insert(words.end(), {program, "slurm-step", "rank"});
+    return words;
+}
+
 
 Outcome read_submission(const Result<ProgramResult>& ran) {
     if (!ran) {

@@ -51,6 +51,31 @@ TEST(SlurmSubmit, AsksForWhatTheGangNeeds) {
     EXPECT_THAT(script, Not(HasSubstr("--qos")));
 }
 
+// A program in an image reads and writes where it would outside of one, and what starts it is there.
+TEST(SlurmSubmit, AnImageSeesTheFoldersOfItsRun) {
+    GangSpec gang = gang_of(2, 2);
+    EXPECT_THAT(step_words(gang, "/f", "/bin/stoker", "4", {"/data"}),
+                testing::AllOf(testing::Contains("--cpus-per-task=4"), Not(testing::Contains(HasSubstr("container")))));
+    gang.image = "nvcr.io/nvidia/pytorch:25.10-py3";
+    gang.log_folder = "/shared/runs/r-7/logs";
+    for (RankSpec& rank : gang.ranks)
+        rank.environment = {{"STOKER_CHECKPOINT_DIR", "/scratch/ck"}, {"STOKER_RUN_DIR", "/shared/runs/r-7"}};
+    EXPECT_THAT(step_words(gang, "/f", "/bin/stoker", "", {"/data", "/shared/runs"}),
+                testing::IsSupersetOf<std::string>(
+                    {"--container-image=nvcr.io#nvidia/pytorch:25.10-py3",
+                     "--container-mounts=/bin/stoker:/bin/stoker:ro,/data:/data,/shared/runs:/shared/runs,/work:/work,"
+                     "/scratch/ck:/scratch/ck",
+                     "--no-container-entrypoint"}));
+    EXPECT_THAT(job_script(kOperation, gang, {.program = {"stoker"}, .mounts = {"/it's"}}, "/f"),
+                HasSubstr("slurm-step gang '/f' '/it'\\''s'\n"));
+    EXPECT_EQ(check_gang_for_slurm(kOperation, gang).certainty, Certainty::confirmed);
+    gang.image = "/images/layout";
+    EXPECT_THAT(check_gang_for_slurm(kOperation, gang).detail, HasSubstr("come from a registry"));
+    gang.image = "python:3.12";
+    gang.folder = "/a:b";
+    EXPECT_THAT(check_gang_for_slurm(kOperation, gang).detail, HasSubstr("cannot be mounted"));
+}
+
 // Without a number of nodes Slurm packs the ranks itself, and each brings its own share.
 TEST(SlurmSubmit, LeavesTheNodesToSlurm) {
     GangSpec gang = gang_of(3);

@@ -102,6 +102,44 @@ def test_an_engine_that_is_away_loses_nothing_and_holds_up_nobody(t):
         check(open(f"{t.work}/{name}").read() == "here\n", f"{name} ran more than once")
 
 
+def test_two_clusters_stand_in_for_each_other(t):
+    """Two Slurm clusters with nodes of the same names: what is open goes where a controller answers, what names one waits for it, and
+    what runs on one that is away is started nowhere else."""
+    base = tempfile.mkdtemp(prefix="stoker-other-")
+    os.chmod(base, 0o755)
+    other = Cluster(base, nodes=1)
+    try:
+        CLUSTER.resume_nodes()
+        t.write("server.yaml", f"""engine: {{kind: slurm, partition: main, config: {other.config}}}
+engines: [{{name: slurm-b, kind: slurm, partition: main, config: {CLUSTER.config}}}]
+""")
+        server = t.up("--config", os.path.join(t.work, "server.yaml"))
+        wait_for("the nodes of both", lambda: {node["name"] for node in t.json("nodes")} == {"n1", "n1@slurm-b", "n2@slurm-b"})
+        near = submit(t, *shell(f"echo near >> {t.work}/near; while [ ! -e {t.work}/go ]; do sleep 0.1; done"))
+        t.wait_state(near, "running", limit_s=LIMIT_S)
+        check(engine_of(t, near) == "slurm", "the first is not taken first")
+        other.kill_controller()
+        wait_for("the word that it is away", lambda: "the engine slurm does not answer" in t.call("nodes").stdout, LIMIT_S)
+        named = submit(t, "--engine", "slurm", *shell(f"echo named >> {t.work}/named"))
+        far = submit(t, *shell("true"))
+        t.wait_state(far, "succeeded", limit_s=LIMIT_S)
+        check(engine_of(t, far) == "slurm-b", "it waited for a cluster that is away")
+        check("slurm does not answer" in t.call("describe", named).stdout, t.call("describe", named).stdout)
+        check(t.describe(near)["run"]["state"] == "running", "what runs there was given up")
+        other.start_controller()
+        open(os.path.join(t.work, "go"), "w").close()
+        for run, name in ((near, "near"), (named, "named")):
+            view = t.wait_state(run, "succeeded", "failed", limit_s=LIMIT_S)
+            check(view["run"]["state"] == "succeeded" and len(view["attempts"]) == 1, str(view["run"]))
+            check(open(f"{t.work}/{name}").read() == f"{name}\n", f"{name} ran more than once")
+        wait_for("empty queues", lambda: other.quiet() and CLUSTER.quiet(), LIMIT_S)
+        server.terminate()
+        server.wait(60)
+    finally:
+        other.close()
+        shutil.rmtree(base, ignore_errors=True)
+
+
 def test_a_server_killed_again_and_again_with_runs_on_both(t):
     server = up(t)
     chance, runs = random.Random(7), {}

@@ -166,6 +166,36 @@ run:
             check(f"rank {rank} of 2 lr {lr}" in said, said)
 
 
+def sacct_table(jobs):
+    """The lines of sacct for jobs that slurmctld still knows, from what it says of them: there is no database here."""
+    lines = ["JobIDRaw|JobName|State|ElapsedRaw|AllocTRES"]
+    for line in CLUSTER.say("scontrol", "show", "job", "-o").splitlines():
+        fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if fields["JobName"] in jobs:
+            clock = fields["RunTime"].split("-")[-1].split(":")
+            seconds = sum(int(part) * 60 ** i for i, part in enumerate(reversed(clock)))
+            lines.append("|".join([fields["JobId"], fields["JobName"], fields["JobState"], str(seconds), fields["TRES"]]))
+    return "\n".join(lines) + "\n"
+
+
+def test_usage_agrees_with_the_accounting_or_says_where_not(t):
+    up(t)
+    run = submit(t, "--ranks", "2", "--nodes", "2", "--gpus", "2", "--cpus", "1.5", "--", "sleep", "1")
+    t.wait_state(run, "succeeded")
+    name = "stoker-" + t.describe(run)["attempts"][0]["operation"]
+    CLUSTER.wait("the end of its job", lambda: "COMPLETED" in sacct_table({name}))
+    table = sacct_table({name})
+    said = t.call("usage", "--against", t.write("sacct.txt", table)).stdout
+    check("1 of 1 tries that have ended agree" in said and "GPU hours" in said, f"{said}\n{table}")
+    wrong = table.replace("gres/gpu=4", "gres/gpu=8").replace("gres/gpu:a100=4", "gres/gpu:a100=8")
+    more = t.call("usage", "--against", t.write("sacct.txt", wrong + f"99|stoker-zzzzz-22222a|COMPLETED|30|cpu=2,node=1\n"), exit=1).stdout
+    check(f"{run}.1" in more and "4 GPUs asked for, 8 given" in more and "no try of this server" in more, more)
+    items = json.loads(t.call("usage", "--against", "sacct.txt", "-o", "json", exit=1).stdout)["items"]
+    check([each["result"] for each in items] == ["differs", "only_there"], str(items))
+    none = t.call("usage", "--against", t.write("none.txt", "no table\n"), exit=None)
+    check(none.returncode == 2 and "sacct -X -P" in none.stderr, none.stderr)
+
+
 def has_torch():
     return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
 

@@ -7,6 +7,7 @@
 #include "app/client/run_text.h"
 #include "app/client/typed.h"
 #include "app/commands/commands.h"
+#include "app/commands/usage_sacct.h"
 #include "app/listing.h"
 #include "app/session.h"
 #include "base/enum_words.h"
@@ -299,8 +300,8 @@ Result<CommandOutput> run_usage(Session& session, const Args& args) {
     TRY(const auto client, connect_to_look(args));
     if (args.has("waste")) {
         const std::string by = args.get_or("by", "user");
-        if (args.has("month") || args.has("focus") || args.has("gpus"))
-            return Error(ErrorKind::invalid, "--waste, --gpus and --month: give one of them", {},
+        if (args.has("month") || args.has("focus") || args.has("gpus") || args.has("against"))
+            return Error(ErrorKind::invalid, "--waste, --gpus, --against and --month: give one of them", {},
                          "stoker usage --waste --from 2026-11-01 --to 2026-12-01");
         if (by != "user" && by != "project" && by != "run")
             return Error(ErrorKind::invalid, fmt::format("--waste is not counted by {}", by), {},
@@ -310,13 +311,19 @@ Result<CommandOutput> run_usage(Session& session, const Args& args) {
     if (args.has("focus") && !args.has("month"))
         return Error(ErrorKind::invalid, "--focus needs a month", {}, "stoker usage --month 2026-11 --focus");
     if (const auto month = args.get("month")) {
-        for (const char* name : {"by", "from", "to", "gpus"})
+        for (const char* name : {"by", "from", "to", "gpus", "against"})
             if (args.has(name))
                 return Error(ErrorKind::invalid, fmt::format("--month and --{}: give one of them", name));
         if (!month_window(*month))
             return Error(ErrorKind::invalid,
                          fmt::format("--month is {}, expected one like 2026-11", printable(*month, 40)));
         return args.has("focus") ? show_focus(*client, *month) : show_invoice(session, *client, *month);
+    }
+    if (args.has("against")) {
+        for (const char* name : {"by", "gpus"})
+            if (args.has(name))
+                return Error(ErrorKind::invalid, fmt::format("--against and --{}: give one of them", name));
+        return compare_with_sacct(session, *client, args);
     }
     if (args.has("gpus")) {
         if (args.has("by") && args.get_or("by", "run") != "run")
@@ -369,10 +376,12 @@ CliCommand usage_command() {
             "--month adds up what was charged: written into the journal every hour and at the end of each try, by "
             "the prices of that moment, and kept for 25 months after the runs themselves were forgotten.\n"
             "--waste judges minutes by every signal that is known (processors, disks, steps, GPUs): idle is only what "
-            "all of them call idle, ten minutes in a row, and what is not known counts as busy.",
+            "all of them call idle, ten minutes in a row, and what is not known counts as busy.\n"
+            "--against holds each try on Slurm against the cluster's accounting and says where the two part; the exit "
+            "code is then 1. Where sacct is on another machine, give a file with what it printed.",
         .examples = {"stoker usage", "stoker usage --by run --from 2026-11-01", "stoker usage --by node -o json",
                      "stoker usage --waste --by project", "stoker usage --gpus --from 2026-11-01",
-                     "stoker usage --month 2026-11", "stoker usage --month 2026-11 --focus > charges.csv"},
+                     "stoker usage --against sacct --from 2026-11-01", "stoker usage --month 2026-11", "stoker usage --month 2026-11 --focus > charges.csv"},
         .options = {{.name = "by",
                      .value = "WHAT",
                      .help = "one line for each (user)",
@@ -383,6 +392,10 @@ CliCommand usage_command() {
                     {.name = "from", .value = "DATE", .help = "since then: 2026-11-01 or RFC 3339"},
                     {.name = "to", .value = "DATE", .help = "until then"},
                     {.name = "gpus", .help = "what came of the GPU time of each run, and what waste cost"},
+                    {.name = "against",
+                     .value = "FILE",
+                     .help = "what sacct says of the same jobs: the word sacct asks it, else a file of its output (the "
+                             "last 30 days)"},
                     {.name = "month", .value = "MONTH", .help = "the invoice of a month: 2026-11, to the micro-dollar"},
                     {.name = "focus", .help = "with --month: every charge as CSV with the columns of FOCUS 1.2"}},
         .run = run_usage};

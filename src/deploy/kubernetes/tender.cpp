@@ -88,8 +88,9 @@ void Tender::carry_out(const Chore& chore) {
             if (!name_pods(chore, deadline)) break;
             [[fallthrough]];
         case ChoreKind::go:
+            // Also while we stop: what its Job names counts as begun, and would wait for the next server.
             for (const PodView& pod : chore.pods)
-                if (!stopping_) (void)patch_pod(pod.name, annotation_patch(kOrders, "go"), deadline).ok();
+                (void)patch_pod(pod.name, annotation_patch(kOrders, "go"), deadline).ok();
             break;
         case ChoreKind::explain: explain(chore); break;
         case ChoreKind::look: look(chore.operation, deadline); break;

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Submit-to-start on a real Kubernetes: through Stoker beside plain kubectl, in one run.
 
-    python3 bench/kubernetes.py --stoker build/release/stoker [--runs 20]
+    python3 bench/kubernetes.py --stoker build/release/stoker [--runs 20] [--pods 2000]
 
 Start is the moment at which the user's program writes its first line, by the clock of this machine. API server, scheduler and controllers are
 the real ones; pods are run by tests/kube/pod_runner.py, which pulls no image, so what a kubelet and a registry take is in neither figure. The
 plain Job has one container and no init container; Stoker's has one that looks whether the program is there ("with_check" is the plain Job
-with such a container, so that the rest is Stoker's own). The last line is JSON."""
+with such a container, so that the rest is Stoker's own).
+
+"watch": what the server costs while it watches that many pods of a gang that none of them begins (they are held by a scheduling gate), at
+rest and while ten of them change each second. The last line is JSON."""
 
 import argparse
 import json
@@ -22,6 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "kube")]
 import kube  # noqa: E402
+import pod_runner  # noqa: E402
 
 
 def wait_for(path, limit_s=60):
@@ -47,10 +51,43 @@ def plain_job(name, base, out, check):
         "volumes": [{"name": "base", "hostPath": {"path": base, "type": "Directory"}}]}}}}
 
 
+def used(pid):
+    """Seconds of processors so far, and megabytes of memory."""
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    memory = next(int(line.split()[1]) for line in open(f"/proc/{pid}/status") if line.startswith("VmRSS"))
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), memory / 1024
+
+
+def watched(api, pid, count, seconds=20):
+    labels = {"app.kubernetes.io/managed-by": "stoker", "stoker/site": "aaaaa", "stoker/operation": "aaaaa-zzzzzz"}
+    pods = "/api/v1/namespaces/default/pods"
+    before = used(pid)[1]
+    for i in range(count):
+        api.call("POST", pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {
+            "name": f"watched-{i}", "labels": labels, "annotations": {"batch.kubernetes.io/job-completion-index": str(i)}},
+            "spec": {"schedulingGates": [{"name": "stoker.test/watched"}], "containers": [{"name": "rank-0", "image": "x"}]}})
+    time.sleep(5)
+    result = {"pods": count, "rss_before_mb": round(before, 1)}
+    for state in ("at_rest", "changing"):
+        begun, cpu = time.monotonic(), used(pid)[0]
+        i = 0
+        while time.monotonic() < begun + seconds:
+            if state == "changing":
+                api.call("PATCH", f"{pods}/watched-{i % count}", {"metadata": {"annotations": {"bench": str(i)}}},
+                         "application/merge-patch+json")
+            i += 1
+            time.sleep(max(0.0, begun + i * 0.1 - time.monotonic()))
+        wall = time.monotonic() - begun
+        result[f"core_{state}"] = round((used(pid)[0] - cpu) / wall, 4)
+    result["rss_mb"] = round(used(pid)[1], 1)
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--stoker", default="build/release/stoker")
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--pods", type=int, default=2000)
     options = parser.parse_args()
     stoker = os.path.abspath(options.stoker)
     cluster = subprocess.Popen([sys.executable, str(ROOT / "tests" / "kube" / "cluster.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -88,6 +125,8 @@ def main():
         result = {"bench": "kubernetes", "runs": options.runs, **{kind: spread(values) for kind, values in times.items()}}
         for beside in ("kubectl", "kubectl_with_check"):
             result[f"added_to_{beside}_p50_ms"] = round(1000 * (statistics.median(times["stoker"]) - statistics.median(times[beside])), 1)
+        if options.pods:
+            result["watch"] = watched(pod_runner.Api(config), server.pid, options.pods)
         print(json.dumps(result))
     finally:
         if server:

@@ -103,7 +103,8 @@ std::vector<std::string> mounts_of(const EngineForm& form, Problems& problems) {
             wrong(fmt::format("'{}' has a comma, a colon or a line end in it", printable(each.path, 80)), "");
         mounts.push_back(each.path);
     }
-    if (mounts.size() > kMostMounts) wrong(fmt::format("{} folders, at most {} are taken", mounts.size(), kMostMounts), "");
+    if (mounts.size() > kMostMounts)
+        wrong(fmt::format("{} folders, at most {} are taken", mounts.size(), kMostMounts), "");
     return mounts;
 }
 

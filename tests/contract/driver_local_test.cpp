@@ -78,7 +78,8 @@ int main(int argc, char** argv) {
     if (argc == 3 && std::strcmp(argv[1], "keeper") == 0) return stoker::run_keeper(argv[2]);
     // And its own host of gangs and ranks on the nodes of the Slurm engine.
     if (argc >= 3 && std::strcmp(argv[1], "slurm-step") == 0)
-        return argc >= 4 ? stoker::slurm::run_gang_host(argv[3], {argv + 4, argv + argc}) : stoker::slurm::run_rank_host();
+        return argc >= 4 ? stoker::slurm::run_gang_host(argv[3], {argv + 4, argv + argc})
+                         : stoker::slurm::run_rank_host();
     ::testing::InitGoogleTest(&argc, argv);
     if (const std::string without = stoker::contract::impossible(); !without.empty()) {
         std::printf("not possible here, left out: %s\n", without.c_str() + 1);

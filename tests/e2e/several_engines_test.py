@@ -118,7 +118,7 @@ engines: [{{name: slurm-b, kind: slurm, partition: main, config: {CLUSTER.config
         near = submit(t, *shell(f"echo near >> {t.work}/near; while [ ! -e {t.work}/go ]; do sleep 0.1; done"))
         t.wait_state(near, "running", limit_s=LIMIT_S)
         check(engine_of(t, near) == "slurm", "the first is not taken first")
-        other.kill_controller()
+        other.end("run/slurmctld.pid")  # as for an upgrade: its state is kept
         wait_for("the word that it is away", lambda: "the engine slurm does not answer" in t.call("nodes").stdout, LIMIT_S)
         named = submit(t, "--engine", "slurm", *shell(f"echo named >> {t.work}/named"))
         far = submit(t, *shell("true"))

@@ -100,8 +100,8 @@ Result<bool> tries_beside_sacct(Client& client, const SacctWindow& window, std::
     std::size_t runs = 0;
     do {
         TRY(const auto page,
-            get<api::RunPage>(client, fmt::format("/api/v1/runs?limit=500{}{}", cursor.empty() ? "" : "&cursor=",
-                                                  url_encoded(cursor))));
+            get<api::RunPage>(client, fmt::format("/api/v1/runs?limit=500{}{}",
+                                                  cursor.empty() ? "" : "&cursor=", url_encoded(cursor))));
         for (const api::RunItem& run : page.items) {
             const auto ended = parse_rfc3339(run.ended_at);
             if (run.started_at.empty() || (ended && *ended < window.from_us)) continue;
@@ -190,20 +190,27 @@ Result<CommandOutput> compare_with_sacct(Session& session, Client& client, const
     if (compared.empty()) return CommandOutput{"sacct and this server have no job of Stoker's in that time\n"};
     std::string text;
     if (!rows.empty())
-        text = table_text(session.style, {{"try"}, {"job"}, {"here", Align::right}, {"sacct", Align::right}, {""}}, rows,
-                          0);
+        text = table_text(session.style, {{"try"}, {"job"}, {"here", Align::right}, {"sacct", Align::right}, {""}},
+                          rows, 0);
     text += fmt::format("{} of {} tries that have ended agree{}\n", good, good + apart,
                         on == 0 ? "" : fmt::format("; {} run{} on", on, on == 1 ? "s" : ""));
     const auto hours = [&](const char* what, double here, double there) {
         if (here > 0 || there > 0)
-            text += fmt::format("{} hours: {:.4g} here, {:.4g} by sacct{}\n", what, here, there, share_off(here, there));
+            text +=
+                fmt::format("{} hours: {:.4g} here, {:.4g} by sacct{}\n", what, here, there, share_off(here, there));
     };
-    hours("GPU", held.gpu_here, held.gpu_there);
+    if (held.gpu_here > 0 && held.gpu_there <= 0)
+        text +=
+            "sacct counts no GPUs, so they were not compared: AccountingStorageTRES in slurm.conf has no gres/gpu\n";
+    else
+        hours("GPU", held.gpu_here, held.gpu_there);
     hours("CPU", held.cpu_here, held.cpu_there);
-    text += session.style.dim("Slurm counts from the moment it gives nodes until they are free again, and whole cores; here "
-                              "time counts from the start of the ranks to the end of the last") +
+    text += session.style.dim(
+                "Slurm counts from the moment it gives nodes until they are free again, and whole cores; here "
+                "time counts from the start of the ranks to the end of the last") +
             "\n";
-    if (!all) text += fmt::format("the newest {} runs were compared; --from and --to cut the time\n", kMostComparedRuns);
+    if (!all)
+        text += fmt::format("the newest {} runs were compared; --from and --to cut the time\n", kMostComparedRuns);
     return CommandOutput{text, code};
 }
 

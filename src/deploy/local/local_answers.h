@@ -53,7 +53,8 @@ inline Outcome in_trouble(std::string detail) {
     return {.certainty = Certainty::unknown, .cause = Cause::platform, .detail = std::move(detail)};
 }
 
-// Of a check that no time was given to: an engine that would have answered at once is not asked either (driver.h, line 7).
+// Of a check that no time was given to: an engine that would have answered at once is not asked either (driver.h, line
+// 7).
 inline HealthReport not_looked_at(const std::string& node) {
     return {{{.name = "check", .node = node, .detail = "there was no time to look at it"}}};
 }

@@ -38,7 +38,7 @@ HeldTotal read_tres(std::string_view text) {
     return held;
 }
 
-std::string apart(const TryHere& one, const HeldTotal& there) {
+std::string apart(const TryHere& one, const HeldTotal& there, bool counts_gpus) {
     const HeldTotal& here = one.held;
     std::string why;
     const auto add = [&](const std::string& what) { why += (why.empty() ? "" : "; ") + what; };
@@ -47,11 +47,13 @@ std::string apart(const TryHere& one, const HeldTotal& there) {
         add(off > 0 ? fmt::format("its nodes were held {:.0f} s longer than its ranks ran", off)
                     : fmt::format("its ranks ran {:.0f} s longer than Slurm counts", -off));
     if (here.seconds <= 0 || there.seconds <= 0) return why;
-    if (here.gpus != there.gpus) add(fmt::format("{:g} GPU{} asked for, {:g} given", here.gpus, here.gpus == 1 ? "" : "s", there.gpus));
+    if (counts_gpus && here.gpus != there.gpus)
+        add(fmt::format("{:g} GPU{} asked for, {:g} given", here.gpus, here.gpus == 1 ? "" : "s", there.gpus));
     // On some clusters whole nodes are given.
     if (there.cpus < here.cpus - 1e-9 || there.cpus > std::max(here.cpus, one.whole_cpus) + 1e-9)
         add(fmt::format("{:g} CPU{} asked for, {:g} given", here.cpus, here.cpus == 1 ? "" : "s", there.cpus));
-    if (here.nodes != there.nodes) add(fmt::format("{:g} node{} here, {:g} there", here.nodes, here.nodes == 1 ? "" : "s", there.nodes));
+    if (here.nodes != there.nodes)
+        add(fmt::format("{:g} node{} here, {:g} there", here.nodes, here.nodes == 1 ? "" : "s", there.nodes));
     return why;
 }
 
@@ -97,6 +99,9 @@ Result<std::vector<AccountedJob>> read_accounting(std::string_view text) {
 std::vector<ComparedTry> compare_accounting(std::vector<TryHere> tries, const std::vector<AccountedJob>& jobs) {
     std::map<OperationId, std::vector<AccountedJob>> of;
     for (const AccountedJob& job : jobs) of[job.operation].push_back(job);
+    // GPUs are in the accounting only where AccountingStorageTRES names them, which it does not by itself.
+    const bool counts_gpus =
+        std::any_of(jobs.begin(), jobs.end(), [](const AccountedJob& job) { return job.held.gpus > 0; });
     std::set<std::string> engines;
     for (const TryHere& each : tries)
         if (of.contains(each.operation)) engines.insert(each.engine);
@@ -122,12 +127,13 @@ std::vector<ComparedTry> compare_accounting(std::vector<TryHere> tries, const st
             if (job.held.seconds >= before) there = job.held;  // what another one of this name held it for
             there.seconds = before + job.held.seconds;
         }
-        one.why = ended ? apart(one.here, there) : "it runs on";
+        one.why = ended ? apart(one.here, there, counts_gpus) : "it runs on";
         one.agreement = !ended ? Agreement::goes_on : one.why.empty() ? Agreement::agrees : Agreement::differs;
         compared.push_back(std::move(one));
     }
     for (auto& [operation, left] : of) {
-        const bool held = std::any_of(left.begin(), left.end(), [](const AccountedJob& job) { return job.held.seconds > 0; });
+        const bool held =
+            std::any_of(left.begin(), left.end(), [](const AccountedJob& job) { return job.held.seconds > 0; });
         if (!held) continue;
         TryHere here{.run = {}, .engine = {}, .operation = operation};
         compared.push_back({.here = std::move(here),

@@ -24,8 +24,8 @@ Capabilities capabilities_of(const std::map<std::string, std::string>& settings)
                      .topology = named("TopologyPlugin"),
                      .preempts = named("PreemptType")};
     can.keeps_history_s = std::strtod(value("MinJobAge").c_str(), nullptr);
-    can.detail = fmt::format("Slurm {}, cluster {}, {}", value("SLURM_VERSION"), value("ClusterName"),
-                             value("ProctrackType"));
+    can.detail =
+        fmt::format("Slurm {}, cluster {}, {}", value("SLURM_VERSION"), value("ClusterName"), value("ProctrackType"));
     return can;
 }
 

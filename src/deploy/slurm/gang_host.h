@@ -8,8 +8,8 @@
 
 namespace stoker::slurm {
 
-// `stoker slurm-step gang FOLDER [MOUNT...]`, as the batch script. The exit code is the job's: 0 when all ranks ended well, that
-// of the first rank that failed, 75 when the operation is somebody else's.
+// `stoker slurm-step gang FOLDER [MOUNT...]`, as the batch script. The exit code is the job's: 0 when all ranks ended
+// well, that of the first rank that failed, 75 when the operation is somebody else's.
 int run_gang_host(const std::string& folder, std::vector<std::string> mounts);
 
 }  // namespace stoker::slurm

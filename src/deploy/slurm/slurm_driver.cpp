@@ -110,7 +110,8 @@ public:
     Outcome launch(const OperationId& operation, const GangSpec& asked, Deadline deadline) override {
         if (Outcome sound = check_gang_for_slurm(operation, asked); sound.certainty == Certainty::rejected)
             return sound;
-        if (!asked.image.empty() && !capabilities_.runs_images) return rejected(Cause::user_error, std::string(kNoImages));
+        if (!asked.image.empty() && !capabilities_.runs_images)
+            return rejected(Cause::user_error, std::string(kNoImages));
         GangSpec gang = asked;
         if (auto old = gangs_.refuse_epoch(gang.epoch)) return *old;
         if (!gangs_.begin_launch(operation)) return unknown("another thread is launching it");

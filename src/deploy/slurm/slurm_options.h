@@ -15,9 +15,9 @@ struct SlurmOptions {
     // What begins ranks on the nodes: this program, by a name that they know, and words before ours.
     std::vector<std::string> program;
     std::map<std::string, std::string> gpu_models;  // gres type -> name in the catalogue: a100 -> A100-SXM4-80GB
-    std::vector<std::string> mounts;                // what containers see of the shared folders, beside those of the run
-    int notice_s = 60;  // before the time limit, or a preemption that tells jobs: USR1 to the ranks
-    double poll_s = 1;  // between two looks at the queue while something is live
+    std::vector<std::string> mounts;  // what containers see of the shared folders, beside those of the run
+    int notice_s = 60;                // before the time limit, or a preemption that tells jobs: USR1 to the ranks
+    double poll_s = 1;                // between two looks at the queue while something is live
     double idle_poll_s = 10;
     double settle_s = 6;  // the controller saves its state every 5 s: what it forgets, it forgets by then
 };

@@ -185,7 +185,6 @@ std::vector<std::string> step_words(const GangSpec& gang, const std::string& fol
     return words;
 }
 
-
 Outcome read_submission(const Result<ProgramResult>& ran) {
     if (!ran) {
         // Killed while it waited: the controller may have taken the job all the same.

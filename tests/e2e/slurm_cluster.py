@@ -48,7 +48,7 @@ class Cluster:
             f"SlurmctldPidFile={folder}/run/slurmctld.pid", f"SlurmdPidFile={folder}/run/slurmd.%n.pid",
             f"SlurmctldLogFile={folder}/log/slurmctld.log", f"SlurmdLogFile={folder}/log/slurmd.%n.log",
             "MailProg=/bin/true", "MpiDefault=none", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none",
-            "SwitchType=switch/none", "MessageTimeout=3", "ReturnToService=2", "KillWait=10", "SlurmdParameters=config_overrides",
+            "SwitchType=switch/none", "MessageTimeout=3", "MaxJobCount=20000", "ReturnToService=2", "KillWait=10", "SlurmdParameters=config_overrides",
             "SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1", "SelectType=select/cons_tres",
             "SelectTypeParameters=CR_Core", "GresTypes=gpu", "PreemptType=preempt/partition_prio",
             "PreemptMode=REQUEUE", "AccountingStorageType=accounting_storage/none",

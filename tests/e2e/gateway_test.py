@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import socket
+import threading
 import time
 
 from fake_upstream import Upstream
@@ -291,6 +292,30 @@ def test_f15_f25_killed_with_live_streams_nothing_is_lost_or_charged_twice(t):
     check(sent - row["tokens_out"] <= 256 * rounds * live, "within the marks")
     sound = g.verify()
     equal((sound["reserved"], sound["settled"]), (rounds * live, rounds * live), "ledger")
+
+
+def test_f15_what_nobody_waits_for_yet_is_on_record_all_the_same(t):
+    g = Gateway(t).start()
+    asked = threading.Thread(target=lambda: g.raw(head(g, len(body)) + body))
+    body = json.dumps(ask(3, delay=60))
+    asked.start()
+    wait_for("its reservation is on disk", lambda: g.verify()["open"] == 1)
+    g.kill()
+    asked.join()
+    g.start()
+    equal(g.told["recovered"], 1, "settled by the next process")
+    row = g.settled(1)
+    equal((row["outcomes"], row["tokens_out"], float(row["usd"])), ({"gateway_crash": 1}, 0, 0), "and nothing was shown of it")
+
+
+def test_a_request_in_one_piece_costs_one_commit(t):
+    g = Gateway(t).start()
+    began, before, requests = time.monotonic(), g.metric("ledger_commits_total"), 40
+    for _ in range(requests):
+        equal(g.post(ask(1))[0], 200, "answered")
+    commits, seconds = g.metric("ledger_commits_total") - before, time.monotonic() - began
+    # Its reservation goes with its settlement, unless a tenth of a second has passed between them.
+    check(commits <= requests + seconds / 0.1 + 1, f"{commits} commits for {requests} requests in {seconds:.1f} s")
 
 
 def test_f16_at_term_streams_end_and_new_requests_go_elsewhere(t):

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "io/process.h"
 #include "io/worker.h"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kLeastSegment = 64u << 10;
 constexpr std::size_t kLargestMarks = 100'000;
+constexpr std::size_t kMostGathered = 256u << 10;  // bytes of one segment that nobody has asked for
 
 Error disk(const std::string& doing, const std::string& path) {
     return Error(ErrorKind::unavailable, fmt::format("cannot {} {}: {}", doing, path, std::strerror(errno)));
@@ -79,7 +81,7 @@ struct Ledger::State {
     std::uint64_t tail = 0;  // its bytes so far
     std::uint64_t next_lsn = 1;
     std::unordered_map<std::uint64_t, OpenReservation> open;
-    bool stopping = false;
+    bool stopping = false, wanted = false;
     std::string failure;
     Stats stats;
 
@@ -130,8 +132,12 @@ struct Ledger::State {
         if (pending.empty()) pending.push_back({segment, tail, {}});
         const std::uint64_t lsn = next_lsn;
         put(type, payload);
-        if (pending.size() == 1) wake.notify_one();
+        if (pending.size() > 1 || pending.back().bytes.size() >= kMostGathered) want();
         return lsn;
+    }
+    void want() {
+        if (pending.empty() || std::exchange(wanted, true)) return;
+        wake.notify_one();
     }
 
     Status open_segment(const SegmentHeader& header) {
@@ -172,7 +178,8 @@ struct Ledger::State {
     void run() {
         std::unique_lock guard(mutex);
         while (true) {
-            wake.wait(guard, [&] { return stopping || !pending.empty(); });
+            wake.wait(guard, [&] { return stopping || wanted; });
+            wanted = false;
             if (pending.empty()) return;
             std::deque<Piece> pieces;
             pieces.swap(pending);
@@ -326,6 +333,11 @@ void Ledger::name(std::vector<NameRecord> names) {
         known.push_back(std::move(name));
         state_->take(LedgerType::name, name_payload(known.back()));
     }
+}
+
+void Ledger::commit() {
+    const std::lock_guard guard(state_->mutex);
+    if (!state_->failed) state_->want();
 }
 
 std::uint64_t Ledger::durable() const {

@@ -1,9 +1,10 @@
 // The ledger of one gateway: what is set aside, how far it has come, what was charged; each durable before somebody is
-// shown that it was. Records that arrive while a commit is under way go to disk together with the next one, so that the
-// size of a batch follows the load and nobody waits for a timer.
+// shown that it was. Records gather until somebody waits for one of them; those that arrive while a commit is under way
+// go to disk together with the next one. So the size of a batch follows the load, and nobody waits for a timer.
 //
 //     open()     reads what is there, settles what the last process left open, begins a segment
 //     reserve()  before an answer is shown      mark()  while it streams      settle()  exactly once, at its end
+//     commit()   what was taken so far is to become durable now
 //
 // Once a write or a sync has failed nothing is taken any more: whether those bytes are on disk, nobody can say.
 #pragma once
@@ -57,6 +58,8 @@ public:
     std::uint64_t settle(const SettleRecord& record);
     // Names that came after it was opened: what is new of them is written.
     void name(std::vector<NameRecord> names);
+    // Does not wait. A commit costs as much as twenty requests do without one: call it for a batch, not for a record.
+    void commit();
 
     std::uint64_t durable() const;  // all up to here is on disk
     bool failed() const;

@@ -48,6 +48,10 @@ protected:
             if (entry.path().filename().string().starts_with("seg-")) last = std::max(last, entry.path().string());
         return last;
     }
+    static void commit(Ledger& ledger, std::uint64_t upto) {
+        ledger.commit();
+        while (ledger.durable() < upto) std::this_thread::yield();
+    }
     std::string folder_;
 
 private:
@@ -106,7 +110,7 @@ TEST_F(LedgerFolder, TornTailIsCutAndDamageBeforeItIsRefused) {
         const auto ledger = open();
         for (int i = 1; i <= 50; ++i) {
             const std::uint64_t lsn = ledger->settle(settle_of(i, ledger->reserve(reserve_of(i))));
-            while (ledger->durable() < lsn && i % 10 == 0) std::this_thread::yield();
+            if (i % 10 == 0) commit(*ledger, lsn);
         }
     }
     const std::string path = newest();
@@ -135,6 +139,24 @@ TEST_F(LedgerFolder, TornTailIsCutAndDamageBeforeItIsRefused) {
     }
     EXPECT_GE(torn, 100);
     EXPECT_GT(refused, 50);
+}
+
+// Else each record of a busy gateway costs a commit of its own, which is dearer than the request.
+TEST_F(LedgerFolder, RecordsGatherUntilSomebodyWaitsForThem) {
+    const auto ledger = open(4u << 20);
+    const std::uint64_t begun = ledger->durable();
+    std::uint64_t last = 0;
+    for (int i = 1; i <= 100; ++i) last = ledger->settle(settle_of(i, ledger->reserve(reserve_of(i))));
+    EXPECT_EQ(ledger->stats().commits, 0u);
+    EXPECT_EQ(ledger->durable(), begun);
+    commit(*ledger, last);
+    EXPECT_EQ(ledger->stats().commits, 1u);
+    ledger->commit();  // of nothing
+    EXPECT_EQ(ledger->stats().commits, 1u);
+    // What nobody asks for has a bound all the same.
+    for (int i = 101; i <= 5000; ++i) last = ledger->reserve(reserve_of(i));
+    while (ledger->stats().commits == 1) std::this_thread::yield();
+    EXPECT_GT(ledger->durable(), begun + 200);
 }
 
 TEST_F(LedgerFolder, SecondWriterAndForeignFolderAreRefused) {

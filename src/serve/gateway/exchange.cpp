@@ -143,7 +143,8 @@ bool Exchange::begin(const HttpRequest& request) {
                            .message = "no request can be accounted for now",
                            .retry_after_s = 5});
         }
-        loop_.wait_for_commit(this);
+        // An answer in one piece waits for its settlement, which is durable no sooner than this.
+        if (scan.stream) loop_.wait_for_commit(reserve_lsn_, this);
     } else {
         ready_ = true;
     }

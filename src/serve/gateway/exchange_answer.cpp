@@ -282,7 +282,7 @@ void Exchange::client_drained() {
 bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
     if (settled_) return true;
     settled_ = true;
-    loop_.no_longer_waits(this);
+    loop_.no_longer_waits(reserve_lsn_);
     if (streaming_) loop_.streams(this, false);
     Shared& shared = loop_.shared();
     SettleRecord record{.request = reserve_.request, .reserve_lsn = reserve_lsn_};
@@ -369,13 +369,13 @@ void Exchange::finish(std::string final_bytes) {
     Ledger* ledger = loop_.shared().ledger.get();
     if (ledger == nullptr || ledger->durable() >= settle_lsn_) return complete();
     if (ready_) session_.flush();
-    if (!over_) loop_.wait_for_commit(this);  // else the client has left meanwhile
+    if (!over_) loop_.wait_for_commit(settle_lsn_, this);  // else the client has left meanwhile
 }
 
 void Exchange::complete() {
     if (over_) return;
     over_ = true;
-    loop_.no_longer_waits(this);
+    loop_.no_longer_waits(settle_lsn_);
     // A stream whose body has not ended yet is not waited for.
     drop_upstream();
     leave_replica(ReplicaOutcome::our_deadline);
@@ -390,18 +390,14 @@ void Exchange::committed() {
     const Ledger& ledger = *loop_.shared().ledger;
     if (ledger.failed()) return ledger_failed();
     const std::uint64_t durable = ledger.durable();
-    if (!ready_ && durable >= reserve_lsn_) {
-        ready_ = true;
-        if (!held_.empty()) {
-            head_shown_ = true;
-            session_.queue(held_);
-            held_ = {};
-            session_.flush();
-        }
-        if (over_) return;
-        if (!settled_) loop_.no_longer_waits(this);
-    }
-    if (settled_ && durable >= settle_lsn_) complete();
+    if (settled_ && durable >= settle_lsn_) return complete();
+    if (ready_ || durable < reserve_lsn_) return;
+    ready_ = true;
+    if (held_.empty()) return;
+    head_shown_ = true;
+    session_.queue(held_);
+    held_ = {};
+    session_.flush();
 }
 
 void Exchange::ledger_failed() {
@@ -480,7 +476,7 @@ void Exchange::client_left() {
         ++loop_.shared().counters.cancels;
         settle(LedgerOutcome::client_cancel, 499, true);
     }
-    loop_.no_longer_waits(this);
+    loop_.no_longer_waits(settle_lsn_);
 }
 
 }  // namespace stoker::gateway

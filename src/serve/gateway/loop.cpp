@@ -16,7 +16,7 @@
 namespace stoker::gateway {
 namespace {
 
-constexpr int kTurnMs = 100, kHoldingTurnMs = 10;
+constexpr int kTurnMs = 100, kHoldingTurnMs = 10, kGatherMs = 1;
 constexpr std::int64_t kMarkEveryUs = 1'000'000, kSweepEveryUs = 100'000;
 
 Error not_listening(const GatewayOptions& options, std::uint16_t port) {
@@ -87,12 +87,27 @@ void Loop::stop() {
 
 void Loop::run() {
     seen_version_ = shared_.version;
+    int gather_ms = kTurnMs;
     while (!stopping_) {
-        poller_->turn(holding_.empty() ? kTurnMs : kHoldingTurnMs);
+        poller_->turn(std::min(gather_ms, holding_.empty() ? kTurnMs : kHoldingTurnMs));
         holding_.turn(static_cast<double>(monotonic_clock_us()) / kUs);
         if (shared_.ledger && (!waiting_.empty() || shared_.ledger->failed())) on_commit();
         sweep();
+        gather_ms = commit_or_wait();
     }
+}
+
+// At the end of a turn, for all that it has taken. A commit costs the processor as much as a request: where another one
+// began a moment ago, it waits for more to join, unless half of all clients wait for it already. So one client never
+// waits for others, and many of them do for a millisecond. Returns how long the next turn may take.
+int Loop::commit_or_wait() {
+    if (!commit_wanted_ || !shared_.ledger) return kTurnMs;
+    const std::int64_t now_us = monotonic_clock_us();
+    if (2 * waiting_.size() < sessions_.size() && now_us - committed_us_ < kGatherMs * 1000) return kGatherMs;
+    commit_wanted_ = false;
+    committed_us_ = now_us;
+    shared_.ledger->commit();
+    return kTurnMs;
 }
 
 Status Loop::open_own_door() {
@@ -135,11 +150,18 @@ void Loop::accept_all(int listener, bool own) {
 }
 
 void Loop::on_commit() {
-    std::vector<Exchange*> told(waiting_.begin(), waiting_.end());
+    const bool failed = shared_.ledger->failed();
+    const std::uint64_t durable = shared_.ledger->durable();
+    while (!waiting_.empty() && (failed || waiting_.begin()->first <= durable)) {
+        Exchange* first = waiting_.begin()->second;
+        waiting_.erase(waiting_.begin());
+        first->committed();
+    }
+    if (!failed) return;
     // What cannot be accounted for does not go on.
-    if (shared_.ledger->failed()) told.insert(told.end(), streams_.begin(), streams_.end());
+    const std::vector<Exchange*> told(streams_.begin(), streams_.end());
     for (Exchange* each : told)
-        if (waiting_.contains(each) || streams_.contains(each)) each->committed();
+        if (streams_.contains(each)) each->committed();
 }
 
 void Loop::sweep() {
@@ -147,6 +169,7 @@ void Loop::sweep() {
     if (now_us - marked_us_ >= kMarkEveryUs) mark();
     if (now_us - swept_us_ < kSweepEveryUs) return;
     swept_us_ = now_us;
+    commit_wanted_ = true;  // what nobody waits for
     const std::uint64_t version = shared_.version;
     const bool changed = std::exchange(seen_version_, version) != version;
     std::vector<Session*> all;

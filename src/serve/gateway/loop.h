@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -112,8 +113,12 @@ public:
     }
     ModelFigures& figures_of(const ModelSetup& model);
     ProjectFigures& figures_of(const KeySetup& key);
-    void wait_for_commit(Exchange* exchange) { waiting_.insert(exchange); }
-    void no_longer_waits(Exchange* exchange) { waiting_.erase(exchange); }
+    // For the commit of what this record is part of.
+    void wait_for_commit(std::uint64_t lsn, Exchange* exchange) {
+        waiting_.emplace(lsn, exchange);
+        commit_wanted_ = true;
+    }
+    void no_longer_waits(std::uint64_t lsn) { waiting_.erase(lsn); }
     void streams(Exchange* exchange, bool does);
     void session_ended(Session* session);
     std::uint64_t next_aside() { return ++asides_; }
@@ -135,6 +140,7 @@ private:
     void on_commit();
     void sweep();
     void mark();
+    int commit_or_wait();
     void forget_replicas();
 
     Shared& shared_;
@@ -157,8 +163,11 @@ private:
     std::unordered_map<std::uint64_t, wire::TemplateTokens> template_tokens_;
     std::unordered_map<std::uint64_t, ModelFigures*> model_figures_;
     std::unordered_map<std::uint64_t, ProjectFigures*> project_figures_;
-    std::unique_ptr<PrefixIndex> prefixes_;  // made where a model has more than one replica
-    std::unordered_set<Exchange*> waiting_, streams_;
+    std::unique_ptr<PrefixIndex> prefixes_;       // made where a model has more than one replica
+    std::map<std::uint64_t, Exchange*> waiting_;  // by the record that they wait for
+    bool commit_wanted_ = false;
+    std::int64_t committed_us_ = 0;
+    std::unordered_set<Exchange*> streams_;
     Holding holding_{*this};
 };
 

@@ -130,6 +130,29 @@ def test_an_endpoint_wakes_changes_and_ends(t):
     check(g.terminate() == 0, "exit")
 
 
+def test_f31_a_replica_that_serves_another_model_answers_nobody(t):
+    t.up()
+    g = Gateway(t).start()
+    names = t.write("name", "tiny-1\n")
+    fake(t, "--name-file", names)
+    t.json("deploy", "chat.yaml", "--endpoint", "--most", "1")
+    ready(t)
+    check(g.post(chat(2))[2]["model"] == "tiny-1", "as it calls itself")
+    events = g.stream(chat(2)).rest()
+    check(events[-1] == "[DONE]", str(events))
+    t.write("name", "tiny-2\n")  # the next process behind the same address
+    status, _, answer = g.post(chat(2))
+    if status == 502:  # else the probe was faster, and it waited for one that is right
+        check(answer["error"]["code"] == "model_mismatch", str(answer))
+    told = wait_for("it is out", lambda: (lambda s: s if s and s["ready"] == 0 and "another model than tiny-1" in s["replicas"][0].get("why", "") else None)(described(t)["status"]))
+    check([r["state"] for r in told["replicas"]] == ["ejected"], str(told["replicas"]))
+    t.write("name", "tiny-1\n")
+    ready(t)
+    check(g.post(chat(2))[0] == 200, "and is in again when it is what it was")
+    check(set(g.row()["outcomes"]) <= {"ok", "upstream_error"} and g.row()["tokens_out"] == 2 * g.row()["outcomes"]["ok"], str(g.row()))
+    check(g.terminate() == 0, "exit")
+
+
 def test_what_cannot_be_an_endpoint_is_refused_with_its_reason(t):
     def refused(text, words, exit=2, *more):
         t.write("x.yaml", text)

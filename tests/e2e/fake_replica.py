@@ -1,6 +1,7 @@
 """A server of the OpenAI API for replicas of an endpoint: it loads for a while, then says WORD as often as it is asked to.
 
-    python3 fake_replica.py --port PORT [--load SECONDS] [--gap SECONDS] [--word WORD]"""
+    python3 fake_replica.py --port PORT [--load SECONDS] [--gap SECONDS] [--word WORD]
+                            [--name-file FILE]    what it serves stands in there, and it answers whatever it is asked for"""
 
 import argparse
 import http.server
@@ -14,9 +15,14 @@ parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--load", type=float, default=0)
 parser.add_argument("--gap", type=float, default=0.001)
 parser.add_argument("--word", default="tok ")
+parser.add_argument("--name-file")
 options = parser.parse_args()
 ready_at = time.monotonic() + options.load
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+
+
+def name():
+    return open(options.name_file).read().strip() if options.name_file else "weights.gguf"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -38,12 +44,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             loading = time.monotonic() < ready_at
             return self.answer(503 if loading else 200, '{"status":"loading"}' if loading else '{"status":"ok"}')
         if self.path == "/v1/models":
-            return self.answer(200, json.dumps({"object": "list", "data": [{"id": "weights.gguf", "object": "model"}]}))
+            return self.answer(200, json.dumps({"object": "list", "data": [{"id": name(), "object": "model"}]}))
         self.answer(404, "{}")
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if body["model"] != "weights.gguf":
+        if options.name_file:
+            body["model"] = name()
+        if body["model"] != name():
             return self.answer(404, json.dumps({"error": {"message": f"no model {body['model']}", "type": "x", "param": None, "code": None}}))
         count = body.get("max_tokens", 4)
         usage = {"prompt_tokens": 7, "completion_tokens": count, "total_tokens": 7 + count}

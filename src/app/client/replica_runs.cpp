@@ -177,7 +177,7 @@ public:
         return out;
     }
 
-    ReplicaProbe probe(const ServingTemplate& how, const std::string& url, bool models) override {
+    ReplicaProbe probe(const ServingTemplate& how, const std::string& url) override {
         ReplicaProbe out;
         const auto to = address(url);
         if (!to) {
@@ -189,7 +189,9 @@ public:
             out.problem = "nobody listens at " + url;
             return out;
         }
+        const double begin_s = monotonic_seconds();
         const auto health = ask(url, how.health);
+        out.answer_s = monotonic_seconds() - begin_s;
         out.well = health && health->status == 200 &&
                    (how.ready_word.empty() || health->body.find(how.ready_word) != std::string::npos);
         if (!out.well) {
@@ -197,7 +199,6 @@ public:
                 health ? fmt::format("{}{} answers {}", url, how.health, health->status) : health.error().message();
             return out;
         }
-        if (!models) return out;
         const auto listed = ask(url, how.models);
         const auto document = listed && listed->status == 200
                                   ? Document::parse_json(listed->body, "models")

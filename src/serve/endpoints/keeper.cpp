@@ -15,11 +15,9 @@
 namespace stoker {
 namespace {
 
-constexpr double kListEveryS = 1, kScaleEveryS = 1, kJudgeEveryS = 5, kSignalsEveryS = 1;
-constexpr double kStartProbeS = 0.2, kProbeEveryS = 5;
+constexpr double kListEveryS = 1, kScaleEveryS = 1, kJudgeEveryS = 5;
 constexpr double kDrainS = 300, kForgiveS = 60, kFirstPauseS = 0.5, kMostPauseS = 30;
 constexpr double kPriorPrefillPerS = 4'000, kPriorDecodePerS = 400;  // where neither plan nor engine says
-constexpr int kFailedProbes = 2;
 
 std::string key_of(SplitMix& random) {
     return fmt::format("{:016x}{:016x}", random.next(), random.next());
@@ -168,73 +166,6 @@ void EndpointKeeper::gone(Kept& replica, const std::string& why, double now_s) {
     ++deaths_;
     ++failures_;
     last_failure_ = fmt::format("replica {} ({}): {}", replica.name, replica.run, why);
-}
-
-void EndpointKeeper::look_at(Kept& replica, double now_s) {
-    if (replica.phase == ReplicaPhase::ended) return;
-    if (replica.draining) return drain(replica, now_s);
-    if (replica.phase != ReplicaPhase::running || replica.url.empty()) return;
-    const ServingTemplate& row = how(replica.revision);
-    if (!replica.ready && now_s - replica.running_s > cold_start_.budget_s()) {
-        gone(replica, fmt::format("not ready within {:.0f} s", cold_start_.budget_s()), now_s);
-        if (const auto ended = host_.end(replica.run); !ended) trouble_ = ended.error().message();
-        replica.phase = ReplicaPhase::running;
-        replica.draining = replica.told_to_end = true;
-        return;
-    }
-    if (now_s >= replica.next_probe_s) {
-        const bool starts = !replica.ready;
-        const ReplicaProbe probe = host_.probe(row, replica.url, starts);
-        replica.next_probe_s = now_s + (starts ? kStartProbeS : kProbeEveryS * (0.8 + 0.4 * random_.uniform()));
-        if (probe.connect_s >= 0)
-            connect_s_ = connect_s_ < 0 ? probe.connect_s : 0.7 * connect_s_ + 0.3 * probe.connect_s;
-        if (!probe.well) {
-            replica.why = probe.problem;
-            if (!starts && ++replica.failed_probes >= kFailedProbes) replica.failing = true;
-        } else if (starts) {
-            const EndpointRevision* revision = endpoint_.find(replica.revision);
-            const std::string expected = revision != nullptr ? revision->model : "";
-            const bool right =
-                expected.empty() ? !probe.models.empty()
-                                 : std::find(probe.models.begin(), probe.models.end(), expected) != probe.models.end();
-            const auto address = host_.address(replica.url);
-            if (!right) {
-                replica.why =
-                    fmt::format("{} serves {}", replica.url,
-                                expected.empty() ? "no model that it lists" : "another model than " + expected);
-            } else if (!address) {
-                replica.why = address.error().message();
-            } else {
-                replica.address = *address;
-                replica.model = expected.empty() ? probe.models.front() : expected;
-                replica.ready = true;
-                replica.ready_s = now_s;
-                replica.why.clear();
-                replica.start_s = now_s - replica.running_s;
-                if (!replica.adopted) cold_start_.started(std::max(0.01, now_s - replica.asked_s));
-            }
-        } else {
-            replica.failed_probes = 0;
-            replica.failing = false;
-            replica.why.clear();
-        }
-    }
-    if (replica.ready && !row.metrics.empty() && now_s >= replica.next_signals_s) read_signals(replica, now_s);
-}
-
-void EndpointKeeper::read_signals(Kept& replica, double now_s) {
-    replica.next_signals_s = now_s + kSignalsEveryS;
-    const auto signals = host_.signals(how(replica.revision), replica.url, replica.model);
-    if (!signals) return;
-    replica.signals.read(*signals, now_s);
-    const AgedSignals::Rates rates = replica.signals.rates(now_s);
-    // A share of the way at a time: one second may have had one prompt only.
-    const auto follow = [](double& rate, std::optional<double> can, std::optional<double> did) {
-        if (can) rate += 0.2 * (*can - rate);
-        if (!can && did) rate = std::max(rate, *did);
-    };
-    follow(replica.prefill_tokens_per_s, rates.prompt_tokens_per_s, rates.seen_prompt_tokens_per_s);
-    follow(replica.decode_tokens_per_s, rates.output_tokens_per_s, rates.seen_output_tokens_per_s);
 }
 
 // Those unlike the others: out, or half the work.
@@ -452,7 +383,7 @@ void EndpointKeeper::put_up(double now_s) {
 }
 
 void EndpointKeeper::see(double now_s) {
-    Seen seen{.at_s = now_s, .connect_s = connect_s_};
+    Seen seen{.at_s = now_s, .connect_s = connect_s_, .answer_s = answer_s_};
     std::vector<std::string> runs;
     double engines = 0, running = 0, waiting = 0;
     for (const auto& each : replicas_) {

@@ -56,14 +56,15 @@ private:
     };
     struct Seen {  // of one second
         double at_s = 0, ready = 0, in_flight = 0;
-        double running = -1, waiting = -1, kv_share = -1, preemptions = 0, connect_s = -1, host_busy = -1,
-               replicas_cores = -1;
+        double running = -1, waiting = -1, kv_share = -1, preemptions = 0, connect_s = -1, answer_s = -1,
+               host_busy = -1, replicas_cores = -1;
         bool tells_preemptions = false;
     };
 
     void look_at_runs(double now_s);
     void gone(Kept& replica, const std::string& why, double now_s);
     void look_at(Kept& replica, double now_s);
+    void probe(Kept& replica, double now_s);
     void read_signals(Kept& replica, double now_s);
     void judge_replicas(double now_s);
     void scale(double now_s);
@@ -95,7 +96,7 @@ private:
     std::string last_failure_, trouble_;
     std::uint64_t last_id_ = 0;
     std::deque<Seen> seen_;
-    double connect_s_ = -1;
+    double connect_s_ = -1, answer_s_ = -1;
     double processors_cores_ = 0;
     std::string tokenizer_of_;  // the file that tokenizer_ was read of, or could not be
     std::shared_ptr<const tokens::Tokenizer> tokenizer_;

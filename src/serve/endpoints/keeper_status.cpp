@@ -88,6 +88,9 @@ ServingEvidence EndpointKeeper::evidence(double now_s) const {
         e.kv_share_most = std::max(e.kv_share_most, seen.kv_share);
         if (seen.tells_preemptions) e.preemptions = std::max(0.0, e.preemptions) + seen.preemptions;
         if (seen.connect_s >= 0) connects.push_back(seen.connect_s);
+        // The shortest: what is longer may be work and not the way.
+        if (seen.answer_s >= 0)
+            e.answer_least_s = e.answer_least_s < 0 ? seen.answer_s : std::min(e.answer_least_s, seen.answer_s);
         if (seen.host_busy >= 0) busy.push_back(seen.host_busy);
         if (seen.replicas_cores >= 0) cores.push_back(seen.replicas_cores);
     }

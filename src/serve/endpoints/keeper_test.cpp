@@ -67,7 +67,7 @@ public:
         out.size = sizeof(sockaddr_in);
         return out;
     }
-    ReplicaProbe probe(const ServingTemplate&, const std::string& url, bool) override {
+    ReplicaProbe probe(const ServingTemplate&, const std::string& url) override {
         const auto run = runs.find(url.substr(7));
         if (run == runs.end()) return {.problem = "nobody listens"};
         const bool up = now_s - run->second.asked_s >= queue_s + load_s && !run->second.sick;
@@ -274,6 +274,36 @@ TEST(EndpointKeeper, TakesASickReplicaOut) {
     world.host.runs.begin()->second.sick = false;
     world.until(60);
     EXPECT_EQ(world.status().ready, 2);
+    EXPECT_EQ(world.host.started, 2);
+}
+
+// Started again on its address with other weights, it gets nothing until it is what it was; what it answers meanwhile
+// says so at once, and not only the next probe.
+TEST(EndpointKeeper, TakesAReplicaOutThatServesAnotherModel) {
+    World world;
+    world.endpoint.least = 2;
+    world.set();
+    world.until(30);
+    std::string& model = world.host.runs.begin()->second.model;
+    model = "other";
+    world.until(40);
+    EXPECT_EQ(world.status().ready, 1);
+    model = "m";
+    world.until(50);
+    EXPECT_EQ(world.status().ready, 2);
+    const auto load = world.view()->replicas.at(0).load;
+    EXPECT_TRUE(load->answers_as(0, "m"));
+    EXPECT_TRUE(load->answers_as(1, "m of embeddings"));
+    EXPECT_TRUE(load->answers_as(0, ""));
+    EXPECT_FALSE(load->doubted());
+    model = "other";
+    EXPECT_FALSE(load->answers_as(0, "other"));
+    world.until(50.3);
+    EXPECT_EQ(world.status().ready, 1);
+    model = "m";
+    world.until(60);
+    EXPECT_EQ(world.status().ready, 2);
+    EXPECT_TRUE(load->answers_as(0, "m, by a name that it has now"));
     EXPECT_EQ(world.host.started, 2);
 }
 

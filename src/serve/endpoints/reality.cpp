@@ -159,13 +159,20 @@ void unlike(const ServingEvidence& e, Causes& causes) {
 }
 
 void outside(const ServingEvidence& e, Causes& causes) {
-    if (e.connect_p50_s > kLeastNetworkS && e.connect_p50_s > kNetworkShare * e.ttft_p50_s && e.ttft_p50_s > 0)
+    // A connection is one way there and back. Where something stands between that takes it at once, a question that is
+    // no work for the server tells: a connection of its own, and the way again.
+    const double way_s = std::max(e.connect_p50_s, e.answer_least_s / 2);
+    if (way_s > kLeastNetworkS && way_s > kNetworkShare * e.ttft_p50_s && e.ttft_p50_s > 0)
         causes.push_back({.name = "network",
-                          .what = fmt::format("a connection to a replica takes {}", time_text(e.connect_p50_s)),
-                          .evidence = {fmt::format("that is {:.0f} % of the time to the first token",
-                                                   100 * e.connect_p50_s / e.ttft_p50_s)},
+                          .what = fmt::format("the way to a replica and back takes {}", time_text(way_s)),
+                          .evidence = {fmt::format("a connection is open after {}, and its shortest answer is there {} "
+                                                   "after it was asked how it is",
+                                                   time_text(std::max(0.0, e.connect_p50_s)),
+                                                   time_text(std::max(0.0, e.answer_least_s))),
+                                       fmt::format("that is {:.0f} % of the time to the first token",
+                                                   100 * way_s / e.ttft_p50_s)},
                           .fix = "put the gateway beside its replicas",
-                          .cost_s = e.connect_p50_s});
+                          .cost_s = way_s});
     if (e.host_busy < kBusy || e.replicas_busy_cores < 0 || e.host_cores <= 0) return;
     const double others = e.host_busy * e.host_cores - e.replicas_busy_cores;
     if (others > kOthersCores * e.host_cores)

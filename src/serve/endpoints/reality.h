@@ -44,7 +44,8 @@ struct ServingEvidence {
     double ready_mean = 0, in_flight_mean = 0;  // replicas; requests at the replicas
     // What the engines say of themselves, of one replica on average; negative: they do not.
     double engine_running_mean = -1, engine_waiting_mean = -1, kv_share_most = -1, preemptions = -1;
-    double connect_p50_s = -1;  // to open a connection to a replica
+    double connect_p50_s = -1;   // to open a connection to a replica
+    double answer_least_s = -1;  // from then until it had said that it is well, at the least
     double host_busy = -1,
            replicas_busy_cores = -1;  // of this machine: share of all its cores; cores that replicas use
     double host_cores = 0;
@@ -84,6 +85,7 @@ void fields(V& visit, ReplicaEvidence& replica) {
 }
 template <class V>
 void fields(V& visit, ServingEvidence& e) {
+    visit("answer_least_s", e.answer_least_s);
     visit("cached_share", e.cached_share);
     visit("cold", e.cold);
     visit("cold_wait_mean_s", e.cold_wait_mean_s);

@@ -81,6 +81,11 @@ TEST(ServingReality, TellsEachCause) {
              slow(e, 2);
              e.connect_p50_s = 0.09;
          }},
+        {"network",  // through something that takes connections at once
+         [&](ServingEvidence& e) {
+             slow(e, 2);
+             e.answer_least_s = 0.18;
+         }},
         {"cpu-taken",
          [&](ServingEvidence& e) {
              slow(e, 3);

@@ -42,7 +42,8 @@ struct ReplicaAddress {
 struct ReplicaProbe {
     bool well = false;
     double connect_s = -1;            // to open a connection; negative: not measured
-    std::vector<std::string> models;  // where they were asked for
+    double answer_s = -1;             // until it had said how it is
+    std::vector<std::string> models;  // that it serves; none: it did not say
     std::string problem;
 };
 
@@ -57,7 +58,7 @@ public:
     virtual ReplicaFact last_of(const std::string& run) = 0;                         // one that list() has no more
 
     virtual Result<ReplicaAddress> address(const std::string& url) = 0;
-    virtual ReplicaProbe probe(const ServingTemplate& how, const std::string& url, bool models) = 0;
+    virtual ReplicaProbe probe(const ServingTemplate& how, const std::string& url) = 0;
     virtual std::optional<EngineSignals> signals(const ServingTemplate& how, const std::string& url,
                                                  const std::string& model) = 0;
     // Of this machine, where its replicas run here: all cores together, and those that replicas use; since the last

@@ -10,6 +10,19 @@ constexpr double kMeanOver = 32;  // answers
 
 }  // namespace
 
+bool ReplicaLoad::answers_as(int endpoint, std::string_view model) {
+    if (model.empty()) return true;  // it does not say
+    const std::lock_guard lock(mutex_);
+    const auto first = model_.emplace(endpoint, model).first;
+    if (first->second != model) doubted_ = true;
+    return first->second == model;
+}
+
+void ReplicaLoad::trust() {
+    const std::lock_guard lock(mutex_);
+    if (doubted_.exchange(false)) model_.clear();
+}
+
 void ReplicaBoard::arrived(double now_s, double prompt_tokens, double output_tokens) {
     const std::lock_guard lock(mutex_);
     meter_.arrived(now_s, prompt_tokens, output_tokens);

@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/random.h"
@@ -28,6 +30,17 @@ struct ReplicaLoad {
     std::atomic<std::uint32_t> outstanding{0};
     std::atomic<std::int64_t> waiting_prompt_tokens{0}, outstanding_decode_tokens{0};
     std::atomic<std::uint64_t> taken{0};
+
+    // A server that was started again behind the same address may serve something else. False: it calls itself
+    // otherwise than in its first answer of this endpoint, and is doubted until somebody has asked it who it is.
+    bool answers_as(int endpoint, std::string_view model);
+    bool doubted() const { return doubted_; }
+    void trust();  // it was asked
+
+private:
+    std::mutex mutex_;
+    std::map<int, std::string> model_;  // by endpoint
+    std::atomic<bool> doubted_{false};
 };
 
 struct BoardReplica {

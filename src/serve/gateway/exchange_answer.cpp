@@ -16,6 +16,12 @@ namespace {
 
 constexpr std::uint32_t kMarkEvery = 256, kExtendBy = 512;  // tokens
 
+Refusal other_model() {
+    Refusal why = upstream_error("the replica answers as another model than before");
+    why.code = "model_mismatch";
+    return why;
+}
+
 std::int64_t retry_after_of(const HttpResponse& response) {
     const auto value = response.headers.find("retry-after");
     const auto seconds = value ? wire::json_integer(trim(*value)) : std::nullopt;
@@ -76,6 +82,10 @@ bool Exchange::on_data(std::string_view event, std::string_view data) {
         ++loop_.shared().counters.failed;
         fail(LedgerOutcome::upstream_error,
              upstream_error(scan.error_message.empty() ? "the upstream failed" : scan.error_message));
+        return true;
+    }
+    if (first_us_ == 0 && load_ && !load_->answers_as(reserve_.endpoint, scan.model)) {
+        fail(LedgerOutcome::upstream_error, other_model());
         return true;
     }
     text_bytes_ += scan.text_bytes;
@@ -169,6 +179,7 @@ void Exchange::on_complete() {
     const bool again = status == 429 || status == 503 || status == 502 || status == 504;
     const bool busy = status == 429 || (status == 503 && response.headers.find("retry-after"));
     const std::uint64_t used = replica_;
+    const std::shared_ptr<ReplicaLoad> load = load_;
     if (parser_->keep_alive())
         std::exchange(upstream_, nullptr)->release();
     else
@@ -206,6 +217,8 @@ void Exchange::on_complete() {
     if (!scan.sound && !(good && endpoint_.meter == wire::Meter::speech))
         return fail(LedgerOutcome::upstream_error,
                     upstream_error(fmt::format("the upstream answered {} without JSON", status)));
+    if (good && load && !load->answers_as(reserve_.endpoint, scan.model))
+        return fail(LedgerOutcome::upstream_error, other_model());
     usage_ = scan.usage;
     text_bytes_ = scan.text_bytes;
     count_.take_texts();

@@ -58,12 +58,14 @@ private:
             });
         }
         if (name == "type" && cursor_.peek() == '"') return text_of(scan_.type);
+        if (name == "model" && cursor_.peek() == '"') return who();
         if (meter_ == Meter::messages) return message(name);
         if (meter_ != Meter::responses) return skip();
         if (name == "delta" && cursor_.peek() == '"') return generated();
         if (name == "response" && cursor_.peek() == '{')
             return cursor_.object([&](std::string_view inner, std::size_t) {
                 if (inner == "usage") return usage();
+                if (inner == "model" && cursor_.peek() == '"') return who();
                 return inner == "output" ? output() : skip();
             });
         return name == "output" ? output() : skip();
@@ -72,8 +74,10 @@ private:
     // likes.
     bool message(std::string_view name) {
         if (name == "message" && cursor_.peek() == '{')
-            return cursor_.object(
-                [&](std::string_view inner, std::size_t) { return inner == "usage" ? usage() : skip(); });
+            return cursor_.object([&](std::string_view inner, std::size_t) {
+                if (inner == "model" && cursor_.peek() == '"') return who();
+                return inner == "usage" ? usage() : skip();
+            });
         if (name == "delta" && cursor_.peek() == '{')
             return cursor_.object([&](std::string_view inner, std::size_t) {
                 const bool text = inner == "text" || inner == "thinking" || inner == "partial_json";
@@ -168,6 +172,12 @@ private:
         JsonSpan span;
         if (!cursor_.string(span)) return false;
         if (span.size() <= kLongestMessage) out = json_unescaped(span.of(json_)).value_or("");
+        return true;
+    }
+    bool who() {
+        JsonSpan span;
+        if (!cursor_.string(span)) return false;
+        scan_.model = span.of(json_).substr(1, span.size() - 2);
         return true;
     }
     bool number(std::uint32_t& out) {

@@ -29,6 +29,7 @@ struct AnswerScan {
     std::uint64_t text_bytes = 0;
     std::string type;  // of events of the responses API: "response.completed"
     std::string error_message;
+    std::string_view model;  // that answered, as it calls itself; of the text that was scanned
     // What to leave out so that no usage is seen, from the comma before or to the comma behind; empty: it is not there.
     std::size_t usage_begin = 0, usage_end = 0;
 };

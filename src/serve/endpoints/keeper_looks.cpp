@@ -49,9 +49,9 @@ void EndpointKeeper::probe(Kept& replica, double now_s) {
     replica.failed_probes = 0;
     const EndpointRevision* revision = endpoint_.find(replica.revision);
     const std::string expected = replica.ready ? replica.model : revision != nullptr ? revision->model : "";
-    const bool right =
-        expected.empty() ? !seen.models.empty()
-                         : std::find(seen.models.begin(), seen.models.end(), expected) != seen.models.end();
+    const bool right = expected.empty()
+                           ? !seen.models.empty()
+                           : std::find(seen.models.begin(), seen.models.end(), expected) != seen.models.end();
     // It is well and does not say who it is: that is no news of one that was known, unless there is doubt.
     if (replica.ready && seen.models.empty() && !replica.load->doubted()) {
         replica.failing = false;

@@ -30,7 +30,7 @@ ServingEvidence EndpointKeeper::evidence(double now_s) const {
     // What another revision answered says nothing of this one.
     std::erase_if(samples, [&](const RequestSample& sample) { return sample.revision != serving_; });
     std::vector<double> ttft, warm, tpot, queue, cold_waits, prompts, outputs;
-    double cached = 0, first_s = now_s, last_s = 0;
+    double cached = 0, first_s = now_s, last_s = 0, arrived_s = now_s, under_way_s = 0;
     std::map<std::string, ReplicaEvidence> by_name;
     std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> speeds;
     for (const RequestSample& sample : samples) {
@@ -54,6 +54,9 @@ ServingEvidence EndpointKeeper::evidence(double now_s) const {
         if (sample.ttft_s <= 0) continue;
         ttft.push_back(sample.ttft_s);
         if (!sample.cold) warm.push_back(sample.ttft_s);
+        const double took_s = sample.ttft_s + sample.tpot_s * std::max(0.0, sample.output_tokens - 1);
+        under_way_s += took_s;
+        arrived_s = std::min(arrived_s, sample.at_s - took_s);
         speeds[sample.replica_name].first.push_back(sample.upstream_ttft_s);
         if (sample.tpot_s <= 0) continue;
         tpot.push_back(sample.tpot_s);
@@ -74,6 +77,7 @@ ServingEvidence EndpointKeeper::evidence(double now_s) const {
     }
     // Rates are of the time in which requests ended, not of the quiet before and after.
     e.window_s = samples.empty() ? 0 : std::max(1.0, last_s - first_s);
+    if (under_way_s > 0) e.at_once_mean = under_way_s / std::max(0.001, last_s - arrived_s);
     if (e.window_s > 0) {
         e.requests_per_s = static_cast<double>(e.requests) / e.window_s;
         e.tokens_per_s = e.output_mean * static_cast<double>(outputs.size()) / e.window_s;

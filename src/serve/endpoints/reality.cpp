@@ -11,9 +11,11 @@ namespace {
 // How far a figure has to be from what it should be before it is told as a cause.
 constexpr double kMuchLonger = 1.2;    // prompts and answers than planned
 constexpr double kMuchMoreLoad = 1.1;  // requests a second than planned
+constexpr double kManyMore = 1.5;      // at once than planned
 constexpr double kQueueShare = 0.15;   // of the time to the first token spent in the queue
 constexpr double kLeastQueueS = 0.02;
 constexpr double kUnlike = 1.5;      // times the median of the others
+constexpr double kUnlikeOverS = 10;  // a second in which another process ran says nothing of a replica
 constexpr double kKvFull = 0.95;     // of the cache
 constexpr double kBatchShare = 0.6;  // of the sequences that the plan counts on, while others wait
 constexpr double kWaits = 0.5;       // requests waiting inside an engine, on average
@@ -65,6 +67,47 @@ void queueing(const ServingEvidence& e, Causes& causes) {
     causes.push_back(std::move(cause));
 }
 
+// That a replica is meant to compute at once; 0: not known.
+double planned_at_once(const ServingEvidence& e) {
+    const ServingPromise& promise = e.promise;
+    if (promise.clients <= 0) return promise.max_sequences;
+    const double each = promise.clients / std::max(1, promise.replicas);
+    return promise.max_sequences > 0 ? std::min(promise.max_sequences, each) : each;
+}
+
+// It computes fewer at once than the plan counts on, though more wait inside it.
+bool small_batch(const ServingEvidence& e) {
+    const double planned = planned_at_once(e);
+    return e.engine_waiting_mean > kWaits && planned > 0 && e.engine_running_mean >= 0 &&
+           e.engine_running_mean < kBatchShare * planned && e.kv_share_most < kKvFull;
+}
+
+// As many as it computes at once are being computed, and more wait inside of it.
+void queueing_inside(const ServingEvidence& e, Causes& causes) {
+    if (e.engine_waiting_mean <= kWaits || e.engine_running_mean <= 0 || small_batch(e)) return;
+    const double answer_s = e.tpot_p50_s * std::max(1.0, e.output_mean);
+    causes.push_back(
+        {.name = "queueing",
+         .what = fmt::format("requests wait inside the replicas: {:.3g} at each, while {:.3g} are computed",
+                             e.engine_waiting_mean, e.engine_running_mean),
+         .evidence = {fmt::format("{:.3g} requests a second came, {:.3g} replicas were ready, {:.3g} "
+                                  "requests were under way at once",
+                                  e.requests_per_s, e.ready_mean, e.at_once_mean)},
+         .fix = "more of them: stoker endpoints scale NAME --most N",
+         .cost_s = e.engine_waiting_mean / e.engine_running_mean * answer_s});
+}
+
+void more_at_once(const ServingEvidence& e, Causes& causes) {
+    if (e.promise.clients <= 0 || e.at_once_mean <= kManyMore * e.promise.clients) return;
+    causes.push_back(
+        {.name = "more-load",
+         .what = fmt::format("{:.3g} requests are under way at once, planned were {:.3g}", e.at_once_mean,
+                             e.promise.clients),
+         .evidence = {fmt::format("{:.3g} come a second, {:.3g} replicas were ready", e.requests_per_s, e.ready_mean)},
+         .fix = "plan for it: traffic.concurrency in the file, then stoker deploy again",
+         .cost_s = std::max(0.0, e.ttft_p95_s - e.promise.ttft_p95_s.mid) / 2});
+}
+
 void more_load(const ServingEvidence& e, Causes& causes) {
     if (e.promise.requests_per_s <= 0 || e.requests_per_s <= kMuchMoreLoad * e.promise.requests_per_s) return;
     if (e.promise.most_requests_per_s > 0 && e.requests_per_s < e.promise.most_requests_per_s * 0.9) return;
@@ -110,14 +153,11 @@ void inside_engine(const ServingEvidence& e, Causes& causes) {
                                       e.prompt_mean, e.output_mean, e.promise.prompt_tokens, e.promise.output_tokens)},
              .fix = "fewer at once on a replica, or more replicas: stoker endpoints scale NAME --most N",
              .cost_s = std::max(e.tpot_p95_s - e.tpot_p50_s, 0.0) * std::max(1.0, e.output_mean)});
-    // It computes fewer at once than the plan counts on, though more wait inside it.
-    const double planned = e.promise.max_sequences;
-    if (e.engine_waiting_mean > kWaits && planned > 0 && e.engine_running_mean >= 0 &&
-        e.engine_running_mean < kBatchShare * planned && e.kv_share_most < kKvFull)
+    if (small_batch(e))
         causes.push_back({.name = "batch-small",
                           .what = fmt::format("a replica computes {:.3g} sequences at once while {:.3g} wait inside it",
                                               e.engine_running_mean, e.engine_waiting_mean),
-                          .evidence = {fmt::format("the plan counts on up to {:.0f}", planned)},
+                          .evidence = {fmt::format("the plan counts on up to {:.0f}", planned_at_once(e))},
                           .fix = "let its server take more at once (--parallel of llama.cpp, --max-num-seqs of vLLM)",
                           .cost_s = e.engine_running_mean > 0
                                         ? e.engine_waiting_mean / e.engine_running_mean * e.tpot_p50_s * e.output_mean
@@ -138,8 +178,9 @@ void unlike(const ServingEvidence& e, Causes& causes) {
         if (asked == 0 || each.requests < kLeastRequests) continue;
         const double own_failed = static_cast<double>(each.failed) / static_cast<double>(each.requests);
         const double ttft_of_others = median(ttft), tpot_of_others = median(tpot);
-        const bool slow_decode = tpot_of_others > 0 && each.tpot_p50_s > kUnlike * tpot_of_others;
-        const bool slow_first = ttft_of_others > 0 && each.ttft_p50_s > kUnlike * ttft_of_others &&
+        const bool long_enough = e.window_s >= kUnlikeOverS;
+        const bool slow_decode = long_enough && tpot_of_others > 0 && each.tpot_p50_s > kUnlike * tpot_of_others;
+        const bool slow_first = long_enough && ttft_of_others > 0 && each.ttft_p50_s > kUnlike * ttft_of_others &&
                                 each.ttft_p50_s - ttft_of_others > kLeastNetworkS;
         const bool fails = own_failed > 0.05 && own_failed > 3 * failed / asked;
         if (!slow_decode && !slow_first && !fails) continue;
@@ -163,16 +204,16 @@ void outside(const ServingEvidence& e, Causes& causes) {
     // no work for the server tells: a connection of its own, and the way again.
     const double way_s = std::max(e.connect_p50_s, e.answer_least_s / 2);
     if (way_s > kLeastNetworkS && way_s > kNetworkShare * e.ttft_p50_s && e.ttft_p50_s > 0)
-        causes.push_back({.name = "network",
-                          .what = fmt::format("the way to a replica and back takes {}", time_text(way_s)),
-                          .evidence = {fmt::format("a connection is open after {}, and its shortest answer is there {} "
-                                                   "after it was asked how it is",
-                                                   time_text(std::max(0.0, e.connect_p50_s)),
-                                                   time_text(std::max(0.0, e.answer_least_s))),
-                                       fmt::format("that is {:.0f} % of the time to the first token",
-                                                   100 * way_s / e.ttft_p50_s)},
-                          .fix = "put the gateway beside its replicas",
-                          .cost_s = way_s});
+        causes.push_back(
+            {.name = "network",
+             .what = fmt::format("the way to a replica and back takes {}", time_text(way_s)),
+             .evidence = {fmt::format("a connection is open after {}, and its shortest answer is there {} "
+                                      "after it was asked how it is",
+                                      time_text(std::max(0.0, e.connect_p50_s)),
+                                      time_text(std::max(0.0, e.answer_least_s))),
+                          fmt::format("that is {:.0f} % of the time to the first token", 100 * way_s / e.ttft_p50_s)},
+             .fix = "put the gateway beside its replicas",
+             .cost_s = way_s});
     if (e.host_busy < kBusy || e.replicas_busy_cores < 0 || e.host_cores <= 0) return;
     const double others = e.host_busy * e.host_cores - e.replicas_busy_cores;
     if (others > kOthersCores * e.host_cores)
@@ -253,7 +294,9 @@ std::vector<ServingCause> serving_causes(const ServingEvidence& e) {
     if (e.failed * 20 > e.requests || slower(e)) {
         cold_starts(e, causes);
         queueing(e, causes);
+        queueing_inside(e, causes);
         more_load(e, causes);
+        more_at_once(e, causes);
         longer(e, causes);
         inside_engine(e, causes);
         outside(e, causes);

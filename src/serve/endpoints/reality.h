@@ -42,6 +42,7 @@ struct ServingEvidence {
     double prompt_mean = 0, prompt_p95 = 0, output_mean = 0, cached_share = 0;
     double requests_per_s = 0, tokens_per_s = 0;
     double ready_mean = 0, in_flight_mean = 0;  // replicas; requests at the replicas
+    double at_once_mean = 0;                    // requests from their arrival to their end
     // What the engines say of themselves, of one replica on average; negative: they do not.
     double engine_running_mean = -1, engine_waiting_mean = -1, kv_share_most = -1, preemptions = -1;
     double connect_p50_s = -1;   // to open a connection to a replica
@@ -86,6 +87,7 @@ void fields(V& visit, ReplicaEvidence& replica) {
 template <class V>
 void fields(V& visit, ServingEvidence& e) {
     visit("answer_least_s", e.answer_least_s);
+    visit("at_once_mean", e.at_once_mean);
     visit("cached_share", e.cached_share);
     visit("cold", e.cold);
     visit("cold_wait_mean_s", e.cold_wait_mean_s);

@@ -75,6 +75,23 @@ TEST(ServingReality, TellsEachCause) {
              slow(e, 6);
              e.engine_running_mean = 2, e.engine_waiting_mean = 5;
          }},
+        {"queueing",  // of a server that takes what it does not compute yet
+         [&](ServingEvidence& e) {
+             slow(e, 6);
+             e.engine_running_mean = 15, e.engine_waiting_mean = 30;
+         }},
+        {"batch-small",  // of what each replica was to compute of a number of clients, and not of all it could
+         [&](ServingEvidence& e) {
+             slow(e, 6);
+             e.promise.requests_per_s = 0, e.promise.clients = 9, e.promise.max_sequences = 256;
+             e.engine_running_mean = 1, e.engine_waiting_mean = 2, e.at_once_mean = 9;
+         }},
+        {"more-load",  // of a number of clients
+         [&](ServingEvidence& e) {
+             slow(e, 6);
+             e.promise.requests_per_s = 0, e.promise.clients = 6;
+             e.at_once_mean = 20;
+         }},
         {"replica-unlike", [&](ServingEvidence& e) { e.replicas[1].tpot_p50_s = 0.06; }},
         {"network",
          [&](ServingEvidence& e) {
@@ -106,6 +123,15 @@ TEST(ServingReality, TellsEachCause) {
         EXPECT_FALSE(causes[0].evidence.empty()) << name;
         EXPECT_FALSE(causes[0].fix.empty()) << name;
     }
+}
+
+// Two replicas of one machine take turns at its processors: for a second one of them is always the slower.
+TEST(ServingReality, OneSecondSaysNothingOfAReplica) {
+    ServingEvidence e = healthy();
+    e.replicas[1].tpot_p50_s = 0.06;
+    EXPECT_EQ(first_cause(e), "replica-unlike");
+    e.window_s = 1.6;
+    EXPECT_TRUE(serving_causes(e).empty());
 }
 
 // A few requests say nothing; a cold start explains what only cold starts made slow.

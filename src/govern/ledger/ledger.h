@@ -58,7 +58,7 @@ public:
     std::uint64_t settle(const SettleRecord& record);
     // Names that came after it was opened: what is new of them is written.
     void name(std::vector<NameRecord> names);
-    // Does not wait. A commit costs as much as twenty requests do without one: call it for a batch, not for a record.
+    // Does not wait. A commit costs the processor as much as a request: one for many records, not one for each.
     void commit();
 
     std::uint64_t durable() const;  // all up to here is on disk

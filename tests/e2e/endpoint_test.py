@@ -99,7 +99,9 @@ def test_an_endpoint_wakes_changes_and_ends(t):
     g.kill()
     g.start()
     check(ready(t)["replicas"][0]["run"] == again, "the replica is found")
-    check(g.post(chat(2))[0] == 200, "and answers")
+    wait_for("the next gateway knows it", lambda: "chat" in [m["id"] for m in g.get("/v1/models")[1]["data"]])
+    answered = g.post(chat(2))
+    check(answered[0] == 200, f"and answers: {answered}")
 
     # Another revision, and back.
     check(not t.json("deploy", "chat.yaml", "--endpoint")["changed"], "the same file is the same revision")

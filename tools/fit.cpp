@@ -1,17 +1,23 @@
 // ./dev fit: the constants of the cost model from the published rows of data/validation, written to data/calibration.
 // usage: fit [NAME...] [--only CONSTANT,...] [--rows FOLDER] [--out FOLDER] [--residuals FILE] [--no-folds] [--dry-run]
 //        fit --measured: only counts the rows of each device and kind of work
+//        fit --collectives: bus bandwidth told by published, fabric by fabric (data/validation/collectives.csv)
 //        fit --spread FILE: by what each row is off, and how far other sources lie (tools/fit_intervals.py reads it)
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/text.h"
 #include "io/files.h"
+#include "sizing/collectives.h"
 #include "validate/fit.h"
+#include "validate/hardware.h"
 #include "validate/held_out.h"
 #include "validate/measured.h"
 #include "validate/predict.h"
@@ -85,11 +91,12 @@ Result<bool> count_measured(const std::string& rows, const std::string& out) {
     return true;
 }
 
-// All rows of a kind with the widths of intervals as they are before they grow, or with one unit for each of distance.
-Result<std::vector<validate::Line>> lines_with(double growth, std::string_view work, const validate::Csv& csv,
-                                               validate::RowKind kind) {
+// All rows of a kind with the widths of intervals as they are before they grow.
+Result<std::vector<validate::Line>> lines_ungrown(std::string_view work, const validate::Csv& csv,
+                                                  validate::RowKind kind) {
     TRY(Catalog catalog, Catalog::embedded());
-    for (const auto& [name, value] : {std::pair{"interval_unseen_", 1.0}, std::pair{"interval_distance_", growth}}) {
+    for (const auto& [name, value] :
+         {std::pair{"interval_unseen_", 1.0}, std::pair{"interval_distance_", 0.0}, std::pair{"interval_read_", 0.0}}) {
         Constant constant = *catalog.constant(fmt::format("{}{}", name, work));
         constant.value = value;
         catalog.replace_constant(std::move(constant));
@@ -124,21 +131,61 @@ Result<bool> write_spread(const std::string& rows, const std::string& out) {
         TRY(const std::string bytes, read_file(path, kMostRowBytes));
         TRY(const validate::Csv csv, validate::Csv::read(bytes, path));
         TRY(const validate::RowKind kind, validate::kind_of(csv, path));
-        TRY(const std::vector<validate::Line> near, lines_with(0, work, csv, kind));
-        TRY(const std::vector<validate::Line> far, lines_with(1, work, csv, kind));
-        for (std::size_t i = 0; i < near.size(); ++i) {
-            const validate::Line& line = near[i];
+        TRY(const std::vector<validate::Line> lines, lines_ungrown(work, csv, kind));
+        for (const validate::Line& line : lines) {
             if (!line.predicted || !line.counted || !line.measured || !(*line.measured > 0)) continue;
             const validate::Row row(csv, line.row);
-            const double high = std::log(line.high / line.value);
             text += fmt::format("{}\t{}\t{}\t{:d}\t{}\t{}\t{:.5f}\t{:.5f}\t{:.5f}\t{:.3f}\n", work,
                                 row.text(row.given("source_group") ? "source_group" : "split_group"), line.group,
                                 apart.has(row), line.id, line.metric, std::log(*line.measured / line.value),
-                                std::log(line.low / line.value), high, std::log(far[i].high / far[i].value) / high - 1);
+                                std::log(line.low / line.value), std::log(line.high / line.value), line.distance);
         }
     }
     TRY_VOID(write_file_atomic(out, text));
     fmt::print("written: {}\n", out);
+    return true;
+}
+
+// The median, over sizes of 64 MB and more, of what is told by what nccl-tests and rccl-tests measured.
+Result<bool> print_collectives(const std::string& rows) {
+    TRY(const Catalog catalog, Catalog::embedded());
+    const std::string path = rows + "/collectives.csv";
+    TRY(const std::string bytes, read_file(path, kMostRowBytes));
+    TRY(const validate::Csv csv, validate::Csv::read(bytes, path));
+    validate::Hardware hardware(catalog);
+    std::map<std::tuple<std::string, std::string, double>, std::vector<double>> ratios;
+    for (std::size_t i = 0; i < csv.rows(); ++i) {
+        const validate::Row row(csv, i);
+        const std::string fabric(row.text("fabric")), op(row.text("op"));
+        // "H200 8-GPU node, ...", "4x B200 ...", "4 nodes x 8 H100 ...", "AWS P5-class ... (H100; EFA)".
+        std::string device;
+        for (const std::string_view name :
+             {"GB200", "H200", "B200", "H100", "MI355X", "A100-SXM4-40GB", "A100", "V100"})
+            if (device.empty() && fabric.find(name) != std::string::npos) device = name;
+        const double gpus = row.number("gpus").value_or(0), size = row.number("bytes").value_or(0),
+                     bus = row.number("busbw_GBps").value_or(0);
+        if (device.empty() || size < 64e6 || bus <= 0) continue;
+        if (device == "V100") device = "V100-SXM2-16GB";
+        const std::string_view link = fabric.find("EFA v4") != std::string::npos ? "3200 Gb/s EFA"
+                                      : fabric.find("EFA") != std::string::npos  ? "3200 Gb/s EFA"
+                                                                                 : "";
+        const validate::Cluster nodes = hardware.cluster({.gpu_model = device,
+                                                          .inter_link = link,
+                                                          .gpus_per_node = gpus / row.number("nodes").value_or(1),
+                                                          .gpus = gpus});
+        if (!nodes.refused.empty()) continue;
+        const Group group = make_group(*nodes.device, gpus, 1);
+        const double seconds = op == "all_reduce"   ? all_reduce_s(*nodes.device, group, size)
+                               : op == "all_gather" ? all_gather_s(*nodes.device, group, size)
+                                                    : reduce_scatter_s(*nodes.device, group, size);
+        const double moved = op == "all_reduce" ? all_reduce_bytes(gpus, size) : gather_bytes(gpus, size);
+        ratios[{fabric, op, gpus}].push_back(moved / seconds / (bus * 1e9));
+    }
+    for (auto& [key, all] : ratios) {
+        std::sort(all.begin(), all.end());
+        fmt::print("{:<88} {:>14} {:>5} {:>3} {:6.2f} ({:.2f} to {:.2f})\n", std::get<0>(key), std::get<1>(key),
+                   std::get<2>(key), all.size(), all[all.size() / 2], all.front(), all.back());
+    }
     return true;
 }
 
@@ -149,7 +196,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> names, only;
     validate::FitOptions options;
     options.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-    bool dry = false, measured = false;
+    bool dry = false, measured = false, collectives = false;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         if ((word == "--rows" || word == "--out") && i + 1 < argc) {
@@ -164,6 +211,8 @@ int main(int argc, char** argv) {
             dry = true;
         } else if (word == "--spread" && i + 1 < argc) {
             spread = argv[++i];
+        } else if (word == "--collectives") {
+            collectives = true;
         } else if (word == "--measured") {
             measured = true;
         } else if (word.starts_with("-")) {
@@ -175,6 +224,10 @@ int main(int argc, char** argv) {
     if (!spread.empty()) {
         auto written = write_spread(rows, spread);
         return written ? 0 : fail(written.error());
+    }
+    if (collectives) {
+        auto printed = print_collectives(rows);
+        return printed ? 0 : fail(printed.error());
     }
     if (measured) {
         auto counted = count_measured(rows, out);

@@ -2,13 +2,17 @@
 """How wide the 80 % intervals have to be, from sources that are left out.
 
 usage: ./dev fit --spread spread.tsv; tools/fit_intervals.py spread.tsv
+       tools/fit_intervals.py data/calibration/first_contact.tsv
 
 `spread.tsv` has of every published row what it is off by, its interval before that grows, and its distance from what
 other sources measured (a source never counts for its own rows: src/sizing/nearness.h). For each kind of work the scale
 of all widths and their growth with distance are chosen by the other sources and judged by the one left out: the mean
 over the groups of the share of rows inside. A group counts once. Nothing is written: the figures go into
 data/catalog/defaults.tsv (interval_distance_*, interval_unseen_*) by hand, with the first contact on top, which no row
-of this repository can show any more (docs/accuracy.md).
+of a source that is known can show any more.
+
+`data/calibration/first_contact.tsv` is of the same form and has what strangers were told before their sources were
+known: what the widths are chosen by. Distances beyond --most count as --most.
 """
 import argparse
 import csv
@@ -20,13 +24,14 @@ SCALES = [0.3 + 0.05 * i for i in range(75)]  # of the logarithms of both ends
 SLOPES = [0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0]
 
 
-def read(path):
+def read(path, most):
     """By kind of work and group: errors, ends and distances."""
     out = {}
     with open(path, encoding="utf-8", newline="") as file:
         lines = (line for line in file if not line.startswith("#"))
         for row in csv.DictReader(lines, delimiter="\t"):
             case = {name: float(row[name]) for name in ("error", "low", "high", "distance")}
+            case["distance"] = min(case["distance"], most)
             case["source"] = row["source"]
             out.setdefault(row["work"], {}).setdefault(row["group"], []).append(case)
     return out
@@ -58,8 +63,19 @@ def best(groups):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("spread")
+    parser.add_argument("--most", type=float, default=1.0, help="interval_distance_most")
+    parser.add_argument("--inside", nargs=2, type=float, metavar=("UNSEEN", "DISTANCE"),
+                        help="only tell what these two constants hold, by kind of work")
     args = parser.parse_args()
-    for work, groups in read(args.spread).items():
+    for work, groups in read(args.spread, args.most).items():
+        if args.inside:
+            unseen, slope = args.inside
+            shares = [sum(need(case, slope) <= unseen for case in members) / len(members) for members in groups.values()]
+            rows = sum(share * len(members) for share, members in zip(shares, groups.values()))
+            count = sum(len(members) for members in groups.values())
+            print(f"{work}: {100 * statistics.mean(shares):.0f} % inside over {len(groups)} groups, "
+                  f"{100 * rows / count:.0f} % of {count} rows")
+            continue
         print(f"\n{work}: {len(groups)} groups")
         print(f"  {'left out':36} {'rows':>5} {'distance':>8} {'scale':>6} {'slope':>6} {'inside %':>9}")
         shares = []

@@ -63,6 +63,9 @@ constexpr auto kStackWords = std::to_array<std::pair<std::string_view, std::stri
     {"torch", "pytorch"},
 });
 
+constexpr std::size_t kOpinions = 3;
+constexpr double kFarthest = 3;
+
 struct SourceRows {
     MeasuredCase what;
     std::string source;
@@ -102,14 +105,38 @@ double network_distance(std::string_view a, std::string_view b) {
     return decodes(a) && decodes(b) ? 0.7 : 2;
 }
 
+// Boards of one die: their memory and power differ, and what is launched on them does not.
+std::string_view die_of(std::string_view silicon) {
+    constexpr auto kDies = std::to_array<std::pair<std::string_view, std::string_view>>({{"A800", "A100"},
+                                                                                         {"H200", "H100"},
+                                                                                         {"H800", "H100"},
+                                                                                         {"H20", "H100"},
+                                                                                         {"GH200", "H100"},
+                                                                                         {"GB200", "B200"},
+                                                                                         {"B300", "B200"},
+                                                                                         {"GB300", "B200"}});
+    for (const auto& [board, die] : kDies)
+        if (silicon == board) return die;
+    return silicon;
+}
+
 double distance_between(const MeasuredCase& a, const MeasuredCase& b) {
-    const double device = a.silicon == b.silicon                                        ? 0
-                          : !a.architecture.empty() && a.architecture == b.architecture ? 0.7
-                          : !a.vendor.empty() && a.vendor == b.vendor                   ? 1
-                                                                                        : 2;
+    const double device = a.silicon == b.silicon                                         ? 0
+                          : !a.silicon.empty() && die_of(a.silicon) == die_of(b.silicon) ? 0.35
+                          : !a.architecture.empty() && a.architecture == b.architecture  ? 0.7
+                          : !a.vendor.empty() && a.vendor == b.vendor                    ? 1
+                                                                                         : 2;
     const double stack = a.stack == b.stack ? 0 : a.stack.empty() || b.stack.empty() ? 0.5 : 1;
     const double network = network_distance(a.network, b.network);
     return std::sqrt(device * device + stack * stack + network * network);
+}
+
+double interval_constant(const Catalog& catalog, std::string_view what, MeasuredWork work) {
+    return catalog.constant_or_die(fmt::format("interval_{}_{}", what, to_string(work)));
+}
+
+double far_at_most(const Catalog& catalog, const Nearness& near) {
+    return std::min(near.distance, catalog.constant_or_die("interval_distance_most"));
 }
 
 }  // namespace
@@ -146,22 +173,32 @@ MeasuredCase measured_case(MeasuredWork work, const Device& device, std::string_
 
 Nearness nearness(const MeasuredCase& asked, std::string_view without) {
     constexpr double kFewRows = 10, kFew = 0.5;
-    Nearness out;
-    for (const SourceRows& one : sources()) {
-        if (one.what.work != asked.work || one.source == without) continue;
-        const double far = distance_between(asked, one.what) + (one.rows < kFewRows ? kFew : 0);
-        out.distance = std::min(out.distance, far);
+    std::array<double, kOpinions> nearest;
+    nearest.fill(kFarthest);
+    // The rows of a source stand together in the table: each source counts once, by its nearest kind.
+    const std::vector<SourceRows>& all = sources();
+    for (std::size_t i = 0; i < all.size();) {
+        const SourceRows& first = all[i];
+        double far = kFarthest;
+        for (; i < all.size() && all[i].source == first.source && all[i].what.work == first.what.work; ++i)
+            far = std::min(far, distance_between(asked, all[i].what) + (all[i].rows < kFewRows ? kFew : 0));
+        if (first.what.work != asked.work || first.source == without) continue;
+        for (double& place : nearest)
+            if (far < place) std::swap(far, place);
     }
-    return out;
+    double sum = 0;
+    for (const double one : nearest) sum += one;
+    return {sum / kOpinions};
 }
 
 double interval_growth(const Catalog& catalog, MeasuredWork work, const Nearness& near) {
-    const auto constant = [&](std::string_view what) {
-        const Constant* found = catalog.constant(fmt::format("interval_{}_{}", what, to_string(work)));
-        CHECK(found != nullptr);
-        return found->value;
-    };
-    return constant("unseen") * (1 + constant("distance") * near.distance);
+    return interval_constant(catalog, "unseen", work) *
+           (1 + interval_constant(catalog, "distance", work) * far_at_most(catalog, near));
+}
+
+double interval_growth_of_row(const Catalog& catalog, MeasuredWork work, const Nearness& near) {
+    return interval_growth(catalog, work, near) *
+           (1 + interval_constant(catalog, "read", work) * far_at_most(catalog, near));
 }
 
 Range grown(const Range& factors, double growth) noexcept {

@@ -30,19 +30,25 @@ std::string measured_stack(std::string_view framework);
 std::string_view measured_network(const ModelSpec& model, bool adapter) noexcept;
 
 struct Nearness {
-    // 0: the same silicon, stack and kind of network are in some source. Else the root of the sum of squares of
-    //   0.7 for another device of one architecture, 1 for one of the same vendor, 2 for one of another;
+    // The mean over the three nearest sources, since one source is one opinion: what it errs by says little of the next
+    // one of its kind. Of each, 0 where it has the same silicon, stack and kind of network, else the root of the sum of
+    // squares of
+    //   0.35 for another board of one die, 0.7 for another device of one architecture, 1 for one of the same vendor, 2
+    //   for one of another;
     //   0.5 where no stack is named, 1 for another one;
     //   0.7 for experts or adapters against dense, 2 for any other kind of network;
-    // and half more where fewer than ten rows say it.
+    // half more where fewer than ten rows say it, and never more than 3.
     double distance = 3;
 };
 // `without`: a source whose rows are not counted, so that published rows get the interval that a stranger's would.
 Nearness nearness(const MeasuredCase& asked, std::string_view without = {});
 
 // What the logarithms of an interval's ends are multiplied by: interval_unseen_WORK, times 1 and interval_distance_WORK
-// for each unit of distance. (A training step's also grows with the GPUs, sigma_scale.)
+// for each unit of distance, up to interval_distance_most. (A training step's also grows with the GPUs, sigma_scale.)
 double interval_growth(const Catalog& catalog, MeasuredWork work, const Nearness& near);
+// The same of a row that somebody published, which has to be read before it is predicted: times 1 and
+// interval_read_WORK for each unit of distance.
+double interval_growth_of_row(const Catalog& catalog, MeasuredWork work, const Nearness& near);
 
 // The interval with the logarithms of its ends multiplied.
 Range grown(const Range& factors, double growth) noexcept;

@@ -30,6 +30,45 @@ TEST(Nearness, LeavesASourceOut) {
     EXPECT_GT(nearness(asked, "llm-foundry").distance, nearness(asked).distance);
 }
 
+// One source of a kind is one opinion: Paddle's decoders on A100 had one, and the next was told 1.45 times too slow.
+TEST(Nearness, OneSourceIsOneOpinion) {
+    const double one = nearness(llama_on("A100", "Ampere", "NVIDIA", "paddle"), "paddlenlp").distance;
+    const double many = nearness(llama_on("H100", "Hopper", "NVIDIA", "megatron")).distance;
+    EXPECT_GT(one, many + 0.3);
+}
+
+// H200 is H100's die with another memory: what Megatron does on one says more of the other than of a workstation's
+// board.
+TEST(Nearness, BoardsOfOneDieAreNear) {
+    const auto far = [](const char* silicon, const char* architecture) {
+        return nearness(llama_on(silicon, architecture, "NVIDIA", "megatron"), "kempner-h200").distance;
+    };
+    EXPECT_LT(far("H200", "Hopper"), far("L40S", "Ada"));
+    EXPECT_LT(far("H200", "Hopper"), 0.5);
+}
+
+// An interval that grew on for ever would say nothing: what was farther away was not farther off.
+TEST(Nearness, GrowthEnds) {
+    const Catalog catalog = *Catalog::embedded();
+    const double most = catalog.constant_or_die("interval_distance_most");
+    const auto growth = [&](double distance) {
+        return interval_growth(catalog, MeasuredWork::training, Nearness{distance});
+    };
+    EXPECT_LT(growth(0), growth(most));
+    EXPECT_DOUBLE_EQ(growth(most), growth(most + 1));
+}
+
+// A plan says what runs; what somebody wrote about a run has to be read, the worse the less it is like anything known.
+TEST(Nearness, ARowThatHasToBeReadIsWider) {
+    const Catalog catalog = *Catalog::embedded();
+    for (const MeasuredWork work : {MeasuredWork::training, MeasuredWork::memory, MeasuredWork::serving}) {
+        EXPECT_DOUBLE_EQ(interval_growth_of_row(catalog, work, Nearness{0}),
+                         interval_growth(catalog, work, Nearness{0}));
+        EXPECT_GT(interval_growth_of_row(catalog, work, Nearness{1}),
+                  1.2 * interval_growth(catalog, work, Nearness{1}));
+    }
+}
+
 TEST(Nearness, OneNameForSpellings) {
     EXPECT_EQ(measured_stack("HF Trainer FSDP; none / peft full"), "hugging-face");
     EXPECT_EQ(measured_stack("NeMo24.07"), measured_stack("Megatron-Bridge 26.04 NeMo Container"));

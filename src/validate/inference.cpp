@@ -37,7 +37,7 @@ std::optional<Precision> precision_of(std::string_view printed) {
     const std::string text = lower(printed);
     if (holds(text, "fp8")) return Precision::fp8;
     if (holds(text, "fp4") || holds(text, "mxfp4")) return Precision::fp4;
-    if (holds(text, "int8")) return Precision::int8;
+    if (holds(text, "int8") || text.starts_with("q8") || text.starts_with("q6")) return Precision::int8;
     if (holds(text, "int4") || text.starts_with("q4") || text.starts_with("q5")) return Precision::int4;
     if (holds(text, "bf16") || holds(text, "bfloat16")) return Precision::bf16;
     if (holds(text, "fp16") || holds(text, "float16")) return Precision::fp16;
@@ -93,7 +93,8 @@ EngineEra era_of(std::string_view engine, std::string_view printed, const Row& r
             if (!holds(lower(printed), "llm") && !holds(lower(printed), "trtllm")) return EngineEra::y2024;
             return *release >= 1 ? EngineEra::current : *release >= 0.010 ? EngineEra::y2024 : EngineEra::y2023;
         }
-        if (engine == "vllm") return *release >= 0.009 ? EngineEra::current : EngineEra::y2024;
+        // Its second scheduler is what runs since 0.8 (March 2025).
+        if (engine == "vllm") return *release >= 0.008 ? EngineEra::current : EngineEra::y2024;
         return EngineEra::current;
     }
     if (const auto year = stated_number(row, "year_of_run"); year && *year >= 2000 && *year < 2100)
@@ -646,11 +647,12 @@ std::vector<Line> predict_inference(const Csv& csv, Hardware& hardware, Shapes& 
         // Its own source says nothing: the interval is that of a row that nobody has seen.
         const Nearness near =
             nearness(serving_case(*r.device, r.workload, r.era), Row(csv, r.lines.front().row).text("split_group"));
-        const double growth = interval_growth(hardware.catalog(), MeasuredWork::serving, near);
+        const double growth = interval_growth_of_row(hardware.catalog(), MeasuredWork::serving, near);
         Range own = wider_where_unmeasured({1 / spread, 1, spread}, hardware.catalog(), r.accelerator, "serving");
         if (r.engine_unmeasured) own = combined(own, {1 / unmeasured_engine, 1, unmeasured_engine});
         for (std::size_t k = 0; k < r.lines.size() && k < figures.size(); ++k) {
             Line& line = r.lines[k];
+            line.distance = near.distance;
             if (figures[k] > 0 && std::isfinite(figures[k])) {
                 line.predict(figures[k], intervals.factors(line.metric, own, line.assumed.size(), growth));
             } else {

@@ -20,6 +20,7 @@ struct Line {
     std::optional<double> fits{};         // memory: how likely it is to fit
     bool base_rate = false;               // that is only how many of such rows ran: nothing is known of the model
     std::vector<std::string> assumed{};   // "column: value" for what the row leaves blank
+    double distance = 0;                  // from what other sources measured (sizing/nearness.h)
 
     // For the comparison, read after everything has been predicted.
     std::optional<double> measured{};

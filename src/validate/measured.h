@@ -10,7 +10,8 @@
 namespace stoker::validate {
 
 // The file's text, from the rows of data/validation. Rows of a slice of a GPU and of a machine that the catalogue does
-// not have are left out.
+// not have are left out, and those of sources that are kept apart: what judges the figures does not choose the
+// machines.
 Result<std::string> measured_tsv(const Catalog& catalog, const std::string& training_csv,
                                  const std::string& inference_csv);
 

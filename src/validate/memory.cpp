@@ -290,7 +290,8 @@ Line predict_memory(const Row& row, Jobs& jobs, const Intervals& intervals) {
         return line;
     }
     const Nearness near = nearness(job.measured, line.group);
-    const double growth = interval_growth(jobs.catalog(), MeasuredWork::memory, near);
+    line.distance = near.distance;
+    const double growth = interval_growth_of_row(jobs.catalog(), MeasuredWork::memory, near);
     const Range own = peak_interval(setup, layout, estimate, growth);
     if (usual.figure) {
         line.refused.clear();

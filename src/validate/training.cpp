@@ -90,7 +90,9 @@ Line predict_training(const Row& row, Jobs& jobs, const Intervals& intervals) {
     if (!(step > 0) || !std::isfinite(step)) return refuse("unsupported:no step time");
     const TrainingSetup& s = *job.setup;
     // Its own source says nothing: the interval is that of a row that nobody has seen.
-    const double growth = interval_growth(jobs.catalog(), MeasuredWork::training, nearness(job.measured, line.group));
+    const Nearness near = nearness(job.measured, line.group);
+    line.distance = near.distance;
+    const double growth = interval_growth_of_row(jobs.catalog(), MeasuredWork::training, near);
     Range own = wider_where_unmeasured(step_interval(s, job.layout, job.estimate, growth), jobs.catalog(),
                                        job.accelerator, "training");
     // Rates are the reciprocal of the step, and so is their interval.

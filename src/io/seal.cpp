@@ -36,15 +36,13 @@ std::string key_id(const std::string& key) {
 Result<std::string> read_seal_key(std::string_view text) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     const std::string word = lower(trim(text));
+    // The text is not told: it is a key that somebody miscounted.
+    if (word.size() != 2 * kSealKeyBytes || word.find_first_not_of(kDigits) != std::string::npos)
+        return Error(ErrorKind::invalid, "this is no key for sealing", {}, "64 hex digits: openssl rand -hex 32");
     std::string key;
-    for (std::size_t i = 0; i + 1 < word.size() && word.size() == 2 * kSealKeyBytes; i += 2) {
-        const std::size_t high = kDigits.find(word[i]), low = kDigits.find(word[i + 1]);
-        if (high == std::string_view::npos || low == std::string_view::npos) break;
-        key += static_cast<char>(16 * high + low);
-    }
-    if (key.size() == kSealKeyBytes) return key;
-    // Not the text: it is a key that somebody miscounted.
-    return Error(ErrorKind::invalid, "this is no key for sealing", {}, "64 hex digits: openssl rand -hex 32");
+    for (std::size_t i = 0; i < word.size(); i += 2)
+        key += static_cast<char>(16 * kDigits.find(word[i]) + kDigits.find(word[i + 1]));
+    return key;
 }
 
 Result<std::string> seal(const std::string& key, std::string_view name, std::string_view plain) {

@@ -91,6 +91,6 @@ std::function<void(Result<Ack>)> answer_of(Service& service, const ExchangePtr& 
 // By the rules of admission in force; denied, as the core would answer.
 Status would_be_taken(Service& service, const Actor& actor, const RunSpec& spec);
 void say_what_if(Service& service, const ExchangePtr& exchange, RunSpec spec);
-void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key);
+void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key, bool held = false);
 
 }  // namespace stoker::api

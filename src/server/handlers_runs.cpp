@@ -250,11 +250,11 @@ void list_runs(Service& service, const ExchangePtr& exchange) {
         [exchange](const RunPage& page) { exchange->send(codec::write(page)); });
 }
 
-void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key) {
+void submit_spec(Service& service, const ExchangePtr& exchange, RunSpec spec, std::string key, bool held) {
     const std::string sum = digest(spec);
     const bool keyed = !key.empty();
     service.post(
-        exchange, {.what = Submit{.spec = std::move(spec), .key = std::move(key)}},
+        exchange, {.what = Submit{.spec = std::move(spec), .key = std::move(key), .held = held}},
         [exchange, sum, keyed](const Result<Ack>& ack) {
             if (!ack)  // a key that was used for something else: 422, as the draft has it
                 return exchange->fail(ack.error(), keyed && ack.error().kind() == ErrorKind::conflict ? 422 : 0);
@@ -400,16 +400,17 @@ void submit_run(Service& service, const ExchangePtr& exchange) {
     // Before anything keeps, shows or logs it.
     if (const Status stored = store_secrets(service.engine().folder(), *spec); !stored)
         return exchange->fail(stored.error());
+    const bool held = exchange->parameters.flag("hold");
     if (exchange->parameters.flag("dry_run")) return say_what_if(service, exchange, std::move(*spec));
     if (!service.options().check_prerequisites || !has_prerequisites(*spec))
-        return submit_spec(service, exchange, std::move(*spec), std::move(*key));
-    service.work_long(exchange, [&service, exchange, spec = std::move(*spec), key = std::move(*key)]() mutable {
+        return submit_spec(service, exchange, std::move(*spec), std::move(*key), held);
+    service.work_long(exchange, [&service, exchange, held, spec = std::move(*spec), key = std::move(*key)]() mutable {
         if (const Status pinned = pin_images(*service.engine().questions(), spec); !pinned)
             return exchange->fail(pinned.error());
         if (const Status met = prerequisites_are_met(*service.engine().questions(), spec, service.engine().folder());
             !met)
             return exchange->fail(met.error());
-        submit_spec(service, exchange, spec, key);
+        submit_spec(service, exchange, spec, key, held);
     });
 }
 

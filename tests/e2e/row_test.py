@@ -84,6 +84,19 @@ def test_what_waits_is_edited_and_what_has_begun_is_not(t):
     check("what is to be changed" in t.call("edit", run, exit=2).stderr, "nothing said is an error")
 
 
+def test_a_run_is_held_from_its_first_moment(t):
+    """As sbatch --hold: nothing of it starts before somebody says so, not even on a fleet that is free."""
+    t.up()
+    run = t.call("submit", "--hold", "--", "true").stdout.strip()
+    later = t.call("submit", "--", "true").stdout.strip()
+    wait_for("the one behind it", lambda: describe(t, later)["run"]["state"] == "succeeded")
+    view = describe(t, run)["run"]
+    check(view["held"] and view["state"] == "queued", f"{view}")
+    check(not describe(t, run)["attempts"], "it was started")
+    t.call("release", run)
+    wait_for("its end", lambda: describe(t, run)["run"]["state"] == "succeeded")
+
+
 def test_a_row_has_its_next_in_the_queue_until_that_is_cancelled(t):
     """Who looks at the queue sees what comes tonight."""
     t.up()
@@ -105,7 +118,7 @@ def test_a_program_runs_beside_a_rank_and_attach_ends_with_it(t):
     wait_for("it runs", lambda: describe(t, run)["run"]["state"] == "running")
     seen = t.call("exec", run, "--", "sh", "-c", 'echo "$COLOUR $STOKER_RUN"; pwd')
     check(seen.stdout.split() == ["blue", run, t.work], seen.stdout)
-    left = t.call("exec", run, "--", "sh", "-c", "exit 5", exit=1)
+    left = t.call("exec", run, "--", "sh", "-c", "exit 5", exit=5)
     check("left with 5" in left.stderr, left.stderr)
     check("there is no program" in t.call("exec", run, "--", "nosuchprogram", exit=2).stderr, "a program that is not there")
     check("has 1 rank" in t.call("exec", run, "--rank", "7", "--", "true", exit=2).stderr, "a rank that is not there")

@@ -249,10 +249,10 @@ std::string new_key() {
     return random_hex(16);
 }
 
-Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key) {
+Result<api::Submitted> submit(Client& client, const RunSpec& spec, const std::string& key, bool held) {
     HttpHeaders headers;
     headers.add("Idempotency-Key", key);
-    return post<api::Submitted>(client, "/api/v1/runs", to_json(spec), headers);
+    return post<api::Submitted>(client, held ? "/api/v1/runs?hold=true" : "/api/v1/runs", to_json(spec), headers);
 }
 
 namespace {

@@ -86,7 +86,7 @@ Result<CommandOutput> run_exec(Session& session, const Args& args) {
         fmt::print(stderr, "{} left with {}\n", arguments[0], result.exit_code);
         if (result.exit_code == 128 + 9) fmt::print(stderr, "a run that ends takes along what runs beside it\n");
     }
-    return CommandOutput{"", result.exit_code == 0 ? 0 : 1};
+    return CommandOutput{"", result.exit_code};
 }
 
 }  // namespace
@@ -100,7 +100,8 @@ CliCommand exec_command() {
             "In the folder, with the environment, inside the image, the namespaces and the limits of one of its ranks, "
             "on this terminal. Without a program: a shell. It ends with the run. On the machine of the server, as the "
             "user of the server or root; where Slurm or Kubernetes runs the work, it says which of their commands "
-            "does it. Exit code 1: the program did not leave with 0.",
+            "does it. The exit code is the program's; what Stoker itself has to say comes with 2 or 3 and a line "
+            "that begins with error.",
         .examples = {"stoker exec r-7", "stoker exec r-7 -- nvidia-smi", "stoker exec nightly --rank 3 -- py-spy dump"},
         .options = {{.name = "rank", .value = "N", .help = "beside this rank (0)"}},
         .min_positional = 1,

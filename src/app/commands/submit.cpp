@@ -33,7 +33,7 @@ Result<CommandOutput> run_submit(Session& session, const Args& args) {
     }
     TRY_VOID(set_start(*client, args, loaded->spec));
     if (args.has("dry-run")) return dry_run(session, *client, *loaded);
-    TRY(const auto submitted, submit(*client, loaded->spec, args.get_or("key", new_key())));
+    TRY(const auto submitted, submit(*client, loaded->spec, args.get_or("key", new_key()), args.has("hold")));
     if (args.has("follow")) {
         if (!session.quiet) fmt::print(stderr, "{:<8} submitted\n", submitted.run.text());
         StopSignal stop;
@@ -78,6 +78,7 @@ CliCommand submit_command() {
                      .value = "RUN",
                      .help = "submit the spec of an earlier run anew, as a new run from its start",
                      .completes = "run"},
+                    {.name = "hold", .help = "it waits from its first moment, until stoker release"},
                     {.name = "key", .value = "KEY", .help = "idempotency key: submitted twice, taken once"}},
         .max_positional = 1,
         .run = run_submit,

@@ -36,7 +36,8 @@ inline constexpr std::size_t kMaxNodeName = 64;
 // From people.
 struct Submit {
     RunSpec spec;
-    std::string key;  // of idempotency: the same key and spec again give the same run
+    std::string key;    // of idempotency: the same key and spec again give the same run
+    bool held = false;  // from its first moment: it waits until it is released
 };
 struct CancelRun {
     RunId run;

@@ -235,7 +235,9 @@ Result<Ack> Core::on(const Submit& submit) {
         return Error(ErrorKind::invalid, "repeat: number, missed, previous and first are told by the server", {},
                      "say `every`, and `times` where it ends");
     TRY(const std::vector<RunId> after, runs_before(state_, spec, actor_.tenant.project));
-    return ack(submit_all(spec, submit.key, after));
+    const RunId run = submit_all(spec, submit.key, after);
+    if (submit.held) emit(RunHeld{run, true});
+    return ack(run);
 }
 
 // A checked spec, with its steps where it is a graph.

@@ -63,6 +63,18 @@ TEST_F(CoreStartTest, AfterARunThatIsNotThereIsRefused) {
     EXPECT_THAT(tell(Submit{.spec = odd}).error().text(), HasSubstr("is no run"));
 }
 
+// As sbatch --hold: a run that was held a moment after it was submitted may have begun in between.
+TEST_F(CoreStartTest, ARunIsHeldFromItsFirstMoment) {
+    open({.site = "tests", .log_root = "/logs"});
+    machine(1);
+    const RunId run = tell(Submit{.spec = job(), .held = true})->run;
+    tick(10);
+    EXPECT_EQ(effect(Verb::launch), nullptr);
+    EXPECT_TRUE(core_->state().find(run)->held);
+    ASSERT_TRUE(tell(HoldRun{.run = run, .held = false}));
+    EXPECT_NE(effect(Verb::launch), nullptr);
+}
+
 TEST_F(CoreStartTest, WhatIsWaitedForIsNotForgotten) {
     CoreOptions options{.site = "tests", .log_root = "/logs"};
     options.max_ended = 1;

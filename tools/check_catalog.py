@@ -166,6 +166,23 @@ def check_requests(root):
         number(r, "once_flops", 1e9, 1e15)
 
 
+def check_batches(root):
+    """Batches of published runs: by class of model, ascending, each with its source."""
+    rows = read(root, "models/batches.tsv")
+    below = {}
+    for r in rows:
+        date(r, "as_of", need=True)
+        if not r["source"]:
+            fault(r["_at"], "has no source")
+        number(r, "sequences", 1, 1e6, need=True)
+        number(r, "sequence", 128, 1e6, need=True)
+        number(r, "gpus", 1, 1e6)
+        here = number(r, "parameters_below", 1e6, 1e15)
+        if here is not None and here <= below.get(r["mixture"], 0):
+            fault(r["_at"], "classes do not ascend")
+        below[r["mixture"]] = here or below.get(r["mixture"], 0)
+
+
 def check_hf_types(root):
     """What a model_type of Hugging Face implies: either a shape that can be read, or why it cannot."""
     rows = read(root, "models/hf_types.tsv")
@@ -497,6 +514,7 @@ def main():
         fault("VERSION needs two lines: release and date")
     check_models(root, args.verbose)
     check_requests(root)
+    check_batches(root)
     check_hf_types(root)
     gpus = check_accelerators(root)
     cpus = read(root, "catalog/cpus.tsv")

@@ -119,6 +119,8 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.sigma_no_rows = value("sigma_device_no_rows");
     settings.gang_mfu_least = value("gang_mfu_least");
     settings.longest_run_s = 86400 * value("longest_run_days");
+    if (const Constant* patience = catalog.constant("pile_patience_days"))
+        settings.pile_patience_s = 86400 * patience->value;
     settings.cpu_fleet_vcpus = value("cpu_fleet_vcpus_most");
     settings.comfortable_ram = value("cpu_comfortable_memory_fraction");
     settings.busy_limit = value("batch_engine_busy_limit");

@@ -80,6 +80,7 @@ struct PlanSettings {
     double device_rows_wanted = 0;            // published rows that make a device a measured one
     double sigma_no_rows = 0;                 // what is added to the spread of one that is not
     double gang_mfu_least = 0;                // a gang that reaches less is refused
+    double pile_patience_s = kInfinity;       // of a pile without a deadline, before it is spread over machines
     double longest_run_s = kInfinity;         // of a run without a deadline
     double cpu_fleet_vcpus = kInfinity;       // a fleet of CPU machines beyond it is put last
     double comfortable_ram = 0;               // share of RAM that a model on a CPU may fill

@@ -15,16 +15,15 @@ namespace stoker {
 namespace {
 
 constexpr int kMostForPile = 1024;  // machines that one pile is spread over
-// Without a deadline a pile that one machine works at for longer is spread: ten machines for two days cost what one
-// costs for twenty, and nobody chooses to wait.
-constexpr double kPatience = 2 * 86400.0;
-
-// Fewer machines than these are not worth naming; 1 where a deadline or a number says how long it may take.
-int fewest_for_pile(const Workload& workload, const NodeType& node, const std::vector<int>& counts, int span,
+// Fewer machines than these are not worth naming; 1 where a deadline or a number says how long it may take. Without
+// either a pile that one machine works at for longer than people wait is spread: ten machines for two days cost what one
+// costs for twenty.
+int fewest_for_pile(const Context& context, const NodeType& node, const std::vector<int>& counts, int span,
                     double seconds_on_one) {
-    if (workload.objective.deadline || workload.where.pinned_nodes(node)) return 1;
+    if (context.workload.objective.deadline || context.workload.where.pinned_nodes(node)) return 1;
     for (const int nodes : counts)
-        if (nodes % span == 0 && nodes <= kMostForPile && seconds_on_one / nodes <= kPatience) return nodes;
+        if (nodes % span == 0 && nodes <= kMostForPile && seconds_on_one / nodes <= context.settings.pile_patience_s)
+            return nodes;
     return 1;
 }
 
@@ -72,7 +71,7 @@ Result<Search> search_batch(const Context& context) {
         }
         if (!(best_rate > 0)) continue;
         const std::vector<int> counts = node_counts(workload.where, *choice.node);
-        const int fewest = fewest_for_pile(workload, *choice.node, counts, span, total / best_rate);
+        const int fewest = fewest_for_pile(context, *choice.node, counts, span, total / best_rate);
         for (int nodes : counts) {
             if (nodes % span != 0 || nodes < fewest ||
                 (nodes > kMostForPile && !workload.where.pinned_nodes(*choice.node)))

@@ -46,6 +46,14 @@ std::string_view device_family(std::string_view name) {
     return name.substr(0, name.find('-'));
 }
 
+// Of a device's memory, what weights leave. Where they leave nothing (weights that are kept narrower than is said), little.
+double room_beside(double parameters, Precision precision, double gpus, int accelerator, const Catalog& catalog) {
+    constexpr double kLeast = 0.02;
+    const double memory = catalog.accelerators()[static_cast<std::size_t>(accelerator)].memory.v;
+    if (!(parameters > 0) || !(gpus > 0) || !(memory > 0)) return 0;
+    return std::max(kLeast, 1 - parameters * bytes_per_weight(precision) / gpus / memory);
+}
+
 std::optional<Precision> printed_precision(std::string_view printed) {
     const std::string text = lower(printed);
     const auto has = [&text](std::string_view part) { return text.find(part) != std::string::npos; };
@@ -64,7 +72,7 @@ std::string_view published_file(bool serving) {
 }
 
 // A row without what it measured.
-CaseFeatures features_of(const Row& row, bool serving, Hardware& hardware, Shapes& shapes) {
+CaseFeatures features_of(const Row& row, bool serving, Hardware& hardware, Shapes& shapes, const Catalog& catalog) {
     CaseFeatures f;
     f.serving = serving;
     f.accelerator = hardware.find(row.text("gpu_model"), row.number("gpu_mem_gb").value_or(0)).accelerator;
@@ -82,12 +90,13 @@ CaseFeatures features_of(const Row& row, bool serving, Hardware& hardware, Shape
     f.tensor = tensor, f.pipeline = pipeline;
     f.framework = lower(row.text(serving ? "engine" : "framework"));
     f.adapter = f.framework.find("lora") != std::string::npos;
-    if (const auto precision = printed_precision(row.text(serving ? "precision_weights" : "precision")))
-        f.precision = *precision;
+    const auto printed = printed_precision(row.text(serving ? "precision_weights" : "precision"));
+    if (printed) f.precision = *printed;
     if (serving) {
         f.sequence = row.number("input_len").value_or(0);
         f.output = row.number("output_len").value_or(0);
         f.tokens = row.number("batch_or_concurrency").value_or(0) * (f.sequence + f.output) / std::max(1.0, f.gpus);
+        if (printed) f.room = room_beside(f.parameters, *printed, tensor * pipeline, f.accelerator, catalog);
     } else {
         f.sequence = is_image(f.kind) ? 0 : row.number("seq_len").value_or(0);
         const double batch = row.number("global_batch").value_or(row.number("micro_batch").value_or(0) * f.gpus);
@@ -118,6 +127,7 @@ CaseFeatures features_of(const Plan& plan, const Catalog& catalog) {
         const double flying =
             p.latency.requests_per_s / std::max(1, c.replicas) * (p.latency.ttft_p50 + f.output * p.latency.tpot_p50);
         f.tokens = flying * (f.sequence + f.output) / std::max(1.0, f.gpus);
+        if (f.accelerator >= 0) f.room = room_beside(f.parameters, f.precision, f.gpus, f.accelerator, catalog);
     } else {
         f.gpus = c.layout.gpus();
         f.tensor = c.layout.tensor, f.pipeline = c.layout.pipeline;
@@ -203,7 +213,7 @@ double distance(const CaseFeatures& a, const CaseFeatures& b, const Catalog& cat
     double squares = 0;
     for (const double part :
          {doublings(a.parameters, b.parameters), half(a.gpus, b.gpus), half(a.sequence, b.sequence),
-          half(a.tokens, b.tokens), half(a.output, b.output), half(a.tensor, b.tensor), half(a.pipeline, b.pipeline),
+          half(a.tokens, b.tokens), half(a.output, b.output), doublings(a.room, b.room), half(a.tensor, b.tensor), half(a.pipeline, b.pipeline),
           device, framework ? 1.0 : 0.0, same_bits(a.precision, b.precision) ? 0.0 : 1.0,
           a.adapter != b.adapter ? 2.0 : 0.0, a.experts != b.experts ? 2.0 : 0.0, a.kind != b.kind ? 6.0 : 0.0})
         squares += part * part;
@@ -230,7 +240,7 @@ PublishedEvidence published_evidence(const Plan& plan, const Catalog& catalog) {
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < csv->rows(); ++i) {
         const Row row(*csv, i);
-        const CaseFeatures features = features_of(row, serving, hardware, shapes);
+        const CaseFeatures features = features_of(row, serving, hardware, shapes, catalog);
         if (features.accelerator < 0) continue;
         const auto runs = static_cast<std::int64_t>(row.number("runs").value_or(1));
         out.runs += runs;

@@ -15,13 +15,15 @@ struct CaseFeatures {
     bool experts = false, adapter = false;
     double parameters = 0, gpus = 0, sequence = 0, tokens = 0;  // tokens: of a device's step; serving: in flight
     double tensor = 0, pipeline = 0, output = 0;
+    double room = 0;  // serving: the share of a device that weights leave to what is under way
     Precision precision = Precision::bf16;
     std::string framework;  // lower case; empty: not known
 };
 
 // How far two cases are from each other, in doublings: the root of the sum of squares of
 //   log2 of the ratio of parameters, half of it for devices, sequence, tokens and output tokens, tensor and pipeline
-//   degree; 1 for another size of the same device, 1.5 for another device of one architecture, 2.5 for any other; 1 for
+//   degree; log2 of the ratio of what weights leave of a device, since an engine whose cache is full puts requests off
+//   and begins them again; 1 for another size of the same device, 1.5 for another device of one architecture, 2.5 for any other; 1 for
 //   another framework or engine; 1 for another precision; 2 for adapters against full training, experts against dense;
 //   6 for another kind of network.
 double distance(const CaseFeatures& a, const CaseFeatures& b, const Catalog& catalog);

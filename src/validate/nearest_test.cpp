@@ -41,6 +41,10 @@ TEST(NearestRun, DistanceIsZeroForTheSameAndGrowsWithEachDifference) {
     const double variant = distance(one, other, shipped());
     other.accelerator = *shipped().find_accelerator("A100-80GB");
     EXPECT_LT(variant, distance(one, other, shipped()));
+    // A model that fills its devices meets what one with room never does.
+    CaseFeatures roomy = one, full = one;
+    roomy.room = 0.6, full.room = 0.1;
+    EXPECT_GT(distance(roomy, full, shipped()), kNear);
     other = one;
     other.kind = ModelKind::cnn;
     EXPECT_GE(distance(one, other, shipped()), kTooFar);

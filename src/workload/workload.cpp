@@ -116,6 +116,13 @@ private:
         if (traffic.audio && !(w_.model.request.window_s > 0))
             add(pos("audio"), fmt::format("traffic.audio: {} hears nothing", w_.model.name),
                 "take audio out, or say what a request is in prompt_tokens and output_tokens");
+        if (is_image(w_.model.kind))
+            for (const char* key : {"prompt_tokens", "prompt_tokens_cv", "output_tokens", "output_tokens_cv"})
+                if (traffic.at.contains(key))
+                    add(pos(key),
+                        fmt::format("traffic.{}: a request of {} is an {}, not tokens", key, w_.model.name,
+                                    draws ? "image that it draws" : "image"),
+                        fmt::format("take {} out{}", key, draws ? "; steps says how much work an image is" : ""));
         if (traffic.cached_prompt_tokens && traffic.prompt_tokens &&
             *traffic.cached_prompt_tokens >= *traffic.prompt_tokens)
             add(pos("cached_prompt_tokens"),

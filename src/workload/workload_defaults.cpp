@@ -6,31 +6,12 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "catalog/batches.h"
 #include "catalog/model_count.h"
 #include "workload/workload_form.h"
 
 namespace stoker {
 namespace {
-
-// Tokens of one optimizer step in pretraining, as published. Powers of two, so that sequences divide them.
-struct BatchRow {
-    double parameters_below, tokens;
-    std::string_view source;
-};
-constexpr std::string_view kGpt3 = "GPT-3, arXiv 2005.14165 table 2.1", kLlama2 = "Llama 2, arXiv 2307.09288",
-                           kLlama3 = "Llama 3, arXiv 2407.21783";
-constexpr std::array<BatchRow, 6> kPretrainingBatch = {{
-    {1e9, 524'288, kGpt3},     // 125M to 760M: 0.5M
-    {4e9, 1'048'576, kGpt3},   // 1.3B, 2.7B: 1M
-    {2e10, 2'097'152, kGpt3},  // 6.7B, 13B: 2M
-    {1.3e11, 4'194'304, kLlama2},
-    {4e11, 8'388'608, kLlama3},
-    {1e30, 16'777'216, kLlama3},
-}};
-const BatchRow& pretraining_batch(double parameters) {
-    return *std::find_if(kPretrainingBatch.begin(), kPretrainingBatch.end(),
-                         [&](const BatchRow& row) { return parameters < row.parameters_below; });
-}
 
 struct BatchDefault {
     double examples;
@@ -53,8 +34,8 @@ BatchDefault default_batch(const WorkloadForm& w) {
         return {64, "QLoRA, arXiv 2305.14314 table 9, its larger models"};
     }
     if (model.kind == ModelKind::encoder) return {256, "BERT, arXiv 1810.04805"};
-    const BatchRow& row = pretraining_batch(parameters_of(model));
-    return {std::max(1.0, std::floor(row.tokens / w.sequence())), std::string(row.source)};
+    const PublishedBatch& row = published_batch(parameters_of(model), model.moe());
+    return {std::max(1.0, std::floor(row.tokens() / w.sequence())), row.source};
 }
 
 void fill_sequence(WorkloadForm& w) {
@@ -83,14 +64,20 @@ double sequences_of(double tokens, double sequence) {
     return std::floor(exact);
 }
 
-// What is ours to choose for a number of GPUs that is given: as much as keeps pipelines of so many busy, and a multiple
-// of what they can be divided into.
-double shared_by(double batch, double gpus) {
-    constexpr double kGpusPerSequence = 8;  // Llama 3 405B: 2,048 sequences on 16,384 (arXiv 2407.21783, table 4)
-    batch = std::max(batch, gpus / kGpusPerSequence);
+// What is ours to choose for a number of GPUs that is given: at least what a GPU had to do in a step of the widest runs
+// that were published, and a multiple of what they can be divided into.
+void share_among(double gpus, double sequence, BatchDefault& batch) {
+    const PublishedBatch& widest = widest_published_batch();
+    const double least = gpus * widest.tokens() / widest.gpus / sequence;
+    if (least > batch.examples) {
+        batch.examples = least;
+        batch.source = fmt::format("as many tokens for each GPU as {} had on {}, {}", widest.model,
+                                   format_thousands(widest.gpus), widest.source);
+    }
     double step = gpus;
-    while (step > batch && std::fmod(step, 2) == 0) step /= 2;
-    return step > batch ? near_power_of_two(batch) : std::round(batch / step) * step;
+    while (step > batch.examples && std::fmod(step, 2) == 0) step /= 2;
+    batch.examples = step > batch.examples ? near_power_of_two(batch.examples)
+                                           : std::round(batch.examples / step) * step;
 }
 
 void fill_batch(WorkloadForm& w) {
@@ -108,14 +95,13 @@ void fill_batch(WorkloadForm& w) {
         batch.global_tokens = tokens;
     }
     if (!batch.global_examples) {
-        const BatchDefault chosen = default_batch(w);
-        batch.global_examples = near_power_of_two(chosen.examples);
+        BatchDefault chosen = default_batch(w);
+        chosen.examples = near_power_of_two(chosen.examples);
         // A default made for clusters and long runs leaves a short one no steps to learn in.
         const double fewest_steps = w.kind == WorkloadKind::training ? 100 : 1;
-        while (all >= 1 && *batch.global_examples > 1 && *batch.global_examples * fewest_steps > all)
-            *batch.global_examples /= 2;
-        if (w.where.gpus && w.kind == WorkloadKind::training)
-            batch.global_examples = shared_by(*batch.global_examples, *w.where.gpus);
+        while (all >= 1 && chosen.examples > 1 && chosen.examples * fewest_steps > all) chosen.examples /= 2;
+        if (w.where.gpus && w.kind == WorkloadKind::training) share_among(*w.where.gpus, sequence, chosen);
+        batch.global_examples = chosen.examples;
         const std::string unit = is_image(w.model.kind) ? std::string("examples")
                                                         : fmt::format("sequences ({} tokens)",
                                                                       format_count(*batch.global_examples * sequence));
@@ -296,20 +282,27 @@ std::string_view tpot_source(Seconds limit) {
     return limit.v > 0.1 ? "175 ms a token there" : "twice as fast as people read";
 }
 
-// An image within the 20 s of MLPerf. A video is minutes of work for any GPU: nobody waits in front of it, so it may
-// take twice what one of today's takes alone.
-Seconds default_drawing(const WorkloadForm& w) {
-    constexpr double kImage = 20, kFlopsOfOneGpu = 4e14;  // H100: two fifths of its peak
+// A video is minutes of work for any GPU: nobody waits in front of it, so it may take twice what one of today's takes
+// alone.
+struct DrawingLimit {
+    Seconds limit;
+    std::string source;
+};
+DrawingLimit default_drawing(const WorkloadForm& w, const Catalog& catalog) {
+    const Constant *image = catalog.constant("drawing_seconds"), *gpu = catalog.constant("drawing_gpu_tflops");
+    const double least = image != nullptr ? image->value : 0;
     const RequestShape& request = w.model.request;
     const double passes = w.traffic.steps.value_or(std::max(request.steps, 1.0)) *
                           (w.traffic.guidance.value_or(request.guidance) ? 2 : 1);
-    const double alone = passes * w.model.forward_flops_per_sample / kFlopsOfOneGpu;
-    return Seconds(std::max(kImage, 10 * std::ceil(2 * alone / 10)));
+    const double alone = gpu != nullptr ? passes * w.model.forward_flops_per_sample / (1e12 * gpu->value) : 0;
+    const double twice = 10 * std::ceil(2 * alone / 10);
+    if (twice > least) return {Seconds(twice), "twice what an H100 takes for one alone"};
+    return {Seconds(std::max(least, 1.0)), image != nullptr ? image->provenance.source : ""};
 }
 
 // Clients who wait carry no rate into the plan, and what a machine holds is a matter of how long one may wait: without
 // any limit both would be answered by a queue of minutes.
-void fill_wait(WorkloadForm& w, bool generates) {
+void fill_wait(WorkloadForm& w, const Catalog& catalog, bool generates) {
     LatencySpec& latency = w.objective.latency;
     if (generates) {
         if (w.clients() <= 0 && !w.asks_for_capacity()) return;
@@ -322,13 +315,12 @@ void fill_wait(WorkloadForm& w, bool generates) {
     }
     if (latency.any()) return;
     if (w.kind != WorkloadKind::inference && w.clients() <= 0 && !w.asks_for_capacity()) return;
-    const bool draws = w.model.kind == ModelKind::diffusion;
-    latency.p95 = draws ? default_drawing(w) : Seconds(1);
+    const DrawingLimit wait = w.model.kind == ModelKind::diffusion
+                                  ? default_drawing(w, catalog)
+                                  : DrawingLimit{Seconds(1), "what does not interrupt a person's thought, Nielsen 1993"};
+    latency.p95 = wait.limit;
     w.assumptions.push_back(fmt::format("an answer within {} for 95 of 100 requests, since no latency is given ({})",
-                                        format_seconds(*latency.p95),
-                                        latency.p95->v > 20 ? "twice what an H100 takes for one alone"
-                                        : draws             ? "as in MLPerf Inference, stable-diffusion-xl"
-                                                : "what does not interrupt a person's thought, Nielsen 1993"));
+                                        format_seconds(wait.limit), wait.source));
 }
 
 void fill_traffic(WorkloadForm& w, const Catalog& catalog) {
@@ -338,7 +330,7 @@ void fill_traffic(WorkloadForm& w, const Catalog& catalog) {
     fill_request(w, catalog);
     fill_survival(w);
     if (w.kind == WorkloadKind::embedding || !generates) {
-        fill_wait(w, false);
+        fill_wait(w, catalog, false);
         if (is_image(w.model.kind)) return;
         if (!traffic.prompt_tokens) {
             traffic.prompt_tokens = w.data.sequence.value_or(
@@ -373,7 +365,7 @@ void fill_traffic(WorkloadForm& w, const Catalog& catalog) {
             format_seconds(*w.objective.latency.ttft_p99), format_seconds(*w.objective.latency.tpot_p99),
             ttft_source(*w.objective.latency.ttft_p99), tpot_source(*w.objective.latency.tpot_p99)));
     }
-    fill_wait(w, true);
+    fill_wait(w, catalog, true);
 }
 
 void fill_plain(WorkloadForm& w) {

@@ -333,7 +333,7 @@ TEST(Workload, TheDefaultBatchGrowsWithTheModel) {
         EXPECT_GE(*w.batch.global_tokens, last) << model;
         last = *w.batch.global_tokens;
     }
-    EXPECT_DOUBLE_EQ(last, 16'777'216);
+    EXPECT_DOUBLE_EQ(last, 8'388'608);
     EXPECT_DOUBLE_EQ(*good("version: 1\nkind: fine-tuning\nmodel: gpt2\ndata: {examples: 10, sequence: 512}\n")
                           .batch.global_examples,
                      8);

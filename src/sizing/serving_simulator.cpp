@@ -382,13 +382,15 @@ private:
         completing_.clear();
         const StepWork work = plan_step();
         if (work.prompt <= 0 && work.decode <= 0) return idle();
-        const double first_s = model_.seconds(work) * speed_;
+        DecodeTerms* const shared = work.prompt <= 0 ? &shared_terms(work.decode) : nullptr;
+        const double first_s =
+            (shared != nullptr ? model_.decode_seconds(work, *shared) : model_.seconds(work)) * speed_;
         std::int64_t k = 1;
         double dt = first_s;
-        if (work.prompt <= 0) {
+        if (shared != nullptr) {
             StepWork later = work;
             later.context += growing_;
-            const double growth_s = model_.seconds(later) * speed_ - first_s;
+            const double growth_s = model_.decode_seconds(later, *shared) * speed_ - first_s;
             k = run_length(first_s, growth_s);
             dt = span(k, first_s, growth_s);
         }
@@ -398,6 +400,12 @@ private:
         if (work.decode > 0) advance(k);
         complete_prompts();
         return true;
+    }
+
+    DecodeTerms& shared_terms(double decode) {
+        const auto at = static_cast<std::size_t>(decode);
+        if (shared_terms_.size() <= at) shared_terms_.resize(at + 1);
+        return shared_terms_[at];
     }
 
     // Every decoding sequence gets k tokens; those that have all of theirs leave.
@@ -497,6 +505,7 @@ private:
     std::vector<Request> requests_;
     std::vector<int> heads_, completing_, returned_, phases_;  // returned_: preempted, the one to go first at the back
     std::vector<std::uint64_t> occupied_;
+    std::vector<DecodeTerms> shared_terms_;              // by the sequences that decode
     std::vector<std::pair<std::int64_t, int>> filling_;  // epochs at which the window of a sequence is full
     std::int64_t epoch_ = 0, mask_ = 0;
     int block_ = 16, max_running_ = 1, longest_ = 1, next_waiting_ = 0, newest_ = kNone, partial_ = kNone;

@@ -137,15 +137,19 @@ double StepModel::balance_batch() const noexcept {
     return decode_token_s_ > 0 ? (read_dense_s_ + read_head_s_) / (decode_token_s_ + sample_s_) : 0;
 }
 
+// How many prompts' worth of groups wait while one attends to a prompt.
+double StepModel::idle_groups(const StepWork& work) const noexcept {
+    return work.prompt > 0 ? std::max(std::max(shape_.data, 1) / std::max(work.sampled, 1.0), 1.0) : 1;
+}
+
 // A pipeline of p stages works on m = min(p, tokens) micro-batches at once; with equal stages the time until every
 // sequence has its token is one pass of a micro-batch through the whole depth, which takes 1/m of the work and all of
 // the weights.
-StepTerms StepModel::terms(const StepWork& work) const noexcept {
+void StepModel::fill_shared(const StepWork& work, StepTerms& out) const noexcept {
     const double stages = std::max(shape_.pipeline, 1);
     const double m = std::clamp(work.decode + work.prompt, 1.0, stages);
     const double tokens = (work.decode + work.prompt) / m;
-    StepTerms out;
-    if (tokens <= 0) return out;
+    if (tokens <= 0) return;
     const bool decoder_runs = work.decode > 0 || setup_->encoder_params <= 0;
     if (decoder_runs) out.weight_read += read_dense_s_;
     if (work.decode + work.sampled > 0) out.weight_read += read_head_s_;
@@ -168,23 +172,13 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
         ramp_s_ + expert_ramp;
     // A prompt is attended to by one of the groups of attention data parallelism: fewer prompts than groups leave some
     // idle.
-    const double groups = std::max(shape_.data, 1);
-    const double idle = work.prompt > 0 ? std::max(groups / std::max(work.sampled, 1.0), 1.0) : 1;
-    out.compute += work.prompt * prompt_attention_s_ * (idle - 1) / m;
+    out.compute += work.prompt * prompt_attention_s_ * (idle_groups(work) - 1) / m;
     out.matmul = std::max(out.weight_read, out.compute);
     if (setup_->overlap_power > 0 && out.matmul > 0) {
         const double ratio = std::min(out.weight_read, out.compute) / out.matmul;
         out.matmul *= std::pow(1 + std::pow(ratio, setup_->overlap_power), 1 / setup_->overlap_power);
     }
     out.vector = tokens * vector_s_;
-
-    const double decode_read = work.context * kv_read_s_ / m,
-                 decode_compute = work.context * work.queries * decode_pair_s_ / m;
-    const double prompt_read = work.prompt_reads * kv_read_s_ * idle / m,
-                 prompt_compute = work.prompt_pairs * prompt_pair_s_ * idle / m;
-    out.attention_read = decode_read + prompt_read;
-    out.attention_compute = decode_compute + prompt_compute;
-    out.attention = std::max(decode_read, decode_compute) + std::max(prompt_read, prompt_compute);
 
     // Megatron tensor parallelism: two all-reduces of the activations per layer (arXiv 1909.08053, section 3).
     // With attention data parallelism a group reduces its own tokens; experts then see all of them.
@@ -196,26 +190,68 @@ StepTerms StepModel::terms(const StepWork& work) const noexcept {
     out.launch = launch_s_;
     if (work.prompt > 0) out.floor = prompt_floor_s_;
     out.host = setup_->host_step_s + (work.decode + work.sampled) * setup_->sequence_host_s;
+}
+
+void StepModel::add_attention(const StepWork& work, StepTerms& out) const noexcept {
+    if (work.decode + work.prompt <= 0) return;
+    const double m = std::clamp(work.decode + work.prompt, 1.0, static_cast<double>(std::max(shape_.pipeline, 1)));
+    const double idle = idle_groups(work);
+    const double decode_read = work.context * kv_read_s_ / m,
+                 decode_compute = work.context * work.queries * decode_pair_s_ / m;
+    const double prompt_read = work.prompt_reads * kv_read_s_ * idle / m,
+                 prompt_compute = work.prompt_pairs * prompt_pair_s_ * idle / m;
+    out.attention_read = decode_read + prompt_read;
+    out.attention_compute = decode_compute + prompt_compute;
+    out.attention = std::max(decode_read, decode_compute) + std::max(prompt_read, prompt_compute);
+}
+
+StepTerms StepModel::terms(const StepWork& work) const noexcept {
+    StepTerms out;
+    fill_shared(work, out);
+    add_attention(work, out);
     return out;
+}
+
+double StepModel::decode_seconds(const StepWork& work, DecodeTerms& shared) const noexcept {
+    const bool guesses = setup_->guessed > 0;
+    if (!shared.known) {
+        fill_shared(work, shared.plain);
+        if (guesses) fill_shared(to_check(work), shared.check);
+        shared.known = true;
+    }
+    StepTerms plain = shared.plain;
+    add_attention(work, plain);
+    if (!guesses) return plain.total();
+    StepTerms check = shared.check;
+    add_attention(to_check(work), check);
+    return with_guesses(plain.total(), check.total(), 0);
 }
 
 // One step checks every sequence's guesses with it: so many times the tokens, weights and cache read once. The guesses
 // themselves come one after the other, each a share of a step for one token, or a reading of the draft. A step brings
 // several tokens, so its time is spread over them; prompts on the way cost what they cost.
 double StepModel::guessed_seconds(const StepWork& work) const noexcept {
-    const ServingSetup& s = *setup_;
     StepWork one;
     one.decode = work.decode;
     one.context = work.context;
-    StepWork check = one;
-    check.queries = 1 + s.guessed;
-    check.decode = work.decode * check.queries;
     const double plain = terms(one).total();
+    return with_guesses(plain, terms(to_check(work)).total(), work.prompt > 0 ? terms(work).total() - plain : 0);
+}
+
+StepWork StepModel::to_check(const StepWork& work) const noexcept {
+    StepWork check;
+    check.context = work.context;
+    check.queries = 1 + setup_->guessed;
+    check.decode = work.decode * check.queries;
+    return check;
+}
+
+double StepModel::with_guesses(double plain, double check, double prompts) const noexcept {
+    const ServingSetup& s = *setup_;
     const double bandwidth = std::max(s.device.memory_bytes_per_s * s.weight_read_efficiency, 1.0);
     const double draft = s.draft_bytes / (bandwidth * ranks_);
     const double guesses = s.guessed * (s.guess_share * plain + draft);
-    const double prompts = work.prompt > 0 ? terms(work).total() - plain : 0;
-    return (terms(check).total() + guesses) / s.tokens_per_step + prompts;
+    return (check + guesses) / s.tokens_per_step + prompts;
 }
 
 double step_seconds(const ServingSetup& setup, ReplicaShape shape, double decode, double context_sum, double chunk,

@@ -38,6 +38,12 @@ struct StepTerms {
     }
 };
 
+// What steps that only decode have in common while as many sequences do: all but what follows their contexts.
+struct DecodeTerms {
+    StepTerms plain, check;  // check: of the tokens that were guessed ahead
+    bool known = false;
+};
+
 // Borrows the setup, which must outlive it.
 class StepModel {
 public:
@@ -47,6 +53,9 @@ public:
     double seconds(const StepWork& work) const noexcept {
         return setup_->guessed > 0 && work.decode > 0 ? guessed_seconds(work) : terms(work).total();
     }
+    // The same of a step that only decodes, to the bit. `shared` is of as many sequences: simulations take millions of
+    // such steps.
+    double decode_seconds(const StepWork& work, DecodeTerms& shared) const noexcept;
     // Decode tokens per step from which the matmuls stop being bound by reading weights (dense models).
     double balance_batch() const noexcept;
 
@@ -54,6 +63,11 @@ private:
     const ServingSetup* setup_;
     ReplicaShape shape_;
     double guessed_seconds(const StepWork& work) const noexcept;
+    StepWork to_check(const StepWork& work) const noexcept;
+    double with_guesses(double plain, double check, double prompts) const noexcept;
+    double idle_groups(const StepWork& work) const noexcept;
+    void fill_shared(const StepWork& work, StepTerms& out) const noexcept;
+    void add_attention(const StepWork& work, StepTerms& out) const noexcept;
     double reduce_s(double ranks, const Group& group, double bytes) const noexcept;
 
     Group group_, all_group_;

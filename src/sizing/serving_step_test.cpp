@@ -130,6 +130,24 @@ TEST(StepSeconds, ReadingAndMultiplyingOverlapInPart) {
     EXPECT_NEAR(step_seconds(s, {1, 1}, 1, 0, 0, 0), few, 0.001 * few);
 }
 
+// Simulations keep what steps of as many sequences share: another bit would be another plan.
+TEST(StepSeconds, DecodeStepsAreTheSameToTheBitWithWhatTheyShare) {
+    for (const double guessed : {0.0, 3.0}) {
+        ServingSetup setup = plain();
+        setup.guessed = guessed;
+        setup.tokens_per_step = 1 + guessed / 2;
+        setup.overlap_power = 3;
+        const StepModel model(setup, {2, 1});
+        DecodeTerms shared;
+        for (const double context : {100.0, 101.0, 5000.0, 77.0}) {
+            StepWork work;
+            work.decode = 5;
+            work.context = context;
+            EXPECT_EQ(model.decode_seconds(work, shared), model.seconds(work)) << context;
+        }
+    }
+}
+
 // What every token and every sequence costs beside matmuls: passes over its activations, and the host's bookkeeping.
 TEST(StepSeconds, TokensAndSequencesHaveTheirOwnCost) {
     ServingSetup s = plain();

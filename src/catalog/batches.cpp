@@ -24,9 +24,10 @@ const std::vector<PublishedBatch>& shipped_batches() {
 Result<std::vector<PublishedBatch>> read_batches(std::string_view bytes) {
     Problems problems;
     TsvRows rows(kBatches, bytes, problems);
-    const int model = rows.required_column("model"), mixture = rows.required_column("mixture"), below = rows.required_column("parameters_below"),
-              sequences = rows.required_column("sequences"), sequence = rows.required_column("sequence"),
-              gpus = rows.required_column("gpus"), source = rows.required_column("source");
+    const int model = rows.required_column("model"), mixture = rows.required_column("mixture"),
+              below = rows.required_column("parameters_below"), sequences = rows.required_column("sequences"),
+              sequence = rows.required_column("sequence"), gpus = rows.required_column("gpus"),
+              source = rows.required_column("source");
     std::vector<PublishedBatch> read;
     double last[2] = {0, 0};
     bool wide = false;

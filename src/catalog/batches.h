@@ -11,7 +11,7 @@ namespace stoker {
 
 struct PublishedBatch {
     std::string model, source;
-    bool mixture = false;  // of experts, whose batches are larger
+    bool mixture = false;         // of experts, whose batches are larger
     double parameters_below = 0;  // models smaller than this take it where nobody names a batch; 0: none do
     double sequences = 0, sequence = 0;
     double gpus = 0;  // 0: unknown

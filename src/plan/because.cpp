@@ -76,6 +76,7 @@ Workload pinned_choice(const Plan& plan, const Catalog& catalog) {
     w.layout.zero = l.zero;
     w.layout.micro_batch = l.micro_batch;
     w.layout.recompute = std::string(to_string(l.recompute));
+    if (l.recompute_layers > 0) w.layout.recompute_layers = l.recompute_layers;
     w.layout.sequence_parallel = l.sequence_parallel;
     w.layout.offload = l.offload;
     return w;

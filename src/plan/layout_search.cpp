@@ -13,6 +13,7 @@ namespace stoker {
 namespace {
 
 std::vector<Recompute> recomputes(const LayoutSpace& space) {
+    if (space.pinned.recompute_layers) return {Recompute::full};
     if (space.pinned.recompute) {
         if (*space.pinned.recompute == "none") return {Recompute::none};
         return {*space.pinned.recompute == "full" ? Recompute::full : Recompute::selective};
@@ -97,6 +98,11 @@ LayoutSpace prefer_simple(const Context& context, LayoutSpace space) {
     // Months of a thousand GPUs are worth any layout.
     if (context.workload.kind != WorkloadKind::fine_tuning) space.simpler_most = context.settings.simpler_most;
     space.pipeline_inside_share = context.settings.pipeline_inside_share;
+    // Megatron takes a number of layers; the others recompute all of them or none.
+    const std::string stack = lower(context.workload.framework);
+    space.some_layers =
+        space.transformer && !space.pinned.recompute && !space.pinned.recompute_layers &&
+        (space.any_framework ? context.workload.kind == WorkloadKind::training : framework_family(stack).some_layers);
     // Who names a framework has named how it keeps states.
     if (space.any_framework) space.plain_share = context.settings.plain_share;
     return space;
@@ -158,19 +164,54 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
         }
         return sure ? 2 : 1;
     };
+    // The fewest layers of each chunk that have to be recomputed for a layout to fit surely. False: all of them do, or
+    // recomputing none of them would be no faster than what is known.
+    const auto fewest_layers = [&](ParallelLayout& layout) {
+        const TrainingSetup& setup = setup_for(plain, divided, layout);
+        evaluate(setup, layout, nodes, estimate);
+        if (estimate.refused != Reason::none && estimate.refused != Reason::memory) return false;
+        if (out.found && best_fit >= fit_wanted &&
+            estimate.step_s / layout.global_batch() * oddness(space, layout) >= least)
+            return false;
+        const int chunk = static_cast<int>(std::ceil(setup.layers / (layout.pipeline * layout.virtual_stages)));
+        layout.recompute = Recompute::full;
+        int low = 1, high = chunk;  // recomputing `high` of them fits, once it was moved
+        while (low < high) {
+            const int middle = (low + high) / 2;
+            layout.recompute_layers = middle;
+            evaluate(setup, layout, nodes, estimate);
+            const bool fits = estimate.refused == Reason::none &&
+                              fit_probability(setup, absolute(memory_interval(setup, layout, estimate),
+                                                              estimate.memory_bytes)) >= fit_wanted;
+            (fits ? high : low) = fits ? middle : middle + 1;
+        }
+        layout.recompute_layers = low;
+        return low < chunk;
+    };
     const std::vector<Recompute> kinds = recomputes(space);
     for (const ParallelLayout& division : all.layouts) {
         const std::vector<int> sizes = micro_batches(space, division);
-        std::size_t surely = 0;  // sizes[0 .. surely) fit without (or with less) recompute
+        std::size_t surely = 0;        // sizes[0 .. surely) fit without (or with less) recompute
+        std::size_t surely_whole = 0;  // the same, of those that recompute no whole layer
         for (Recompute recompute : kinds) {
             ParallelLayout layout = division;
             layout.recompute = recompute;
+            if (recompute == Recompute::full)
+                surely_whole = surely,
+                layout.recompute_layers = static_cast<std::int32_t>(space.pinned.recompute_layers.value_or(0));
             for (std::size_t i = surely; i < sizes.size(); ++i) {
                 if (!fit_batch(layout, sizes[i], space)) continue;
                 const int runs = consider(layout);
                 if (runs == 0) break;  // larger ones need more memory still
                 if (runs == 2 && i == surely) surely = i + 1;
             }
+        }
+        if (!space.some_layers || (space.any_framework && !needs_megatron(division))) continue;
+        for (std::size_t i = surely_whole; i < sizes.size(); ++i) {
+            ParallelLayout layout = division;
+            if (!fit_batch(layout, sizes[i], space)) continue;
+            if (!fewest_layers(layout)) break;
+            consider(layout);
         }
     }
     // Host memory is the last resort: it is bound by PCIe, many times slower than the device's own memory. Who pins how

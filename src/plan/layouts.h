@@ -21,6 +21,7 @@ struct LayoutSpace {
     bool transformer = true, mla = false, flash = true, adapters_only = false;
     bool any_framework = true;  // none is named: each layout gets the one that can run it
     bool modules = false;       // parts of a layer can be recomputed by themselves, and chunks of layers differ by one
+    bool some_layers = false;   // full recompute can be had for a part of the layers
     bool pipelines = true;  // the stack has them; fine-tuning is done with FSDP and DeepSpeed, where nobody uses any
     LayoutSpec pinned;
     int zero_least = 0, zero_most = 3;        // stages of ZeRO that the framework has

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kMostForPile = 1024;  // machines that one pile is spread over
 // Fewer machines than these are not worth naming; 1 where a deadline or a number says how long it may take. Without
-// either a pile that one machine works at for longer than people wait is spread: ten machines for two days cost what one
-// costs for twenty.
+// either a pile that one machine works at for longer than people wait is spread: ten machines for two days cost what
+// one costs for twenty.
 int fewest_for_pile(const Context& context, const NodeType& node, const std::vector<int>& counts, int span,
                     double seconds_on_one) {
     if (context.workload.objective.deadline || context.workload.where.pinned_nodes(node)) return 1;

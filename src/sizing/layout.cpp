@@ -43,8 +43,15 @@ std::string describe(const ParallelLayout& layout) {
     if (text.empty()) add("one device");
     add(layout.micro_batches > 1 ? fmt::format("micro-batch {} x {}", layout.micro_batch, layout.micro_batches)
                                  : fmt::format("micro-batch {}", layout.micro_batch));
-    add(layout.recompute == Recompute::none ? std::string("no recompute")
-                                            : fmt::format("{} recompute", to_string(layout.recompute)));
+    if (layout.recompute == Recompute::full && layout.recompute_layers > 0)
+        add(fmt::format("full recompute of {} layer{} a {}", layout.recompute_layers,
+                        layout.recompute_layers == 1 ? "" : "s",
+                        layout.virtual_stages > 1 ? "chunk"
+                        : layout.pipeline > 1     ? "stage"
+                                                  : "model"));
+    else
+        add(layout.recompute == Recompute::none ? std::string("no recompute")
+                                                : fmt::format("{} recompute", to_string(layout.recompute)));
     if (layout.offload) add("optimizer on the host");
     return text;
 }

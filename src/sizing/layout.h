@@ -25,12 +25,19 @@ struct ParallelLayout {
     std::int32_t micro_batches = 1;  // per data-parallel rank and step
     std::uint8_t zero = 0;
     Recompute recompute = Recompute::none;
+    std::int32_t recompute_layers = 0;  // full: so many layers of each chunk of each stage; 0: all of them
     bool sequence_parallel = false;
     bool offload = false;  // optimizer states in host memory
 
     std::int32_t gpus() const { return tensor * pipeline * context * data; }
     double global_batch() const { return static_cast<double>(data) * micro_batch * micro_batches; }
     std::int32_t shard_ranks() const { return shard_group > 0 ? shard_group : data * context; }
+    // Of so many layers in all, the share that full recompute runs through again.
+    double recomputed_share(double layers) const {
+        if (recompute != Recompute::full) return 0;
+        const double chunk = layers / (static_cast<double>(pipeline) * virtual_stages);
+        return recompute_layers > 0 && recompute_layers < chunk ? recompute_layers / chunk : 1;
+    }
     friend bool operator==(const ParallelLayout&, const ParallelLayout&) = default;
 };
 std::string describe(const ParallelLayout& layout);  // "FSDP over 48, micro-batch 2, no recompute"

@@ -103,13 +103,13 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
                        Layer& layer) noexcept {
     const Device& device = setup.device;
     const double area = setup.compute_bytes * tokens * setup.hidden;
-    const bool full = layout.recompute == Recompute::full;
+    const double again = layout.recomputed_share(setup.layers);
     if (layout.tensor > 1) {
         const Group group = make_group(device, layout.tensor, 1);
         const double one = layout.sequence_parallel
                                ? all_gather_s(device, group, area) + reduce_scatter_s(device, group, area)
                                : all_reduce_s(device, group, area);
-        const double all = (full ? 6 : 4) * one;
+        const double all = (4 + 2 * again) * one;
         // Pipelined with the products on both sides of it where the code base does so.
         const double hidden =
             std::min(setup.overlap_tensor * all, setup.overlap_tensor * (layer.matmul_forward + layer.matmul_backward));
@@ -123,7 +123,7 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
         const double hops = (layout.context - 1) * hop;
         const double forward = std::max(0.0, hops - setup.overlap * layer.attention_forward);
         const double backward = std::max(0.0, 2 * hops - setup.overlap * layer.attention_backward);
-        layer.context = (full ? 2 : 1) * forward + backward;
+        layer.context = (1 + again) * forward + backward;
     }
     if (layout.expert > 1) {
         const Group group = make_group(device, layout.expert, static_cast<double>(layout.tensor) * layout.context);
@@ -139,7 +139,7 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
             if (setup.routed_groups > 0) copies = std::min(copies, setup.routed_groups);
         }
         const double bytes = area * copies * setup.moe_imbalance / layout.tensor;
-        const double all = (full ? 6 : 4) * all_to_all_s(device, group, bytes);
+        const double all = (4 + 2 * again) * all_to_all_s(device, group, bytes);
         const double hidden =
             std::min(setup.overlap_expert * all, setup.overlap_expert * (layer.matmul_forward + layer.matmul_backward));
         layer.expert = moe_share * (all - hidden + setup.overlap_slowdown * hidden);
@@ -181,7 +181,8 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
         layer.vector_forward += weights * (setup.weight_bytes + setup.compute_bytes) / memory;
     }
     layer.vector_backward = setup.vector_backward * layer.vector_forward;
-    if (layout.recompute == Recompute::full) layer.recompute = layer.forward();
+    const double again = layout.recomputed_share(setup.layers);
+    if (again > 0) layer.recompute = again * layer.forward();
     if (layout.recompute == Recompute::selective && setup.habits.selective_kept > 0)
         layer.recompute = 0.5 * layer.matmul_forward + layer.vector_forward;
     else if (layout.recompute == Recompute::selective && setup.module_bytes > 0)
@@ -191,7 +192,7 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     else if (layout.recompute == Recompute::selective && !setup.flash)
         layer.recompute = layer.attention_forward;
     add_communication(setup, layout, tokens, moe_share, layer);
-    const double passes = layout.recompute == Recompute::full ? 4.0 / 3.0 : 1;
+    const double passes = 1 + again / 3;
     const double more = setup.flash || softmax_fused(setup, layout) ? 0 : setup.fallback_kernels;
     const double floor =
         (setup.kernels_per_layer * (1 + moe_share * (setup.moe_kernels - 1)) + more) * passes * setup.device.launch_s;
@@ -385,7 +386,7 @@ StageTimes add_pipeline(const TrainingSetup& setup, const ParallelLayout& layout
     out.seconds[at(TimeTerm::bubble)] = layout.virtual_stages > 1 ? (p - 1) / v * all_stages / p : all_stages - slowest;
     if (layout.tensor > 1) {
         const double exchanged = setup.compute_bytes * tokens * setup.hidden;
-        const double passes = layout.recompute == Recompute::full ? 6 : 4;
+        const double passes = 4 + 2 * layout.recomputed_share(setup.layers);
         out.tensor_bytes = n * passes * all_reduce_bytes(layout.tensor, exchanged);
     }
     // What hides the reductions of the first stage is its own work, whichever stage is the slowest.
@@ -492,7 +493,7 @@ void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int node
     out.hfu = out.mfu;
     if (layout.recompute == Recompute::full && capacity > 0) {
         const ExampleFlops flops = example_flops(setup);
-        out.hfu += batch * (flops.weights + flops.attention) / capacity;
+        out.hfu += layout.recomputed_share(setup.layers) * batch * (flops.weights + flops.attention) / capacity;
     }
     out.bottleneck = out.refused == Reason::memory ? Bottleneck::memory_capacity : bottleneck_of(setup, out);
 }

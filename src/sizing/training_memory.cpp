@@ -49,6 +49,12 @@ double in_flight(const ParallelLayout& layout, int stage) noexcept {
     return std::min(p - stage, m);
 }
 
+// What tensor parallelism leaves whole of each layer's activations, in bytes for each token and hidden unit.
+double undivided_activations(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    if (layout.tensor == 1) return 0;
+    return layout.pipeline == 1 ? setup.habits.undivided : setup.habits.undivided * setup.habits.undivided_pipeline;
+}
+
 // Gradients that the loop keeps whole between micro-batches. Nobody does so where they take most of the device.
 double accumulated_gradients(const TrainingSetup& setup, const ParallelLayout& layout,
                              const StageParams& params) noexcept {
@@ -124,7 +130,9 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
             // One layer is computed again while its gradients are made; the logits are gone by then.
             const double inside = setup.compute_bytes / 2 * habits.live_gradient_bytes * setup.gate_matrices * tokens *
                                   setup.ffn / layout.tensor;
-            activations = kept * flying * params.layers;
+            const double again = layout.recomputed_share(setup.layers);
+            const double whole = again < 1 ? undivided_activations(setup, layout) * area : 0;
+            activations = (again * kept + (1 - again) * (layer + whole)) * flying * params.layers;
             const double live = layer + inside;
             if (live > out.logits) {
                 activations += live;
@@ -132,9 +140,7 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
                 out.bytes[at(MemoryTerm::logits)] = out.logits;
             }
         } else {
-            const double whole = layout.tensor == 1     ? 0
-                                 : layout.pipeline == 1 ? habits.undivided
-                                                        : habits.undivided * habits.undivided_pipeline;
+            const double whole = undivided_activations(setup, layout);
             const bool policy = layout.recompute == Recompute::selective && habits.selective_kept > 0;
             const bool modules = layout.recompute == Recompute::selective && setup.module_bytes > 0;
             const double dropped = modules ? std::min(0.8 * layer, tokens * setup.module_bytes / layout.tensor) : 0;
@@ -273,7 +279,8 @@ double layer_activation_bytes(const TrainingSetup& setup, const ParallelLayout& 
         const double share = setup.dense_layers / setup.layers;
         bytes = share * bytes + (1 - share) * moe;
     }
-    const bool scores = !setup.flash && layout.recompute == Recompute::none;
+    const bool scores =
+        !setup.flash && layout.recompute != Recompute::selective && layout.recomputed_share(setup.layers) < 1;
     // Unfused attention keeps the s x s scores of each head; a fused one the statistics of the softmax.
     // Of each score the softmax, what dropout leaves of it and its mask; without dropout the softmax alone.
     const double kept = setup.dropout ? 5 : setup.stores_each_operator ? 2 : setup.habits.score_bytes;

@@ -304,6 +304,25 @@ TEST(RecomputeTime, IsOneForward) {
     EXPECT_EQ(at(run(setup, {.data = 8, .recompute = Recompute::selective}), TimeTerm::recompute), 0);
 }
 
+// Who recomputes a part of the layers pays for that part, in time and in memory; as many as there are is all of them.
+TEST(RecomputeTime, OfSomeLayersIsTheirShare) {
+    const TrainingSetup setup = llama();
+    const ParallelLayout none{.tensor = 2, .pipeline = 2, .virtual_stages = 2, .data = 2, .micro_batches = 8};
+    ParallelLayout full = none, some = none;
+    full.recompute = some.recompute = Recompute::full;
+    some.recompute_layers = 2;  // of the 8 of each of the 4 chunks
+    const TrainingEstimate a = run(setup, none), b = run(setup, some), c = run(setup, full);
+    EXPECT_NEAR(at(b, TimeTerm::recompute), at(c, TimeTerm::recompute) / 4, 1e-9 * c.step_s);
+    EXPECT_LT(a.step_s, b.step_s);
+    EXPECT_LT(b.step_s, c.step_s);
+    EXPECT_LT(b.memory_bytes, a.memory_bytes);
+    EXPECT_LT(c.memory_bytes, b.memory_bytes);
+    some.recompute_layers = 8;
+    EXPECT_DOUBLE_EQ(run(setup, some).step_s, c.step_s);
+    EXPECT_DOUBLE_EQ(run(setup, some).memory_bytes, c.memory_bytes);
+    EXPECT_EQ(describe(some).substr(describe(some).rfind("full")), "full recompute of 8 layers a chunk");
+}
+
 // A small model is bound by launches, and a faster GPU does not help.
 TEST(LaunchFloor, DecidesSmallModels) {
     TrainingSetup setup = llama();

@@ -46,7 +46,8 @@ std::string_view device_family(std::string_view name) {
     return name.substr(0, name.find('-'));
 }
 
-// Of a device's memory, what weights leave. Where they leave nothing (weights that are kept narrower than is said), little.
+// Of a device's memory, what weights leave. Where they leave nothing (weights that are kept narrower than is said),
+// little.
 double room_beside(double parameters, Precision precision, double gpus, int accelerator, const Catalog& catalog) {
     constexpr double kLeast = 0.02;
     const double memory = catalog.accelerators()[static_cast<std::size_t>(accelerator)].memory.v;
@@ -213,8 +214,8 @@ double distance(const CaseFeatures& a, const CaseFeatures& b, const Catalog& cat
     double squares = 0;
     for (const double part :
          {doublings(a.parameters, b.parameters), half(a.gpus, b.gpus), half(a.sequence, b.sequence),
-          half(a.tokens, b.tokens), half(a.output, b.output), doublings(a.room, b.room), half(a.tensor, b.tensor), half(a.pipeline, b.pipeline),
-          device, framework ? 1.0 : 0.0, same_bits(a.precision, b.precision) ? 0.0 : 1.0,
+          half(a.tokens, b.tokens), half(a.output, b.output), doublings(a.room, b.room), half(a.tensor, b.tensor),
+          half(a.pipeline, b.pipeline), device, framework ? 1.0 : 0.0, same_bits(a.precision, b.precision) ? 0.0 : 1.0,
           a.adapter != b.adapter ? 2.0 : 0.0, a.experts != b.experts ? 2.0 : 0.0, a.kind != b.kind ? 6.0 : 0.0})
         squares += part * part;
     return std::sqrt(squares);

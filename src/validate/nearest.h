@@ -23,9 +23,9 @@ struct CaseFeatures {
 // How far two cases are from each other, in doublings: the root of the sum of squares of
 //   log2 of the ratio of parameters, half of it for devices, sequence, tokens and output tokens, tensor and pipeline
 //   degree; log2 of the ratio of what weights leave of a device, since an engine whose cache is full puts requests off
-//   and begins them again; 1 for another size of the same device, 1.5 for another device of one architecture, 2.5 for any other; 1 for
-//   another framework or engine; 1 for another precision; 2 for adapters against full training, experts against dense;
-//   6 for another kind of network.
+//   and begins them again; 1 for another size of the same device, 1.5 for another device of one architecture, 2.5 for
+//   any other; 1 for another framework or engine; 1 for another precision; 2 for adapters against full training,
+//   experts against dense; 6 for another kind of network.
 double distance(const CaseFeatures& a, const CaseFeatures& b, const Catalog& catalog);
 // Up to here a run is near: one doubling of the model and another framework at the same time, or the like.
 inline constexpr double kNear = 2.0;

@@ -86,6 +86,7 @@ private:
                 "objective.latency", {inference, embedding});
         framework();
         stack();
+        recomputed();
         if (w_.given_method && w_.kind == training && *w_.given_method != Method::full) {
             add(at("method"),
                 fmt::format("method: a model cannot be trained from nothing with {}, which adapts a finished one",
@@ -133,6 +134,13 @@ private:
             add(pos("cached_prompt_tokens"),
                 fmt::format("traffic.cached_prompt_tokens: {} keeps no cache of prompts", w_.model.name),
                 "take cached_prompt_tokens out");
+    }
+
+    void recomputed() {
+        if (!w_.layout.recompute_layers || w_.layout.recompute.value_or("full") == "full") return;
+        add(place_of(w_.layout.at, "recompute_layers", at("layout")),
+            fmt::format("layout.recompute_layers: {} recompute has no layers to count", *w_.layout.recompute),
+            "write recompute: full, or take recompute_layers out");
     }
 
     // The one trains and the other answers: a plan for training with vLLM would be a plan for nothing.

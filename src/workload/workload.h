@@ -122,7 +122,8 @@ struct WhereSpec {
 
 // Degrees pinned by the user; what is absent is searched. `stoker estimate` needs all that matter.
 struct LayoutSpec {
-    std::optional<double> tensor, pipeline, virtual_stages, context, expert, data, zero, micro_batch, shard_group;
+    std::optional<double> tensor, pipeline, virtual_stages, context, expert, data, zero, micro_batch, shard_group,
+        recompute_layers;
     std::optional<std::string> recompute;  // none, selective, full
     std::optional<bool> sequence_parallel, offload;
     std::map<std::string, SourcePos> at;

@@ -76,8 +76,8 @@ void share_among(double gpus, double sequence, BatchDefault& batch) {
     }
     double step = gpus;
     while (step > batch.examples && std::fmod(step, 2) == 0) step /= 2;
-    batch.examples = step > batch.examples ? near_power_of_two(batch.examples)
-                                           : std::round(batch.examples / step) * step;
+    batch.examples =
+        step > batch.examples ? near_power_of_two(batch.examples) : std::round(batch.examples / step) * step;
 }
 
 void fill_batch(WorkloadForm& w) {
@@ -315,9 +315,10 @@ void fill_wait(WorkloadForm& w, const Catalog& catalog, bool generates) {
     }
     if (latency.any()) return;
     if (w.kind != WorkloadKind::inference && w.clients() <= 0 && !w.asks_for_capacity()) return;
-    const DrawingLimit wait = w.model.kind == ModelKind::diffusion
-                                  ? default_drawing(w, catalog)
-                                  : DrawingLimit{Seconds(1), "what does not interrupt a person's thought, Nielsen 1993"};
+    const DrawingLimit wait =
+        w.model.kind == ModelKind::diffusion
+            ? default_drawing(w, catalog)
+            : DrawingLimit{Seconds(1), "what does not interrupt a person's thought, Nielsen 1993"};
     latency.p95 = wait.limit;
     w.assumptions.push_back(fmt::format("an answer within {} for 95 of 100 requests, since no latency is given ({})",
                                         format_seconds(wait.limit), wait.source));

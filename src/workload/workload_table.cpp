@@ -467,6 +467,10 @@ RecordTable<LayoutSpec> layout_table() {
     table.choice("recompute", &LayoutSpec::recompute, words({"none", "selective", "full"}),
                  "Activations that are computed again in the backward pass.");
     table.other_names({"activation_checkpointing", "gradient_checkpointing", "recomputation"});
+    degree("recompute_layers", &LayoutSpec::recompute_layers,
+           "Full recompute of so many layers in each chunk of each stage; all of them when nothing is said.", "2", 1,
+           10'000);
+    table.other_names({"recompute_num_layers"});
     table.flag("sequence_parallel", &LayoutSpec::sequence_parallel,
                "Split what tensor parallelism leaves whole along the sequence.");
     table.flag("offload", &LayoutSpec::offload, "Optimizer states in host memory.");

@@ -37,8 +37,8 @@ Json terms_json(const std::array<double, N>& values, const char* unit) {
 }
 
 Json layout_json(const ParallelLayout& l) {
-    return Json::object()
-        .set("tensor", l.tensor)
+    Json out = Json::object();
+    out.set("tensor", l.tensor)
         .set("pipeline", l.pipeline)
         .set("virtual_stages", l.virtual_stages)
         .set("context", l.context)
@@ -51,6 +51,8 @@ Json layout_json(const ParallelLayout& l) {
         .set("recompute", to_string(l.recompute))
         .set("sequence_parallel", l.sequence_parallel)
         .set("offload", l.offload);
+    if (l.recompute_layers > 0) out.set("recompute_layers", l.recompute_layers);
+    return out;
 }
 
 Json prediction_json(const Prediction& p, bool service) {

@@ -2,6 +2,7 @@
 // shape is the model's; data, tokenizer and learning rate are the owner's and come behind as "$@".
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "deploy/render/recipes.h"
@@ -57,8 +58,9 @@ private:
         say(reason_of(d_, "training.layout.recompute"));
         if (layout_.recompute == Recompute::full) {
             set("recompute-granularity", "full");
-            set("recompute-method", "uniform");
-            set("recompute-num-layers", 1);
+            // Uniform divides all layers into pieces of so many; block takes the first so many of each chunk.
+            set("recompute-method", layout_.recompute_layers > 0 ? "block" : "uniform");
+            set("recompute-num-layers", std::max(1, layout_.recompute_layers));
         } else if (layout_.recompute == Recompute::selective) {
             set("recompute-granularity", "selective");
         }

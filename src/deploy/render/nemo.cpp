@@ -1,6 +1,7 @@
 // nemo: a NeMo 2 recipe in Python with the plan's degrees in it, run by torchrun on each node.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "deploy/render/recipes.h"
@@ -37,7 +38,9 @@ std::string nemo_program(const Deployment& d, const Recipe& recipe) {
                                                                          : "None";
     set("recompute", "recipe.model.config.recompute_granularity", granularity);
     if (layout.recompute == Recompute::full)
-        out += "recipe.model.config.recompute_method = \"uniform\"\nrecipe.model.config.recompute_num_layers = 1\n";
+        out += fmt::format(
+            "recipe.model.config.recompute_method = \"{}\"\nrecipe.model.config.recompute_num_layers = {}\n",
+            layout.recompute_layers > 0 ? "block" : "uniform", std::max(1, layout.recompute_layers));
     set("", "recipe.data.seq_length", std::to_string(static_cast<std::int64_t>(work.sequence)));
     set("", "recipe.data.micro_batch_size", std::to_string(layout.micro_batch));
     set("micro_batches", "recipe.data.global_batch_size", std::to_string(static_cast<std::int64_t>(work.global_batch)));

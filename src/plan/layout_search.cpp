@@ -170,8 +170,10 @@ void evaluate_layouts(const TrainingSetup& plain, const TrainingSetup* divided, 
         const TrainingSetup& setup = setup_for(plain, divided, layout);
         evaluate(setup, layout, nodes, estimate);
         if (estimate.refused != Reason::none && estimate.refused != Reason::memory) return false;
+        // What recomputes no whole layer is simpler: to count layers beside it has to be worth it.
+        const double worth = out.layout.recompute == Recompute::full ? 1 : 1 + space.simpler_share;
         if (out.found && best_fit >= fit_wanted &&
-            estimate.step_s / layout.global_batch() * oddness(space, layout) >= least)
+            worth * estimate.step_s / layout.global_batch() * oddness(space, layout) >= least)
             return false;
         const int chunk = static_cast<int>(std::ceil(setup.layers / (layout.pipeline * layout.virtual_stages)));
         layout.recompute = Recompute::full;

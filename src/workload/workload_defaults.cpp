@@ -66,9 +66,11 @@ double sequences_of(double tokens, double sequence) {
 
 // What is ours to choose for a number of GPUs that is given: at least what a GPU had to do in a step of the widest runs
 // that were published, and a multiple of what they can be divided into.
-void share_among(double gpus, double sequence, BatchDefault& batch) {
+void share_among(const WorkloadForm& w, double gpus, BatchDefault& batch) {
     const PublishedBatch& widest = widest_published_batch();
-    const double least = gpus * widest.tokens() / widest.gpus / sequence;
+    // Those runs are of models that generate: images and texts of encoders are no tokens of theirs.
+    const bool generates = !is_image(w.model.kind) && w.model.kind != ModelKind::encoder;
+    const double least = generates ? gpus * widest.tokens() / widest.gpus / w.sequence() : 0;
     if (least > batch.examples) {
         batch.examples = least;
         batch.source = fmt::format("as many tokens for each GPU as {} had on {}, {}", widest.model,
@@ -100,7 +102,7 @@ void fill_batch(WorkloadForm& w) {
         // A default made for clusters and long runs leaves a short one no steps to learn in.
         const double fewest_steps = w.kind == WorkloadKind::training ? 100 : 1;
         while (all >= 1 && chosen.examples > 1 && chosen.examples * fewest_steps > all) chosen.examples /= 2;
-        if (w.where.gpus && w.kind == WorkloadKind::training) share_among(*w.where.gpus, sequence, chosen);
+        if (w.where.gpus && w.kind == WorkloadKind::training) share_among(w, *w.where.gpus, chosen);
         batch.global_examples = chosen.examples;
         const std::string unit = is_image(w.model.kind) ? std::string("examples")
                                                         : fmt::format("sequences ({} tokens)",

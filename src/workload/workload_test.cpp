@@ -351,6 +351,10 @@ TEST(Workload, TheDefaultBatchIsOneThatTheGpusShare) {
     EXPECT_DOUBLE_EQ(batch("llama-3.1-405b", 98304), 12288);
     EXPECT_DOUBLE_EQ(std::fmod(batch("llama-3-70b", 1000), 125), 0);
     EXPECT_DOUBLE_EQ(batch("llama-3-70b", 64), 512);
+    // Images are not tokens.
+    EXPECT_DOUBLE_EQ(*good("version: 1\nkind: training\nmodel: resnet-50\ndata: {examples: 10M}\nwhere: {gpus: 4}\n")
+                          .batch.global_examples,
+                     4096);
 }
 
 // R12: health and security records are guarded without being asked for, unless the file says otherwise.

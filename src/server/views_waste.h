@@ -19,7 +19,7 @@ struct WasteLine {
 struct WasteReport {
     std::string from, to, by, currency;
     std::vector<WasteLine> items;
-    WasteLine held;             // all that was held in that time, wasted or not
+    WasteLine held;  // all that was held in that time, wasted or not
     // For who sees the whole fleet: what of the nodes nobody held while they stood ready, and what they were while they
     // were drained, checked or kept away. Of their money, without a markup.
     std::vector<WasteLine> free;

@@ -477,9 +477,8 @@ void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int node
     if (setup.storage_bytes_per_s > 0) input = batch * setup.bytes_per_example / setup.storage_bytes_per_s;
     if (setup.disk_bytes_per_s > 0)
         input = std::max(input, batch * setup.bytes_per_example / (setup.disk_bytes_per_s * nodes));
-    if (setup.decode_s_per_example > 0) {
+    if (setup.decode_s_per_example > 0)
         input = std::max(input, batch * setup.decode_s_per_example / std::max(1.0, device.vcpus_per_node * nodes));
-    }
     out.seconds[at(TimeTerm::data_stall)] = std::max(0.0, input - busy);
     out.seconds[at(TimeTerm::checkpoint_stall)] = setup.checkpoint_stall_s;
 

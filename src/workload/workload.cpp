@@ -17,10 +17,6 @@ std::string amount(double count) {
     return count < 1e6 ? format_thousands(std::round(count)) : format_count(count);
 }
 
-std::string plural_of(const std::string& unit) {
-    return unit + "s";
-}
-
 // "images"; what a sample is called can be half a sentence, and that reads badly in a title.
 std::string samples_of(const ModelSpec& model) {
     return model.sample_unit.find(' ') == std::string::npos ? model.sample_unit + "s" : "examples";
@@ -398,7 +394,7 @@ bool Workload::asks_for_capacity() const {
 }
 
 static std::string rate_text(double per_second, const std::string& unit) {
-    return fmt::format("{:g} {}/s", per_second, per_second == 1 ? unit : plural_of(unit));
+    return fmt::format("{:g} {}/s", per_second, per_second == 1 ? unit : unit + "s");
 }
 
 std::string Workload::title() const {
@@ -442,9 +438,9 @@ std::string Workload::title() const {
             const std::string each =
                 embeds && model.request_unit() == "request" ? std::string("text") : model.request_unit();
             if (total_examples() > 0 && embeds)
-                return fmt::format("Embed {} {} with {}", amount(total_examples()), plural_of(each), what);
+                return fmt::format("Embed {} {} with {}", amount(total_examples()), each + "s", what);
             if (total_examples() > 0)
-                return fmt::format("Run {} over {} {}", what, amount(total_examples()), plural_of(each));
+                return fmt::format("Run {} over {} {}", what, amount(total_examples()), each + "s");
             return fmt::format("{} {} at {}", embeds ? "Embed with" : "Run", what,
                                rate_text(traffic.requests_per_second.value_or(0), each));
         }

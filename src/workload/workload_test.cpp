@@ -325,38 +325,6 @@ TEST(Workload, AShortRunHasSteps) {
     EXPECT_GE(*w.batch.global_examples, 16);
 }
 
-TEST(Workload, TheDefaultBatchGrowsWithTheModel) {
-    double last = 0;
-    for (const char* model : {"opt-125m", "opt-1.3b", "llama-3-8b", "llama-3-70b", "llama-3.1-405b"}) {
-        const Workload w =
-            good(fmt::format("version: 1\nkind: training\nmodel: {}\ndata: {{tokens: 1T, sequence: 2048}}\n", model));
-        EXPECT_GE(*w.batch.global_tokens, last) << model;
-        last = *w.batch.global_tokens;
-    }
-    EXPECT_DOUBLE_EQ(last, 8'388'608);
-    EXPECT_DOUBLE_EQ(*good("version: 1\nkind: fine-tuning\nmodel: gpt2\ndata: {examples: 10, sequence: 512}\n")
-                          .batch.global_examples,
-                     8);
-}
-
-// A number of GPUs that is given shares a batch that nobody named, and has enough of it.
-TEST(Workload, TheDefaultBatchIsOneThatTheGpusShare) {
-    const auto batch = [](std::string_view model, double gpus) {
-        return *good(fmt::format("version: 1\nkind: training\nmodel: {}\ndata: {{tokens: 10T, sequence: 8192}}\n"
-                                 "where: {{gpus: {}}}\n",
-                                 model, gpus))
-                    .batch.global_examples;
-    };
-    EXPECT_DOUBLE_EQ(batch("llama-3.1-405b", 16384), 2048);
-    EXPECT_DOUBLE_EQ(batch("llama-3.1-405b", 98304), 12288);
-    EXPECT_DOUBLE_EQ(std::fmod(batch("llama-3-70b", 1000), 125), 0);
-    EXPECT_DOUBLE_EQ(batch("llama-3-70b", 64), 512);
-    // Images are not tokens.
-    EXPECT_DOUBLE_EQ(*good("version: 1\nkind: training\nmodel: resnet-50\ndata: {examples: 10M}\nwhere: {gpus: 4}\n")
-                          .batch.global_examples,
-                     4096);
-}
-
 // R12: health and security records are guarded without being asked for, unless the file says otherwise.
 TEST(Workload, SensitiveUsesAreGuarded) {
     const std::string medical =

@@ -26,7 +26,9 @@ REFUSALS = {
     "K8S006": r"must be an integer|\.com/\S+\]: Invalid value: \"?-\d+\"?: must be greater than or equal to 0|quantities must match",
     "K8S029": r"unknown field \"[^\"]*(containers\[\d+\]\.(limits|requests|tolerations|nodeSelector|affinity|volumes|"
               r"runtimeClassName|hostIPC|hostNetwork|schedulerName|nvidia\.com/\S+|amd\.com/\S+)|"
-              r"\.resources\.(nvidia\.com/\S+|amd\.com/\S+))\"",
+              r"\.resources\.(nvidia\.com/\S+|amd\.com/\S+))\"|"
+              # At the top of a pod: its indentation is lost.
+              r"unknown field \"(containers|tolerations|limits)\"",
     "SYN002": r"already set in map|duplicate field",
 }
 RULES = ["K8S009", *REFUSALS]

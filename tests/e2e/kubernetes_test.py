@@ -92,7 +92,8 @@ def test_a_run_goes_to_kubernetes_and_all_commands_know_it(t):
     run = submit(t, "--ranks", "2", "--gpus", "2", "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE")
     view = t.wait_state(run, "succeeded", "failed")
     check(view["run"]["state"] == "succeeded", json.dumps(view))
-    check("rank 0 of 2" in t.call("logs", run).stdout, t.call("logs", run).stdout)
+    # Its log comes from another machine, a moment after its end.
+    wait_for("its log", lambda: "rank 0 of 2" in t.call("logs", run).stdout)
     check("on k" in t.call("describe", run).stdout, t.call("describe", run).stdout)
     check(run in t.call("ps", "--all").stdout, "ps does not show it")
     failed = submit(t, "--", "sh", "-c", "exit 3")

@@ -82,6 +82,12 @@ output out string = part.outputs.a
     EXPECT_EQ(told(*file), "");
 }
 
+// As azhop.bicep writes its calls.
+TEST(ReadBicep, BlanksMayStandBeforeArguments) {
+    const auto file = bicep("var a = union ({ b: 1 }, { c: 2 })\noutput d int = length (map (['x'], v => v))\n");
+    EXPECT_EQ(told(*file), "");
+}
+
 TEST(ReadBicep, FollowsParametersAndVariables) {
     const auto file = bicep(
         "param size string = 'Standard_NC6'\nvar sizes = {\n  gpu: size\n}\nvar a = '${sizes.gpu}_Promo'\n"

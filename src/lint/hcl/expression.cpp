@@ -485,8 +485,11 @@ const Expression* ExpressionReader::primary(int depth) {
         skip(true);
         return expression(depth + 1);
     }
-    if (peek() == '(' || (dialect_ == Dialect::arm && peek() == ' ' && peek(1) == '(')) {
-        if (peek() == ' ') ++at;
+    // Blanks may stand before the arguments: merge ({ ... }).
+    std::uint32_t blanks = 0;
+    while (peek(blanks) == ' ' || peek(blanks) == '\t') ++blanks;
+    if (peek(blanks) == '(') {
+        at += blanks;
         Expression& call = expressions_.make(Part::call, {begin, at});
         call.name = word;
         return arguments(depth + 1, call, ')');

@@ -43,6 +43,13 @@ TEST(ReadHcl, ReadsBlocksLabelsAndAttributes) {
     EXPECT_EQ(file->comments.size(), 2u);
 }
 
+// terraform fmt leaves blanks between a function and its arguments as they are.
+TEST(ReadHcl, BlanksMayStandBeforeArguments) {
+    const auto file = hcl("locals {\n  v = lookup (merge\t({ a = \"x\" }, {}), \"a\", \"\")\n}\n");
+    EXPECT_TRUE(file->problems.empty());
+    EXPECT_EQ(last_v(*file).text, "x");
+}
+
 // Each right side with what it comes to; "?" is unknown.
 TEST(ReadHcl, FollowsWhatIsWritten) {
     const char* head =

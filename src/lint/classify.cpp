@@ -192,7 +192,7 @@ Kinds classify(std::string_view path, std::string_view whole) {
     // cloud-init.yaml.tftpl, job.tftpl.yaml, values.yaml.j2: made into something else before it is used. What fills it
     // in reads it (templatefile).
     for (const std::string_view mark :
-         {".tftpl", ".tpl.", ".j2", ".jinja", ".jinja2", ".gotmpl", ".tmpl", ".erb", ".mustache"})
+         {".tftpl", ".tpl.", ".j2", ".jinja", ".jinja2", ".gotmpl", ".tmpl", ".template", ".erb", ".mustache"})
         if (const std::size_t at = name.find(mark);
             at != std::string_view::npos && at > 0 &&
             (mark.ends_with('.') || at + mark.size() == name.size() || name[at + mark.size()] == '.'))

@@ -33,5 +33,10 @@ TEST(Classify, KnowsTheFilesOfOperators) {
     EXPECT_TRUE(classify("x.yaml", "rate: 3\n").empty());
 }
 
+// subnet.tf.template of cluster-toolkit: filled in by a program before Terraform sees it.
+TEST(Classify, ATemplateOfAnotherLanguageIsNoBrokenFile) {
+    EXPECT_TRUE(is_kind("subnet.tf.template", "output \"a-{ID}\" {\n  value = x.a_{ID}.name\n}\n", Kind::helm));
+}
+
 }  // namespace
 }  // namespace stoker::lint

@@ -45,7 +45,10 @@ void ShellValues::put(std::string_view bytes, Span host, bool verbatim, bool spl
 }
 
 void ShellValues::put_unknown(Span span, Expanded& out) {
-    put(all_.substr(span.begin, span.size()), span, true, false, false, out);
+    const std::string_view raw = all_.substr(span.begin, span.size());
+    // The lines of a substitution would be lines of the manifest that its value stands in.
+    if (raw.find('\n') != std::string_view::npos) return put("$(...)", span, false, false, false, out);
+    put(raw, span, true, false, false, out);
 }
 
 void ShellValues::join(const Expanded& value, bool quoted, Expanded& out) {

@@ -27,6 +27,17 @@ TEST(ShellValues, ExpandsHeredocsThatAreNotQuoted) {
     EXPECT_EQ(file->guests.front()->script.directives.at(0).value.text, "4");
 }
 
+// deploy-obs.sh of awsome-distributed-training was called broken YAML for the lines of a command whose output nobody
+// knows.
+TEST(ShellValues, WhatACommandOverLinesPrintsIsOneWord) {
+    const auto file = read_file(
+        "run.sh",
+        "URL=$(aws x \\\n  --query 'a')\ncat <<EOF | kubectl apply -f -\nkind: Pod\nmetadata: {name: \"$URL\"}\nEOF\n");
+    ASSERT_EQ(file->guests.size(), 1u);
+    EXPECT_EQ(file->guests.front()->source().text(), "kind: Pod\nmetadata: {name: \"$(...)\"}\n");
+    EXPECT_TRUE(file->guests.front()->problems.empty());
+}
+
 TEST(ShellValues, LeavesHeredocsOfOtherProgramsAlone) {
     EXPECT_TRUE(read_file("run.sh", "python <<EOF\nimport os\nEOF\nmysql <<EOF\nexport X=1\nEOF\n")->guests.empty());
     EXPECT_EQ(read_file("run.sh", "cat <<EOF | kubectl apply -f -\nkind: Pod\nEOF\n")->guests.size(), 1u);

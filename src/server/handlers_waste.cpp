@@ -165,11 +165,12 @@ Result<NodeTimesPtr> times_of_nodes(const EngineView& view) {
     std::size_t left = kMostNodeRecords;
     for (const auto& [name, status] : view.state.nodes) {
         TRY(const auto numbers, view.journal->numbers_of("node/" + name, 0, left));
+        NodeTime& time = (*times)[name];
         for (const std::uint64_t seq : numbers)
-            TRY_VOID(view.journal->read(seq - 1, [&](const JournalRecord& record) -> Result<bool> {
+            TRY_VOID(view.journal->read(seq - 1, [&time](const JournalRecord& record) -> Result<bool> {
                 if (record.redacted) return false;
                 TRY(const RecordBody body, decode_body(record.kind, record.format, record.body, record.seq));
-                (*times)[name].add(record.at_us, body);
+                time.add(record.at_us, body);
                 return false;
             }));
         left -= numbers.size();

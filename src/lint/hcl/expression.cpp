@@ -467,8 +467,7 @@ const Expression* ExpressionReader::primary(int depth) {
     }
     if (word == "true" || word == "false") {
         if (peek() == '(') {  // ARM has them as functions
-            ++at;
-            skip(true);
+            ++at, skip(true);
             if (peek() == ')') ++at;
         }
         Node& made = node(Shape::boolean, {begin, at});
@@ -480,8 +479,7 @@ const Expression* ExpressionReader::primary(int depth) {
         return literal(made);
     }
     if (word == "if" && dialect_ == Dialect::bicep) {  // if (condition) { ... } as the body of a resource or a loop
-        skip(true);
-        if (peek() == '(' && !expression(depth + 1)) return nullptr;
+        if (skip(true), peek() == '(' && !expression(depth + 1)) return nullptr;
         skip(true);
         return expression(depth + 1);
     }

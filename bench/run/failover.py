@@ -64,7 +64,8 @@ def main():
             enough.set()
             for writer in writers:
                 writer.join()
-            wait_for("all have ended", lambda: not t.json("ps", "--limit", "1000"), 600)
+            wait_for("all have ended", lambda: all(run["state"] in ("succeeded", "failed", "cancelled")
+                                                 for run in t.json("ps", "--all", "--limit", "100000")), 600)
             lost = [run for run in acknowledged if t.call("describe", run, exit=None).returncode != 0]
             times = collections.Counter(open(ran).read().split())
     finally:

@@ -77,7 +77,6 @@ bool Evaluator::render(std::string_view text, std::size_t& at, bool emits, std::
         }
         const std::string_view directive = trim(text.substr(inside, close - inside));
         const std::string_view word = directive.substr(0, directive.find_first_of(" \t~"));
-        const bool cuts_behind = directive.ends_with('~');
         if (word == "else" || word == "endif" || word == "endfor") return true;  // whoever asked looks at it
         if (emits && cuts_before) cut(true);
         if (word == "if") {
@@ -112,7 +111,7 @@ bool Evaluator::render(std::string_view text, std::size_t& at, bool emits, std::
             if (emits && (!over || over->is_scalar() || over->count() > kMostItems)) return false;
             const bool cuts_inside = text.substr(0, behind).ends_with("~}");
             at = behind;
-            std::size_t number = 0, body = behind;
+            std::size_t number = 0;
             for (const Node& item : children(over)) {
                 at = behind;
                 if (cuts_inside) cut(false);
@@ -125,9 +124,7 @@ bool Evaluator::render(std::string_view text, std::size_t& at, bool emits, std::
                 const bool good = render(text, at, true, out, depth + 1);
                 bindings_.resize(before);
                 if (!good) return false;
-                body = at;
                 if (text.substr(at, 3) == "%{~") cut(true);
-                (void)body;
             }
             if (number == 0) {
                 std::string none;
@@ -140,7 +137,6 @@ bool Evaluator::render(std::string_view text, std::size_t& at, bool emits, std::
         } else {
             return false;
         }
-        (void)cuts_behind;
     }
     return true;
 }

@@ -49,6 +49,7 @@ public:
 
 private:
     enum class Status : std::uint8_t { yes, no, unknown };
+    struct Together;
     enum class Flow : std::uint8_t { on, break_loop, next_turn, leave_function, leave_script };
     struct Variable {
         bool list = false, keyed = false, set = true;

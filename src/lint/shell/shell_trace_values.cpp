@@ -8,6 +8,21 @@
 
 namespace stoker::lint {
 
+// Parts of a test in their order: "and" binds tighter than "or". What is not known keeps both from being sure.
+struct ShellTrace::Together {
+    Status all_of = Status::yes, any_of = Status::no;
+
+    // `ends`: an "or" stands behind it, or nothing.
+    void add(Status part, bool ends) {
+        if (part == Status::no) all_of = Status::no;
+        if (part == Status::unknown && all_of == Status::yes) all_of = Status::unknown;
+        if (!ends) return;
+        if (all_of == Status::yes) any_of = Status::yes;
+        if (all_of == Status::unknown && any_of == Status::no) any_of = Status::unknown;
+        all_of = Status::yes;
+    }
+};
+
 ShellTrace::Variable* ShellTrace::find(std::string_view name) {
     for (int hops = 0; hops < 8; ++hops) {
         const auto it = variables_.find(name);
@@ -248,28 +263,22 @@ ShellTrace::Status ShellTrace::test_command(const Fields& words) {
         return negated && result != Status::unknown ? yes(result == Status::no) : result;
     };
     // a -a b, a -o b
-    Status all_of = Status::yes, any_of = Status::no;
+    Together told;
     for (std::size_t from = 1, at = 1; at <= end; ++at) {
         const bool ends = at == end, both = !ends && words[at].text == "-a", either = !ends && words[at].text == "-o";
         if (!ends && !both && !either) continue;
         const Status part = one(from, at);
-        if (part == Status::no) all_of = Status::no;
-        if (part == Status::unknown && all_of == Status::yes) all_of = Status::unknown;
-        if (ends || either) {
-            if (all_of == Status::yes) any_of = Status::yes;
-            if (all_of == Status::unknown && any_of == Status::no) any_of = Status::unknown;
-            all_of = Status::yes;
-        }
+        told.add(part, ends || either);
         from = at + 1;
     }
-    return any_of;
+    return told.any_of;
 }
 
 // [[ a == b && ! -z c ]]
 ShellTrace::Status ShellTrace::tested(const std::vector<Span>& words) {
     Fields fields;
     const auto raw = [&](std::size_t k) { return all().substr(words[k].begin, words[k].size()); };
-    Status all_of = Status::yes, any_of = Status::no;
+    Together told;
     for (std::size_t from = 0, at = 0; at <= words.size(); ++at) {
         const bool ends = at == words.size(), both = !ends && raw(at) == "&&", either = !ends && raw(at) == "||";
         if (!ends && (raw(at) == "(" || raw(at) == ")")) return Status::unknown;
@@ -309,16 +318,10 @@ ShellTrace::Status ShellTrace::tested(const std::vector<Span>& words) {
             part = test_command(rest);
         }
         if (negated && part != Status::unknown) part = part == Status::yes ? Status::no : Status::yes;
-        if (part == Status::no) all_of = Status::no;
-        if (part == Status::unknown && all_of == Status::yes) all_of = Status::unknown;
-        if (ends || either) {
-            if (all_of == Status::yes) any_of = Status::yes;
-            if (all_of == Status::unknown && any_of == Status::no) any_of = Status::unknown;
-            all_of = Status::yes;
-        }
+        told.add(part, ends || either);
         from = at + 1;
     }
-    return any_of;
+    return told.any_of;
 }
 
 }  // namespace stoker::lint

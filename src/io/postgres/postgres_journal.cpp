@@ -113,6 +113,13 @@ JournalRecord record_of(const PostgresRows& rows, int row) {
     return record;
 }
 
+// Empty: there is none.
+Result<JournalHead> last_record(PostgresConnection& connection) {
+    TRY(const PostgresRows rows, connection.query("SELECT seq, hash FROM stoker_journal ORDER BY seq DESC LIMIT 1"));
+    if (rows.count() == 0) return JournalHead{};
+    return JournalHead{.seq = static_cast<std::uint64_t>(rows.integer(0, 0)), .hash = std::string(rows.bytes(0, 1))};
+}
+
 class Home final : public PostgresJournal {
 public:
     explicit Home(PostgresJournalOptions options) : options_(std::move(options)) {}
@@ -168,13 +175,8 @@ public:
     }
 
     Result<JournalHead> head() override {
-        return again<JournalHead>([this](PostgresConnection& connection) -> Result<JournalHead> {
-            TRY(const PostgresRows rows,
-                connection.query("SELECT seq, hash FROM stoker_journal ORDER BY seq DESC LIMIT 1"));
-            if (rows.count() == 0) return JournalHead{};
-            return JournalHead{.seq = static_cast<std::uint64_t>(rows.integer(0, 0)),
-                               .hash = std::string(rows.bytes(0, 1))};
-        });
+        return again<JournalHead>(
+            [this](PostgresConnection& connection) -> Result<JournalHead> { return last_record(connection); });
     }
 
     Result<std::string> hash_at(std::uint64_t seq) override {
@@ -190,10 +192,9 @@ public:
         return again<Done>([&](PostgresConnection& connection) -> Status {
             // Whether a call that got no answer was carried out shows here, the next time round.
             if (unanswered_) {
-                TRY(const PostgresRows last,
-                    connection.query("SELECT seq, hash FROM stoker_journal ORDER BY seq DESC LIMIT 1"));
+                TRY(const JournalHead last, last_record(connection));
                 unanswered_ = false;
-                if (last.count() == 1 && last.bytes(0, 1) == records.back().hash) return done();
+                if (last.hash == records.back().hash) return done();
             }
             unanswered_ = true;
             auto wrote = connection.query(kAppend, values);

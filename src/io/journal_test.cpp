@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "io/journal_testing.h"
 #include "io/sha256.h"
 
 namespace stoker {
@@ -30,19 +31,7 @@ protected:
         EXPECT_TRUE(journal) << (journal ? "" : journal.error().text());
         return journal ? std::move(*journal) : nullptr;
     }
-    static std::vector<JournalEntry> entries(int from, int count) {
-        std::vector<JournalEntry> list;
-        for (int i = from; i < from + count; ++i)
-            list.push_back({.kind = 7,
-                            .object = "run/r-" + std::to_string(i),
-                            .version = 1,
-                            .actor = "user/u-1",
-                            .cause = "",
-                            .operation = "",
-                            .trace = "",
-                            .body = "{\"n\":" + std::to_string(i) + "}"});
-        return list;
-    }
+    static std::vector<JournalEntry> entries(int from, int count) { return journal_entries(from, count); }
 
     std::string folder_;
 };

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "io/journal.h"
+#include "io/journal_testing.h"
 #include "io/postgres/connection.h"
 #include "io/postgres/postgres_testing.h"
 
@@ -153,17 +154,7 @@ protected:
         return journal ? std::move(*journal) : nullptr;
     }
     static std::vector<JournalEntry> entries(int from, int count) {
-        std::vector<JournalEntry> list;
-        for (int i = from; i < from + count; ++i)
-            list.push_back({.kind = 7,
-                            .object = "run/r-" + std::to_string(i),
-                            .version = 1,
-                            .actor = std::string("\0\xff", 2),  // bytes in, bytes out
-                            .cause = "",
-                            .operation = "",
-                            .trace = "",
-                            .body = "{\"n\":" + std::to_string(i) + "}"});
-        return list;
+        return journal_entries(from, count, std::string("\0\xff", 2));  // bytes in, bytes out
     }
 
     std::string url_, folder_;

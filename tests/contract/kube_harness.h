@@ -35,8 +35,10 @@ public:
     }
     ~KubeHarness() {
         cluster()->tell("uncordon");
-        EXPECT_TRUE(eventually([] { return cluster()->quiet(); }, soon()))
-            << cluster()->tell("kubectl get jobs,pods -o wide");
+        const bool quiet = eventually([] { return cluster()->quiet(); }, soon());
+        EXPECT_TRUE(quiet) << cluster()->tell("kubectl get jobs,pods -o wide");
+        // The next test is not to fail of it as well.
+        if (!quiet) cluster()->tell("lose-jobs");
         for (const OperationId& id : used_)
             EXPECT_TRUE(eventually([&] { return processes_with("STOKER_OP=" + id.text()).empty(); }, soon()))
                 << id.text() << " runs on";

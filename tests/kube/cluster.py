@@ -15,6 +15,7 @@
     kubectl WORDS      what it prints, as JSON text
 Each is answered by a line of JSON."""
 
+import asyncio
 import json
 import os
 import socket
@@ -33,70 +34,60 @@ JOBS, PODS = "/apis/batch/v1/namespaces/default/jobs", "/api/v1/namespaces/defau
 
 
 class Door:
-    """In front of the API server, with its certificate: it can be shut, and can lose an answer."""
+    """In front of the API server, with its certificate: it can be shut, and can lose an answer. On one thread: a TLS connection that one
+    thread reads while another writes loses what it carries, now and then."""
 
     def __init__(self, cluster):
         self.cluster, self.shut, self.lose = cluster, False, False
-        self.links, self.lock = set(), threading.Lock()
+        self.links = set()
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(cluster.path("tls.crt"), cluster.path("tls.key"))
         self.behind = ssl.create_default_context(cafile=cluster.path("tls.crt"))
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.listen, daemon=True).start()
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.port = listener.getsockname()[1]
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        asyncio.run_coroutine_threadsafe(asyncio.start_server(self.serve, sock=listener, ssl=self.context), self.loop).result(30)
 
-    def listen(self):
-        while True:
-            peer, _ = self.listener.accept()
-            if self.shut:
-                peer.close()
-            else:
-                threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
-
-    def serve(self, peer):
+    async def serve(self, reader, writer):
+        if self.shut:
+            return writer.transport.abort()
         try:
-            front = self.context.wrap_socket(peer, server_side=True)
-            back = self.behind.wrap_socket(socket.create_connection(("127.0.0.1", self.cluster.port)), server_hostname="127.0.0.1")
+            back_reader, back_writer = await asyncio.open_connection("127.0.0.1", self.cluster.port, ssl=self.behind, server_hostname="127.0.0.1")
         except OSError:
-            peer.close()
-            return
-        link = (front, back)
-        with self.lock:
-            self.links.add(link)
-        losing = threading.Event()
+            return writer.transport.abort()
+        link = (writer.transport, back_writer.transport)
+        self.links.add(link)
+        losing = False
 
-        def carry(source, sink, answers):
-            try:
-                while True:
-                    data = source.recv(65536)
-                    if not data:
-                        break
-                    if answers and losing.is_set():
-                        break  # it was done, and nobody hears of it
-                    if not answers and self.lose and data.startswith(b"POST ") and b"/jobs " in data[:200]:
-                        self.lose = False
-                        losing.set()
-                    sink.sendall(data)
-            except OSError:
-                pass
-            self.close(link)
-        threading.Thread(target=carry, args=(back, front, True), daemon=True).start()
-        carry(front, back, False)
-
-    def close(self, link):
-        with self.lock:
-            self.links.discard(link)
-        for each in link:
-            try:
-                each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        async def carry(source, sink, answers):
+            nonlocal losing
+            while data := await source.read(65536):
+                if answers and losing:
+                    break  # it was done, and nobody hears of it
+                if not answers and self.lose and data.startswith(b"POST ") and b"/jobs " in data[:200]:
+                    self.lose, losing = False, True
+                sink.write(data)
+                await sink.drain()
+        # Whichever side ends first takes the other with it.
+        ways = [asyncio.ensure_future(each) for each in (carry(reader, back_writer, False), carry(back_reader, writer, True))]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        for each in (writer, back_writer):
+            each.close()  # after what is written
+        self.links.discard(link)
 
     def set(self, shut):
         self.shut = shut
-        if shut:
+
+        def cut():
             for link in list(self.links):
-                self.close(link)
+                for transport in link:
+                    transport.abort()
+        if shut:
+            self.loop.call_soon_threadsafe(cut)
 
 
 class Orders:

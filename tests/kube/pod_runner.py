@@ -268,6 +268,10 @@ class Pod:
             except OSError:
                 pass
         if self.stop.is_set():
+            # As a kubelet: what never ran is over too, and its Job waits for that.
+            if self.phase not in ("Succeeded", "Failed"):
+                self.phase = "Failed"
+                self.report()
             self.remove()
 
     def live(self):

@@ -36,6 +36,18 @@ std::string look_functions(const MeasureSpec& measure) {
             "  [ \"$before\" = \"$stoker_beat\" ] || printf 'B %s %s\\n' $LOCAL_RANK \"$stoker_beat\" >>$samples; }}\n",
             shell_quoted(measure.heartbeat));
     }
+    // How much of its step file was there before the program: what an earlier attempt said is not this one's.
+    if (!measure.lines.empty()) {
+        const auto [before, behind] = around_number(measure.lines);
+        script += fmt::format(
+            "mark_lines() {{ stoker_lines=; [ $RANK = 0 ] || stoker_lines=.rank-$RANK\n"
+            "  stoker_lines={}\"$stoker_lines\"{} stoker_from=0\n"
+            "  [ ! -r \"$stoker_lines\" ] || stoker_from=$(wc -c <\"$stoker_lines\")\n"
+            "  echo $stoker_from >{}/new-$LOCAL_RANK && mv {}/new-$LOCAL_RANK {}/from-$LOCAL_RANK; }}\n",
+            shell_quoted(before), shell_quoted(behind), kMeasureFolder, kMeasureFolder, kMeasureFolder);
+    } else {
+        script += "mark_lines() { :; }\n";
+    }
     // Sums over the processes of the container, with what those had that they waited for: so nothing is lost with
     // them. Neither this shell and its helpers, nor the first process, which is ours too.
     script +=
@@ -88,12 +100,32 @@ std::string look_functions(const MeasureSpec& measure) {
 }
 
 std::string measures_script(const MeasureSpec& measure, int per_pod) {
-    // One turn a second. A file that was cut begins anew; more than 500 lines in a turn are passed over.
+    // follow LABEL FILE NUMBER: the step file of a rank of this pod, or what is said in the pod. It waits for the rank,
+    // which says where its lines begin: whichever container comes first, none is missed. One that was started again
+    // goes on at the end. One turn a second. A file that was cut begins anew; more than 500 lines in a turn are passed
+    // over.
     std::string script =
+        fmt::format("folder={}\n", kMeasureFolder) +
         "follow() {\n"
         "  trap 'over=1' TERM\n"
-        "  over= at=0 turn=0 rest= open=\n"
-        "  if [ -r \"$2\" ]; then exec 3<\"$2\"; open=1 at=$(cat <&3 | wc -c); fi\n"
+        "  over= at=0 turn=0 rest= open= from=0\n"
+        "  if [ -e $folder/follows-$3 ]; then\n"
+        "    if [ -r \"$2\" ]; then exec 3<\"$2\"; open=1 at=$(cat <&3 | wc -c); fi\n"
+        "  else\n"
+        "    if [ -n \"$3\" ]; then\n"
+        "      until [ -e $folder/from-$3 ]; do\n"
+        "        [ -z \"$over\" ] || exit 0\n"
+        "        sleep 0.2 & wait $!\n"
+        "      done\n"
+        "      read -r from <$folder/from-$3\n"
+        "    fi\n"
+        "    : >$folder/follows-$3\n"
+        "    if [ $from -gt 0 ] && [ -r \"$2\" ]; then\n"
+        "      exec 3<\"$2\"; open=1 at=$from\n"
+        "      [ $from -lt 65536 ] || dd bs=65536 count=$((from / 65536)) <&3 >/dev/null 2>&1\n"
+        "      [ $((from % 65536)) = 0 ] || dd bs=$((from % 65536)) count=1 <&3 >/dev/null 2>&1\n"
+        "    fi\n"
+        "  fi\n"
         "  while :; do\n"
         "    last=$over turn=$((turn + 1))\n"
         "    if [ -n \"$open\" ] && [ $((turn % 5)) = 0 ] && [ $(wc -c 2>/dev/null <\"$2\" || echo 0) -lt $at ]; then "
@@ -115,11 +147,9 @@ std::string measures_script(const MeasureSpec& measure, int per_pod) {
         "    sleep 1 & wait $!\n"
         "  done\n"
         "}\n" +
-        fmt::format(
-            "all= told=\n"
-            "trap 'told=1; kill -TERM $all 2>/dev/null' TERM\n"
-            "follow M {}/samples & all=$!\n",
-            kMeasureFolder);
+        "all= told=\n"
+        "trap 'told=1; kill -TERM $all 2>/dev/null' TERM\n"
+        "follow M $folder/samples '' & all=$!\n";
     if (!measure.lines.empty()) {
         const auto [before, behind] = around_number(measure.lines);
         script += fmt::format(
@@ -127,14 +157,16 @@ std::string measures_script(const MeasureSpec& measure, int per_pod) {
             "while [ $local -lt {0} ]; do\n"
             "  rank=$((JOB_COMPLETION_INDEX * {0} + local)) number=\n"
             "  [ $rank = 0 ] || number=.rank-$rank\n"
-            "  follow \"S $local\" {1}\"$number\"{2} & all=\"$all $!\"\n"
+            "  follow \"S $local\" {1}\"$number\"{2} $local & all=\"$all $!\"\n"
             "  local=$((local + 1))\n"
             "done\n",
             per_pod, shell_quoted(before), shell_quoted(behind));
     }
     return script +
-           "[ -z \"$told\" ] || kill -TERM $all 2>/dev/null\n"
-           "for each in $all; do while kill -0 $each 2>/dev/null; do wait $each; done; done\n";
+           // Told more than once: a shell that has just been made may lose a signal.
+           "for each in $all; do while kill -0 $each 2>/dev/null; do\n"
+           "  if [ -n \"$told\" ]; then kill -TERM $each 2>/dev/null; sleep 0.1; else wait $each; fi\n"
+           "done; done\n";
 }
 
 }  // namespace stoker::kubernetes

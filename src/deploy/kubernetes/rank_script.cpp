@@ -67,7 +67,7 @@ std::string rank_script(const GangSpec& gang, int per_pod) {
         "trap 'exit 143' TERM\n"
         "orders; while [ \"$go\" != go ]; do sleep 0.2; orders; done\n";
     const bool looks = is_looked_at(gang.measure);
-    if (looks) script += look_functions(gang.measure) + "read_beat\n";
+    if (looks) script += look_functions(gang.measure) + "read_beat\nmark_lines\n";
     script +=
         "# All processes of the container; never those of a machine whose processes it would share.\n"
         "trap 'if [ $$ = 1 ]; then kill -TERM -1; else kill -TERM $child; fi' TERM\n"

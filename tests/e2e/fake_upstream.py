@@ -202,11 +202,13 @@ class Upstream:
                 "id": "r1", "usage": {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"], "total_tokens": usage["total_tokens"]}}}) + "\n\n")
         else:
             end = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": body["model"], "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+            if path.endswith("/v1/completions"):
+                end.update(object="text_completion", choices=[{"index": 0, "text": "", "finish_reason": "stop", "logprobs": None}])
             if asked:
                 end["usage"] = None
             chunk("data: " + json.dumps(end) + "\n\n")
             if asked and order.get("usage") is not False:
-                chunk("data: " + json.dumps({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": body["model"], "choices": [], "usage": usage}) + "\n\n")
+                chunk("data: " + json.dumps({"id": "c1", "object": end["object"], "created": 1, "model": body["model"], "choices": [], "usage": usage}) + "\n\n")
             chunk("data: [DONE]\n\n")
         client.sendall(b"0\r\n\r\n")
         return True

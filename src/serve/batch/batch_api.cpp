@@ -50,22 +50,25 @@ Json json_of(const StoredFile& file) {
         .set("object", "file")
         .set("bytes", file.bytes)
         .set("created_at", file.created_at)
-        .set("expires_at", Json())
         .set("filename", file.filename)
         .set("purpose", file.purpose)
-        .set("status", "processed")
-        .set("status_details", Json());
+        .set("status", "processed");
 }
 
-Json time_of(std::int64_t seconds) {
-    return seconds == 0 ? Json() : Json(seconds);
-}
 Json text_of(const std::string& text) {
     return text.empty() ? Json() : Json(text);
 }
 
+// What there is nothing to say of is left out: the published schema has no null there.
 std::string json_of(const BatchRecord& record) {
-    Json errors;
+    Json told = Json::object()
+                    .set("id", record.id)
+                    .set("object", "batch")
+                    .set("endpoint", record.endpoint)
+                    .set("input_file_id", record.input_file_id)
+                    .set("completion_window", "24h")
+                    .set("status", std::string(enum_word(record.status)))
+                    .set("created_at", record.created_at);
     if (!record.errors.empty()) {
         Json list = Json::array();
         for (const BatchError& each : record.errors)
@@ -73,30 +76,22 @@ std::string json_of(const BatchRecord& record) {
                           .set("code", each.code)
                           .set("message", each.message)
                           .set("param", Json())
-                          .set("line", time_of(each.line)));
-        errors = Json::object().set("object", "list").set("data", std::move(list));
+                          .set("line", each.line == 0 ? Json() : Json(each.line)));
+        told.set("errors", Json::object().set("object", "list").set("data", std::move(list)));
     }
+    const auto file = [&](const char* key, const std::string& id) {
+        if (!id.empty()) told.set(key, id);
+    };
+    file("output_file_id", record.output_file_id);
+    file("error_file_id", record.error_file_id);
+    for (const auto& [key, at] :
+         {std::pair("in_progress_at", record.in_progress_at), std::pair("expires_at", record.expires_at),
+          std::pair("finalizing_at", record.finalizing_at), std::pair("completed_at", record.completed_at),
+          std::pair("failed_at", record.failed_at), std::pair("expired_at", record.expired_at),
+          std::pair("cancelling_at", record.cancelling_at), std::pair("cancelled_at", record.cancelled_at)})
+        if (at != 0) told.set(key, at);
     std::string out =
-        Json::object()
-            .set("id", record.id)
-            .set("object", "batch")
-            .set("endpoint", record.endpoint)
-            .set("errors", std::move(errors))
-            .set("input_file_id", record.input_file_id)
-            .set("completion_window", "24h")
-            .set("status", std::string(enum_word(record.status)))
-            .set("output_file_id", text_of(record.output_file_id))
-            .set("error_file_id", text_of(record.error_file_id))
-            .set("created_at", record.created_at)
-            .set("in_progress_at", time_of(record.in_progress_at))
-            .set("expires_at", time_of(record.expires_at))
-            .set("finalizing_at", time_of(record.finalizing_at))
-            .set("completed_at", time_of(record.completed_at))
-            .set("failed_at", time_of(record.failed_at))
-            .set("expired_at", time_of(record.expired_at))
-            .set("cancelling_at", time_of(record.cancelling_at))
-            .set("cancelled_at", time_of(record.cancelled_at))
-            .set("request_counts", Json::object()
+        told.set("request_counts", Json::object()
                                        .set("total", record.total)
                                        .set("completed", record.completed)
                                        .set("failed", record.failed))

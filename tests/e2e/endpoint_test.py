@@ -2,6 +2,7 @@
 replicas that are runs of stoker up. Most of it with a server that does as it is told; once with llama.cpp's own, pinned in
 serve_requirements.txt, which is skipped where it cannot be had."""
 
+import fcntl
 import http.client
 import json
 import os
@@ -153,6 +154,28 @@ def test_f31_a_replica_that_serves_another_model_answers_nobody(t):
     check(g.post(chat(2))[0] == 200, "and is in again when it is what it was")
     check(set(g.row()["outcomes"]) <= {"ok", "upstream_error"} and g.row()["tokens_out"] == 2 * g.row()["outcomes"]["ok"], str(g.row()))
     check(g.terminate() == 0, "exit")
+
+
+def test_an_endpoint_that_this_gateway_does_not_keep_yet_is_asked_for_again(t):
+    """As when the last gateway still ends, and holds the endpoints meanwhile: a client that is told of no such model gives up."""
+    t.up()
+    folder = os.path.join(t.folder, "endpoints")
+    os.makedirs(folder)
+    with open(os.path.join(folder, ".keeper"), "w") as keeper:
+        fcntl.flock(keeper, fcntl.LOCK_EX)
+        g = Gateway(t).start()
+        fake(t)
+        t.json("deploy", "chat.yaml", "--endpoint")
+        status, headers, body = g.post(chat())
+        check(status == 503 and headers["retry-after"] == "1" and body["error"]["code"] == "warming_up", f"{status} {headers} {body}")
+        status, _, body = g.post(chat(model="other"))
+        check(status == 404 and body["error"]["code"] == "model_not_found", f"{status} {body}")
+
+    def answered():
+        status, _, body = g.post(chat(), timeout=60)
+        check(status in (200, 503), f"{status} {body}")
+        return status == 200
+    wait_for("the endpoint is kept and answers", answered, 60)
 
 
 def test_what_cannot_be_an_endpoint_is_refused_with_its_reason(t):

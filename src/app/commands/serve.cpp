@@ -84,6 +84,7 @@ Result<CommandOutput> run_gateway(Session& session, const Args& args) {
                      "give tls_cert and tls_key, or listen on 127.0.0.1");
     config.options.address = listen.address;
     config.options.port = listen.port;
+    config.options.will_be = [&endpoints](const std::string& model) { return endpoints.there(model); };
     if (args.has("no-ledger")) config.options.ledger_folder.clear();
     const std::string folder = config.options.ledger_folder;
     const bool tls = !config.options.certificate_pem.empty();

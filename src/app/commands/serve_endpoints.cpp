@@ -61,7 +61,9 @@ struct EndpointService::State {
         UniqueFd file(::open((folder.path() + "/.keeper").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
         if (!file) return true;  // no such folder: there is no endpoint, and nobody keeps one
         if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-            say_once(fmt::format("another gateway keeps the endpoints of {}; this one has none\n", folder.path()));
+            say_once(fmt::format(
+                "another gateway keeps the endpoints of {}; until it ends, who asks this one is told to come again\n",
+                folder.path()));
             return false;
         }
         kept_by_us = std::move(file);
@@ -155,6 +157,10 @@ EndpointService::Boards EndpointService::boards() const {
 
 std::uint64_t EndpointService::version() const {
     return state_->version;
+}
+
+bool EndpointService::there(const std::string& name) const {
+    return is_endpoint_name(name) && state_->folder.read(name).ok();
 }
 
 }  // namespace stoker

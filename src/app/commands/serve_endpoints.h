@@ -23,6 +23,8 @@ public:
 
     Boards boards() const;          // of those that there are now
     std::uint64_t version() const;  // another one when an endpoint has come or gone
+    // Its file is there, whoever keeps it: one just made, or kept by a gateway that is about to end. Any thread.
+    bool there(const std::string& name) const;
 
 private:
     struct State;

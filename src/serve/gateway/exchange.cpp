@@ -93,6 +93,13 @@ bool Exchange::begin(const HttpRequest& request) {
                        .code = "missing_model",
                        .message = "the body names no model",
                        .param = "model"});
+    const auto& will_be = loop_.shared().options.will_be;
+    if (known == setup_->models.end() && will_be && will_be(scan.model))
+        return refuse({.status = 503,
+                       .type = "overloaded",
+                       .code = "warming_up",
+                       .message = fmt::format("the endpoint '{}' is not kept by this gateway yet", scan.model),
+                       .retry_after_s = 1});
     if (!visible)
         return refuse({.status = 404,
                        .type = "not_found_error",

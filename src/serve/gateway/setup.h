@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -125,6 +126,8 @@ struct GatewayOptions {
     std::uint64_t batch_bytes = 10ull << 30;  // of all files
     BudgetPeriod budget_period = BudgetPeriod::month;
     std::int64_t account_from_unix_us = 0;  // its start, when this process began
+    // Of a model that no setup has: it was asked for to be one and will be, so that a request comes again.
+    std::function<bool(const std::string&)> will_be;
 };
 
 }  // namespace stoker::gateway

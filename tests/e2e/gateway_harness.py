@@ -20,8 +20,10 @@ def free_port():
 
 
 class Gateway:
-    def __init__(self, t, upstreams=None, models=None, keys=None, more="", price="{input: 1, output: 2}"):
+    def __init__(self, t, upstreams=None, models=None, keys=None, more="", price="{input: 1, output: 2}", folder=""):
         self.t = t
+        self.folder = os.path.join(t.work, folder)  # of its file and its account
+        os.makedirs(self.folder, exist_ok=True)
         self.upstreams = upstreams or [Upstream()]
         self.port = None
         self.models = models
@@ -40,7 +42,7 @@ class Gateway:
         for key in self.keys:
             key = dict({"sha256": hashlib.sha256(self.secret(key["name"]).encode()).hexdigest()}, **key)
             text += f"  - {{{', '.join(f'{k}: {json.dumps(v)}' for k, v in key.items())}}}\n"
-        path = os.path.join(self.t.work, "gateway.yaml")
+        path = os.path.join(self.folder, "gateway.yaml")
         with open(path + ".new", "w") as file:
             file.write(text)
         os.replace(path + ".new", path)
@@ -51,6 +53,8 @@ class Gateway:
         return "stk_" + name
 
     def start(self, *words):
+        if self.folder != os.path.join(self.t.work, ""):
+            words += ("--config", os.path.join(self.folder, "gateway.yaml"))
         self.process = self.t.start("serve", "-o", "json", *words)
 
         def ready():
@@ -117,7 +121,7 @@ class Gateway:
         return float(re.search(rf"^stoker_gateway_{name} (\S+)", self.get("/metrics")[1], re.M).group(1))
 
     def account(self):
-        return self.t.json("serve", "account", "--ledger", os.path.join(self.t.work, "ledger"))
+        return self.t.json("serve", "account", "--ledger", os.path.join(self.folder, "ledger"))
 
     def row(self, key="anna"):
         return next((row for row in self.account()["rows"] if row["key"] == key), None)
@@ -127,7 +131,7 @@ class Gateway:
         return wait_for(f"{requests} requests settled", lambda: (lambda row: row if row and row["requests"] == requests else None)(self.row(key)))
 
     def verify(self):
-        return self.t.json("serve", "verify", "--ledger", os.path.join(self.t.work, "ledger"))
+        return self.t.json("serve", "verify", "--ledger", os.path.join(self.folder, "ledger"))
 
     def stream(self, body, key="anna", path="/v1/chat/completions"):
         return Stream(self, body, key, path)

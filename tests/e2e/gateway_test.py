@@ -389,6 +389,27 @@ def test_f26_a_flipped_bit_in_the_ledger_refuses_the_start(t):
     equal(bytearray(open(path, "rb").read()), data, "nothing is touched")
 
 
+def test_f27_who_reads_the_account_and_is_killed_doubles_nothing(t):
+    """What was charged is read from the ledger each time: there is no second book that could have taken a request twice."""
+    g = Gateway(t).start()
+    words = ("serve", "account", "-o", "json", "--ledger", os.path.join(t.work, "ledger"))
+    for posted in range(10, 51, 10):
+        readers = []
+        for _ in range(10):
+            check(g.post(ask(3))[0] == 200, "an answer")
+            readers.append(t.start(*words))
+        for reader in readers:
+            reader.kill()
+            reader.wait()
+        row = g.row()
+        check(row["requests"] == posted, f"{row} of {posted}")
+        g.kill()
+        g.start()
+    row = g.row()
+    check((row["requests"], row["tokens_in"], row["tokens_out"], row["recovered"]) == (50, 350, 150, 0), str(row))
+    check(g.verify()["open"] == 0, "nothing is left open")
+
+
 def test_f30_one_upstream_that_never_answers_costs_other_models_nothing(t):
     silent, alive = Upstream(), Upstream()
     g = Gateway(t, [silent, alive], models=[{"name": "stuck", "upstreams": [silent.url]}, {"name": "demo", "upstreams": [alive.url]}],

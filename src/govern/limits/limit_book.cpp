@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace stoker {
 namespace {
 
@@ -29,6 +32,42 @@ void LimitBook::begin_period() {
     }
 }
 
+void LimitBook::begin_rates(Scope& scope, const KeyLimits& limits) const {
+    if (!used_up_ns_ || std::exchange(scope.rates_begun, true)) return;
+    scope.requests.take(limits.requests, limits.requests.most_at_once(), *used_up_ns_);
+    scope.tokens.take(limits.tokens, limits.tokens.most_at_once(), *used_up_ns_);
+}
+
+LimitBook::Use LimitBook::use(std::uint64_t key) const {
+    const Shard& own = shard(key);
+    const std::lock_guard guard(own.mutex);
+    const auto found = own.scopes.find(key);
+    if (found == own.scopes.end()) return {};
+    return {found->second.concurrent, found->second.spent, found->second.reserved};
+}
+
+void LimitBook::set_elsewhere(std::uint64_t key, const Use& elsewhere) {
+    Shard& own = shard(key);
+    const std::lock_guard guard(own.mutex);
+    own.scopes[key].elsewhere = elsewhere;
+}
+
+void LimitBook::hand_over(std::uint64_t key, std::uint64_t picousd) {
+    Shard& own = shard(key);
+    const std::lock_guard guard(own.mutex);
+    Scope& scope = own.scopes[key];
+    --scope.concurrent;
+    scope.reserved -= std::min(scope.reserved, picousd);
+    ++scope.elsewhere.concurrent;
+    scope.elsewhere.reserved += picousd;
+}
+
+void LimitBook::refund_tokens(std::uint64_t key, const KeyLimits& limits, std::int64_t tokens) {
+    Shard& own = shard(key);
+    const std::lock_guard guard(own.mutex);
+    own.scopes[key].tokens.refund(limits.tokens, tokens);
+}
+
 std::uint64_t LimitBook::spent(std::uint64_t key) const {
     const Shard& own = shard(key);
     const std::lock_guard guard(own.mutex);
@@ -48,6 +87,7 @@ AdmitDecision LimitBook::admit(std::uint64_t key, const KeyLimits& limits, std::
     Shard& own = shard(key);
     const std::lock_guard guard(own.mutex);
     Scope& scope = own.scopes[key];
+    begin_rates(scope, limits);
     AdmitDecision decision{.request_limit = limits.requests, .token_limit = limits.tokens};
     decision.requests = scope.requests.peek(limits.requests, 1, now_ns);
     decision.tokens = scope.tokens.peek(limits.tokens, tokens, now_ns);
@@ -60,12 +100,13 @@ AdmitDecision LimitBook::admit(std::uint64_t key, const KeyLimits& limits, std::
         return decision;
     };
     if (!limits.tokens.none() && decision.tokens.never) return refuse(LimitRefusal::too_many_tokens, 0);
-    if (limits.concurrent > 0 && scope.concurrent >= limits.concurrent) return refuse(LimitRefusal::concurrent, 1);
+    if (limits.concurrent > 0 && scope.concurrent + scope.elsewhere.concurrent >= limits.concurrent)
+        return refuse(LimitRefusal::concurrent, 1);
     if (!decision.requests.admitted)
         return refuse(LimitRefusal::requests, whole_seconds(decision.requests.retry_after_ns));
     if (!decision.tokens.admitted) return refuse(LimitRefusal::tokens, whole_seconds(decision.tokens.retry_after_ns));
-    if (over_budget(limits, scope.spent, scope.reserved, picousd)) {
-        decision.money_is_spent = over_budget(limits, scope.spent, 0, picousd);
+    if (over_budget(limits, scope.all_spent(), scope.all_reserved(), picousd)) {
+        decision.money_is_spent = over_budget(limits, scope.all_spent(), 0, picousd);
         return refuse(LimitRefusal::budget, decision.money_is_spent ? 60 : 1);
     }
     scope.requests.take(limits.requests, 1, now_ns);
@@ -80,7 +121,7 @@ bool LimitBook::extend(std::uint64_t key, const KeyLimits& limits, std::int64_t 
     Shard& own = shard(key);
     const std::lock_guard guard(own.mutex);
     Scope& scope = own.scopes[key];
-    if (over_budget(limits, scope.spent, scope.reserved, picousd)) return false;
+    if (over_budget(limits, scope.all_spent(), scope.all_reserved(), picousd)) return false;
     if (!scope.tokens.peek(limits.tokens, tokens, now_ns).admitted) return false;
     scope.tokens.take(limits.tokens, tokens, now_ns);
     scope.reserved += picousd;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +19,7 @@ struct KeyLimits {
     RateLimit requests, tokens;
     std::int64_t concurrent = 0;  // 0: no limit, as of the next
     std::uint64_t budget_picousd = 0;
+    bool any() const { return !requests.none() || !tokens.none() || concurrent > 0 || budget_picousd > 0; }
 };
 
 // Tokens times this is pico-dollars: micro-dollars per million tokens.
@@ -61,11 +63,28 @@ public:
     void take_back(std::uint64_t key, const KeyLimits& limits, std::int64_t tokens, std::uint64_t picousd);
     std::int64_t concurrent(std::uint64_t key) const;
 
+    // Where several gateways share limits. What goes on and was spent here; what does so at the others, which counts
+    // like our own; and what was admitted here for one of them, which from now on is told as part of that.
+    struct Use {
+        std::int64_t concurrent = 0;
+        std::uint64_t spent = 0, reserved = 0;  // pico-dollars
+    };
+    Use use(std::uint64_t key) const;
+    void set_elsewhere(std::uint64_t key, const Use& elsewhere);
+    void hand_over(std::uint64_t key, std::uint64_t picousd);
+    void refund_tokens(std::uint64_t key, const KeyLimits& limits, std::int64_t tokens);
+    // What was admitted before this process began, nobody knows: every rate begins as if its burst had just been used.
+    void begin_used_up(std::int64_t now_ns) { used_up_ns_ = now_ns; }
+
 private:
     struct Scope {
         Gcra requests, tokens;
         std::int64_t concurrent = 0;
         std::uint64_t spent = 0, reserved = 0;  // pico-dollars
+        Use elsewhere;
+        bool rates_begun = false;
+        std::uint64_t all_spent() const { return spent + elsewhere.spent; }
+        std::uint64_t all_reserved() const { return reserved + elsewhere.reserved; }
     };
     struct Shard {
         mutable std::mutex mutex;  // guards scopes
@@ -73,7 +92,9 @@ private:
     };
     Shard& shard(std::uint64_t key) { return shards_[key % shards_.size()]; }
     const Shard& shard(std::uint64_t key) const { return shards_[key % shards_.size()]; }
+    void begin_rates(Scope& scope, const KeyLimits& limits) const;
     std::array<Shard, 16> shards_;
+    std::optional<std::int64_t> used_up_ns_;
 };
 
 // Of two that both admitted, each limit with the one that is nearer to its end.

@@ -1,8 +1,6 @@
 #include "serve/gateway/config.h"
 
 #include <fmt/format.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include <algorithm>
@@ -23,6 +21,7 @@
 #include "io/process.h"
 #include "io/worker.h"
 #include "serve/gateway/config_form.h"
+#include "serve/gateway/upstream_address.h"
 #include "serve/tokens/tokenizer_cache.h"
 
 namespace stoker::gateway {
@@ -34,54 +33,6 @@ constexpr std::size_t kMostConfig = 8u << 20, kMostUpstreams = 256, kDigestText 
 SourcePos place(const std::map<std::string, SourcePos>& at, const char* key) {
     const auto found = at.find(key);
     return found == at.end() ? SourcePos{} : found->second;
-}
-
-constexpr std::string_view kVersion = "/v1";
-
-// "https://x.example/openai/v1/" as its server and the path that stands before /v1.
-struct UpstreamUrl {
-    std::string server, path;
-};
-UpstreamUrl split_url(const std::string& url) {
-    const std::size_t scheme = url.find("://");
-    const std::size_t slash = url.find('/', scheme == std::string::npos ? 0 : scheme + 3);
-    if (slash == std::string::npos) return {url, ""};
-    std::string path = url.substr(slash);
-    while (path.ends_with('/')) path.pop_back();
-    if (path.ends_with(kVersion)) path.resize(path.size() - kVersion.size());
-    return {url.substr(0, slash), path};
-}
-
-// Whom to trust as an upstream. Null: the text has no certificate.
-std::shared_ptr<SSL_CTX> upstream_tls(const std::string& ca_pem) {
-    std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
-    if (!context) return context;
-    SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_mode(context.get(),
-                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-    if (ca_pem.empty()) {
-        SSL_CTX_set_default_verify_paths(context.get());
-        ERR_clear_error();
-        return context;
-    }
-    const std::unique_ptr<BIO, int (*)(BIO*)> text(BIO_new_mem_buf(ca_pem.data(), static_cast<int>(ca_pem.size())),
-                                                   BIO_free);
-    bool any = false;
-    while (X509* one = PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)) {
-        any = X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), one) == 1 || any;
-        X509_free(one);
-    }
-    ERR_clear_error();
-    return any ? context : nullptr;
-}
-
-// What may stand in a path as one segment.
-bool is_path_word(std::string_view text) {
-    return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-               c == '.';
-    });
 }
 
 template <class Form>
@@ -159,8 +110,50 @@ private:
         if (form_.tls_cert.empty() != form_.tls_key.empty())
             return problem("tls_cert and tls_key are given together or not at all", "",
                            place(form_.at, form_.tls_cert.empty() ? "tls_key" : "tls_cert"));
+        if (form_.traces) add_traces(*form_.traces);
+        if (form_.shared_limits) add_shared_limits(*form_.shared_limits);
         read_pem("tls_cert", form_.tls_cert, o.certificate_pem, form_.at);
         read_pem("tls_key", form_.tls_key, o.key_pem, form_.at);
+    }
+    void add_shared_limits(const SharedLimitsForm& form) {
+        SharedLimits& shared = config_.options.shared_limits;
+        if (!form_.name)
+            problem("shared_limits: each of the gateways needs a number of its own", "add name: 1, say",
+                    place(form_.at, "shared_limits"));
+        shared.home = form.home;
+        if (!form.home.empty()) {
+            const auto server = http::read_server_url(form.home);
+            const bool loopback =
+                server && (server->host == "localhost" || server->host == "::1" || server->host.starts_with("127."));
+            if (!server)
+                problem("home: " + server.error().message(), "write for example https://gateway-1.example:8443",
+                        place(form.at, "home"));
+            else if (!server->tls && !loopback)
+                problem("home: the secret would go there in the clear", "name an https URL", place(form.at, "home"));
+        }
+        read_pem("ca", form.ca, shared.ca_pem, form.at);
+        if (here_) shared.secret = secret_of(form.secret_env, place(form.at, "secret_env"), "secret_env");
+    }
+    void add_traces(const TraceForm& form) {
+        TraceOptions& traces = config_.options.traces;
+        traces.to = form.to;
+        traces.share = form.share.value_or(kPercent) / kPercent;
+        if (const auto server = http::read_server_url(form.to); !server)
+            problem("to: " + server.error().message(), "write for example http://127.0.0.1:4318", place(form.at, "to"));
+        if (form.header_env.empty() || !here_) return;
+        traces.header = secret_of(form.header_env, place(form.at, "header_env"), "header_env");
+        const std::size_t colon = traces.header.find(':');
+        if (!traces.header.empty() &&
+            (colon == 0 ||
+             traces.header.find_first_not_of(' ', colon == std::string::npos ? colon : colon + 1) == std::string::npos))
+            problem("header_env: expected a header as NAME: VALUE", "", place(form.at, "header_env"));
+    }
+    std::string secret_of(const std::string& variable, SourcePos pos, const char* key) {
+        const char* secret = std::getenv(variable.c_str());
+        if (secret != nullptr && *secret != '\0' && printable(secret, 4096) == secret) return secret;
+        problem(fmt::format("{}: the environment has no usable {}", key, printable(variable, 60)),
+                "set it where the gateway is started", pos);
+        return "";
     }
     void at_least(const char* key, const std::optional<Bytes>& value, double low,
                   const std::map<std::string, SourcePos>& at) {
@@ -280,11 +273,8 @@ private:
                         place(form.at, "tokenizer"));
         }
         if (!form.key_env.empty() && here_) {
-            const char* secret = std::getenv(form.key_env.c_str());
-            if (secret == nullptr || *secret == '\0' || printable(secret, 4096) != secret)
-                problem(fmt::format("key_env: the environment has no usable {}", printable(form.key_env, 60)),
-                        "set it where the gateway is started", place(form.at, "key_env"));
-            else
+            if (const std::string secret = secret_of(form.key_env, place(form.at, "key_env"), "key_env");
+                !secret.empty())
                 append_key(model.authorization, form.key_header.value_or(KeyHeader::authorization), secret);
         }
         if (form.key_header && form.key_env.empty())
@@ -310,7 +300,7 @@ private:
         if (!config_.setup->models.emplace(form.name, std::move(model)).second)
             problem(fmt::format("models: '{}' is there twice", printable(form.name, 100)), "", place(form.at, "name"));
     }
-    static void append_key(std::string& out, KeyHeader header, const char* secret) {
+    static void append_key(std::string& out, KeyHeader header, const std::string& secret) {
         switch (header) {
             case KeyHeader::authorization: out += "authorization: Bearer "; break;
             case KeyHeader::api_key: out += "api-key: "; break;

@@ -179,6 +179,32 @@ const RecordTable<GatewayForm>& gateway_table() {
         batches.bytes("space", &BatchForm::space, "For all files together; 10GiB when nothing is said.", "10GiB", 0,
                       1024 * 1024 * kGiB);
         t.record("batches", &GatewayForm::batches, batches, "Files and batches.");
+        RecordTable<SharedLimitsForm> shared("shared_limits",
+                                             "Limits and budgets that several gateways keep together, each named with "
+                                             "a number of its own; one of them, the home, counts for all.");
+        shared.text("home", &SharedLimitsForm::home,
+                    "Where the home listens, https except on loopback; in its own file nothing is said.",
+                    "https://gateway-1.example:8443");
+        shared
+            .text("secret_env", &SharedLimitsForm::secret_env,
+                  "The environment variable that holds the secret by which they know each other.", "GATEWAYS_SECRET")
+            .required();
+        shared.text("ca", &SharedLimitsForm::ca, "Authorities to trust for the home, PEM; the system's by default.",
+                    "ca.pem");
+        t.record("shared_limits", &GatewayForm::shared_limits, shared, "Where there are several gateways.");
+        RecordTable<TraceForm> traces("traces",
+                                      "A span of each request, for a collector of OpenTelemetry (OTLP over HTTP, "
+                                      "JSON). No prompt and no answer is in it.");
+        traces.text("to", &TraceForm::to, "Where the collector listens; /v1/traces is added.", "http://127.0.0.1:4318")
+            .required();
+        traces.number("share", &TraceForm::share,
+                      "So many of 100 requests, of those that bring no traceparent, which decides; all when nothing is "
+                      "said.",
+                      "10", 0, 100);
+        traces.text("header_env", &TraceForm::header_env,
+                    "The environment variable that holds a header for the collector, as authorization: Bearer KEY.",
+                    "COLLECTOR_HEADER");
+        t.record("traces", &GatewayForm::traces, traces, "Where spans of requests go; nowhere when nothing is said.");
         RecordTable<TimeoutForm> times("timeouts", "How long is waited.");
         times.seconds("connect", &TimeoutForm::connect, "For an upstream to accept; 1s.", "1s", 0.01, 60);
         times.seconds("first_byte", &TimeoutForm::first_byte, "For the first byte of its answer; 120s.", "120s", 0.01,

@@ -62,6 +62,15 @@ struct BatchForm {
     std::optional<Bytes> space;
     std::map<std::string, SourcePos> at;
 };
+struct SharedLimitsForm {
+    std::string home, secret_env, ca;
+    std::map<std::string, SourcePos> at;
+};
+struct TraceForm {
+    std::string to, header_env;
+    std::optional<double> share;
+    std::map<std::string, SourcePos> at;
+};
 struct TimeoutForm {
     std::optional<Seconds> connect, first_byte, silence, head, idle, slow_consumer, drain;
     std::map<std::string, SourcePos> at;
@@ -73,6 +82,8 @@ struct GatewayForm {
     std::optional<Bytes> max_body, stream_buffer;
     std::optional<LedgerForm> ledger;
     std::optional<BatchForm> batches;
+    std::optional<SharedLimitsForm> shared_limits;
+    std::optional<TraceForm> traces;
     std::optional<TimeoutForm> timeouts;
     std::optional<Reservation> reservation;
     std::optional<BudgetPeriod> budget_period;

@@ -67,123 +67,17 @@ Exchange::~Exchange() {
     --loop_.shared().counters.under_way;
 }
 
-bool Exchange::begin(const HttpRequest& request) {
-    const auto refuse = [&](Refusal why) {
-        std::string headers;
-        if (admitted_.request_limit.limit > 0 || admitted_.token_limit.limit > 0)
-            append_limit_headers(headers, admitted_);
-        session_.refuse(why, headers, request_id());
-        return false;
-    };
-    wire::BodyResult body = wire::scan_body(request.body);
-    if (!body.scan)
-        return refuse({.status = 400,
-                       .type = "invalid_request_error",
-                       .code = body.fault.code,
-                       .message = fmt::format("{}, at byte {} of the body", body.fault.what, body.fault.at)});
-    wire::BodyScan& scan = *body.scan;
-    const auto known = setup_->models.find(scan.model);
-    const bool visible =
-        known != setup_->models.end() &&
-        (known->second.projects.empty() || std::find(known->second.projects.begin(), known->second.projects.end(),
-                                                     key_.project) != known->second.projects.end());
-    if (scan.model.empty())
-        return refuse({.status = 400,
-                       .type = "invalid_request_error",
-                       .code = "missing_model",
-                       .message = "the body names no model",
-                       .param = "model"});
-    const auto& will_be = loop_.shared().options.will_be;
-    if (known == setup_->models.end() && will_be && will_be(scan.model))
-        return refuse({.status = 503,
-                       .type = "overloaded",
-                       .code = "warming_up",
-                       .message = fmt::format("the endpoint '{}' is not kept by this gateway yet", scan.model),
-                       .retry_after_s = 1});
-    if (!visible)
-        return refuse({.status = 404,
-                       .type = "not_found_error",
-                       .code = "model_not_found",
-                       .message = fmt::format("there is no model '{}'", printable(scan.model, 100)),
-                       .param = "model"});
-    model_ = asked_ = &known->second;
-    if (!key_.models.empty() && std::find(key_.models.begin(), key_.models.end(), scan.model) == key_.models.end())
-        return refuse({.status = 403,
-                       .type = "permission_error",
-                       .code = "model_not_allowed",
-                       .message = fmt::format("this key may not use '{}'", printable(scan.model, 100)),
-                       .param = "model"});
-    if (scan.stream && !endpoint_.streams)
-        return refuse({.status = 400,
-                       .type = "invalid_request_error",
-                       .code = "stream_not_supported",
-                       .message = "this endpoint has no streams",
-                       .param = "stream"});
-    if (const auto key = request.headers.find("idempotency-key")) {
-        bool replayed = false;
-        if (const auto why = claim_name(*key, request, replayed)) return refuse(*why);
-        if (replayed) return false;
-    }
-    if (!admit(scan, request.body)) {
-        ++loop_.shared().counters.refused;
-        Refusal why = refusal_of(admitted_);
-        // What was spent comes back when the period ends, and not before.
-        if (admitted_.money_is_spent) {
-            const std::int64_t now_us = wall_clock_us();
-            const std::int64_t end_us = budget_period_end_us(loop_.shared().options.budget_period, now_us);
-            why.retry_after_s = end_us == 0 ? 0 : std::max<std::int64_t>(1, (end_us - now_us) / 1'000'000 + 1);
-        }
-        return refuse(why);
-    }
-    reserve_.flags = static_cast<std::uint16_t>((scan.stream ? kReserveStream : 0) |
-                                                (scan.include_usage ? kReserveClientAskedUsage : 0));
-    if (Ledger* ledger = loop_.shared().ledger.get()) {
-        reserve_lsn_ = ledger->reserve(reserve_);
-        if (reserve_lsn_ == 0) {
-            loop_.shared().limits.take_back(key_.id, key_.limits, reserved_tokens_, reserved_picousd_);
-            if (key_.project_limited)
-                loop_.shared().limits.take_back(key_.project_id, key_.project_limits, reserved_tokens_,
-                                                reserved_picousd_);
-            return refuse({.status = 503,
-                           .type = "overloaded",
-                           .code = "ledger_unavailable",
-                           .message = "no request can be accounted for now",
-                           .retry_after_s = 5});
-        }
-        // An answer in one piece waits for its settlement, which is durable no sooner than this.
-        if (scan.stream) loop_.wait_for_commit(reserve_lsn_, this);
-    } else {
-        ready_ = true;
-    }
-    wants_stream_ = scan.stream;
-    make_request(request, scan);
-    if (!take_cap() && !fall_back()) {
-        const std::int64_t now_us = wall_clock_us();
-        const std::int64_t end_us = budget_period_end_us(loop_.shared().options.budget_period, now_us);
-        fail(LedgerOutcome::rejected,
-             {.status = 429,
-              .type = "insufficient_quota",
-              .code = "model_budget_exceeded",
-              .message = "what all may spend on this model in this period is spent",
-              .retry_after_s = end_us == 0 ? 0 : std::max<std::int64_t>(1, (end_us - now_us) / 1'000'000 + 1)});
-        return true;
-    }
-    if (model_->board && model_ == asked_) {
-        expected_output_ = model_->board->expected_output(reserve_.out_reserve);
-        model_->board->arrived(static_cast<double>(began_us_) / kUs, reserve_.in_estimate, expected_output_);
-    }
-    attempt();
-    return true;
-}
-
 void Exchange::make_request(const HttpRequest& request, const wire::BodyScan& scan) {
+    begin_trace(request);
     asked_usage_ = scan.stream && endpoint_.takes_usage_option && !scan.include_usage;
     for (const auto& header : request.headers.items) {
         const std::string_view name = header.first;
         const bool ours = std::any_of(kNotForwarded.begin(), kNotForwarded.end(),
                                       [&](std::string_view each) { return equals_ignore_case(each, name); });
+        if (trace_ && equals_ignore_case(name, "traceparent")) continue;
         if (!ours && !starts_with_ignore_case(name, "x-stoker-")) append_header(forwarded_, name, header.second);
     }
+    if (trace_) append_header(forwarded_, "traceparent", trace_->own.header());
     named_ = model_->upstream_name;
     request_ = wire::with_edits(request.body, wire::edits_for(scan, named_, asked_usage_));
     if (model_->board || !model_->fallback.empty()) {

@@ -3,6 +3,7 @@
 // gives back what it holds.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,8 +19,10 @@
 #include "serve/fleet/route.h"
 #include "serve/gateway/answers.h"
 #include "serve/gateway/idempotency.h"
+#include "serve/gateway/limit_messages.h"
 #include "serve/gateway/setup.h"
 #include "serve/gateway/token_count.h"
+#include "serve/gateway/traces.h"
 #include "serve/wire/body_scan.h"
 #include "serve/wire/sse.h"
 #include "serve/wire/usage.h"
@@ -39,7 +42,10 @@ public:
     Exchange& operator=(const Exchange&) = delete;
 
     // False: it was refused, with an answer, and is over.
-    bool begin(const HttpRequest& request);
+    bool begin(HttpRequest request);
+    // Of limits that another gateway counts. Nothing: it did not answer.
+    void share_told(const std::optional<AdmitDecision>& decision);
+    std::uint64_t asked_for() const { return asked_for_; }  // what it waits for; 0: for no such thing
 
     // From the upstream.
     void upstream_sent(std::string_view bytes);
@@ -61,12 +67,29 @@ public:
     std::string request_id() const { return request_text(reserve_.request); }
 
 private:
-    bool admit(const wire::BodyScan& scan, std::string_view body);
+    struct LimitScope {
+        std::uint64_t id = 0;
+        const KeyLimits* limits = nullptr;
+    };
+    struct Waiting {
+        HttpRequest request;
+        wire::BodyScan scan;
+    };
+    bool refuse(const Refusal& why);
+    void set_aside(const wire::BodyScan& scan, std::string_view body);
+    LimitAsk limit_ask() const;
+    bool go_on(const HttpRequest& request, const wire::BodyScan& scan);
+    KeyLimits limits_here(const LimitScope& scope) const;
+    void take_back_limits();
+    void settle_limits(std::int64_t used_tokens, std::uint64_t charged_picousd);
+    bool extend_limits(std::int64_t tokens, std::uint64_t picousd);
+    void limits_changed(const LimitScope& scope, std::int64_t unused_tokens);
     void count_by(const ModelSetup& model);
     std::uint32_t prompt_counted() const;  // where nobody says what was read
     std::optional<Refusal> claim_name(std::string_view key, const HttpRequest& request, bool& replayed);
     bool take_cap();
     void leave_cap(std::uint64_t charged);
+    void cap_changed();
     // Its model cannot take it: the next one of the fallback list, from here on. False: there is none.
     bool fall_back();
     // Nothing of an answer was shown but perhaps the head of a stream: as if the upstream had not begun one. False:
@@ -103,6 +126,8 @@ private:
     void open_stream();
     void tell_board(LedgerOutcome outcome, const wire::Usage& used);
     void tell_figures(const SettleRecord& record);
+    void begin_trace(const HttpRequest& request);
+    void tell_trace(const SettleRecord& record);
     Dialect dialect() const;
     void drop_upstream();
     void ledger_failed();
@@ -119,6 +144,16 @@ private:
     std::uint64_t cap_reserved_ = 0;  // of model_
     bool capped_ = false;
     AdmitDecision admitted_;
+    std::array<LimitScope, 2> scopes_;
+    std::size_t scope_count_ = 0;
+    bool shared_limits_ = false;  // another gateway counts them
+    std::uint64_t asked_for_ = 0;
+    std::unique_ptr<Waiting> waiting_;
+    struct Trace {
+        TraceParent own;
+        std::string caller;
+    };
+    std::unique_ptr<Trace> trace_;  // null: it is not recorded
     ReserveRecord reserve_;
     std::uint64_t reserve_lsn_ = 0, settle_lsn_ = 0;
     std::int64_t reserved_tokens_ = 0;

@@ -18,6 +18,18 @@ namespace {
 
 constexpr std::size_t kLongestKey = 255;
 
+// As the semantic conventions of OpenTelemetry for generative AI call it, where they have a word.
+std::string_view operation_of(const wire::Endpoint& endpoint) {
+    switch (endpoint.meter) {
+        case wire::Meter::chat:
+        case wire::Meter::responses:
+        case wire::Meter::messages: return "chat";
+        case wire::Meter::completion: return "text_completion";
+        case wire::Meter::embedding: return "embeddings";
+        default: return endpoint.name;
+    }
+}
+
 }  // namespace
 
 void Exchange::count_by(const ModelSetup& model) {
@@ -33,52 +45,6 @@ void Exchange::learn_from(const wire::Usage& used) {
     loop_.bytes_per_token(model_->id).learn(text_bytes_, used.out);
     if (count_.prompt_is_whole() && media_parts_ == 0)
         loop_.template_tokens(model_->id).learn(prompt_items_, static_cast<double>(used.in) - count_.prompt());
-}
-
-bool Exchange::admit(const wire::BodyScan& scan, std::string_view body) {
-    const bool generates = endpoint_.meter == wire::Meter::chat || endpoint_.meter == wire::Meter::completion ||
-                           endpoint_.meter == wire::Meter::responses || endpoint_.meter == wire::Meter::messages;
-    const bool reads = endpoint_.meter != wire::Meter::request && endpoint_.meter != wire::Meter::speech;
-    count_by(*model_);
-    if (reads) count_.read_prompt(body);
-    prompt_items_ = scan.items;
-    media_parts_ = reads ? scan.media_parts : 0;
-    const std::uint32_t text =
-        endpoint_.meter == wire::Meter::request ? 0
-        : endpoint_.meter == wire::Meter::speech
-            ? static_cast<std::uint32_t>(std::min<std::uint64_t>(scan.input_characters, UINT32_MAX))
-        : count_.knows_prompt() && (count_.prompt_is_whole() || !setup_->strict_tokens)
-            ? count_.prompt() + wire::most_prompt_tokens(0, scan.items)
-        : setup_->strict_tokens ? wire::most_prompt_tokens(scan.prompt_bytes, scan.items)
-                                : wire::likely_prompt_tokens(scan.prompt_bytes, scan.items);
-    const std::uint32_t in = text + wire::media_tokens(media_parts_);
-    open_ended_ = generates && !scan.max_tokens;
-    const std::int64_t each = !generates ? 0 : scan.max_tokens.value_or(model_->default_output_tokens);
-    const std::int64_t out = std::min<std::int64_t>(each * scan.choices, UINT32_MAX);
-    reserved_tokens_ = in + out;
-    images_ = endpoint_.meter == wire::Meter::image ? static_cast<std::uint64_t>(scan.choices) : 0;
-    reserved_picousd_ =
-        model_->price.of(in, 0, static_cast<std::uint64_t>(out)) + images_ * model_->price.image_picousd;
-    reserve_.tenant = reserve_.project = key_.project_id;
-    reserve_.key = key_.id;
-    reserve_.model = model_->id;
-    reserve_.price_version = model_->price_version;
-    reserve_.endpoint = static_cast<std::uint8_t>(&endpoint_ - wire::kEndpoints.data());
-    reserve_.in_estimate = in;
-    reserve_.out_reserve = static_cast<std::uint32_t>(out);
-    reserve_.reserve_picousd = reserved_picousd_;
-    reserve_.started_unix_us = wall_clock_us();
-    reserve_.in_picousd = model_->price.in_picousd;
-    reserve_.out_picousd = model_->price.out_picousd;
-    LimitBook& limits = loop_.shared().limits;
-    const std::int64_t now_ns = monotonic_clock_us() * 1000;
-    admitted_ = limits.admit(key_.id, key_.limits, reserved_tokens_, reserved_picousd_, now_ns);
-    if (!admitted_.admitted() || !key_.project_limited) return admitted_.admitted();
-    const AdmitDecision all =
-        limits.admit(key_.project_id, key_.project_limits, reserved_tokens_, reserved_picousd_, now_ns);
-    if (!all.admitted()) limits.take_back(key_.id, key_.limits, reserved_tokens_, reserved_picousd_);
-    admitted_ = all.admitted() ? tighter_of(admitted_, all) : all;
-    return admitted_.admitted();
 }
 
 Dialect Exchange::dialect() const {
@@ -135,13 +101,18 @@ bool Exchange::take_cap() {
                   .admit(model_->cap_id, {.budget_picousd = model_->cap_picousd}, 0, cap_reserved_,
                          monotonic_clock_us() * 1000)
                   .admitted();
+    cap_changed();
     return capped_;
 }
 
 void Exchange::leave_cap(std::uint64_t charged) {
-    if (std::exchange(capped_, false))
-        loop_.shared().limits.settle(model_->cap_id, {.budget_picousd = model_->cap_picousd}, 0, 0, cap_reserved_,
-                                     charged);
+    if (!std::exchange(capped_, false)) return;
+    loop_.shared().limits.settle(model_->cap_id, {.budget_picousd = model_->cap_picousd}, 0, 0, cap_reserved_, charged);
+    cap_changed();
+}
+
+void Exchange::cap_changed() {
+    if (const auto& share = loop_.shared().share) share->changed(model_->cap_id, {}, 0);
 }
 
 bool Exchange::fall_back() {
@@ -172,6 +143,38 @@ bool Exchange::fall_back() {
     model_ = before;
     if (was_capped) take_cap();
     return false;
+}
+
+void Exchange::begin_trace(const HttpRequest& request) {
+    const auto& traces = loop_.shared().traces;
+    if (!traces) return;
+    const auto header = request.headers.find("traceparent");
+    const auto caller = header ? TraceParent::read(*header) : std::nullopt;
+    auto own = traces->begin(caller, loop_.random());
+    if (own) trace_ = std::make_unique<Trace>(Trace{std::move(*own), caller ? caller->span : ""});
+}
+
+void Exchange::tell_trace(const SettleRecord& record) {
+    if (!trace_) return;
+    const auto outcome = static_cast<LedgerOutcome>(record.outcome);
+    loop_.shared().traces->record({.own = std::move(trace_->own),
+                                   .caller = std::move(trace_->caller),
+                                   .operation = std::string(operation_of(endpoint_)),
+                                   .model = asked_->name,
+                                   .request = request_id(),
+                                   .project = key_.project,
+                                   .key = key_.entry.name,
+                                   .outcome = std::string(to_string(outcome)),
+                                   .begin_unix_us = reserve_.started_unix_us,
+                                   .end_unix_us = record.finished_unix_us,
+                                   .tokens_in = record.in,
+                                   .tokens_cached = record.cached_in,
+                                   .tokens_out = record.out,
+                                   .attempts = record.attempts,
+                                   .first_token_ms = record.ttft_ms,
+                                   .status = record.status,
+                                   .streamed = wants_stream_,
+                                   .failed = outcome != LedgerOutcome::ok && outcome != LedgerOutcome::client_cancel});
 }
 
 void Exchange::tell_figures(const SettleRecord& record) {

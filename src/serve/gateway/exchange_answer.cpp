@@ -142,13 +142,7 @@ std::uint32_t Exchange::all_counted_out() const {
 
 bool Exchange::extend() {
     const std::uint64_t more = std::uint64_t{kExtendBy} * model_->price.out_picousd;
-    LimitBook& limits = loop_.shared().limits;
-    const std::int64_t now_ns = monotonic_clock_us() * 1000;
-    if (!limits.extend(key_.id, key_.limits, kExtendBy, more, now_ns)) return false;
-    if (key_.project_limited && !limits.extend(key_.project_id, key_.project_limits, kExtendBy, more, now_ns)) {
-        limits.give_back(key_.id, key_.limits, kExtendBy, more);
-        return false;
-    }
+    if (!extend_limits(kExtendBy, more)) return false;
     reserve_.out_reserve += kExtendBy;
     reserved_tokens_ += kExtendBy;
     reserved_picousd_ += more;
@@ -338,16 +332,12 @@ bool Exchange::settle(LedgerOutcome outcome, int status, bool partial) {
     if (partial) record.flags |= kSettlePartial;
     record.replica = replica_;
     record.finished_unix_us = wall_clock_us();
-    shared.limits.settle(key_.id, key_.limits, reserved_tokens_, static_cast<std::int64_t>(record.in) + record.out,
-                         reserved_picousd_, record.charge_picousd);
-    if (key_.project_limited)
-        shared.limits.settle(key_.project_id, key_.project_limits, reserved_tokens_,
-                             static_cast<std::int64_t>(record.in) + record.out, reserved_picousd_,
-                             record.charge_picousd);
+    settle_limits(static_cast<std::int64_t>(record.in) + record.out, record.charge_picousd);
     leave_cap(!delivered
                   ? 0
                   : model_->price.of(record.in, record.cached_in, record.out) + images_ * model_->price.image_picousd);
     tell_figures(record);
+    tell_trace(record);
     shared.counters.tokens_in += record.in;
     shared.counters.tokens_out += record.out;
     shared.counters.picousd += record.charge_picousd;
@@ -442,6 +432,12 @@ void Exchange::ledger_failed() {
 
 void Exchange::fail(LedgerOutcome outcome, const Refusal& why) {
     if (ended_ || over_) return;
+    if (std::exchange(waiting_, nullptr)) {
+        asked_for_ = 0;
+        refuse(why);
+        if (!over_) session_.exchange_done(false);
+        return;
+    }
     ended_ = true;
     ++loop_.shared().counters.failed;
     drop_upstream();
@@ -481,6 +477,7 @@ void Exchange::cut(LedgerOutcome outcome, const Refusal& why) {
 void Exchange::client_left() {
     if (over_) return;
     over_ = true;
+    if (waiting_) return;  // nothing was taken yet
     const bool was_ended = ended_;
     ended_ = true;
     drop_upstream();

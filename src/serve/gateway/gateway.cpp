@@ -68,6 +68,16 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, std::sha
     if (!options.certificate_pem.empty()) {
         TRY(shared->tls, tls_context(options));
     }
+    if (!options.shared_limits.secret.empty()) {
+        TRY(shared->share,
+            LimitShare::make(shared->limits,
+                             {.gateway = options.name,
+                              .home = options.shared_limits.home,
+                              .secret = options.shared_limits.secret,
+                              .ca_pem = options.shared_limits.ca_pem,
+                              .record = options.ledger_folder.empty() ? "" : options.ledger_folder + ".limits.json",
+                              .account_from_unix_us = options.account_from_unix_us}));
+    }
     if (!options.ledger_folder.empty()) {
         LedgerOptions ledger{.folder = options.ledger_folder,
                              .segment_bytes = options.ledger_segment_bytes,
@@ -87,7 +97,13 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, std::sha
             if (const auto cap = cap_of.find(who.second); cap != cap_of.end() && cap->second != 0)
                 spent[cap->second] += row.picousd;
         }
-        for (const auto& [key, sum] : spent) shared->limits.set_spent(key, static_cast<std::uint64_t>(sum));
+        for (const auto& [key, sum] : spent) {
+            shared->limits.set_spent(key, static_cast<std::uint64_t>(sum));
+            if (shared->share) shared->share->know(key);
+        }
+    }
+    if (!options.traces.to.empty()) {
+        TRY(shared->traces, TraceExporter::make(options.traces, options.name));
     }
     shared->period_from_us = options.account_from_unix_us;
     shared->options = std::move(options);
@@ -107,6 +123,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, std::sha
         own.ledger->on_commit([&gateway = *gateway] {
             for (const auto& loop : gateway.loops_) loop->poller().wake();
         });
+    if (own.share) own.share->start();
     for (const auto& loop : gateway->loops_) loop->start();
     return gateway;
 }
@@ -157,6 +174,8 @@ void Gateway::stop(std::chrono::steady_clock::time_point deadline) {
     }
     shared_->aside.stop(std::chrono::steady_clock::now() + kCutPatience);
     for (const auto& loop : loops_) loop->stop();
+    if (shared_->share) shared_->share->stop();
+    shared_->traces.reset();
     shared_->ledger.reset();  // all of it is written
 }
 

@@ -32,7 +32,11 @@ void Shared::begin_period(std::int64_t now_us) {
     std::int64_t before_us = period_from_us;
     // A clock that was set back begins no period again.
     while (from_us > before_us)
-        if (period_from_us.compare_exchange_weak(before_us, from_us)) return limits.begin_period();
+        if (period_from_us.compare_exchange_weak(before_us, from_us)) {
+            limits.begin_period();
+            if (share) share->begin_period();
+            return;
+        }
 }
 
 Result<std::unique_ptr<Loop>> Loop::make(Shared& shared, std::uint64_t seed, std::uint16_t port) {
@@ -128,6 +132,19 @@ Status Loop::open_own_door() {
 
 void Loop::answer_aside(Session* session, std::uint64_t aside, const HttpResponse& response) {
     if (sessions_.contains(session) && session->aside() == aside) session->aside_done(response);
+}
+
+std::uint64_t Loop::ask_share(Session* session, LimitAsk ask) {
+    const std::uint64_t number = next_aside();
+    const auto asked = std::make_shared<const LimitAsk>(ask);
+    shared_.share->ask(std::move(ask), [this, session, number, asked](const std::optional<AdmitDecision>& decision) {
+        poller_->post([this, session, number, asked, decision] {
+            Exchange* exchange = sessions_.contains(session) ? session->exchange() : nullptr;
+            if (exchange != nullptr && exchange->asked_for() == number) return exchange->share_told(decision);
+            if (decision && decision->admitted()) shared_.share->undo(*asked);
+        });
+    });
+    return number;
 }
 
 void Loop::on_ready(std::uint32_t) {

@@ -23,8 +23,10 @@
 #include "serve/gateway/gateway.h"
 #include "serve/gateway/holding.h"
 #include "serve/gateway/idempotency.h"
+#include "serve/gateway/limit_share.h"
 #include "serve/gateway/poller.h"
 #include "serve/gateway/setup.h"
+#include "serve/gateway/traces.h"
 #include "serve/wire/usage.h"
 
 struct ssl_ctx_st;
@@ -46,6 +48,8 @@ struct Shared {
     GatewayOptions options;
     std::unique_ptr<Ledger> ledger;  // null: no account is kept
     LimitBook limits;
+    std::unique_ptr<LimitShare> share;      // null: the limits are of this gateway alone
+    std::unique_ptr<TraceExporter> traces;  // null: nothing is recorded
     Counters counters;
     FigureBook figures;
     IdempotencyBook names;
@@ -122,6 +126,8 @@ public:
     void streams(Exchange* exchange, bool does);
     void session_ended(Session* session);
     std::uint64_t next_aside() { return ++asides_; }
+    // For the exchange of this session, which hears of it by the number that comes back.
+    std::uint64_t ask_share(Session* session, LimitAsk ask);
     void answer_aside(Session* session, std::uint64_t aside, const HttpResponse& response);
     void keep(std::unique_ptr<UpstreamConnection> connection);
     void connection_ended(UpstreamConnection* connection);

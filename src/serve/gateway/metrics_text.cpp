@@ -38,6 +38,24 @@ std::string metrics_text(const Shared& shared) {
         put("ledger_open_reservations", "gauge", "Requests reserved and not settled.", stats.open);
         put("ledger_failed", "gauge", "1: no request can be accounted for.", shared.ledger->failed() ? 1 : 0);
     }
+    if (shared.traces) {
+        const TraceExporter::Figures figures = shared.traces->figures();
+        put("spans_sent_total", "counter", "Spans that the collector took.", figures.sent);
+        put("spans_dropped_total", "counter", "Spans that the collector did not take in time.", figures.dropped);
+        put("span_calls_failed_total", "counter", "Calls to the collector that failed.", figures.failures);
+    }
+    if (shared.share) {
+        const LimitShare::Figures figures = shared.share->figures();
+        put("limit_asks_total", "counter", "Requests that waited for the gateway that counts limits.", figures.asked);
+        put("limit_messages_total", "counter", "Messages to the gateway that counts limits.", figures.messages);
+        put("limit_unanswered_total", "counter", "Requests refused since the gateway that counts limits was away.",
+            figures.unanswered);
+        if (shared.share->home())
+            put("limit_gateways", "gauge", "Other gateways whose limits are counted here.", figures.gateways);
+        else
+            put("limit_home_reached", "gauge", "0: the gateway that counts limits did not answer last time.",
+                figures.reached ? 1 : 0);
+    }
     return out + shared.figures.text();
 }
 

@@ -197,6 +197,9 @@ bool Session::authenticate(const HttpRequest& request) {
         header = request.headers.find("api-key");
     if (!header) return refused(unauthorized("invalid_api_key", "send the key as Authorization: Bearer KEY"));
     const std::string_view secret = trim(*header);
+    if (request.path == kLimitsPath && loop_.shared().share)
+        return loop_.shared().share->is_secret(secret) ||
+               refused(unauthorized("invalid_api_key", "this is no gateway that shares limits"));
     const std::int64_t now_us = wall_clock_us();
     const std::uint64_t version = loop_.shared().version;
     if (own_) return own_key(request, secret) || refused(unauthorized("invalid_api_key", "there is no such key"));
@@ -270,6 +273,14 @@ void Session::aside_done(const HttpResponse& response) {
 }
 
 void Session::dispatch(HttpRequest request) {
+    if (request.path == kLimitsPath && loop_.shared().share) {
+        const std::string reply = loop_.shared().share->answer(request.body);
+        if (!reply.empty()) return answer(200, "application/json", reply);
+        return refuse({.status = 400,
+                       .type = "invalid_request_error",
+                       .code = "no_home",
+                       .message = "this gateway counts no limits for others, or does not understand what is told"});
+    }
     ++loop_.shared().counters.requests;
     if (const auto side = loop_.shared().side(); side && side->takes(request.path))
         return ask_aside(std::move(request));
@@ -311,7 +322,7 @@ void Session::dispatch(HttpRequest request) {
     }
     exchange_ = std::make_unique<Exchange>(loop_, *this, setup_, *key_, *endpoint);
     Exchange* begun = exchange_.get();
-    if (!begun->begin(request) && exchange_.get() == begun)
+    if (!begun->begin(std::move(request)) && exchange_.get() == begun)
         loop_.poller().bury(std::shared_ptr<void>(std::move(exchange_)));
 }
 

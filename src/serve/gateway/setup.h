@@ -16,6 +16,7 @@
 #include "govern/limits/limit_book.h"
 #include "govern/tenants.h"
 #include "serve/fleet/board.h"
+#include "serve/gateway/traces.h"
 
 struct ssl_ctx_st;
 
@@ -110,6 +111,12 @@ enum class BudgetPeriod : std::uint8_t { month, day, total };
 std::int64_t budget_period_start_us(BudgetPeriod period, std::int64_t now_us);  // UTC; 0: ever since
 std::int64_t budget_period_end_us(BudgetPeriod period, std::int64_t now_us);    // 0: never
 
+// Limits that several gateways keep together; without a secret each keeps its own.
+struct SharedLimits {
+    std::string home;  // URL of the gateway that counts; empty: this one
+    std::string secret, ca_pem;
+};
+
 // Where it listens and what it keeps: for the life of a process.
 struct GatewayOptions {
     std::string address = "127.0.0.1";
@@ -120,7 +127,9 @@ struct GatewayOptions {
     std::string ledger_folder;             // empty: no account is kept
     std::uint64_t ledger_segment_bytes = 16u << 20;
     bool ledger_sync = true;
-    std::uint64_t name = 0;    // of this gateway, among others
+    std::uint64_t name = 0;  // of this gateway, among others
+    SharedLimits shared_limits;
+    TraceOptions traces;
     std::string batch_folder;  // of files and batches; empty: there are none
     int batch_at_once = 4;
     std::uint64_t batch_bytes = 10ull << 30;  // of all files

@@ -60,6 +60,20 @@ def test_a_stream_that_was_cut_is_charged_what_it_delivered(t):
     check((after["tokens_in"], after["tokens_out"]) == (row["tokens_in"], row["tokens_out"]), f"{row} {after}")
 
 
+def test_a_prompt_that_nobody_counted_is_charged_by_those_that_were(t):
+    """Without a tokenizer, and of a stream that was cut: neither what was set aside for it, nor a guess for all models."""
+    g = Gateway(t, [Upstream()]).start()
+
+    def body(**order):
+        return {"model": "demo", "messages": [{"role": "user", "content": json.dumps(dict(order, prompt=500, pad="x" * 4000))}]}
+    check(all(g.post(body(tokens=1))[0] == 200 for _ in range(60)), "answers")
+    before = g.settled(60)
+    shown = shown_of(g, body(tokens=500, die_after=100, gap=0.005, usage=False))
+    check(shown > 0, "something was shown")
+    charged = g.settled(61)["tokens_in"] - before["tokens_in"]
+    check(450 <= charged <= 550, f"{charged} for about 500")
+
+
 def test_images_are_no_text_and_the_account_says_that_nobody_counted_them(t):
     g = gateway(t, Upstream())
     body = ask(50, die_after=30, gap=0.005, usage=False)

@@ -196,7 +196,7 @@ private:
     std::optional<wire::Usage> usage_;
     std::uint64_t text_bytes_ = 0, sequence_ = 0;
     TokenCount count_;
-    std::uint64_t prompt_items_ = 0, media_parts_ = 0;
+    std::uint64_t prompt_bytes_ = 0, prompt_items_ = 0, media_parts_ = 0;
     std::uint32_t marked_out_ = 0;
     std::int64_t began_us_, attempt_us_ = 0, first_us_ = 0, last_us_ = 0;
 };

@@ -38,11 +38,13 @@ void Exchange::count_by(const ModelSetup& model) {
 
 std::uint32_t Exchange::prompt_counted() const {
     if (count_.knows_prompt()) return count_.prompt() + loop_.template_tokens(model_->id).tokens(prompt_items_);
-    return reserve_.in_estimate - wire::media_tokens(media_parts_);
+    // Not what was set aside, which is more than is likely.
+    return loop_.prompt_bytes_per_token(model_->id).tokens(prompt_bytes_);
 }
 
 void Exchange::learn_from(const wire::Usage& used) {
     loop_.bytes_per_token(model_->id).learn(text_bytes_, used.out);
+    if (media_parts_ == 0) loop_.prompt_bytes_per_token(model_->id).learn(prompt_bytes_, used.in);
     if (count_.prompt_is_whole() && media_parts_ == 0)
         loop_.template_tokens(model_->id).learn(prompt_items_, static_cast<double>(used.in) - count_.prompt());
 }

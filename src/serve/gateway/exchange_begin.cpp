@@ -176,6 +176,7 @@ void Exchange::set_aside(const wire::BodyScan& scan, std::string_view body) {
     const bool reads = endpoint_.meter != wire::Meter::request && endpoint_.meter != wire::Meter::speech;
     count_by(*model_);
     if (reads) count_.read_prompt(body);
+    prompt_bytes_ = reads ? scan.prompt_bytes : 0;
     prompt_items_ = scan.items;
     media_parts_ = reads ? scan.media_parts : 0;
     const std::uint32_t text =

@@ -106,6 +106,8 @@ public:
     Poller& poller() { return *poller_; }
     Replica& replica(std::uint64_t id);
     wire::BytesPerToken& bytes_per_token(std::uint64_t model) { return bytes_per_token_[model]; }
+    // Of prompts as they are written, with all that a template adds: where no tokenizer counts them.
+    wire::BytesPerToken& prompt_bytes_per_token(std::uint64_t model) { return prompt_bytes_per_token_[model]; }
     wire::TemplateTokens& template_tokens(std::uint64_t model) { return template_tokens_[model]; }
     char* scratch() { return scratch_.data(); }
     std::size_t scratch_size() const { return scratch_.size(); }
@@ -165,7 +167,7 @@ private:
     std::unordered_map<Session*, std::unique_ptr<Session>> sessions_;
     std::unordered_map<UpstreamConnection*, std::unique_ptr<UpstreamConnection>> connections_;
     std::unordered_map<std::uint64_t, Replica> replicas_;
-    std::unordered_map<std::uint64_t, wire::BytesPerToken> bytes_per_token_;
+    std::unordered_map<std::uint64_t, wire::BytesPerToken> bytes_per_token_, prompt_bytes_per_token_;
     std::unordered_map<std::uint64_t, wire::TemplateTokens> template_tokens_;
     std::unordered_map<std::uint64_t, ModelFigures*> model_figures_;
     std::unordered_map<std::uint64_t, ProjectFigures*> project_figures_;

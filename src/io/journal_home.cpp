@@ -41,7 +41,7 @@ Status Journal::join(JournalHome& home) {
     if (there.seq < head_.seq) {
         if (there.seq > 0) {
             TRY(const std::string here, hash_at(there.seq));
-            if (here != there.hash) return another_journal(home, there.seq);
+            if (std::string_view(here) != there.hash) return another_journal(home, there.seq);
         }
         return Error(ErrorKind::conflict,
                      fmt::format("{} has {} records and the folder {}", home.name(), there.seq, head_.seq), {},
@@ -50,7 +50,7 @@ Status Journal::join(JournalHome& home) {
     }
     if (head_.seq > 0) {
         TRY(const std::string same, home.hash_at(head_.seq));
-        if (same != head_.hash) return another_journal(home, head_.seq);
+        if (std::string_view(same) != head_.hash) return another_journal(home, head_.seq);
     }
     TRY_VOID(pull(home, there));
     home_ = &home;

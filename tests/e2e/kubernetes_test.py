@@ -55,7 +55,10 @@ class Cluster:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(30)
+        try:
+            self.process.wait(120)  # it removes the folders of a thousand pods, too
+        except subprocess.TimeoutExpired:
+            self.process.kill()
 
 
 def up(t, more="", shared=True):

@@ -153,7 +153,12 @@ def parameters(m):
 def check_requests(root):
     rows = read(root, "models/requests.tsv")
     unique_sorted(rows, ["model"])
-    models = {m["name"] for m in read(root, "models/models.tsv")}
+    models = {m["name"]: m for m in read(root, "models/models.tsv")}
+    asked = {r["model"] for r in rows}
+    for name, m in models.items():
+        # A sibling that nobody listed would be asked for tokens, and its encoders would cost nothing.
+        if name not in asked and (m["kind"] == "diffusion" or m["sample_unit"] == "30 s audio"):
+            fault(m["_at"], "models/requests.tsv does not say what a request is of", name)
     for r in rows:
         if r["model"] not in models:
             fault(r["_at"], "no model", r["model"])

@@ -6,7 +6,7 @@
 namespace stoker {
 
 struct FailureModel {
-    double failures_per_gpu_hour = 2.0e-5;  // Llama 3, arXiv 2407.21783: 419 in 54 days on 16,384 GPUs
+    double failures_per_gpu_hour = 2.0e-5;  // between two clusters of Meta, arXiv 2410.21680: 1.2e-5, 3.4e-5
     double evictions_per_node_hour = 0;     // spot
     double restart_s = 600;                 // detect, reschedule, load, warm up
     double least_interval_s = 1;            // between checkpoints: small ones are cheap, and a queue of them is not

@@ -156,6 +156,8 @@ std::string why_not_first(const Context& context, const std::vector<Point>& poin
         cause = dearer ? "no better, and costs more" : "";
     else if (score(other, minimize) < score(winner, minimize) && other.hours.mid > 1.02 * winner.hours.mid)
         cause = fmt::format("{:.1f} x as long", other.hours.mid / winner.hours.mid);
+    else if (score(other, minimize) < score(winner, minimize) && winner.unease * 1.01 < other.unease)
+        cause = b.scarce ? "hard to get" : "farther from what was measured";
     else if (score(other, minimize) < score(winner, minimize))
         cause = points[static_cast<std::size_t>(winner.point)].rule;  // of two that cost nearly the same
     else if (a.accelerator != nullptr && b.accelerator == a.accelerator && other.pricing == winner.pricing)

@@ -106,6 +106,8 @@ PlanSettings read_settings(const Workload& workload, const Catalog& catalog) {
     settings.campaign_least_s = 3600 * value_or_none("campaign_least_hours");
     settings.most_for_money = value_or_none("money_most_share");
     settings.money_exponent = value_or_none("money_exponent");
+    settings.most_for_evidence = value_or_none("evidence_most_share");
+    settings.evidence_exponent = value_or_none("evidence_exponent");
     settings.most_for_whole = value_or_none("replica_whole_most_share");
     settings.unnoticed_s = value_or_none("latency_unnoticed_ms") / 1e3;
     settings.simpler_share = value("layout_simpler_share");

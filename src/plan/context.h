@@ -70,8 +70,9 @@ struct PlanSettings {
     // notices.
     double campaign_factor = 0, campaign_least_s = 0;  // pretraining that runs longer is a campaign
     double most_for_money = 0, money_exponent = 0, unnoticed_s = 0;
-    double most_for_whole = 0;        // what replicas on one machine each may cost more (TieRules)
-    double simpler_share_tuning = 0;  // the same of fine-tuning
+    double most_for_evidence = 0, evidence_exponent = 0;  // what a measured choice may cost more (TieRules)
+    double most_for_whole = 0;                            // what replicas on one machine each may cost more (TieRules)
+    double simpler_share_tuning = 0;                      // the same of fine-tuning
     double simpler_share = 0;  // a simpler layout may be so much slower than the best for each step of simplicity
     double simpler_most = 0;   // in all, in pretraining
     double plain_share = 0;    // ranks that each keep all states may be so much slower than the best

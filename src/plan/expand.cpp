@@ -41,6 +41,9 @@ Option price_point(const Context& context, const std::vector<Point>& points, int
                   .pricing = offer.pricing,
                   .name = choice.node->name,
                   .region = offer.region};
+    option.unease = std::pow(std::max(point.growth, 1.0), context.settings.evidence_exponent);
+    // Scarce, and forgiven for a gang that has to be arranged for (doubts_of): at no more than the same price.
+    if (choice.scarce && (option.doubts & doubt::scarce) == 0) option.unease *= 1 + context.settings.most_for_evidence;
     if (point.work_s > 0) {
         const Range& evictions = context.settings.evictions_per_hour;
         auto stretch = [&](double rate) {
@@ -93,7 +96,8 @@ TieRules tie_rules(const PlanSettings& settings) {
             .most_for_money = settings.most_for_money,
             .money_exponent = settings.money_exponent,
             .unnoticed_s = settings.unnoticed_s,
-            .most_for_whole = settings.most_for_whole};
+            .most_for_whole = settings.most_for_whole,
+            .most_for_evidence = settings.most_for_evidence};
 }
 
 Expansion expand(const Context& context, const std::vector<Point>& points, bool forgiving) {

@@ -24,8 +24,11 @@ void add_nearest(const Context& context, const Search& search, const Option& opt
 std::string hours_text(double hours) {
     return format_seconds(Seconds(hours * 3600));
 }
+// Three digits, as estimates are known.
 std::string usd_text(double usd) {
-    return format_usd(Usd::from_double(usd));
+    if (!(usd >= 1000)) return format_usd(Usd::from_double(usd));
+    const double unit = std::pow(10.0, std::floor(std::log10(usd)) - 2);
+    return format_usd(Usd::from_double(std::round(usd / unit) * unit));
 }
 
 // Deadline and budget, with what an option needs of each: both at the confidence asked for, as the constraints count.
@@ -79,20 +82,21 @@ public:
     // `cheapest`: in words, what is the cheapest of what.
     std::string dear_text(const Option& o, std::string_view which) const {
         const Range cost = money(o);
-        const std::string within = deadline_h < kInfinity && !a_service(o) ? " within the deadline" : "";
+        const std::string within = context_.workload.objective.deadline && !a_service(o) ? " within the deadline" : "";
         const std::string month = a_service(o) && !context_.workload.period ? " a month" : "";
         if (cost.mid <= budget)
             return fmt::format(
                 "the budget of {} holds with {} at best, objective.confidence asks for {}: {}{} costs {}, with {} "
                 "confidence {}",
-                usd_text(budget), percent(chance_below(cost, budget)), asked(), which, within, usd_text(cost.mid),
-                asked(), usd_text(usd(o)));
-        return fmt::format("the budget of {}{} is missed by {}: {}{} costs {}{}", usd_text(budget), month,
-                           usd_text(cost.mid - budget), which, within, usd_text(cost.mid), month) +
+                format_usd(Usd::from_double(budget)), percent(chance_below(cost, budget)), asked(), which, within,
+                usd_text(cost.mid), asked(), usd_text(usd(o)));
+        return fmt::format("the budget of {}{} is missed by {}: {}{} costs {}{}", format_usd(Usd::from_double(budget)),
+                           month, usd_text(cost.mid - budget), which, within, usd_text(cost.mid), month) +
                (usd(o) > 1.005 * cost.mid ? fmt::format(", with {} confidence {}", asked(), usd_text(usd(o))) : "");
     }
     std::string dear_relaxation(const Option& o) const {
-        return fmt::format("budget {} -> {}", usd_text(budget), usd_text(usd(o))) + less_data(budget / usd(o));
+        return fmt::format("budget {} -> {}", format_usd(Usd::from_double(budget)), usd_text(usd(o))) +
+               less_data(budget / usd(o));
     }
     // Time and money follow the data: what a share of it would be, as long as that is still a training.
     std::string less_data(double share) const {

@@ -24,6 +24,7 @@ struct Point {
     double units = 0;          // amount of work (jobs) or units per hour (services), in `prediction.unit_name`
     double checkpoint_bytes = 0;
     Range speed{1, 1, 1};  // interval factors of its working time
+    double growth = 1;     // of its interval, by how far what was measured lies (sizing/nearness.h)
     bool gang = false;     // all nodes are lost when one is
     // A rule of thumb (CPU first, T4 first, one VM for several models): lower is first, among choices whose score is
     // the same but for tie_share.
@@ -64,8 +65,9 @@ struct Option {
     bool priced = true, gpu = false, named = false;  // named: the user listed this size
     Range hours, usd, kwh;
     double latency_s = 0, goodput = 1;
-    double worth = 1;  // see Point
-    int span = 1;      // machines that one replica is divided over
+    double worth = 1;   // see Point
+    double unease = 1;  // what the money is worth less, far from what was measured or where it is given out (TieRules)
+    int span = 1;       // machines that one replica is divided over
     Pricing pricing = Pricing::on_demand;
     std::string_view name, region;  // of the catalogue and the context, which outlive every option
 };
@@ -112,6 +114,9 @@ struct TieRules {
     // Replicas that one machine holds may cost so much more than the cheapest, as a share, where that one divides each
     // over several machines: there is less to run, and one machine lost takes one replica.
     double most_for_whole = 0;
+    // What was measured nearer may cost so much more than the cheapest, as a share, where cost x growth of the interval
+    // ^ exponent is least: the far end is what one may have to pay.
+    double most_for_evidence = 0;
 };
 TieRules tie_rules(const PlanSettings& settings);
 // Lets time and then rules of thumb decide between the options that are nearly as good as the best.

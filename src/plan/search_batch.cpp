@@ -93,6 +93,7 @@ Result<Search> search_batch(const Context& context) {
             const Range rates = calibrated_intervals().factors(setup.decoder ? "out_tokens_per_s" : "samples_per_s",
                                                                {1 / spread, 1, spread}, 0, setup.interval_growth);
             point.speed = {1 / rates.high, 1, 1 / rates.low};
+            point.growth = setup.interval_growth;
             const ServiceUnits units = units_of(workload, setup);
             point.units = total * units.price_each;
             point.framework = serving_framework(workload, choice);

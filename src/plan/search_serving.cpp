@@ -16,6 +16,7 @@
 #include "plan/search_training.h"
 #include "plan/serving_load.h"
 #include "plan/serving_units.h"
+#include "plan/sized_by.h"
 
 namespace stoker {
 namespace {
@@ -39,6 +40,7 @@ private:
     void tell_refusals();
     void set_bound(Replica& r) const;
     std::string load_text(const Prediction& p, const SizedReplica& s, const ReplicaFleet& fleet) const;
+    std::string limit_text(const Replica& r, const SizedReplica& s) const;
     Point point_of(const Replica& r, const SizedReplica& s) const;
     void keep_roomiest();
     void set_preferences();
@@ -294,6 +296,18 @@ std::string ServingSearch::load_text(const Prediction& p, const SizedReplica& s,
                        fleet.replicas);
 }
 
+// Which limit asks for more replicas than the work would take, and how many that takes; nothing where the work decides.
+std::string ServingSearch::limit_text(const Replica& r, const SizedReplica& s) const {
+    if (demand_.capacity() || s.tightest.empty() || !(s.load > 0) || s.needed < 2) return {};
+    // As sure as the fleet was sized for.
+    const double slow =
+        s.sized_sure ? std::exp(std::max(0.0, context_.settings.confidence_deviations) * r.setup->device.sigma) : 1;
+    const int by_work = std::max(1, static_cast<int>(std::ceil(s.load * s.needed * slow / r.most_rate - 1e-9)));
+    if (by_work >= s.needed) return {};
+    return fmt::format("{}{} decides the size: {} replicas{}, {} for the work alone", kSizedByLimit, s.tightest,
+                       s.needed, demand_.models > 1 ? " of each model" : "", by_work);
+}
+
 Point ServingSearch::point_of(const Replica& r, const SizedReplica& s) const {
     const Workload& workload = context_.workload;
     const ServingSetup& setup = *r.setup;
@@ -310,6 +324,7 @@ Point ServingSearch::point_of(const Replica& r, const SizedReplica& s) const {
     point.latency_s = s.outcome.e2e_p95;
     const double spread = std::exp(1.2816 * setup.device.sigma);
     point.speed = {1 / spread, 1, spread};
+    point.growth = setup.interval_growth;
     point.framework = serving_framework(workload, choice(r));
     point.precision = setup.precision;
     point.kv_precision = setup.kv_precision;
@@ -353,6 +368,7 @@ Point ServingSearch::point_of(const Replica& r, const SizedReplica& s) const {
                         std::max(1, fleet.per_node)));
     }
     point.notes.push_back(load_text(p, s, fleet));
+    if (std::string limit = limit_text(r, s); !limit.empty()) point.notes.push_back(std::move(limit));
     if (setup.weight_only) point.notes.push_back(weight_only_text(setup, choice(r)));
     point.weight_only = setup.weight_only && setup.device.gpu;
     return point;

@@ -389,6 +389,7 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     p.seconds = e.seconds;
     p.bytes = e.bytes;
     p.step_s = absolute(step_interval(setup, result.layout, e), e.step_s);
+    point.growth = setup.step_growth;
     if (p.step_s.mid > 0) point.speed = p.step_s * (1 / p.step_s.mid);
     p.memory_bytes = absolute(peak_interval(setup, result.layout, e), e.memory_bytes);
     p.memory_capacity_bytes = setup.device.memory_bytes;

@@ -68,25 +68,29 @@ LatencySpec tightened(LatencySpec l, double deviations) {
     return l;
 }
 
-// How likely every limit is kept, by the worst of them.
+// How likely every limit is kept, by the worst of them, which `tightest` names.
 double chance_of(const LatencySpec& l, const ServingOutcome& fast, const ServingOutcome& mid,
-                 const ServingOutcome& slow) {
+                 const ServingOutcome& slow, std::string& tightest) {
     double chance = -1;
-    const auto keep = [&](const std::optional<Seconds>& limit, double ServingOutcome::*value, std::string_view metric) {
+    const auto keep = [&](const std::optional<Seconds>& limit, double ServingOutcome::*value, std::string_view metric,
+                          std::string_view words, std::string_view percentile) {
         if (!limit || !(mid.*value > 0)) return;
         const double one = chance_below(
             calibrated_range(were_given(l) ? metric : std::string_view(), 1, fast.*value, mid.*value, slow.*value),
             limit->v);
-        chance = chance < 0 ? one : std::min(chance, one);
+        if (chance >= 0 && one >= chance) return;
+        chance = one;
+        tightest = fmt::format("{} within {} ({})", words, format_seconds(*limit), percentile);
     };
-    keep(l.ttft_p50, &ServingOutcome::ttft_p50, kFirstToken);
-    keep(l.ttft_p95, &ServingOutcome::ttft_p95, kFirstToken);
-    keep(l.ttft_p99, &ServingOutcome::ttft_p99, kFirstToken);
-    keep(l.tpot_p50, &ServingOutcome::tpot_p50, kEachToken);
-    keep(l.tpot_p95, &ServingOutcome::tpot_p95, kEachToken);
-    keep(l.tpot_p99, &ServingOutcome::tpot_p99, kEachToken);
-    keep(l.e2e_p95, &ServingOutcome::e2e_p95, {});
-    keep(l.p95, &ServingOutcome::e2e_p95, kWholeAnswer);
+    constexpr std::string_view kFirst = "the first token", kNext = "each further token", kWhole = "the answer";
+    keep(l.ttft_p50, &ServingOutcome::ttft_p50, kFirstToken, kFirst, "p50");
+    keep(l.ttft_p95, &ServingOutcome::ttft_p95, kFirstToken, kFirst, "p95");
+    keep(l.ttft_p99, &ServingOutcome::ttft_p99, kFirstToken, kFirst, "p99");
+    keep(l.tpot_p50, &ServingOutcome::tpot_p50, kEachToken, kNext, "p50");
+    keep(l.tpot_p95, &ServingOutcome::tpot_p95, kEachToken, kNext, "p95");
+    keep(l.tpot_p99, &ServingOutcome::tpot_p99, kEachToken, kNext, "p99");
+    keep(l.e2e_p95, &ServingOutcome::e2e_p95, {}, kWhole, "p95");
+    keep(l.p95, &ServingOutcome::e2e_p95, kWholeAnswer, kWhole, "p95");
     // At the slow end the queue grows: what was measured of it is the length of the run, not a latency that is kept.
     constexpr double kJustLess = 0.89;
     return slow.saturated ? std::min(chance, kJustLess) : chance;
@@ -110,7 +114,7 @@ void observe(const ServingSetup& setup, ReplicaShape shape, const LatencySpec& l
     };
     out.ttft_p95 = range(setup.decoder ? kFirstToken : kWholeAnswer, &ServingOutcome::ttft_p95);
     out.tpot_p95 = range(kEachToken, &ServingOutcome::tpot_p95);
-    out.chance = chance_of(latency, fast, out.outcome, slow);
+    out.chance = chance_of(latency, fast, out.outcome, slow, out.tightest);
 }
 
 int replicas_for(double asked, double of_one) {

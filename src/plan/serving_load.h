@@ -26,6 +26,7 @@ struct SizedReplica {
     double load = 0;       // requests/s on each replica that carries the traffic
     ServingOutcome outcome;
     Range ttft_p95, tpot_p95;
+    std::string tightest;     // of the limits the one that is likeliest to be missed, in words
     double chance = -1;       // to keep every latency limit under that load; -1: there are none
     bool sized_sure = false;  // for the confidence that is asked for, not for the middle estimate
     SimulatedWork work;

@@ -7,6 +7,7 @@
 #include "plan/chance.h"
 #include "plan/constraints/constraint.h"
 #include "plan/pipeline.h"
+#include "plan/sized_by.h"
 #include "sizing/disk.h"
 
 namespace stoker {
@@ -63,11 +64,15 @@ std::string why_distributed(const Context& context, const Plan& plan) {
             device, format_seconds(Seconds(flops_s)), c.layout.gpus(), device);
     }
     if (c.replicas > 1) {
-        std::string text = fmt::format(
-            "several replicas because of the number of requests (too-many-requests): one sustains {:.3g} requests/s "
-            "within the limits",
-            c.prediction.knee_requests_per_s);
-        if (c.spare_nodes > 0) text += ", and one node may be lost";
+        const std::string spare = spare_text(c, workload.models_served);
+        const std::string one =
+            fmt::format("one sustains {:.3g} requests/s within the limits", c.prediction.knee_requests_per_s);
+        std::string text;
+        if (carrying_replicas(c) <= workload.models_served)
+            text = fmt::format("{}: {}", spare.empty() ? "several replicas" : spare, one);
+        else
+            text = fmt::format("several replicas because of the number of requests (too-many-requests): {}{}", one,
+                               spare.empty() ? "" : ", and one node may be lost");
         if (c.replica.gpus() > 1)
             text +=
                 fmt::format("; each spans {} GPUs because the model is too big for one (too-big)", c.replica.gpus());
@@ -197,6 +202,7 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
     if (context.workload.kind != WorkloadKind::notebook) reasons.push_back(bound_text(context, c));
     for (const std::string& note : c.notes)
         if (note.starts_with("weight-only")) reasons.push_back(note);
+    if (const std::string_view limit = sized_by_limit(c); !limit.empty()) reasons.emplace_back(limit);
     if (context.workload.models_served > 1)
         for (const std::string& note : c.notes)
             if (note.starts_with("packing")) reasons.push_back(note);

@@ -224,7 +224,8 @@ double distance(const CaseFeatures& a, const CaseFeatures& b, const Catalog& cat
 PublishedEvidence published_evidence(const Plan& plan, const Catalog& catalog) {
     PublishedEvidence out;
     const WorkloadKind kind = plan.workload.kind;
-    const bool serving = kind == WorkloadKind::inference || kind == WorkloadKind::batch_inference;
+    const bool serving =
+        kind == WorkloadKind::inference || kind == WorkloadKind::batch_inference || kind == WorkloadKind::embedding;
     if (!plan.feasible() || !plan.workload.model_known || !(serving || is_training(kind))) return out;
     const CaseFeatures wanted = features_of(plan, catalog);
     out.asked = true;

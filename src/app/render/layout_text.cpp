@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/render/plan_text.h"
+#include "plan/sized_by.h"
 
 namespace stoker {
 
@@ -10,10 +11,13 @@ std::vector<std::string> layout_parts(const Candidate& candidate, const Workload
     if (is_training(workload.kind)) {
         parts.push_back(describe(candidate.layout));
     } else if (candidate.replicas > 0) {
-        parts.push_back(fmt::format("{} replica{} of {} device{}{}", candidate.replicas,
-                                    candidate.replicas == 1 ? "" : "s", candidate.replica.gpus(),
-                                    candidate.replica.gpus() == 1 ? "" : "s",
-                                    candidate.replica.gpus() > 1 ? ", " + candidate.replica.text() : ""));
+        parts.push_back(
+            fmt::format("{} replica{} of {} device{}{}{}", candidate.replicas, candidate.replicas == 1 ? "" : "s",
+                        candidate.replica.gpus(), candidate.replica.gpus() == 1 ? "" : "s",
+                        candidate.replica.gpus() > 1 ? ", " + candidate.replica.text() : "",
+                        candidate.spare_nodes <= 0
+                            ? ""
+                            : fmt::format(", {} to spare", candidate.replicas - carrying_replicas(candidate))));
     }
     if (workload.model_known)
         parts.push_back(std::string(to_string(candidate.precision)) + (candidate.weight_only ? " weight-only" : ""));

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "plan/chance.h"
 #include "plan/savings.h"
+#include "plan/sized_by.h"
 
 namespace stoker {
 
@@ -134,11 +135,12 @@ std::string percent(double chance) {
     return fmt::format("{:.0f} %", std::clamp(std::floor(100 * chance + 1e-9), 0.0, 99.0));
 }
 
-// A limit that nobody gave and that is not the usual one decides how many machines there are.
+// Limits that nobody gave decide how many machines there are all the same.
 std::string assumed_limit(const LatencySpec& latency) {
     constexpr double kUsual = 2;
-    if (!latency.at.empty() || !latency.ttft_p99 || latency.ttft_p99->v <= kUsual) return {};
-    return fmt::format(" (first token within {}, assumed for the long prompts)", format_seconds(*latency.ttft_p99));
+    if (!latency.at.empty() || !latency.ttft_p99 || !latency.tpot_p99) return {};
+    return fmt::format(" (assumed: first token within {}{}, then {} a token)", format_seconds(*latency.ttft_p99),
+                       latency.ttft_p99->v > kUsual ? " for the long prompts" : "", format_seconds(*latency.tpot_p99));
 }
 
 std::string chance_of(const Workload& workload, const Candidate& c) {
@@ -158,7 +160,9 @@ std::string chance_of(const Workload& workload, const Candidate& c) {
         parts.push_back(percent(p.latency_chance) + " to keep the latency limits" + assumed_limit(objective.latency));
     if (p.memory_bytes.mid > 0 && p.fit_probability < (parts.empty() ? 1.0 : 0.98))
         parts.push_back(percent(p.fit_probability) + " to fit in memory");
-    return join(parts, ", ");
+    constexpr double kHardlyUsed = 0.3;  // whose advice says the same
+    const std::string_view limit = service && p.utilisation >= kHardlyUsed ? sized_by_limit(c) : std::string_view();
+    return join(parts, ", ") + (limit.empty() ? "" : fmt::format("{}{}", parts.empty() ? "" : "; ", limit));
 }
 
 // "safest of 446 candidates: nothing makes the deadline with 90 %", where the plan settles for less than is wanted by
@@ -198,8 +202,14 @@ std::string time_words(double ratio) {
 std::string why_line(const Plan& plan, const Catalog& catalog) {
     const Candidate& best = plan.candidates.front();
     const Candidate* other = nullptr;
+    // What is cheaper than "the cheapest" has its own line, with what speaks against it.
+    const auto saves_money = [&](const Candidate& c) {
+        return plan.workload.objective.minimize == Minimize::cost && !plan.workload.asks_for_capacity() && c.priced &&
+               c.doubt != best.doubt && per_hour(c) < 0.995 * per_hour(best);
+    };
     for (const Candidate& c : plan.candidates)
-        if (other == nullptr && (c.node_type != best.node_type || (plan.candidates.size() == 2 && &c != &best)))
+        if (other == nullptr && !saves_money(c) &&
+            (c.node_type != best.node_type || (plan.candidates.size() == 2 && &c != &best)))
             other = &c;
     std::string_view word = plan.workload.asks_for_capacity() ? "cheapest by the request" : "cheapest";
     if (plan.workload.objective.minimize == Minimize::time)
@@ -291,6 +301,8 @@ std::string watch_line(const Plan& plan) {
                                                    "budget-tight", "latency-tight", "stale-price",  "no-measured-row"};
     // What cannot be ordered at all comes before what needs a request.
     if (const Advice* scarce = advice_with(plan, {"hard-to-get"})) return first_sentence(scarce->text);
+    // A slip in the file makes everything else an answer to another question.
+    if (const Advice* differs = advice_with(plan, {"parameters-differ"})) return first_sentence(differs->text);
     for (const Advice& advice : plan.advice) {
         if (advice.background || advice.severity == AdviceSeverity::info) continue;
         if (advice.id.starts_with("passed-over-")) continue;
@@ -374,7 +386,7 @@ std::string cost_line(const Plan& plan, const Catalog& catalog) {
             parts.push_back(runs_by_the_hour(best.prediction)
                                 ? fmt::format("on demand {} a month",
                                               rounded_money(list.node_per_hour.dollars() * best.nodes * kHoursOfMonth))
-                                : fmt::format("the same on demand {} in {}", rounded_money(list.usd.mid),
+                                : fmt::format("on demand it would be {} in {}", rounded_money(list.usd.mid),
                                               duration_in_one_unit({list.hours.mid, list.hours.mid, list.hours.mid})));
             continue;
         }

@@ -1,9 +1,22 @@
 // Spot: the saving, the evictions to expect, and the checkpoint interval that keeps the loss small.
+#include <cmath>
+
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "plan/advice/advice.h"
 
 namespace stoker {
+namespace {
+
+// The rate is a guess within a factor of ten: two digits at most.
+std::string evictions_text(double count) {
+    if (count < 9.95) return fmt::format("{:.1f}", count);
+    const double unit = std::pow(10.0, std::floor(std::log10(count)) - 1);
+    return format_thousands(std::round(count / unit) * unit);
+}
+
+}  // namespace
 
 void advise_spot(const AdviceInput& input, AdviceList& out) {
     const Candidate* winner = input.winner();
@@ -12,15 +25,14 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
     if (winner->pricing == Pricing::spot) {
         std::string text;
         if (plan.interval_s > 0)
-            text = fmt::format(
-                "spot: about {:.1f} evictions expected; checkpoint every {} and lose {:.1f} % of the time",
-                plan.expected_evictions, format_seconds(Seconds(plan.interval_s)), 100 * (1 - plan.goodput));
+            text = fmt::format("spot: about {} evictions expected; checkpoint every {} and lose {:.1f} % of the time",
+                               evictions_text(plan.expected_evictions), format_seconds(Seconds(plan.interval_s)),
+                               100 * (1 - plan.goodput));
         else if (winner->prediction.step_s.mid > 0)
             text = fmt::format(
-                "spot: about {:.1f} evictions expected; it is too short for checkpoints before its end, and {:.1f} % "
-                "of "
+                "spot: about {} evictions expected; it is too short for checkpoints before its end, and {:.1f} % of "
                 "the time is lost",
-                plan.expected_evictions, 100 * (1 - plan.goodput));
+                evictions_text(plan.expected_evictions), 100 * (1 - plan.goodput));
         else
             text = "spot: replicas go with a notice of 30 s or none; keep enough elsewhere to carry the load";
         text += fmt::format(
@@ -42,7 +54,7 @@ void advise_spot(const AdviceInput& input, AdviceList& out) {
             {AdviceSeverity::info, "checkpoint",
              fmt::format("checkpoint every {}: {:.2g} failures expected, {:.1f} % of the time lost to both",
                          format_seconds(Seconds(plan.interval_s)), plan.expected_failures, 100 * (1 - plan.goodput)),
-             "", "Daly 2006; Llama 3, arXiv 2407.21783"});
+             "", "Daly 2006; failures of two large clusters, arXiv 2410.21680"});
     }
     if (winner->price_is_estimate)
         out.push_back({AdviceSeverity::warning, "spot-price-estimate",

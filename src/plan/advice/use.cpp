@@ -1,12 +1,35 @@
 // Right size: hardly used, nearly full, or a fraction that would do.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "plan/advice/advice.h"
+#include "plan/sized_by.h"
 
 namespace stoker {
+namespace {
+
+// What else than the work sets the size, and how to have less of it.
+std::pair<std::string, std::string> why_under_used(const AdviceInput& input, const Candidate& winner) {
+    const Workload& workload = input.context.workload;
+    if (workload.kind != WorkloadKind::inference || winner.replicas <= 0) return {"", "a smaller size"};
+    const std::string spare = spare_text(winner, workload.models_served);
+    const std::string limit(sized_by_limit(winner));
+    std::string why;
+    for (const std::string& one : {limit, spare})
+        if (!one.empty()) why += (why.empty() ? ": " : "; ") + one;
+    if (why.empty() && winner.nodes == 1) why = ": it is the smallest that serves this model";
+    if (spare.empty()) return {why, limit.empty() ? "share the GPU with other work" : "a wider limit"};
+    std::string saved;
+    if (winner.priced && winner.pricing != Pricing::owned)
+        saved = fmt::format(" saves {} per hour",
+                            format_usd(Usd::from_double(winner.spare_nodes * winner.node_per_hour.dollars())));
+    return {why, fmt::format("objective.survive_one_replica_lost: false{}, or share the GPU", saved)};
+}
+
+}  // namespace
 
 void advise_use(const AdviceInput& input, AdviceList& out) {
     const Candidate* winner = input.winner();
@@ -15,13 +38,13 @@ void advise_use(const AdviceInput& input, AdviceList& out) {
     const Prediction& p = winner->prediction;
     const WorkloadKind kind = input.context.workload.kind;
     if (p.utilisation > 0 && p.utilisation < 0.3 && kind != WorkloadKind::notebook) {
-        out.push_back({AdviceSeverity::warning, "under-used",
-                       p.utilisation < 0.005
-                           ? std::string("less than 1 % of what is paid for is used")
-                           : fmt::format("only {:.0f} % of what is paid for is used", 100 * p.utilisation),
-                       kind == WorkloadKind::inference ? "share the GPU, scale to fewer replicas, or drop the spare one"
-                                                       : "a smaller size",
-                       ""});
+        const auto [why, remedy] = why_under_used(input, *winner);
+        out.push_back(
+            {AdviceSeverity::warning, "under-used",
+             (p.utilisation < 0.005 ? std::string("less than 1 % of what is paid for is used")
+                                    : fmt::format("only {:.0f} % of what is paid for is used", 100 * p.utilisation)) +
+                 why,
+             remedy, ""});
     }
     if (p.memory_capacity_bytes > 0 && p.memory_bytes.mid > 0.95 * p.memory_capacity_bytes && is_training(kind))
         out.push_back(

@@ -29,6 +29,37 @@ bool ranks_before(const Option& a, const Option& b, Minimize minimize) {
     return key(a) < key(b);
 }
 
+namespace {
+
+// What a choice costs, counting its time, its machines and how little is known of it.
+double eased(const Option& option, double unease, const TieRules& rules) {
+    return static_cast<double>(score_cost(option)) * unease *
+           std::pow(std::max(option.hours.mid, 1e-6), rules.time_exponent) *
+           std::pow(std::max(option.nodes, 1), rules.nodes_exponent);
+}
+
+// Of other machines, no more of them, that cost little more than the best: the one that is worth it for being nearer to
+// what was measured.
+const Option* measured_nearer(const std::vector<Option>& options, const Option& best, Minimize minimize,
+                              const TieRules& rules) {
+    if (minimize != Minimize::cost || !(rules.most_for_evidence > 0)) return nullptr;
+    constexpr double kNoticed = 1.01;
+    const double most = static_cast<double>(score_cost(best)) * (1 + rules.most_for_evidence);
+    const Option* found = nullptr;
+    double least = static_cast<double>(score_cost(best)) * best.unease / (1 + rules.share);  // or it is a tie
+    for (const Option& option : options) {
+        if (option.doubts != best.doubts || option.span > best.span || option.nodes > best.nodes ||
+            option.choice == best.choice || static_cast<double>(score_cost(option)) > most ||
+            option.unease * kNoticed > best.unease)
+            continue;
+        if (const double value = static_cast<double>(score_cost(option)) * option.unease; value < least)
+            found = &option, least = value;
+    }
+    return found;
+}
+
+}  // namespace
+
 void forgive_small_doubts(std::vector<Option>& options, Minimize minimize, double most_factor) {
     if (minimize != Minimize::cost) return;  // what is new is fast: that is no reason to count on it
     constexpr int kSmall = doubt::far | doubt::scarce;
@@ -65,7 +96,10 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
                 whole = option;
         if (whole != options.end()) best = whole;
     }
+    if (const Option* nearer = measured_nearer(options, *best, minimize, rules))
+        best = options.begin() + (nearer - options.data());
     const int doubts = best->doubts, nodes = best->nodes, preference = best->preference, span = best->span;
+    const double unease = best->unease;
     const auto lowest = static_cast<double>(score(*best, minimize));
     const bool by_money = minimize == Minimize::cost && rules.most_for_time > 0;
     const bool by_time = minimize == Minimize::time && rules.most_for_money > 0;
@@ -74,9 +108,11 @@ void settle_ties(std::vector<Option>& options, Minimize minimize, const TieRules
     const double most = lowest * (1 + std::max(rules.share, traded)) + unnoticed;
     const auto value = [&](const Option& option) {
         const auto one = static_cast<double>(score(option, minimize));
+        // What costs more than evidence may is worth no more for it.
         if (by_money)
-            return one * std::pow(std::max(option.hours.mid, 1e-6), rules.time_exponent) *
-                   std::pow(std::max(option.nodes, 1), rules.nodes_exponent);
+            return eased(
+                option, one <= lowest * (1 + rules.most_for_evidence) ? option.unease : std::max(option.unease, unease),
+                rules);
         return by_time ? (one + unnoticed) * std::pow(std::max(option.usd.mid, 1e-6), rules.money_exponent) : one;
     };
     const auto is_near = [&](const Option& option) {

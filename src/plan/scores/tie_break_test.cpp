@@ -147,5 +147,25 @@ TEST(TieBreak, AReplicaOnOneMachineIsWorthALittleMoney) {
     EXPECT_EQ(first(90), "whole");
 }
 
+// What lies nearer to measured runs comes before what is a little cheaper, not before what is much cheaper, and never
+// with more machines.
+TEST(TieBreak, MeasuredNearIsWorthALittleMoney) {
+    constexpr TieRules kRules{.share = 0.03, .most_for_time = 0.10, .time_exponent = 0.2, .most_for_evidence = 0.05};
+    const auto first = [&](double usd, double unease, int nodes) {
+        Option cheap = option(100, 10, 2024, 2, "cheap"), near = option(usd, 10, 2020, nodes, "near");
+        cheap.choice = 0, near.choice = 1;
+        cheap.unease = unease;
+        std::vector<Option> all{cheap, near};
+        settle_ties(all, Minimize::cost, kRules);
+        return std::min_element(all.begin(), all.end(),
+                                [](const Option& a, const Option& b) { return ranks_before(a, b, Minimize::cost); })
+            ->name;
+    };
+    EXPECT_EQ(first(104, 1.2, 2), "near");
+    EXPECT_EQ(first(106, 1.2, 2), "cheap");   // too dear
+    EXPECT_EQ(first(104, 1.2, 3), "cheap");   // more machines
+    EXPECT_EQ(first(104, 1.02, 2), "cheap");  // known about as well
+}
+
 }  // namespace
 }  // namespace stoker

@@ -378,7 +378,7 @@ void nearest_narrower(const Context& context, const Search& search, const std::v
         if (bytes_per_weight(to) >= bytes_now) continue;
         Workload relaxed = workload;
         fix_precision(relaxed, to);
-        relaxed.objective.budget.reset();
+        if (to == Precision::int4) relaxed.objective.budget.reset();  // shown even where it is missed
         PlanOptions quiet = context.options;
         quiet.progress = {};
         const Context changed = make_context(relaxed, context.catalog, quiet);

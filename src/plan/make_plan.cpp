@@ -43,7 +43,8 @@ Result<Search> search_kind(const Context& context, const SearchMode& mode) {
         case WorkloadKind::inference:
             return search_serving(context, {.top = mode.quick ? 1 : std::max(1, context.options.top),
                                             .most_simulated = mode.quick ? 8 : 12,
-                                            .exhaustive = mode.exhaustive});
+                                            .exhaustive = mode.exhaustive,
+                                            .affordable = mode.quick});
         case WorkloadKind::batch_inference: return search_batch(context);
         case WorkloadKind::preprocessing: return search_preprocessing(context);
         case WorkloadKind::notebook: return search_notebook(context);

@@ -230,6 +230,7 @@ void ServingSearch::simulate(const std::vector<Replica>& list, std::size_t limit
         for (; end < order.size() && wave.size() < kWave; ++end) {
             const Replica& r = *order[end];
             if (simulated_.count(r.key) != 0) continue;
+            if (options_.affordable && beyond_budget(context_, demand_, r)) continue;
             const bool beaten = !options_.exhaustive && best.size() >= static_cast<std::size_t>(options_.top) &&
                                 bound(r) > best[static_cast<std::size_t>(options_.top) - 1];
             if (beaten || (!options_.exhaustive && count + wave.size() >= limit)) continue;

@@ -11,6 +11,7 @@ struct ServingSearchOptions {
     int top = 5;
     int most_simulated = 12;  // distinct pairs of device and replica shape
     bool exhaustive = false;
+    bool affordable = false;  // what no simulation can bring within the budget is not looked at
 };
 Result<Search> search_serving(const Context& context, const ServingSearchOptions& options);
 Result<Search> search_batch(const Context& context);  // batch inference, and embedding of a pile

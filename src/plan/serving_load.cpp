@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "plan/chance.h"
+#include "plan/constraints/constraint.h"
 #include "plan/intervals.h"
 
 namespace stoker {
@@ -281,12 +282,20 @@ std::vector<SizedReplica> load_replica(const Context& context, const ServingDema
     // Where money or machines are limited, or nothing is sure, what keeps the limits with the middle estimate is better
     // than nothing; whoever ranks it knows its chance.
     const WhereSpec& where = context.workload.where;
-    const bool limited = objective.budget || where.max_nodes;
+    const bool limited = (objective.budget && !beyond_budget(context, demand, r)) || where.max_nodes;
     if (sure > 0 && !limited) return loads;
     add(1, sure * slow, false);
     if (loads.back().needed > 0 && loads.back().needed < loads.front().needed) return loads;
     if (loads.front().needed > 0) loads.pop_back();
     return loads;
+}
+
+bool beyond_budget(const Context& context, const ServingDemand& demand, const Replica& r) {
+    const auto& budget = context.workload.objective.budget;
+    if (!budget || demand.capacity() || !(r.bound_usd < kInfinity)) return false;
+    const double hours = context.workload.period ? context.workload.period->v / 3600 : 1;
+    const double usd = r.bound_usd * hours;
+    return budgeted_usd(context, {usd, usd, usd}, hours).mid > budget->dollars();
 }
 
 ReplicaFleet fleet_for(const Context& context, const ServingDemand& demand, const NodeChoice& choice,

@@ -38,6 +38,9 @@ struct SizedReplica {
 std::vector<SizedReplica> load_replica(const Context& context, const ServingDemand& demand, const Replica& replica,
                                        int given);
 
+// No fleet of it is within the budget, whatever the simulation says.
+bool beyond_budget(const Context& context, const ServingDemand& demand, const Replica& replica);
+
 // Where replicas stand: exactly on the nodes that are pinned, else on as few as carry the traffic, with one to lose
 // where that was asked for, or is the default and the limit of nodes leaves room for it. What is there for the sake of
 // being sure is there when a node is lost, too: `least` must then be left, and all of `needed` only where the file asks

@@ -99,6 +99,7 @@ Project::Joined Project::joined(const std::vector<const lint::File*>& files) con
         }
         made.bundle.files.push_back(file);
     }
+    made.callers = made.bundle.files;
     made.bundle = lint::with_calls(made.bundle);
     return made;
 }
@@ -114,7 +115,7 @@ lint::SuppressOutcome Project::check_one_bundle(const std::vector<const lint::Fi
               [](const lint::File* a, const lint::File* b) { return a->path() < b->path(); });
     for (lint::Finding& finding : lint::check_joins(bundle, request_.options, lint::Knowledge::embedded()))
         all.push_back(std::move(finding));
-    all = lint::without_repeats(std::move(all), files);
+    all = lint::without_repeats(std::move(all), joined.callers);
     sort_by_place(all);
     lint::SuppressOptions options = request_.suppress;
     options.whole_bundle = options.whole_bundle && files.size() > 1;

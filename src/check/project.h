@@ -58,6 +58,7 @@ private:
     // Files as rules over several of them see them; `kept` holds those that were read again for it.
     struct Joined {
         lint::Bundle bundle;
+        std::vector<const lint::File*> callers;  // the bundle as it was given, each file with its calls
         std::vector<std::shared_ptr<const lint::File>> kept;
     };
     Joined joined(const std::vector<const lint::File*>& files) const;

@@ -137,6 +137,20 @@ std::vector<Finding> check_bundle(const Bundle& bundle, const CheckOptions& opti
 }
 
 std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::vector<const File*>& files) {
+    // A batch script that one beside it submits is judged as it is submitted.
+    std::set<std::string_view> submitted;
+    for (const File* file : files)
+        for_each_call(*file, [&](const File& made) {
+            if (made.call->name == "sbatch") submitted.insert(made.path());
+        });
+    if (!submitted.empty())
+        std::erase_if(findings, [&, copy = findings](const Finding& finding) {
+            return finding.call.empty() && finding.rule.starts_with("SLM") && submitted.contains(finding.path) &&
+                   std::none_of(copy.begin(), copy.end(), [&](const Finding& other) {
+                       return !other.call.empty() && other.rule == finding.rule && other.path == finding.path &&
+                              other.span == finding.span;
+                   });
+        });
     if (std::none_of(findings.begin(), findings.end(), [](const Finding& f) { return !f.call.empty(); }))
         return findings;
     std::set<std::string_view> paths;

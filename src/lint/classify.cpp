@@ -111,6 +111,9 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
         name.starts_with("values") && !has_any(text, {"{{", "apiVersion:"}) &&
         has_any(text, {"gpu", "GPU", "nvidia", "cuda", "vllm"}))
         return {Kind::helm};
+    if (const std::string_view name = path.substr(path.rfind('/') + 1);
+        name.starts_with("helmfile") && line_starts(text, "releases:") && !has_any(text, {"{{"}))
+        return {Kind::helm};
     const bool template_text = has_any(text, {"{{"}) && !has_any(text, {"${{"});
     if (template_text && (has_any(path, {"templates/"}) ||
                           (has_any(text, {"{{-", "{{ .", "{{.", ".Values"}) && has_structural_template(text)))) {

@@ -74,11 +74,12 @@ void read_into(File& file, const ReadOptions& options) {
             read_yaml(file);
     }
     if (const std::string_view name = std::string_view(file.path()).substr(file.path().rfind('/') + 1);
-        kinds.has(Kind::helm) && !file.host && name.starts_with("values") &&
+        kinds.has(Kind::helm) && !file.host && (name.starts_with("values") || name.starts_with("helmfile")) &&
         (name.ends_with(".yaml") || name.ends_with(".yml")) &&
         file.source().text().find("{{") == std::string_view::npos)
         read_yaml(file);  // values
     read_chart_template(file, options);
+    read_helmfile(file, options);
     find_kubernetes(file, options);
     read_kustomization(file, options);
     find_compose(file, options);

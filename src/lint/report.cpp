@@ -73,6 +73,10 @@ Finding* Report::add(const Source& source, Span span, std::string address, std::
         finding.call = called->call->name;
         if (&called->source() == &file && !called->call->overlay)
             relate(&finding, called->call->caller->source(), called->call->span, "called here as " + finding.call);
+        // A kustomization is told in its own words; the others say with whose values.
+        if (called->call->overlay && called->call->name != "kustomization" &&
+            called->call->caller->path() != finding.path)
+            relate(&finding, called->call->caller->source(), called->call->span, "with the values given here");
     }
     return &finding;
 }

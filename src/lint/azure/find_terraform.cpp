@@ -7,7 +7,9 @@
 #include "lint/azure/fields.h"
 #include "lint/azure/local_modules.h"
 #include "lint/azure/terraform_objects.h"
+#include "lint/helm/read_chart.h"
 #include "lint/read.h"
+#include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
 
@@ -372,11 +374,37 @@ struct TerraformFinder {
             add_arm_resource(file, arm, Dialect::hcl, options);
         } else if (type == "helm_release") {
             add(ResourceType::chart, kTfChart);
+            chart_values();
         } else if (read_terraform_object(file, node, type, options)) {
             return;
         } else if (type == "kubectl_manifest" || type == "k8s_manifest" || type == "kubernetes_manifest") {
             manifest();
         }
+    }
+
+    // A chart beside, with what `values` and `set` give it.
+    void chart_values() {
+        const std::string_view chart = text_at(block, "chart");
+        if (!chart.starts_with('.') || !block->find("chart")->known) return;
+        const Node* values = nullptr;
+        const auto lay = [&](const Node* over) {
+            if (over) values = values ? &chart_values_over(file, *values, *over) : over;
+        };
+        for (const Node& each : children(block->find("values"))) lay(chart_values_of(file, each));
+        Node& given = file.tree.make(file.source(), Shape::object, block->span);
+        const auto set = [&](const Node& each) {
+            const Node *key = each.find("name"), *value = each.find("value");
+            if (key && value && key->is_scalar() && value->is_scalar())
+                give_chart_value(file, given, key->text, Value::of(value));
+        };
+        for (const Node& each : children(block)) {
+            if (each.key != "set") continue;
+            if (each.is_object()) set(each);
+            if (each.is_array())
+                for (const Node& one : children(&each)) set(one);
+        }
+        if (given.first) lay(&given);
+        if (values) read_chart_given(file, chart, *values, block->key_span, "helm_release", options);
     }
 
     static std::string name_of_call(const Node& node) {
@@ -454,6 +482,12 @@ void find_terraform(File& file, const ReadOptions& options) {
             add_named_size(file, node.key, &node, fmt::format("tf:variable.{}", node.key), node.key_span);
         }
     }
+    // Terragrunt: a module of files beside, with the inputs that stand here.
+    if (base_name_of(file.path()) != "terragrunt.hcl" || file.call) return;
+    const Node *module = file.tree.roots[0]->find("terraform"), *inputs = file.tree.roots[0]->find("inputs");
+    const Node* source = module ? module->find("source") : nullptr;
+    if (source && source->known && source->is_scalar() && inputs && inputs->is_object())
+        read_module_call(file, "inputs", source->text, *inputs, inputs, options);
 }
 
 }  // namespace stoker::lint

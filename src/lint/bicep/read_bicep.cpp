@@ -395,6 +395,21 @@ private:
         const auto& words = statement.labels;
         if (words[words.size() - 2] != "from" || !words.back().ends_with(".bicep")) return;
         const File* read = beside(std::string(words.back()));
+        if (read && words[0] == "*" && words.size() > 4 && words[1] == "as") {  // all of it, below one name
+            Node& all = file_.tree.make(file_.source(), Shape::object, statement.span);
+            for (const Node& variable : children(read->tree.roots[0])) {
+                const Node* value =
+                    variable.key == "var" && !variable.labels.empty() ? variable.find("value") : nullptr;
+                if (!value) continue;
+                Node& member = file_.tree.make(*value->source, value->shape, value->span);
+                member.style = value->style, member.known = value->known, member.text = value->text;
+                member.first = value->first, member.last = value->last, member.origin = value->origin;
+                member.key = variable.labels[0];
+                file_.tree.append(all, member);
+            }
+            symbols_.emplace(words[2], Symbol{&all, false});
+            return;
+        }
         if (read) imported_functions(*read, words);
         for (std::size_t i = 0; read && i + 2 < words.size(); ++i) {
             const bool renamed = i + 4 < words.size() && words[i + 1] == "as";

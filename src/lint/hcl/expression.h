@@ -222,6 +222,8 @@ private:
     const Node* piece_of_template(std::string_view text, std::size_t& at);
     const Node* with_lambda(const Expression& e, int depth);
     const Node* product_of(const Args& args, const Expression& e);
+    const Node* united(const Args& args, const Expression& e, int depth = 0);
+    const Node* file_set(const Args& args, const Expression& e);
     const Node* called(const Expressions::Function& callee, const Expression& e, int depth);
     const Node* copy_index(const Expression& e, int depth);
     // A member that a known object or list does not have; what is only not followed is no such.

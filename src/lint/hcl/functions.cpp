@@ -63,6 +63,30 @@ const Node* Evaluator::decoded(const Node* text, bool yaml, const Expression& e)
     return root_of(*file);
 }
 
+// union() of Bicep and ARM: of objects with the same key within one another the later counts, deeply.
+const Node* Evaluator::united(const Args& args, const Expression& e, int depth) {
+    if (depth > 8) return nullptr;
+    Node& object = file_.tree.make(file_.source(), Shape::object, span_of(e));
+    std::vector<std::string_view> keys;
+    for (const Node* arg : args) {
+        if (!arg || !arg->is_object()) return nullptr;
+        for (const Node& item : children(arg))
+            if (std::find(keys.begin(), keys.end(), item.key) == keys.end()) keys.push_back(item.key);
+    }
+    if (keys.size() > kMostItems) return nullptr;
+    for (const std::string_view key : keys) {
+        Args of_key;
+        for (const Node* arg : args)
+            if (const Node* item = arg->find(key)) of_key.push_back(settle(item));
+        const bool objects =
+            of_key.size() > 1 && std::all_of(of_key.begin(), of_key.end(), [](const Node* n) { return n->is_object(); });
+        const Node* value = objects ? united(of_key, e, depth + 1) : of_key.back();
+        if (!value) return nullptr;
+        put_copy(object, value, key);
+    }
+    return &object;
+}
+
 // format("%s-%02d", ...) of HCL and format('{0}-{1}', ...) of the others.
 const Node* Evaluator::formatted(const Args& args, const Expression& e) {
     if (!std::all_of(args.begin(), args.end(), known_scalar)) return nullptr;
@@ -131,10 +155,26 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
     if (any({"loadJsonContent", "loadYamlContent"}) && !args.empty()) {
         const Node* found = decoded(neighbour(first), is("loadYamlContent"), e);
         if (args.size() > 1 && !known_scalar(args[1])) return nullptr;
-        for (std::string_view step : split(args.size() > 1 ? args[1]->text : std::string_view(), '.'))
-            if (!step.empty() && step != "$" && found) found = member_of(found, step);
+        for (std::string_view step : split(args.size() > 1 ? args[1]->text : std::string_view(), '.')) {
+            const std::string_view name_of_step = step.substr(0, step.find('['));
+            if (!name_of_step.empty() && name_of_step != "$" && found) found = member_of(found, name_of_step);
+            for (std::size_t at = step.find('['); at != std::string_view::npos && found; at = step.find('[', at + 1)) {
+                std::string_view inside = step.substr(at + 1, step.find(']', at) - at - 1);
+                std::size_t index = 0;
+                const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), index);
+                const bool number = error == std::errc{} && end == inside.data() + inside.size();
+                while (inside.size() > 1 && (inside.front() == '\'' || inside.front() == '"'))
+                    inside = inside.substr(1, inside.size() - 2);
+                found = number ? item_at(found, index) : member_of(found, inside);
+            }
+        }
         return found;
     }
+    if (is("readEnvironmentVariable") && args.size() == 2) {
+        on_default_ = true;
+        return args[1];
+    }
+    if (is("union") && args.size() > 1 && dialect_ != Dialect::hcl && first && first->is_object()) return united(args, e);
     if (any({"concat", "union", "createArray", "flatten", "distinct"}) && !args.empty()) {
         if (is("concat") && dialect_ != Dialect::hcl && all_scalars) {
             std::string text;

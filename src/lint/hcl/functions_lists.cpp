@@ -96,6 +96,26 @@ std::optional<const Node*> Evaluator::text_function(std::string_view name, const
         const auto index = static_cast<std::uint64_t>(*number(2)) << (32 - length);
         return made(ipv4_text((range->first & mask) + static_cast<std::uint32_t>(index), length), Shape::string, e);
     }
+    // Ranges one behind the other, each as long as it is said to be, at the next place where it may begin.
+    if (is({"cidrsubnets"}) && args.size() > 1) {
+        const auto range = ipv4_range(text);
+        if (!range) return nullptr;
+        const std::uint32_t mask = range->second == 0 ? 0 : ~std::uint32_t{0} << (32 - range->second);
+        std::uint64_t next = range->first & mask;
+        Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+        for (std::size_t k = 1; k < args.size(); ++k) {
+            if (!number(k)) return nullptr;
+            const int length = range->second + static_cast<int>(*number(k));
+            if (length < range->second || length > 32 || length == 0) return nullptr;
+            const std::uint64_t size = std::uint64_t{1} << (32 - length);
+            next = (next + size - 1) / size * size;
+            Node& item = file_.tree.make(file_.source(), Shape::string, span_of(e));
+            item.text = file_.tree.keep(ipv4_text(static_cast<std::uint32_t>(next), length));
+            file_.tree.append(list, item);
+            next += size;
+        }
+        return &list;
+    }
     return std::nullopt;
 }
 

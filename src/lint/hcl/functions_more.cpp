@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "lint/hcl/bounds.h"
 #include "lint/pattern.h"
+#include "lint/shell/shell_trace.h"
 
 namespace stoker::lint {
 
@@ -94,6 +95,30 @@ const Node* Evaluator::rows_of(const Node* text, const Expression& e) {
     return &list;
 }
 
+// fileset(path, pattern): names below the folder of the file; ** is not followed.
+const Node* Evaluator::file_set(const Args& args, const Expression& e) {
+    if (!options_.list || args.size() != 2 || !known_scalar(args[0]) || !known_scalar(args[1])) return nullptr;
+    std::string folder(args[0]->text), pattern(args[1]->text);
+    while (folder.starts_with("./")) folder.erase(0, 2);
+    if (folder == "." || folder.empty()) folder.clear();
+    if (folder.starts_with('/') || folder.find("..") != std::string::npos || pattern.find("..") != std::string::npos)
+        return nullptr;
+    const std::size_t slash = pattern.rfind('/');
+    const std::string below = slash == std::string::npos ? "" : pattern.substr(0, slash + 1);
+    if (below.find('*') != std::string::npos) return nullptr;
+    const std::string_view wanted = std::string_view(pattern).substr(below.size());
+    Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
+    std::size_t count = 0;
+    for (const std::string& each : options_.list((folder.empty() ? "" : folder + "/") + (below.empty() ? "." : below))) {
+        if (!shell_pattern_matches(each, wanted)) continue;
+        if (++count > kMostDecoded) return nullptr;
+        Node& item = file_.tree.make(file_.source(), Shape::string, span_of(e));
+        item.text = file_.tree.keep(below + each);
+        file_.tree.append(list, item);
+    }
+    return &list;
+}
+
 std::optional<const Node*> Evaluator::more_function(std::string_view name, const Args& args, const Expression& e) {
     const auto is = [&](std::initializer_list<std::string_view> names) {
         return std::any_of(names.begin(), names.end(),
@@ -103,6 +128,7 @@ std::optional<const Node*> Evaluator::more_function(std::string_view name, const
     const auto text = [&](std::size_t k) { return args[k]->text; };
     const bool scalars = !args.empty() && std::all_of(args.begin(), args.end(), known_scalar);
     const auto list_of = [&]() -> Node& { return file_.tree.make(file_.source(), Shape::array, span_of(e)); };
+    if (is({"fileset"})) return file_set(args, e);
     if (is({"regex", "regexall"}) && args.size() == 2 && scalars) {
         const auto pattern = pattern_of(text(0));
         if (!pattern) return nullptr;
@@ -248,7 +274,12 @@ std::optional<const Node*> Evaluator::more_function(std::string_view name, const
     }
     if (is({"objectKeys"}) && first->is_object()) return function("keys", args, e);
     if (is({"shallowMerge"}) && first->is_array()) return function("merge", Args(items.begin(), items.end()), e);
-    if (is({"tryGet"}) && args.size() == 2 && known_scalar(args[1])) return settle(member_of(first, args[1]->text));
+    if (is({"tryGet"}) && args.size() == 2 && known_scalar(args[1])) {
+        const Node* member = first->is_object() ? first->find(args[1]->text) : nullptr;
+        if (!member && first->is_object() && first->known)
+            return &file_.tree.make(file_.source(), Shape::null, span_of(e));
+        return settle(member_of(first, args[1]->text));
+    }
     if (is({"matchkeys"}) && args.size() == 3 && args[1] && args[2] && first->is_array()) {
         Node& list = list_of();
         const Node* key = args[1]->first;

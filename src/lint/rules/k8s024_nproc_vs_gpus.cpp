@@ -4,15 +4,28 @@
 
 namespace stoker::lint {
 
+namespace {
+
+// What the training operator tells torchrun where its own words do not.
+Value k8s024_of_job(const Workload& workload) {
+    const Node* count = workload.kind == "PyTorchJob" && workload.object
+                            ? workload.object->at({"spec", "nprocPerNode"})
+                            : nullptr;
+    return count && count->is_scalar() ? Value::of(count) : Value{};
+}
+
+}  // namespace
+
 void check_k8s024(const File& file, Report& report) {
-    each_container(file, [&](const Workload&, const Container& container) {
+    each_container(file, [&](const Workload& workload, const Container& container) {
         const Quantity* device = accelerator_of(container);
         const auto devices = accelerators_of(container);
         if (!device || !devices || device->resource.starts_with("nvidia.com/mig-")) return;
         for (const WordList& command : commands_of(container)) {
             const std::vector<Value>& words = *command.words;
             if (!has_word(words, "torchrun") && !has_word(words, "torch.distributed")) continue;
-            const Value count = option_of(words, {"--nproc-per-node", "--nproc_per_node"});
+            Value count = option_of(words, {"--nproc-per-node", "--nproc_per_node"});
+            if (count.absent()) count = k8s024_of_job(workload);
             const auto processes = count.as_int();
             if (!processes || *processes == *devices) continue;
             Finding* finding =

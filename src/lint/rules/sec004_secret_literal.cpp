@@ -136,7 +136,9 @@ struct SecretFinder {
             gpu = work_of(file, report.knowledge()).gpu ? 1 : 0;
             for (const auto& made : file.calls)  // what a kustomization makes
                 if (made->call->overlay && work_of(*made, report.knowledge()).gpu) gpu = 1;
-            if (file.kinds.has(Kind::helm) && !file.tree.roots.empty()) gpu = 1;  // values that say so: see classify
+            // Values that say so: see classify.
+            if (file.kinds.has(Kind::helm) && !file.tree.roots.empty() && file_name_of(file).starts_with("values"))
+                gpu = 1;
         }
         return gpu == 1;
     }
@@ -232,6 +234,14 @@ struct SecretFinder {
         for (const Assignment& assignment : part.script.assignments)
             if (!assignment.array && assignment.value.source == &part.source() && !assignment.value.use_source)
                 named(assignment.name, assignment.value, address + "#env/" + std::string(assignment.name));
+        // args=(-e "HF_TOKEN=hf_..."): words of a command that stands elsewhere.
+        for (const Assignment& assignment : part.script.assignments)
+            for (const Value& item : assignment.items) {
+                const std::size_t token = item.known() && !item.use_source ? known_token(item.text) : item.text.npos;
+                if (token == std::string_view::npos || item.source != &part.source()) continue;
+                tell(item, item.text.substr(0, item.text.find('=') < token ? item.text.find('=') : 0),
+                     address + "#item/" + std::to_string(item.span.begin), item.text.substr(token));
+            }
         for (const EnvVar& variable : part.environment)
             if (!variable.value.use_source)
                 named(variable.name, variable.value, address + "#env/" + std::string(variable.name));

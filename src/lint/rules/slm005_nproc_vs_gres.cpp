@@ -10,7 +10,7 @@ void check_slm005(const File& file, Report& report) {
     if (!devices || devices->count < 1) return;
     for_each_launch(file, [&](const File&, const Launch& launch, const std::string& address) {
         if (launch.launcher != Launcher::torchrun && launch.launcher != Launcher::torch_launch &&
-            launch.launcher != Launcher::deepspeed)
+            launch.launcher != Launcher::deepspeed && launch.launcher != Launcher::accelerate)
             return;
         const auto processes = literal_int(launch.per_node);
         if (!processes || *processes == devices->count) return;

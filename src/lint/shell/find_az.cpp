@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "lint/helm/read_chart.h"
 #include "lint/knowledge.h"
 #include "lint/read.h"
 #include "lint/shell/az_options.h"
@@ -302,7 +303,7 @@ private:
         if (at + 1 >= words.size() || !(words[at + 1].is("install") || words[at + 1].is("upgrade"))) return;
         std::vector<Value> positional;
         Value version;
-        std::vector<Value> settings;
+        std::vector<Value> settings, files;
         const auto has_value = [](std::string_view name) {
             for (const std::string_view flag : {"install",
                                                 "create-namespace",
@@ -331,7 +332,8 @@ private:
             WordOption option;
             if (read_option(words, k, option, has_value)) {
                 if (option.name == "version") version = follow(option.value);
-                if (option.name == "set") settings.push_back(option.value);
+                if (option.name == "set" || option.name == "set-string") settings.push_back(option.value);
+                if (option.name == "f" || option.name == "values") files.push_back(option.value);
                 k = option.next;
                 continue;
             }
@@ -346,6 +348,38 @@ private:
         resource.set(Attr::chart_version, version);
         for (const Value& each : settings) resource.set(Attr::tag, each);
         file_.resources.push_back(std::move(resource));
+        chart_values(chart, settings, files);
+    }
+    // A chart beside, with what -f and --set give it.
+    void chart_values(const Value& chart, const std::vector<Value>& settings, const std::vector<Value>& files) {
+        if (!chart.known() || file_.host || settings.size() + files.size() == 0 || !settings_can_be_read(settings)) return;
+        const Node* values = nullptr;
+        const auto lay = [&](const Node* over) {
+            if (over) values = values ? &chart_values_over(file_, *values, *over) : over;
+        };
+        for (const Value& each : files)
+            if (each.known()) lay(chart_values_beside(file_, std::string(each.text), options_));
+        Node& given = file_.tree.make(file_.source(), Shape::object, chart.span);
+        for (const Value& each : settings)
+            for (std::size_t from = 0; from < each.text.size();) {
+                const std::size_t comma = std::min(each.text.find(',', from), each.text.size());
+                const std::string_view one = each.text.substr(from, comma - from);
+                if (const std::size_t equals = one.find('='); equals != std::string_view::npos) {
+                    Value value = part_of(each, from + equals + 1);
+                    value.text = one.substr(equals + 1);
+                    value.span.end = std::min(value.span.end,
+                                              value.span.begin + static_cast<std::uint32_t>(value.text.size()));
+                    give_chart_value(file_, given, one.substr(0, equals), value);
+                }
+                from = comma + 1;
+            }
+        if (given.first) lay(&given);
+        if (values) read_chart_given(file_, chart.text, *values, chart.span, "helm", options_);
+    }
+    static bool settings_can_be_read(const std::vector<Value>& settings) {  // a list or a comma within is neither
+        return std::none_of(settings.begin(), settings.end(), [](const Value& each) {
+            return !each.source || each.text.find_first_of("{\\") != std::string_view::npos;
+        });
     }
 
     File& file_;
@@ -358,6 +392,9 @@ private:
 void find_az(File& file, const ReadOptions& options) {
     if (file.script.commands.empty() || file.kinds.has(Kind::dockerfile)) return;
     AzFinder(file, options).run();
+    // Behind a function that runs what it is given, where the text alone does not show it.
+    for (const Resource& resource : file.resources)
+        if (resource.written.starts_with("az ")) file.kinds.add(Kind::az);
 }
 
 }  // namespace stoker::lint

@@ -43,6 +43,8 @@ private:
     bool shell(const Words& words, std::size_t at, Launch& launch);
     void remote(const Words& words, std::size_t at, const Launch& launch);
     void wrapped(const Words& words, std::size_t at, Launch& launch);
+    void submitted(const Words& words, std::size_t at, std::size_t script, std::vector<Directive> directives,
+                   std::vector<EnvVar> environment);
     static bool in_container(const Launch& launch);
     static bool gpu_container(const Launch& launch);
     bool under_srun_script(const Value& script, Launch& launch);

@@ -320,7 +320,15 @@ void LaunchFinder::ranks(const Words& words, std::size_t at, Launch& launch) {
             break;
         case Launcher::accelerate:
             launch.nodes = take({"num-machines"});
-            if (launch.nodes.absent() || launch.nodes.is("1")) launch.per_node = take({"num-processes"});
+            launch.per_node = take({"num-processes"});
+            // Of all machines together.
+            if (const auto machines = launch.nodes.as_int(), all = launch.per_node.as_int();
+                launch.nodes.present() && machines != std::optional<std::int64_t>(1)) {
+                if (!machines || !all || *machines < 1 || *all % *machines != 0 || launch.nodes.assumed || !file_)
+                    launch.per_node = {};
+                else
+                    launch.per_node.text = file_->tree.keep(std::to_string(*all / *machines));
+            }
             launch.master = take({"main-process-ip"});
             break;
         case Launcher::vllm: launch.per_node = take({"tensor-parallel-size", "tp"}); break;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "formats/sbatch_options.h"
+#include "lint/azure/local_modules.h"
 #include "lint/check.h"
 #include "lint/shell/launch_finder.h"
 
@@ -228,6 +229,14 @@ File* LaunchFinder::guest_of_words(const Words& words, std::size_t at, const Lau
         if (raw == last || (words[at].source != &source && words[at].use_source != &source)) continue;
         last = raw;
         GuestText part = guest_of_runs(values.expand(raw), source, raw);
+        // A script in a variable that a run alone fills, or with arithmetic of this shell in it.
+        const bool open = part.text.find("$((") != std::string::npos ||
+                          (part.text.starts_with('$') && part.text.find_first_of(" \n") == std::string::npos);
+        if (open && words[at].use_source == &source && words[at].text.find("$((") == std::string_view::npos &&
+            words[at].text.find_first_of(" \n") != std::string_view::npos) {
+            part.text = words[at].text;
+            part.pieces = {{0, static_cast<std::uint32_t>(part.text.size()), raw, Piece::Kind::changed}};
+        }
         if (!text.empty() && !part.text.empty()) {
             pieces.push_back(
                 {static_cast<std::uint32_t>(text.size()), 1, {raw.begin, raw.begin}, Piece::Kind::changed});
@@ -284,24 +293,93 @@ void LaunchFinder::remote(const Words& words, std::size_t at, const Launch& laun
     guest_of_words(words, at, launch);
 }
 
+// sbatch with options, and a text or a script beside for it: read with what they say, which counts before the script's own.
 void LaunchFinder::wrapped(const Words& words, std::size_t at, Launch& launch) {
+    if (!file_) return;
     WordOption option;
-    for (std::size_t k = at + 1; k < words.size(); k = std::max(k + 1, option.next)) {
+    std::vector<Directive> directives;
+    Launch with;
+    File* text = nullptr;
+    std::size_t k = at + 1;
+    for (; k < words.size(); k = std::max(k + 1, option.next)) {
         option.next = 0;
-        if (!read_option(words, k, option, [&](std::string_view name) { return srun_takes_value(name, true); }))
-            continue;
-        if (option.name != "wrap" || words[k].source != &reading_->source() || !file_) continue;
-        const Source& source = file_->source();
-        const Span raw = ShellValues::raw(words[k], source);
-        const std::size_t equals = source.text(raw).find('=');
-        if (words[k].text.find('=') == std::string_view::npos || equals == std::string_view::npos) {
-            guest_of_words(words, k + 1, launch, k + 2);
-            continue;
+        const bool dashed = words[k].text.starts_with("--") || words[k].text.starts_with("\"--");
+        if (!read_option(words, k, option, [&](std::string_view name) { return srun_takes_value(name, dashed); })) {
+            if (is_open_word(words[k])) continue;
+            break;
         }
-        const Span value{raw.begin + static_cast<std::uint32_t>(equals) + 1, raw.end};
-        GuestText text = guest_of_runs(ShellValues::of(*file_).expand(value), source, value);
-        guest(std::move(text.text), std::move(text.pieces), {Kind::launch}, launch);
+        std::string_view name = option.name;
+        if (!option.dashes && !name.empty()) {
+            const sbatch::Option* known = sbatch::find_letter(name[0]);
+            if (name.size() > 1 && !option.value.present()) option.value = part_of(words[k], 2);
+            if (known) name = known->name;
+        } else if (const sbatch::Found known = sbatch::find_option(name)) {
+            name = known.option->name;
+        }
+        if (name == "export") {
+            env_list(option.value, with, ',');
+        } else if (name == "wrap") {
+            if (words[k].source != &reading_->source() && words[k].use_source != &reading_->source()) continue;
+            const Source& source = file_->source();
+            const Span raw = ShellValues::raw(words[k], source);
+            const std::size_t equals = source.text(raw).find('=');
+            if (words[k].text.find('=') == std::string_view::npos || equals == std::string_view::npos) {
+                text = guest_of_words(words, k + 1, launch, k + 2);
+                continue;
+            }
+            const Span value{raw.begin + static_cast<std::uint32_t>(equals) + 1, raw.end};
+            GuestText part = guest_of_runs(ShellValues::of(*file_).expand(value), source, value);
+            text = guest(std::move(part.text), std::move(part.pieces), {Kind::launch}, launch);
+        } else if (option.value.present() && option.value.source) {
+            Directive& made = directives.emplace_back();
+            made.prefix = "#SBATCH";
+            made.option = name;
+            made.value = option.value;
+            made.span = made.line = option.span;
+        }
     }
+    if (text && !directives.empty()) {
+        text->script.directives.insert(text->script.directives.end(), directives.begin(), directives.end());
+        file_->kinds.add(Kind::slurm);
+    }
+    if (!text && k < words.size()) submitted(words, at, k, std::move(directives), std::move(with.environment));
+}
+
+// The script that sbatch is given, with the options and the environment that it gets here.
+void LaunchFinder::submitted(const Words& words, std::size_t at, std::size_t script, std::vector<Directive> directives,
+                             std::vector<EnvVar> environment) {
+    constexpr std::size_t kMostSubmitted = 8, kMostSubmittedBytes = 256u << 10;
+    std::string_view name = words[script].text;
+    while (name.starts_with("./")) name.remove_prefix(2);
+    if (!words[script].known() || file_->host || file_->call || !options_->neighbour || name.empty() ||
+        name.starts_with('/') || name.find_first_of("$~*? ") != std::string_view::npos ||
+        file_->calls.size() >= kMostSubmitted)
+        return;
+    for (const Assignment& each : file_->script.assignments) {
+        const Value value = ShellValues::of(*file_).value_in_runs(each, *options_);
+        if (!each.exported || each.array || each.in_condition || !value.known()) continue;
+        std::erase_if(environment, [&](const EnvVar& other) { return other.name == each.name; });
+        environment.push_back({each.name, value, each.span});
+    }
+    if (directives.empty() && environment.empty()) return;  // as it stands
+    auto text = options_->neighbour(std::string(name));
+    if (!text || text->size() > kMostSubmittedBytes || !text->starts_with("#!")) return;
+    auto made = std::make_unique<File>(path_from(file_->path(), name), std::move(*text));
+    made->kinds = {Kind::slurm, Kind::launch};
+    ModuleCall call;
+    call.name = "sbatch";
+    call.caller = file_;
+    call.span = words[at].source == &file_->source() ? words[at].span : Span{};
+    made->call = std::move(call);
+    Container& around = made->services.emplace_back();
+    around.address = "slurm:" + std::string(name);
+    around.environment = std::move(environment);
+    made->host_container = &around;
+    const ReadOptions alone;  // what it names beside it is read with the script itself
+    read_shell(*made, alone);
+    made->script.directives.insert(made->script.directives.end(), directives.begin(), directives.end());
+    find_launches(*made, alone);
+    file_->calls.push_back(std::move(made));
 }
 
 }  // namespace stoker::lint

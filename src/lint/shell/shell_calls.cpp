@@ -213,7 +213,9 @@ std::vector<std::vector<Value>> ShellValues::words_in_runs(const Command& comman
         before = 0;
         for (const auto& words : found) before += unknown_in(words);
     }
-    if (before == 0 || command.words[0].source != &source_) return found;
+    // xargs makes words that stand nowhere in the command.
+    const bool fed = !command.words.empty() && command.words[0].is("xargs");
+    if ((before == 0 && !fed) || command.words[0].source != &source_) return found;
     const auto* runs = trace(options).runs(raw(command.words[0], source_).begin);
     if (runs == nullptr || runs->empty()) return found;
     // Words that are known in part are parted as far as they are: nothing of that may be lost.
@@ -228,7 +230,7 @@ std::vector<std::vector<Value>> ShellValues::words_in_runs(const Command& comman
     }
     const auto ways = static_cast<std::ptrdiff_t>(std::max<std::size_t>(found.size(), 1));
     const auto seen = static_cast<std::ptrdiff_t>(runs->size());
-    if (after * ways >= before * seen || known_after * ways < known_before * seen) return found;
+    if (!fed && (after * ways >= before * seen || known_after * ways < known_before * seen)) return found;
     found.clear();
     for (const auto& words : *runs) {
         if (!spend(words.size() * sizeof(Value))) break;

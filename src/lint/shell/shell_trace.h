@@ -129,6 +129,7 @@ private:
 
     // ---- shell_trace_programs.cpp
     std::optional<TracedText> program(const Fields& words, const ShellNode& node);
+    void calls_of_xargs(const Fields& words, const ShellNode& node, std::string_view input);
     static std::optional<std::string> formatted(const Fields& words, std::size_t at);
     std::optional<std::string> file_text(std::string_view name);
     void read_fields(const Fields& words, const ShellNode& node, std::string_view separators, Status& status);

@@ -243,6 +243,57 @@ std::optional<std::string> ShellTrace::formatted(const Fields& words, std::size_
     return out;
 }
 
+// A program for each line or group of words that xargs reads: noted as runs of its command.
+void ShellTrace::calls_of_xargs(const Fields& words, const ShellNode& node, std::string_view input) {
+    std::string mark;
+    std::size_t each = 0, at = 1;
+    for (; at < words.size() && words[at].known && words[at].text.starts_with('-'); ++at) {
+        const std::string_view word = words[at].text;
+        const auto value = [&]() -> std::string_view {
+            return word.size() > 2 ? word.substr(2) : at + 1 < words.size() ? words[++at].text : std::string_view();
+        };
+        if (word.starts_with("-I"))
+            mark = value();
+        else if (word.starts_with("-n") || word.starts_with("-L"))
+            each = whole_number(value()).value_or(0);
+        else if (word.starts_with("-P"))
+            value();
+        else if (word != "-r" && word != "-t" && word != "--no-run-if-empty")
+            return;
+    }
+    if (at >= words.size()) return;
+    std::vector<std::vector<std::string_view>> groups;
+    if (!mark.empty()) {
+        for (const std::string_view line : lines_of(input))
+            if (!trim(line).empty()) groups.push_back({trim(line)});
+    } else {
+        groups.emplace_back();
+        for (const std::string_view line : lines_of(input))
+            for (const std::string_view word : split(line, ' ')) {
+                if (word.empty()) continue;
+                if (each > 0 && groups.back().size() == each) groups.emplace_back();
+                groups.back().push_back(word);
+            }
+    }
+    for (const auto& group : groups) {
+        if (group.empty()) continue;
+        Fields made;
+        for (std::size_t k = at; k < words.size(); ++k) {
+            made.push_back(words[k]);
+            if (mark.empty() || words[k].text.find(mark) == std::string::npos) continue;
+            made.back().text = replace_all(made.back().text, mark, group[0]);
+            made.back().at = {}, made.back().source = nullptr;
+        }
+        if (mark.empty())
+            for (const std::string_view word : group) {
+                TracedText& last = made.emplace_back();
+                last.text = word;
+                last.word = words.back().word;
+            }
+        note(node, made);
+    }
+}
+
 std::optional<TracedText> ShellTrace::program(const Fields& words, const ShellNode& node) {
     static constexpr std::string_view kKnown[] = {"echo", "printf", "cat",      "tr",      "sed", "cut", "head", "tail",
                                                   "awk",  "jq",     "basename", "dirname", "seq", "rev", "xargs"};
@@ -371,7 +422,7 @@ std::optional<TracedText> ShellTrace::program(const Fields& words, const ShellNo
         return said(std::move(found));
     }
     if (name == "xargs") {  // blanks gone; a program behind it is its own matter
-        if (texts.size() > 1) return std::nullopt;
+        if (texts.size() > 1) return calls_of_xargs(words, node, *input), std::nullopt;
         return said(std::string(trim(*input)) + "\n");
     }
     const std::vector<std::string_view> lines = lines_of(*input);

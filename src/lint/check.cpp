@@ -159,6 +159,7 @@ std::vector<Finding> without_repeats(std::vector<Finding> findings, const std::v
         // A patch, a component, a list of variables, a file of sizes: whoever is given them alone tells what is wrong
         // there.
         for_each_call(*file, [&](const File& made) {
+            if (classify(made.path(), made.source().text()).empty()) paths.insert(made.path());
             for (const auto& part : made.neighbours)
                 if (!part->host && (classify(part->path(), part->source().text()).empty() ||
                                     (made.call->overlay && contains_nocase(part->path(), "kustomization"))))

@@ -98,7 +98,8 @@ bool is_workflow(std::string_view path, std::string_view text) {
                          name == "action.yaml";
     const bool by_text = (line_starts(text, "jobs:") || line_starts(text, "stages:") || line_starts(text, "steps:")) &&
                          has_any(text, {"runs-on:", "vmImage:", "task: AzureCLI@"});
-    return (by_name || by_text) && has_any(text, {"az ", "sbatch ", "srun ", "torchrun ", "helm ", "docker "});
+    return (by_name || by_text) &&
+           has_any(text, {"az ", "sbatch ", "srun ", "torchrun ", "helm ", "docker ", "uses: ./", "template: "});
 }
 
 Kinds of_yaml(std::string_view path, std::string_view text) {
@@ -135,7 +136,10 @@ Kinds of_yaml(std::string_view path, std::string_view text) {
         return {Kind::stoker};
     if (has_any(text, {"apiVersion:"}) && has_any(text, {"kind:"}) && !line_starts(text, "services:"))
         return {Kind::k8s};
-    if (line_starts(text, "services:") && has_any(text, {"image:", "build:", "extends:"})) return {Kind::compose};
+    const bool compose_name = has_any(path.substr(path.rfind('/') + 1), {"compose."});
+    if (line_starts(text, "services:") && (has_any(text, {"image:", "build:", "extends:"}) ||
+                                           (compose_name && has_any(text, {"deploy:", "environment:"}))))
+        return {Kind::compose};
     if (line_starts(text, "groups:") && has_any(text, {"alert:", "record:"})) return {Kind::prometheus};
     return kinds;
 }

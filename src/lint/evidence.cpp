@@ -2,6 +2,7 @@
 #include <array>
 
 #include "lint/check.h"
+#include "lint/shell/shell_words.h"
 
 namespace stoker::lint {
 
@@ -142,6 +143,9 @@ bool is_node_agent(const Workload& workload) {
     if (workload.kind == "DaemonSet") return true;
     if (names_any(workload.name, kAgents)) return true;
     return std::any_of(workload.containers.begin(), workload.containers.end(), [](const Container& container) {
+        // nsenter --target 1: it does its work in the node's own namespaces.
+        for (const Value& word : container.command)
+            if (word.known() && base_name_of(word.text) == "nsenter") return true;
         return container.image.present() && names_any(container.image.text, kAgents);
     });
 }

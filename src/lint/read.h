@@ -61,7 +61,7 @@ void find_compose(File& file, const ReadOptions& options);     // lint/kubernete
 void read_kustomization(File& file, const ReadOptions& options);
 // A chart's template with the chart's own values, as a guest; lint/helm.
 void read_chart_template(File& file, const ReadOptions& options);
-void read_helmfile(File& file, const ReadOptions& options);  // charts beside it with the values that it gives
+void read_helmfile(File& file, const ReadOptions& options);    // charts beside it with the values that it gives
 void find_azureml(File& file, const ReadOptions& options);     // lint/azure
 void find_terraform(File& file, const ReadOptions& options);   // lint/azure
 void find_bicep(File& file, const ReadOptions& options);       // lint/azure

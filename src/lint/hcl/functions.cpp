@@ -78,8 +78,8 @@ const Node* Evaluator::united(const Args& args, const Expression& e, int depth) 
         Args of_key;
         for (const Node* arg : args)
             if (const Node* item = arg->find(key)) of_key.push_back(settle(item));
-        const bool objects =
-            of_key.size() > 1 && std::all_of(of_key.begin(), of_key.end(), [](const Node* n) { return n->is_object(); });
+        const bool objects = of_key.size() > 1 &&
+                             std::all_of(of_key.begin(), of_key.end(), [](const Node* n) { return n->is_object(); });
         const Node* value = objects ? united(of_key, e, depth + 1) : of_key.back();
         if (!value) return nullptr;
         put_copy(object, value, key);
@@ -174,7 +174,8 @@ const Node* Evaluator::function(std::string_view name, const Args& args, const E
         on_default_ = true;
         return args[1];
     }
-    if (is("union") && args.size() > 1 && dialect_ != Dialect::hcl && first && first->is_object()) return united(args, e);
+    if (is("union") && args.size() > 1 && dialect_ != Dialect::hcl && first && first->is_object())
+        return united(args, e);
     if (any({"concat", "union", "createArray", "flatten", "distinct"}) && !args.empty()) {
         if (is("concat") && dialect_ != Dialect::hcl && all_scalars) {
             std::string text;

@@ -68,6 +68,11 @@ std::optional<const Node*> Evaluator::text_function(std::string_view name, const
         return give(text.starts_with(args[1]->text) ? text.substr(args[1]->text.size()) : text);
     if (is({"trimsuffix"}) && args.size() == 2)
         return give(text.ends_with(args[1]->text) ? text.substr(0, text.size() - args[1]->text.size()) : text);
+    if (is({"basename"}) && args.size() == 1) return give(text.substr(text.rfind('/') + 1));
+    if (is({"dirname"}) && args.size() == 1) {
+        const std::size_t slash = text.rfind('/');
+        return give(slash == std::string_view::npos ? std::string_view(".") : text.substr(0, slash));
+    }
     if (is({"substr", "substring"}) && number(1)) {
         const double from = *number(1) < 0 ? static_cast<double>(text.size()) + *number(1) : *number(1);
         if (from < 0 || from > static_cast<double>(text.size())) return nullptr;

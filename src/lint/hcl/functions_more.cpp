@@ -109,7 +109,8 @@ const Node* Evaluator::file_set(const Args& args, const Expression& e) {
     const std::string_view wanted = std::string_view(pattern).substr(below.size());
     Node& list = file_.tree.make(file_.source(), Shape::array, span_of(e));
     std::size_t count = 0;
-    for (const std::string& each : options_.list((folder.empty() ? "" : folder + "/") + (below.empty() ? "." : below))) {
+    for (const std::string& each :
+         options_.list((folder.empty() ? "" : folder + "/") + (below.empty() ? "." : below))) {
         if (!shell_pattern_matches(each, wanted)) continue;
         if (++count > kMostDecoded) return nullptr;
         Node& item = file_.tree.make(file_.source(), Shape::string, span_of(e));

@@ -51,14 +51,14 @@ public:
         Chart chart = chart_;
         file_.neighbours.push_back(std::make_unique<File>(file_.path(), ""));
         File& scratch = *file_.neighbours.back();
-        if (given)
-            chart.values = chart.values ? &helm::merged(*chart.values, *given, helm::Values{scratch}) : given;
+        if (given) chart.values = chart.values ? &helm::merged(*chart.values, *given, helm::Values{scratch}) : given;
         auto rendered = render_template(into.source().text(), chart, scratch);
         if (!rendered || trim(rendered->text).empty()) return;
         if (!classify("", rendered->text).has(Kind::k8s)) return;
         const File* guest =
             read_guest(into, std::move(rendered->text), std::move(rendered->pieces), {Kind::k8s}, options_);
-        if (guest && !guest->problems.empty()) into.guests.pop_back();  // what was not followed may be all that is wrong
+        if (guest && !guest->problems.empty())
+            into.guests.pop_back();  // what was not followed may be all that is wrong
     }
 
     // values-prod.yaml, values.gpu.yaml: what the chart is with each of them.
@@ -277,7 +277,7 @@ void read_helmfile(File& file, const ReadOptions& options) {
                 lay(each.is_object() ? &each : chart_values_beside(file, std::string(each.text), options));
             Node& set = file.tree.make(file.source(), Shape::object, release.span);
             for (const Node& each : children(release.find("set")))
-                if (const Node *key = each.find("name"), *value = each.find("value");
+                if (const Node* key = each.find("name"), *value = each.find("value");
                     key && value && key->is_scalar() && value->is_scalar())
                     give_chart_value(file, set, key->text, Value::of(value));
             if (set.first) lay(&set);

@@ -95,10 +95,52 @@ bool substitute(std::string_view text, const Variables& variables, std::string& 
     return known;
 }
 
+// Whether git leaves `.env` out, by the .gitignore beside it and above: what it holds is then nobody else's.
+bool env_is_ignored(const ReadOptions& options) {
+    std::string up;
+    for (int floors = 0; floors < 5; ++floors, up += "../") {
+        const auto text = options.neighbour(up + ".gitignore");
+        if (!text) continue;
+        for (std::string_view line : split_lines(*text)) {
+            line = trim(line);
+            while (line.starts_with('/') || line.starts_with("**/")) line.remove_prefix(line.find('/') + 1);
+            if (line == ".env" || line == ".env*" || line == "*.env" || line == ".*" || line == "*") return true;
+        }
+    }
+    return false;
+}
+
+// ${NAME} or $NAME and nothing else: its value stands in `.env`.
+void place_in_env_file(Node& node, std::string_view written, File& env) {
+    std::string_view name = written.substr(1);
+    if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
+    if (name.empty() || !std::all_of(name.begin(), name.end(), is_name_byte)) return;
+    const std::string_view all = env.source().text();
+    for (std::string_view line : split_lines(all)) {
+        const std::size_t equals = line.find('=');
+        std::string_view key = trim(line.substr(0, equals));
+        if (key.starts_with("export ")) key = trim(key.substr(7));
+        if (equals == std::string_view::npos || key != name) continue;
+        const std::size_t at = line.find(node.text, equals);
+        if (at == std::string_view::npos || node.text.empty()) return;
+        const auto begin = static_cast<std::uint32_t>(line.data() + at - all.data());
+        node.source = &env.source();
+        node.span = {begin, begin + static_cast<std::uint32_t>(node.text.size())};
+        return;
+    }
+}
+
 // All scalars of the tree, once: aliases share their children.
 void substitute_all(File& file, const ReadOptions& options) {
     if (file.source().text().find('$') == std::string_view::npos) return;
     const Variables variables = variables_beside(options);
+    File* env = nullptr;
+    if (!variables.empty() && !env_is_ignored(options)) {
+        const std::size_t slash = file.path().rfind('/');
+        file.neighbours.push_back(std::make_unique<File>(
+            (slash == std::string::npos ? "" : file.path().substr(0, slash + 1)) + ".env", *options.neighbour(".env")));
+        env = file.neighbours.back().get();
+    }
     std::vector<Node*> open(file.tree.roots.begin(), file.tree.roots.end());
     std::size_t left = file.tree.size() * 2 + 16;
     while (!open.empty() && left-- > 0) {
@@ -107,10 +149,12 @@ void substitute_all(File& file, const ReadOptions& options) {
         if (node.is_scalar()) {
             if (node.text.find('$') == std::string_view::npos || node.style == Style::literal) continue;
             std::string text;
-            if (substitute(node.text, variables, text))
+            if (const std::string_view written = node.text; substitute(written, variables, text)) {
                 node.text = file.tree.keep(std::move(text));
-            else
+                if (env && written.starts_with('$')) place_in_env_file(node, written, *env);
+            } else {
                 node.known = false;
+            }
             continue;
         }
         for (const Node& child : children(&node)) {
@@ -286,13 +330,42 @@ struct ServiceReader {
 
 }  // namespace
 
+namespace {
+
+// compose.override.yaml, which docker compose lays over compose.yaml without being asked: for its devices.
+File* override_beside(File& file, const ReadOptions& options) {
+    const std::size_t slash = file.path().rfind('/');
+    const std::string name = file.path().substr(slash == std::string::npos ? 0 : slash + 1);
+    const std::size_t dot = name.rfind('.');
+    if (!options.neighbour || (name.substr(0, dot) != "compose" && name.substr(0, dot) != "docker-compose"))
+        return nullptr;
+    for (const std::string_view end : {".override.yaml", ".override.yml"}) {
+        auto text = options.neighbour(name.substr(0, dot) + std::string(end));
+        if (!text || text->size() > kMostBytes || text->find('\0') != std::string::npos) continue;
+        file.neighbours.push_back(std::make_unique<File>(
+            file.path().substr(0, slash == std::string::npos ? 0 : slash + 1) + name.substr(0, dot) + std::string(end),
+            std::move(*text)));
+        File& read = *file.neighbours.back();
+        read_yaml(read);
+        return read.problems.empty() && read.tree.roots.size() == 1 ? &read : nullptr;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
 void find_compose(File& file, const ReadOptions& options) {
     if (!file.kinds.has(Kind::compose)) return;
     substitute_all(file, options);
     ServiceReader reader{file};
+    const auto over = override_beside(file, options);
     for (const Node* root : file.tree.roots)
         for (const Node& service : children(root->find("services")))
             if (service.is_object()) file.services.push_back(reader.service(service));
+    for (Container& each : file.services)
+        if (const Node* more = over ? over->tree.roots[0]->at({"services", each.name.text}) : nullptr;
+            more && each.resources.empty())
+            reader.devices(*more, each);
     for (Container& each : file.services) read_command(file, each, options);
 }
 

@@ -8,9 +8,8 @@ namespace {
 
 // What the training operator tells torchrun where its own words do not.
 Value k8s024_of_job(const Workload& workload) {
-    const Node* count = workload.kind == "PyTorchJob" && workload.object
-                            ? workload.object->at({"spec", "nprocPerNode"})
-                            : nullptr;
+    const Node* count =
+        workload.kind == "PyTorchJob" && workload.object ? workload.object->at({"spec", "nprocPerNode"}) : nullptr;
     return count && count->is_scalar() ? Value::of(count) : Value{};
 }
 

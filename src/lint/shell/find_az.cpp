@@ -352,7 +352,8 @@ private:
     }
     // A chart beside, with what -f and --set give it.
     void chart_values(const Value& chart, const std::vector<Value>& settings, const std::vector<Value>& files) {
-        if (!chart.known() || file_.host || settings.size() + files.size() == 0 || !settings_can_be_read(settings)) return;
+        if (!chart.known() || file_.host || settings.size() + files.size() == 0 || !settings_can_be_read(settings))
+            return;
         const Node* values = nullptr;
         const auto lay = [&](const Node* over) {
             if (over) values = values ? &chart_values_over(file_, *values, *over) : over;
@@ -367,8 +368,8 @@ private:
                 if (const std::size_t equals = one.find('='); equals != std::string_view::npos) {
                     Value value = part_of(each, from + equals + 1);
                     value.text = one.substr(equals + 1);
-                    value.span.end = std::min(value.span.end,
-                                              value.span.begin + static_cast<std::uint32_t>(value.text.size()));
+                    value.span.end =
+                        std::min(value.span.end, value.span.begin + static_cast<std::uint32_t>(value.text.size()));
                     give_chart_value(file_, given, one.substr(0, equals), value);
                 }
                 from = comma + 1;

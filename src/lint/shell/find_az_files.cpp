@@ -2,9 +2,11 @@
 // and what a machine boots with. What is found in them is told at its place in them.
 #include <algorithm>
 
+#include "base/text.h"
 #include "lint/read.h"
 #include "lint/shell/az_options.h"
 #include "lint/shell/node_text.h"
+#include "lint/shell/shell_values.h"
 
 namespace stoker::lint {
 
@@ -21,6 +23,7 @@ public:
         for (const Command& command : file_.script.commands) {
             const std::vector<Value>& words = command.words;
             if (words.size() < 4 || !words[0].is("az")) continue;
+            if (words[1].is("rest")) rest(command);
             const bool pool = words[1].is("batch") && words[2].is("pool") && words[3].is("create");
             for (std::size_t k = 2; k + 1 < words.size(); ++k) {
                 if (pool && words[k].is("--json-file")) batch_pool(words[k + 1]);
@@ -58,11 +61,74 @@ private:
     }
     // Read as a part of the script, since it is one; its places are those of the file it stands in.
     void guest(File& in, std::string text, std::vector<Piece> pieces, Kinds kinds) {
-        if (read_guest(in, std::move(text), std::move(pieces), kinds, options_) == nullptr) return;
+        if (read_guest(in, std::move(text), std::move(pieces), kinds, options_) == nullptr || &in == &file_) return;
         file_.guests.push_back(std::move(in.guests.back()));
         in.guests.pop_back();
     }
 
+    // Variables in their places, as far as they are written; what those name stays.
+    std::string spelled_out(std::string_view text) const {
+        std::string out(text);
+        for (const Assignment& each : file_.script.assignments) {
+            if (each.array || each.value.text.empty()) continue;
+            for (const std::string& form : {"${" + std::string(each.name) + "}", "$" + std::string(each.name)})
+                if (out.size() < 4096) out = replace_all(out, form, each.value.text);
+        }
+        return out;
+    }
+    // az rest --method put --url .../providers/Microsoft.X/kinds/name --body '{...}': a resource as ARM has it.
+    void rest(const Command& command) {
+        auto runs = ShellValues::of(file_).words_in_runs(command, options_);
+        const std::vector<Value>& words = runs.empty() ? command.words : runs[0];
+        std::string_view url;
+        const Value* body = nullptr;
+        bool puts = false;
+        for (std::size_t k = 2; k + 1 < words.size(); ++k) {
+            const std::string_view name = words[k].text;
+            if (name == "--url" || name == "--uri" || name == "-u") url = words[k + 1].text;
+            if (name == "--body" || name == "-b") body = &words[k + 1];
+            if (name == "--method" || name == "-m")
+                puts = words[k + 1].is_nocase("put") || words[k + 1].is_nocase("patch");
+        }
+        const std::string spelled = spelled_out(url);
+        url = spelled;
+        const std::size_t providers = url.rfind("/providers/");
+        if (!puts || body == nullptr || providers == std::string_view::npos) return;
+        const std::vector<std::string_view> steps =
+            split(url.substr(providers + 11, url.find('?') - std::min(url.size(), providers + 11)), '/');
+        if (steps.size() < 3 || steps[0].find('$') != std::string_view::npos) return;
+        std::string type(steps[0]), name;
+        for (std::size_t k = 1; k < steps.size(); ++k)
+            (k % 2 == 1 ? type : name) += (k % 2 == 0 && k == 2 ? "" : "/") + std::string(steps[k]);
+        for (char& c : name)
+            if (std::string_view("\"\\[]{}$").find(c) != std::string_view::npos) c = '_';
+        const auto whole = [&](File& in, std::string_view text, Span host) {
+            const std::size_t open = text.find('{'), close = text.rfind('}');
+            if (open == std::string_view::npos || close == std::string_view::npos || close <= open) return;
+            const std::string head =
+                "{\"$schema\": \"https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#\", "
+                "\"resources\": [{\"type\": \"" +
+                type + "\", \"name\": \"" + name + "\", \"apiVersion\": \"2024-05-01\", ";
+            const std::string_view inside = text.substr(open + 1, close - open);
+            const auto first = static_cast<std::uint32_t>(head.size()),
+                       length = static_cast<std::uint32_t>(inside.size());
+            const Span at{host.begin + static_cast<std::uint32_t>(open) + 1,
+                          host.begin + static_cast<std::uint32_t>(close) + 1};
+            guest(in, head + std::string(inside) + "]}",
+                  {{0, first, {at.begin, at.begin}, Piece::Kind::changed},
+                   {first, length, at, Piece::Kind::verbatim},
+                   {first + length, 2, {at.end, at.end}, Piece::Kind::changed}},
+                  {Kind::arm});
+        };
+        if (body->text.starts_with('@')) {
+            if (File* read = named(*body, {Kind::arm}))
+                whole(*read, read->source().text(), {0, static_cast<std::uint32_t>(read->source().text().size())});
+            return;
+        }
+        const Span raw = ShellValues::raw(*body, file_.source());
+        const std::string_view written = file_.source().text(raw);
+        if (written.starts_with('\'') && written.ends_with('\'')) whole(file_, written, raw);
+    }
     void batch_pool(const Value& word) {
         const Node* root = json(word);
         if (root == nullptr) return;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "lint/azure/local_modules.h"
 #include "lint/read.h"
 #include "lint/shell/node_text.h"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr int kMostWorkflowDepth = 24;
 constexpr std::size_t kMostWorkflowSteps = 200;
 constexpr std::size_t kMostRounds = 8;  // of a matrix
+constexpr std::size_t kMostWorkflowCalls = 16, kMostWorkflowBytes = 256u << 10;
 
 class WorkflowFinder {
 public:
@@ -51,14 +53,17 @@ private:
             for (const std::string_view how : {"workflow_dispatch", "workflow_call"})
                 for (const Node& input : children(root.at({on, how, "inputs"})))
                     given("inputs.", input.key, input.find("default"));
+        if (file_.call)  // what the workflow that calls this one gives comes before its defaults
+            for (const auto& [name, value] : file_.call->inputs)
+                for (const std::string_view space : {"inputs.", "parameters."}) given(space, name, value);
         for (const Node& input : children(root.find("inputs"))) given("inputs.", input.key, input.find("default"));
         for (const Node& parameter : children(root.find("parameters")))
             if (const Node* name = parameter.find("name"); name && name->is_scalar())
                 given("parameters.", name->text, parameter.find("default"));
     }
     void given(std::string_view space, std::string_view name, const Node* value) {
-        if (!value || !value->is_scalar()) return;
         const std::string whole = std::string(space) + std::string(name);
+        if (!value || !value->is_scalar() || (file_.call && known_as(whole))) return;
         environment_.push_back({file_.tree.keep(whole), filled(Value::of(value)), value->key_span});
     }
     // A value that names others: ${{ parameters.size }}, $(size).
@@ -208,6 +213,57 @@ private:
                 }
     }
 
+    // uses: ./.github/workflows/x.yml of GitHub, template: x.yml of Azure Pipelines: read with what they are given
+    // here.
+    void calls(const Node& node) {
+        const Node *uses = node.find("uses"), *other = node.find("template");
+        const Node* named = uses ? uses : other;
+        if (!named || !named->is_scalar() || !options_.neighbour || file_.host || file_.call ||
+            file_.calls.size() >= kMostWorkflowCalls)
+            return;
+        std::string path(named->text);
+        const std::size_t github = file_.path().rfind(".github/");
+        if (uses && (!path.starts_with("./") || github == std::string::npos)) return;
+        if (other && (path.find('@') != std::string::npos || path.starts_with('/'))) return;
+        if (uses) {  // from the top of the repository
+            const auto floors =
+                std::count(file_.path().begin() + static_cast<std::ptrdiff_t>(github), file_.path().end(), '/');
+            path.erase(0, 2);
+            for (auto k = floors; k > 0; --k) path.insert(0, "../");
+            if (!path.ends_with(".yml") && !path.ends_with(".yaml")) path += "/action.yml";
+        }
+        auto text = options_.neighbour(path);
+        if (!text || text->size() > kMostWorkflowBytes) return;
+        ModuleCall call;
+        call.name = uses ? "uses" : "template";
+        call.caller = &file_;
+        call.span = named->span;
+        for (const Node& value : children(node.find(uses ? "with" : "parameters"))) {
+            if (!value.is_scalar()) continue;
+            Node& given = file_.tree.make(*value.source, value.shape, value.span);
+            const Value worked_out = filled(Value::of(&value));
+            given.text = worked_out.text, given.known = worked_out.known(), given.key_span = value.key_span;
+            call.inputs.emplace_back(value.key, &given);
+        }
+        if (!call.inputs.empty())
+            read_called(file_, path_from(file_.path(), path), std::move(*text), std::move(call), {});
+    }
+    // script: [!reference [.base, script]] of GitLab.
+    void line(const Node& text) {
+        if (!text.is_array()) return script(text);
+        const Node *name = text.first, *part = name ? name->next : nullptr;
+        for (const Node* root : file_.tree.roots) {
+            const Node* base =
+                name && part && name->is_scalar() && part->is_scalar() ? root->find(name->text) : nullptr;
+            const Node* there = base ? base->find(part->text) : nullptr;
+            if (!there) continue;
+            script(*there);
+            for (const Node& each : children(there)) script(each);
+            return;
+        }
+        for (const Node& each : children(&text)) script(each);
+    }
+
     void learn(const Node* names) {
         for (const Node& entry : children(names)) {
             const Node* name = entry.find("name");
@@ -286,8 +342,9 @@ private:
                 if (std::find(kScripts.begin(), kScripts.end(), child.key) == kScripts.end() || other) continue;
                 script(child);
                 if (child.is_scalar()) said(node, child.text);
-                for (const Node& line : children(&child)) script(line);
+                for (const Node& each : children(&child)) line(each);
             }
+            calls(node);
         }
         for (const Node& child : children(&node)) walk(child, depth + 1);
         environment_.resize(outer);

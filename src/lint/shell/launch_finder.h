@@ -43,6 +43,7 @@ private:
     bool shell(const Words& words, std::size_t at, Launch& launch);
     void remote(const Words& words, std::size_t at, const Launch& launch);
     void wrapped(const Words& words, std::size_t at, Launch& launch);
+    static void given(File& script, std::vector<Directive>& directives);
     void submitted(const Words& words, std::size_t at, std::size_t script, std::vector<Directive> directives,
                    std::vector<EnvVar> environment);
     static bool in_container(const Launch& launch);
@@ -68,6 +69,7 @@ private:
     void heredocs(std::size_t k);
     bool reader(std::size_t k, std::string_view& path, Kinds& kinds) const;
     static bool reads_code(const Command& command, Kinds& kinds, std::string_view& path);
+    static bool writes_structure(std::string_view body);
     void embed(const Redirect& redirect, std::string_view path, Kinds kinds);
 
     File* file_ = nullptr;

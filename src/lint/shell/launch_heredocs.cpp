@@ -88,6 +88,16 @@ bool LaunchFinder::reads_code(const Command& command, Kinds& kinds, std::string_
     return false;
 }
 
+// A variable where YAML's own structure should stand: at the beginning of a line, or behind a key without a blank.
+bool LaunchFinder::writes_structure(std::string_view body) {
+    for (std::size_t at = body.find('$'); at != std::string_view::npos; at = body.find('$', at + 1)) {
+        std::size_t before = at;
+        while (before > 0 && (body[before - 1] == ' ' || body[before - 1] == '\t')) --before;
+        if (before == 0 || body[before - 1] == '\n' || (before == at && body[before - 1] == ':')) return true;
+    }
+    return false;
+}
+
 void LaunchFinder::embed(const Redirect& redirect, std::string_view path, Kinds kinds) {
     const Source& source = file_->source();
     const Span body = redirect.body;
@@ -115,7 +125,9 @@ void LaunchFinder::embed(const Redirect& redirect, std::string_view path, Kinds 
     // A gap in JSON or HCL is no JSON any more.
     if (unknown && kinds.any({Kind::deepspeed, Kind::arm, Kind::grafana, Kind::terraform, Kind::bicep})) return;
     Launch none;
-    guest(std::move(text), std::move(pieces), kinds, none);
+    File* made = guest(std::move(text), std::move(pieces), kinds, none);
+    // Where a variable stands for lines of YAML, what does not parse is not what will be applied.
+    if (made && kinds.has(Kind::k8s) && !redirect.literal && writes_structure(written)) made->problems.clear();
 }
 
 }  // namespace stoker::lint

@@ -293,7 +293,8 @@ void LaunchFinder::remote(const Words& words, std::size_t at, const Launch& laun
     guest_of_words(words, at, launch);
 }
 
-// sbatch with options, and a text or a script beside for it: read with what they say, which counts before the script's own.
+// sbatch with options, and a text or a script beside for it: read with what they say, which counts before the script's
+// own.
 void LaunchFinder::wrapped(const Words& words, std::size_t at, Launch& launch) {
     if (!file_) return;
     WordOption option;
@@ -335,14 +336,25 @@ void LaunchFinder::wrapped(const Words& words, std::size_t at, Launch& launch) {
             made.prefix = "#SBATCH";
             made.option = name;
             made.value = option.value;
-            made.span = made.line = option.span;
+            if (!made.value.known()) made.value.text = {};  // a variable is no mistake here, as it is in a directive
         }
     }
     if (text && !directives.empty()) {
-        text->script.directives.insert(text->script.directives.end(), directives.begin(), directives.end());
+        given(*text, directives);
         file_->kinds.add(Kind::slurm);
     }
     if (!text && k < words.size()) submitted(words, at, k, std::move(directives), std::move(with.environment));
+}
+
+// Options of the command line take the place of the script's own; their values keep the place where they stand.
+void LaunchFinder::given(File& script, std::vector<Directive>& directives) {
+    std::vector<Directive>& all = script.script.directives;
+    std::erase_if(all, [&](const Directive& own) {
+        return std::any_of(directives.begin(), directives.end(),
+                           [&](const Directive& over) { return over.option == own.option; });
+    });
+    for (Directive& each : directives) each.span = each.line = script.script.shebang;
+    all.insert(all.end(), directives.begin(), directives.end());
 }
 
 // The script that sbatch is given, with the options and the environment that it gets here.
@@ -371,13 +383,15 @@ void LaunchFinder::submitted(const Words& words, std::size_t at, std::size_t scr
     call.caller = file_;
     call.span = words[at].source == &file_->source() ? words[at].span : Span{};
     made->call = std::move(call);
-    Container& around = made->services.emplace_back();
+    // Apart from the script: it is none of its containers.
+    made->neighbours.push_back(std::make_unique<File>(made->path(), ""));
+    Container& around = made->neighbours.back()->services.emplace_back();
     around.address = "slurm:" + std::string(name);
     around.environment = std::move(environment);
     made->host_container = &around;
     const ReadOptions alone;  // what it names beside it is read with the script itself
     read_shell(*made, alone);
-    made->script.directives.insert(made->script.directives.end(), directives.begin(), directives.end());
+    given(*made, directives);
     find_launches(*made, alone);
     file_->calls.push_back(std::move(made));
 }

@@ -275,6 +275,7 @@ void ShellTrace::calls_of_xargs(const Fields& words, const ShellNode& node, std:
                 groups.back().push_back(word);
             }
     }
+    if (groups.size() > static_cast<std::size_t>(kMostTurns)) groups.resize(kMostTurns);
     for (const auto& group : groups) {
         if (group.empty()) continue;
         Fields made;

@@ -100,7 +100,9 @@ private:
     void skip() {  // blanks, comments, line ends
         for (blanks(); i_ < end_ && s_[i_] == '\n'; blanks()) newline();
     }
-    std::string_view next_word() const { return s_.substr(i_, shell_word_end(s_, i_, end_) - i_); }
+    std::string_view next_word() const {  // a quote that does not end may lead behind the end
+        return i_ < end_ ? s_.substr(i_, shell_word_end(s_, i_, end_) - i_) : std::string_view();
+    }
     bool take(std::string_view word) {
         skip();
         if (next_word() != word) return false;

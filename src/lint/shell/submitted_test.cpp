@@ -106,6 +106,14 @@ TEST(Submitted, AWorkflowOrATemplateWithWhatItIsGiven) {
     EXPECT_EQ(gitlab.places("SKU001").size(), 1u);
 }
 
+TEST(Submitted, AQuoteThatDoesNotEndWithinAFunctionIsReadToTheEnd) {
+    const std::string script =
+        "#!/bin/bash\nsize_of() {\n  case \"$1\" in\n    small) echo \"a ;;\n    *) echo \"b\" ;;\n"
+        "  esac\n}\naz aks nodepool add -g g --cluster-name c -n p --node-vm-size \"$(size_of "
+        "small)\"\n";
+    EXPECT_EQ((CheckedTree{{{"a.sh", script}}, {}}.places("SYN001").size()), 1u);
+}
+
 TEST(Submitted, AManifestWhoseLinesAVariableHoldsIsNotCalledBroken) {
     const std::string script =
         "#!/bin/bash\nm=\"\n    - a\"\ncat <<EOF | kubectl apply -f -\napiVersion: v1\nkind: Pod\n"

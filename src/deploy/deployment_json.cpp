@@ -3,6 +3,7 @@
 
 #include "base/codec.h"
 #include "deploy/deployment.h"
+#include "sizing/layout_json.h"
 
 namespace stoker {
 namespace {
@@ -85,24 +86,8 @@ Json ranks_json(const RankSet& ranks) {
 }
 
 Json training_json(const TrainingWork& work) {
-    const ParallelLayout& layout = work.layout;
-    Json degrees = Json::object();
-    degrees.set("data", layout.data)
-        .set("tensor", layout.tensor)
-        .set("pipeline", layout.pipeline)
-        .set("virtual_stages", layout.virtual_stages)
-        .set("context", layout.context)
-        .set("expert", layout.expert)
-        .set("zero", static_cast<int>(layout.zero))
-        .set("shard_group", layout.shard_ranks())
-        .set("micro_batch", layout.micro_batch)
-        .set("micro_batches", layout.micro_batches)
-        .set("recompute", to_string(layout.recompute))
-        .set("sequence_parallel", layout.sequence_parallel)
-        .set("offload", layout.offload);
-    if (layout.recompute_layers > 0) degrees.set("recompute_layers", layout.recompute_layers);
     JsonObject out;
-    out.set("layout", degrees).number("global_batch", work.global_batch).number("sequence", work.sequence);
+    out.set("layout", to_json(work.layout)).number("global_batch", work.global_batch).number("sequence", work.sequence);
     out.number("steps", work.steps).text("method", to_string(work.method));
     if (work.method != Method::full) out.number("lora_rank", work.lora.rank).text("lora_targets", work.lora.targets);
     out.text("optimizer", work.optimizer).set("compiled", work.compiled).set("flash_attention", work.flash_attention);

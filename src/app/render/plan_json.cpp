@@ -2,6 +2,7 @@
 
 #include "app/render/short_answer.h"
 #include "base/version.h"
+#include "sizing/layout_json.h"
 
 namespace stoker {
 
@@ -34,25 +35,6 @@ Json terms_json(const std::array<double, N>& values, const char* unit) {
                        .set("source", term.source));
     }
     return array;
-}
-
-Json layout_json(const ParallelLayout& l) {
-    Json out = Json::object();
-    out.set("tensor", l.tensor)
-        .set("pipeline", l.pipeline)
-        .set("virtual_stages", l.virtual_stages)
-        .set("context", l.context)
-        .set("expert", l.expert)
-        .set("data", l.data)
-        .set("shard_group", l.shard_ranks())
-        .set("zero", static_cast<int>(l.zero))
-        .set("micro_batch", l.micro_batch)
-        .set("micro_batches", l.micro_batches)
-        .set("recompute", to_string(l.recompute))
-        .set("sequence_parallel", l.sequence_parallel)
-        .set("offload", l.offload);
-    if (l.recompute_layers > 0) out.set("recompute_layers", l.recompute_layers);
-    return out;
 }
 
 Json prediction_json(const Prediction& p, bool service) {
@@ -151,7 +133,7 @@ Json candidate_json(const Candidate& c, const Workload& workload, const Catalog&
                     .set("provenance", provenance_json(c.price_provenance));
     }
     out.set("price", price).set("orchestrator", to_string(c.orchestrator)).set("framework", c.framework);
-    if (is_training(workload.kind)) out.set("layout", layout_json(c.layout));
+    if (is_training(workload.kind)) out.set("layout", to_json(c.layout));
     if (c.replicas > 0)
         out.set("replicas", c.replicas)
             .set("spare_nodes", c.spare_nodes)

@@ -259,8 +259,20 @@ struct SuppressionFinder {
         }
     }
 
+    void covers(const Node& node, const Node& said, SuppressionWords words) {
+        Suppression found;
+        found.rules = std::move(words.rules);
+        found.reason = std::move(words.reason);
+        found.until = std::move(words.until);
+        found.problem = std::move(words.problem);
+        found.source = &source();
+        found.at = said.span;
+        found.covers = source().in_outermost(node.span);
+        out.push_back(std::move(found));
+    }
+
     // metadata: {annotations: {stoker/ignore: "K8S003", stoker/ignore-reason: "..."}} covers the object around it.
-    void find_annotations(const Node& node, std::size_t depth) {
+    void find_in_values(const Node& node, std::size_t depth) {
         if (depth > 1000) return;
         if (const Node* annotations = node.at({"metadata", "annotations"})) {
             const Node* ignore = annotations->find(kAnnotation);
@@ -272,19 +284,16 @@ struct SuppressionFinder {
                 if (!words.until.empty() && !is_day(words.until))
                     words.problem = fmt::format("stoker/ignore-until: {} is no day", printable(words.until, 40));
                 judge_rules(words);
-                Suppression found;
-                found.rules = std::move(words.rules);
-                found.reason = std::move(words.reason);
-                found.until = std::move(words.until);
-                found.problem = std::move(words.problem);
-                found.source = &source();
-                found.at = ignore->span;
-                found.covers = source().in_outermost(node.span);
-                out.push_back(std::move(found));
+                covers(node, *ignore, std::move(words));
             }
         }
+        // A resource of an ARM template has a place for comments, where JSON has none.
+        if (const Node* comments = node.find("comments"); comments && comments->is_scalar() &&
+                                                          comments->source == &source() && node.find("apiVersion") &&
+                                                          trim(comments->text).starts_with(kMark))
+            covers(node, *comments, parse_suppression(comments->text));
         for (const Node& child : children(&node))
-            if (!child.is_scalar() && !child.merged) find_annotations(child, depth + 1);
+            if (!child.is_scalar() && !child.merged) find_in_values(child, depth + 1);
     }
 };
 
@@ -349,8 +358,8 @@ std::vector<Suppression> find_suppressions(const File& file) {
     for_each_part(file, [&](const File& part) {
         SuppressionFinder finder{part, found, {}};
         finder.find_comments();
-        if (!annotated || !part.kinds.any({Kind::k8s, Kind::helm})) return;
-        for (const Node* root : part.tree.roots) finder.find_annotations(*root, 0);
+        if (!(annotated && part.kinds.any({Kind::k8s, Kind::helm})) && !part.kinds.any({Kind::arm})) return;
+        for (const Node* root : part.tree.roots) finder.find_in_values(*root, 0);
     });
     return found;
 }

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Takes the schemas of the kinds that are rendered out of the operators' CRDs and of a running API server, into schemas.json.
 
-    go mod download MODULE@VERSION      for each of MODULES
-    STOKER_KUBE=PROGRAM reduce.py       the program of tests/kube; asks it for the kinds of Kubernetes itself
+    go mod download MODULE@VERSION            for each of MODULES
+    STOKER_KUBE=PROGRAM reduce.py FOLDER      the program of tests/kube; asks it for the kinds of Kubernetes itself. FOLDER has
+                                              clones of REPOSITORIES, as OWNER+NAME/repo
 
 Descriptions are left out, and what stands there several times (a pod's spec, above all) is kept once, below `shared`: test code puts
-it back. All of it is under the Apache License 2.0."""
+it back. All of it is under the Apache License 2.0, but for Azure's own kind, which is under the MIT License."""
 
 import collections
 import json
@@ -27,6 +28,12 @@ MODULES = {
     "sigs.k8s.io/lws@v0.7.0": ["config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml"],
     "github.com/kedacore/keda/v2@v2.18.1": ["config/crd/bases/keda.sh_scaledobjects.yaml"],
     "github.com/prometheus-operator/prometheus-operator@v0.85.0": ["example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"],
+}
+# In no module of Go.
+REPOSITORIES = {
+    "Azure/prometheus-collector@39583fd50b2f828f83cc18fc0cece9e3074f56db":
+        "otelcollector/deploy/addon-chart/azure-monitor-metrics-addon/templates/ama-metrics-podmonitor-crd.yaml",
+    "Mellanox/network-operator@b06827e085c59726b699faffcc526342d4d8e395": "config/crd/bases/mellanox.com_nicclusterpolicies.yaml",
 }
 CORE = {
     "api/v1": ["Namespace", "Service", "ConfigMap", "PersistentVolumeClaim", "ResourceQuota"],
@@ -69,16 +76,24 @@ def core_kinds():
 
 
 def main():
-    out = {"crds": [], "core": core_kinds(), "source": sorted(MODULES)}
+    out = {"crds": [], "core": core_kinds(), "source": sorted([*MODULES, *REPOSITORIES])}
+
+    def take(text):
+        crd = yaml.safe_load(text)
+        crd["metadata"] = {"name": crd["metadata"]["name"], "annotations": crd["metadata"].get("annotations", {})}
+        crd["spec"].pop("conversion", None)
+        kept = [each for each in crd["spec"]["versions"] if each["storage"]]
+        out["crds"].append({**crd, "spec": {**crd["spec"], "versions": bare(kept)}})
+        out["crds"][-1].pop("status", None)
+
     for module, paths in MODULES.items():
         told = subprocess.run(["go", "mod", "download", "-json", module], capture_output=True, text=True, timeout=300, check=True)
         for path in paths:
-            crd = yaml.safe_load((pathlib.Path(json.loads(told.stdout)["Dir"]) / path).read_text())
-            crd["metadata"] = {"name": crd["metadata"]["name"], "annotations": crd["metadata"].get("annotations", {})}
-            crd["spec"].pop("conversion", None)
-            kept = [each for each in crd["spec"]["versions"] if each["storage"]]
-            out["crds"].append({**crd, "spec": {**crd["spec"], "versions": bare(kept)}})
-            out["crds"][-1].pop("status", None)
+            take((pathlib.Path(json.loads(told.stdout)["Dir"]) / path).read_text())
+    for name, path in REPOSITORIES.items():
+        repository, commit = name.split("@")
+        folder = pathlib.Path(sys.argv[1]) / repository.replace("/", "+") / "repo"
+        take(subprocess.run(["git", "-C", folder, "show", f"{commit}:{path}"], capture_output=True, text=True, check=True).stdout)
     count, parts = collections.Counter(), {}
 
     def look(value):

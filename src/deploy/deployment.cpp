@@ -296,8 +296,9 @@ private:
             explain("recompute", "activations are computed again instead of kept; " + used);
         if (layout.micro_batches > 1)
             because("training.layout.micro_batches",
-                    fmt::format("{} data parallel ranks x {} x {} make the global batch of {:g}", layout.data,
-                                layout.micro_batch, layout.micro_batches, layout.global_batch()),
+                    fmt::format("{} data parallel rank{} x {} x {} make the global batch of {:g}", layout.data,
+                                layout.data == 1 ? "" : "s", layout.micro_batch, layout.micro_batches,
+                                layout.global_batch()),
                     workload_.batch.at.empty() ? "plan" : workload_.batch.at.begin()->second.text());
     }
 

@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -165,6 +166,38 @@ def test_parsers_read_the_rest(t):
         check(any(list(yaml.safe_load_all(path.read_text()))), f"{path} is empty")
     for _, _, path in files(t, ".py"):
         ast.parse(path.read_text())
+
+
+# Batch gives every task of a node all of its devices: two that take the same one are a run that is twice as long, or none.
+def test_tasks_of_a_node_take_a_device_each(t):
+    path = os.path.join(FOLDER, "devices.yaml")
+    with open(path, "w") as file:
+        file.write(PLANS["pile"].replace("where: {", "where: {sizes: [Standard_ND96asr_v4], nodes: 1, ").replace("objective: {deadline: 12h}\n", ""))
+    out, shared, programs = (os.path.join(t.base, name) for name in ("devices", "shared", "programs"))
+    for folder in (shared, programs):
+        os.makedirs(folder)
+    t.call("deploy", path, "--render", out, "--target", "batch", "--catalog", str(FROZEN))
+    with open(os.path.join(programs, "python3"), "w") as file:  # the work: it says what it has, and lasts until it is told
+        file.write('#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES $3" > "$AZ_BATCH_NODE_SHARED_DIR/took-$STOKER_ARRAY_INDEX"\nread -r _\n')
+    os.chmod(os.path.join(programs, "python3"), 0o755)
+    tasks = json.loads(pathlib.Path(out, "tasks.json").read_text())
+    environment = dict(os.environ, AZ_BATCH_NODE_SHARED_DIR=shared, PATH=programs + ":" + os.environ["PATH"])
+
+    def start(task):
+        said = {each["name"]: each["value"] for each in task["environmentSettings"]}
+        return subprocess.Popen(shlex.split(task["commandLine"]), env={**environment, **said}, stdin=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+    started = [start(task) for task in tasks]
+    try:
+        harness.wait_for("all tasks run", lambda: len([each for each in pathlib.Path(shared).glob("took-*") if each.read_text()]) == 8)
+        took = [each.read_text().split(" ", 1) for each in pathlib.Path(shared).glob("took-*")]
+        check(sorted(device for device, _ in took) == list("01234567"), took)
+        check({name for _, name in took} == {"it's $HOME\n"}, took)  # its words came through both shells
+        late = start(tasks[0])
+        check(late.wait(timeout=60) == 1 and "no device is free" in late.stderr.read(), "a ninth task took a device")
+    finally:
+        for each in started:
+            each.communicate("\n", timeout=60)
 
 
 def number(text, flag):

@@ -146,7 +146,7 @@ void add_firewall(const AzureShape& s, Json& resources) {
         depends.push(address_id(end));
     }
     Json names = Json::array();
-    for (const std::string_view name : allowed_names()) names.push(std::string(name));
+    for (const std::string& name : s.reached) names.push(name);
     Json protocols = one(Json::object().set("protocolType", "Http").set("port", 80));
     protocols.push(Json::object().set("protocolType", "Https").set("port", 443));
     Json rule = Json::object()
@@ -278,15 +278,16 @@ void add_machine(const AzureShape& s, Json& resources) {
                           .set("storageProfile", storage_profile(s))
                           .set("networkProfile", Json::object().set("networkInterfaces", one(id(nic))));
     set_spot(s, properties);
-    resources.push(resource("Microsoft.Compute/virtualMachines", kCompute, s.name)
-                       .set("identity", identity())
-                       .set("dependsOn", one(Json(nic)))
-                       .set("properties", std::move(properties)));
+    Json vm = resource("Microsoft.Compute/virtualMachines", kCompute, s.name);
+    if (!s.off_at_night && s.gpu) vm.set("comments", std::string(kNotOffAtNight));
+    resources.push(
+        vm.set("identity", identity()).set("dependsOn", one(Json(nic))).set("properties", std::move(properties)));
     if (s.driver_extension)
         resources.push(
             resource("Microsoft.Compute/virtualMachines/extensions", kCompute, s.name + "/NvidiaGpuDriverLinux")
                 .set("dependsOn", one(Json(machine)))
                 .set("properties", extension_properties()));
+    if (!s.off_at_night) return;
     resources.push(
         resource("Microsoft.DevTestLab/schedules", "2018-09-15", "shutdown-computevm-" + s.name)
             .set("dependsOn", one(Json(machine)))
@@ -338,6 +339,11 @@ void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
     // A private API server has no addresses to choose from.
     Json access = s.guarded ? Json::object().set("enablePrivateCluster", true)
                             : Json::object().set("authorizedIPRanges", one(Json("[parameters('from')]")));
+    // Without a data plane that knows network policies, those that are applied do nothing.
+    Json network = Json::object()
+                       .set("networkPlugin", "azure")
+                       .set("networkPluginMode", "overlay")
+                       .set("networkDataplane", "cilium");
     Json system = Json::object()
                       .set("name", "system")
                       .set("mode", "System")
@@ -349,6 +355,7 @@ void add_cluster(const AzureShape& s, const Deployment& d, Json& resources) {
                        .set("properties", Json::object()
                                               .set("dnsPrefix", s.name)
                                               .set("apiServerAccessProfile", std::move(access))
+                                              .set("networkProfile", std::move(network))
                                               .set("agentPoolProfiles", one(std::move(system)))));
     Json pool = Json::object()
                     .set("mode", "User")

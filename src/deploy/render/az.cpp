@@ -4,6 +4,7 @@
 
 #include "deploy/render/azure_shape.h"
 #include "deploy/render/kube_cluster.h"
+#include "deploy/render/kube_pod.h"
 #include "deploy/render/targets.h"
 #include "deploy/render/words.h"
 
@@ -57,7 +58,7 @@ std::string az_group(const AzureShape& s) {
 
 std::string az_firewall(const AzureShape& s) {
     std::string names;
-    for (const std::string_view name : allowed_names()) names += fmt::format(" '{}'", name);
+    for (const std::string& name : s.reached) names += fmt::format(" '{}'", name);
     return fmt::format(
         "# The data is sensitive: no machine has a public address, and what leaves goes through a firewall that knows "
         "the\n# names. Reach the machines over your VPN or Bastion.\n"
@@ -145,16 +146,21 @@ std::string az_machine(const AzureShape& s) {
             "az vm extension show -g \"$group\" --vm-name {0} -n NvidiaGpuDriverLinux --instance-view \\\n"
             "    --query '{{status: provisioningState, message: instanceView.statuses[0].message}}'\n",
             s.name);
+    if (s.off_at_night)
+        out += fmt::format(
+            "# Switched off every evening, since a forgotten GPU costs as much as a busy one. Off is "
+            "deallocated: the disk\n"
+            "# stays, and az vm start brings it back.\n"
+            "az vm auto-shutdown -g \"$group\" -n {0} --time {1}\n",
+            s.name, kShutdownTime);
+    else
+        out += fmt::format("# It is paid for until it is deallocated: az vm deallocate -g \"$group\" -n {}\n", s.name);
     return out + fmt::format(
-                     "# Switched off every evening, since a forgotten GPU costs as much as a busy one. Off is "
-                     "deallocated: the disk\n"
-                     "# stays, and az vm start brings it back.\n"
-                     "az vm auto-shutdown -g \"$group\" -n {0} --time {1}\n\n"
-                     "# 5. What is there, beside what the plan counts on.\n"
+                     "\n# 5. What is there, beside what the plan counts on.\n"
                      "az vm run-command invoke -g \"$group\" -n {0} --command-id RunShellScript \\\n"
                      "    --scripts 'cloud-init status --wait; /usr/local/sbin/node-check' --query 'value[0].message' "
                      "-o tsv\n",
-                     s.name, kShutdownTime);
+                     s.name);
 }
 
 std::string az_scale_set(const AzureShape& s) {
@@ -194,20 +200,33 @@ bool has_rdma(std::string_view size) {
     return features.find('r') != std::string_view::npos;
 }
 
+// Before the cluster, since it takes minutes once in a subscription.
+std::string az_infiniband_feature() {
+    return "# Without it the nodes of the pool may land on different InfiniBand networks (learn.microsoft.com, AKS).\n"
+           "feature() { az feature \"$1\" --namespace Microsoft.ContainerService --name AKSInfinibandSupport --query "
+           "properties.state -o tsv; }\nfeature register\n"
+           "for _ in {1..60}; do [ \"$(feature show)\" != Registered ] || break; sleep 30; done\n"
+           "[ \"$(feature show)\" = Registered ]\naz provider register -n Microsoft.ContainerService --wait\n";
+}
+
 std::string az_cluster(const Deployment& d, const AzureShape& s) {
-    const bool weights = !blob_weights(d, s.name).empty();
-    std::string out = "# 3. The cluster; its system pool runs what is no work.\n";
-    if (s.guarded)
-        out +=
-            az_network(s) + "# The API server has no public address either: kubectl is for machines of the network.\n";
+    const bool blobs = !blob_weights(d, s.name).empty() || checkpoint_claim(d).find("azureblob") != std::string::npos;
+    std::string out;
+    if (s.guarded) out += az_network(s);
+    if (s.infiniband) out += az_infiniband_feature();
+    out += s.guarded
+               ? "# The cluster; its system pool runs what is no work. The API server has no public address either: "
+                 "kubectl\n# is for machines of the network.\n"
+               : "# 3. The cluster; its system pool runs what is no work.\n";
     out += fmt::format(
         "az aks create -g \"$group\" -n {} --node-count 1 --node-vm-size {} --generate-ssh-keys "
         "--enable-managed-identity \\\n"
-        "    --enable-azure-monitor-metrics{}",
-        s.name, kSystemSize, weights ? " --enable-blob-driver" : "");
+        "    --enable-azure-monitor-metrics{} \\\n"
+        "    --network-plugin azure --network-plugin-mode overlay --network-dataplane cilium",
+        s.name, kSystemSize, blobs ? " --enable-blob-driver" : "");
     if (s.guarded)
         out += fmt::format(
-            " \\\n    --enable-private-cluster --outbound-type userDefinedRouting --network-plugin azure \\\n"
+            " \\\n    --enable-private-cluster --outbound-type userDefinedRouting \\\n"
             "    --service-cidr 10.30.0.0/16 --dns-service-ip 10.30.0.10 \\\n"
             "    --vnet-subnet-id \"$(az network vnet subnet show -g \"$group\" --vnet-name {}-net -n work --query id "
             "-o "
@@ -215,11 +234,7 @@ std::string az_cluster(const Deployment& d, const AzureShape& s) {
             s.name);
     else
         out += " \\\n    --api-server-authorized-ip-ranges \"$from\"\n";
-    if (s.infiniband)
-        out +=
-            "# Without it the nodes of the pool may land on different InfiniBand networks (learn.microsoft.com, AKS).\n"
-            "az feature register --namespace Microsoft.ContainerService --name AKSInfinibandSupport\n";
-    else if (has_rdma(s.size))
+    if (!s.infiniband && has_rdma(s.size))
         out += "# stoker: ignore[NET016] reason=\"no replica or job spans nodes, so that InfiniBand is not used\"\n";
     out += fmt::format(
         "# 4. The pool: from none to what the plan counts on. Idle GPU nodes go.\n"
@@ -235,6 +250,13 @@ std::string az_cluster(const Deployment& d, const AzureShape& s) {
         out +=
             "# Without the device plug-in the nodes offer no nvidia.com/gpu.\nkubectl apply -f "
             "\"$here/device-plugin.yaml\"\n";
+    if (needs_infiniband_plugin(d))
+        out += why("InfiniBand in pods: without it they wait for rdma/shared_ib; helm has to be there",
+                   "Azure/aks-rdma-infiniband, configs, 2025-12") +
+               "helm upgrade --install network-operator network-operator --repo https://helm.ngc.nvidia.com/nvidia \\\n"
+               "    --version 25.10.0 -n network-operator --create-namespace --wait \\\n"
+               "    --set 'node-feature-discovery.worker.tolerations[0].operator=Exists'\n"
+               "kubectl apply -f \"$here/infiniband.yaml\"\n";
     return out;
 }
 
@@ -263,6 +285,7 @@ std::vector<FileToWrite> az_files(const Deployment& d) {
     if (s.kind == AzureKind::cluster) {
         out += az_cluster(d, s);
         for (FileToWrite& file : device_plugin_files(d)) files.push_back(std::move(file));
+        for (FileToWrite& file : infiniband_plugin_files(d)) files.push_back(std::move(file));
     } else {
         out += az_network(s) + (s.kind == AzureKind::machine ? az_machine(s) : az_scale_set(s));
         files.push_back({"cloud-init.yaml", cloud_config(d)});
@@ -300,6 +323,8 @@ std::vector<FileToWrite> aks_files(const Deployment& given) {
 std::string cloud_init_refusal(const Deployment& d) {
     if (d.nodes.cloud == "this-machine") return "it is for machines that are still to be started, and this one runs";
     if (d.nodes.os == "windows") return "cloud-init sets up Linux, and where.os is windows";
+    if (d.nodes.cloud == "azure" && azure_shape(d).kind == AzureKind::cluster)
+        return "the machines are nodes of AKS, which boots them its own way; aks and kubernetes say it";
     return "";
 }
 

@@ -116,6 +116,19 @@ Json batch_pool(const Deployment& d) {
 Json batch_tasks(const Deployment& d) {
     Json tasks = Json::array();
     std::string line = program_words(d);
+    // Slots of a node share its devices, and Batch tells no task which are its own: a task keeps a lock on each it
+    // took, in the one folder that all containers of the node see.
+    const int devices = d.nodes.gpus > 0 ? std::max(1, d.ranks.each.gpus) : 0;
+    if (devices > 0 && d.ranks.per_node > 1) {
+        const std::string taken =
+            devices == 1 ? "$slot"
+                         : fmt::format("$(seq -s, $((slot * {0})) $((slot * {0} + {1})))", devices, devices - 1);
+        line = "/bin/sh -c " +
+               shell_word(fmt::format(
+                   "for slot in $(seq 0 {}); do exec 9>\"$AZ_BATCH_NODE_SHARED_DIR/slot$slot\"; if flock -n 9; then "
+                   "export CUDA_VISIBLE_DEVICES={}; exec {}; fi; done; echo \"no device is free\" >&2; exit 1",
+                   d.ranks.per_node - 1, taken, line));
+    }
     for (int share = 0; share < d.ranks.count; ++share) {
         Json environment = Json::array();
         const auto add = [&](const std::string& name, const std::string& value) {
@@ -180,9 +193,13 @@ std::vector<FileToWrite> batch_files(const Deployment& d) {
     out += "# The pool follows its queue: no task, no node.\naz batch pool create --json-file \"$here/pool.json\"\n";
     out += fmt::format("az batch job create --id {0} --pool-id {0}\n", s.name);
     out += fmt::format(
-        "# {} shares; one that is lost with its node starts again.\n"
+        "# {} shares; one that is lost with its node starts again.{}\n"
         "az batch task create --job-id {} --json-file \"$here/tasks.json\"\n",
-        d.ranks.count, s.name);
+        d.ranks.count,
+        d.nodes.gpus > 0 && d.ranks.per_node > 1 ? " Each locks a device of its node (flock of util-linux, in the "
+                                                   "image),\n# since Batch tells no task which are its own."
+                                                 : "",
+        s.name);
     out += fmt::format(
         "# The job ends with its last task, and the pool is taken away with: az batch pool delete --pool-id {0}\n"
         "az batch job set --job-id {0} --on-all-tasks-complete terminateJob\n",

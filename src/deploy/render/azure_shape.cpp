@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 
 #include "base/text.h"
+#include "deploy/render/engine_flags.h"
 #include "deploy/render/recipes.h"
 #include "deploy/render/words.h"
 
@@ -32,15 +32,26 @@ std::int64_t month_of(const Deployment& d) {
     return static_cast<std::int64_t>(std::ceil(usd * times));
 }
 
-}  // namespace
-
-std::span<const std::string_view> allowed_names() {
-    static constexpr auto kNames =
-        std::to_array<std::string_view>({"*.ubuntu.com", "developer.download.nvidia.com", "nvcr.io", "*.nvcr.io",
-                                         "mcr.microsoft.com", "*.data.mcr.microsoft.com", "*.blob.core.windows.net",
-                                         "pypi.org", "files.pythonhosted.org", "huggingface.co", "*.hf.co"});
-    return kNames;
+// Where guarded machines get their packages, images and weights from, and where a cluster's measurements go.
+std::vector<std::string> reached_names(const Deployment& d, bool cluster) {
+    std::vector<std::string> out = names_reached_for("packages");
+    const auto add = [&](std::string_view what) {
+        for (std::string& name : names_reached_for(what))
+            if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+    };
+    add("nvcr.io");
+    add("mcr.microsoft.com");
+    std::string image = d.image;
+    if (image.empty() && d.serving)
+        if (const auto published = engine_image(engine_of(d), d.nodes.gpus > 0 ? d.nodes.gpu_vendor : ""))
+            image = published->image;
+    if (!image.empty()) add(registry_of(image));
+    add("weights");
+    if (cluster) add("measurements");
+    return out;
 }
+
+}  // namespace
 
 std::string azure_refusal(const Deployment& d) {
     if (d.nodes.cloud != "azure")
@@ -83,6 +94,8 @@ AzureShape azure_shape(const Deployment& d) {
     out.vcpus = static_cast<std::int64_t>(nodes.vcpus) * nodes.count;
     out.budget_usd = month_of(d);
     out.guarded = d.sensitive;
+    if (out.guarded) out.reached = reached_names(d, cluster);
+    out.off_at_night = d.kind == WorkloadKind::notebook;
     if (nodes.disk && nodes.disk->gib > 0)
         out.disk_type = disk_sku(nodes.disk->type), out.disk_gib = static_cast<std::int64_t>(nodes.disk->gib);
     return out;

@@ -2,9 +2,9 @@
 // resource, of which size, with which image and driver, and what keeps it safe and cheap.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "deploy/deployment.h"
@@ -29,10 +29,12 @@ struct AzureShape {
     std::string image_comment;
     std::string disk_type;  // Premium_LRS; empty: no data disk
     std::int64_t disk_gib = 0;
-    std::string pool;             // of AKS: at most 12 letters and digits
-    std::int64_t vcpus = 0;       // of all machines: what their family's quota has to leave
-    std::int64_t budget_usd = 0;  // a month, as the plan counts; 0: no price is known
-    bool guarded = false;         // sensitive data: no public address, and a firewall on the way out
+    std::string pool;                  // of AKS: at most 12 letters and digits
+    std::int64_t vcpus = 0;            // of all machines: what their family's quota has to leave
+    std::int64_t budget_usd = 0;       // a month, as the plan counts; 0: no price is known
+    bool guarded = false;              // sensitive data: no public address, and a firewall on the way out
+    std::vector<std::string> reached;  // of guarded work: names that the firewall lets through
+    bool off_at_night = false;         // a person's machine: switched off every evening
 };
 
 AzureShape azure_shape(const Deployment& deployment);
@@ -46,15 +48,15 @@ inline constexpr std::string_view kFirewallSubnet = "10.20.4.0/26", kFirewallMan
                                   kFirewallAddress = "10.20.4.4";
 // When a machine of a person is switched off each day, in UTC.
 inline constexpr std::string_view kShutdownTime = "1900";
+// Of a machine that is no person's: why the check does not ask for that.
+inline constexpr std::string_view kNotOffAtNight =
+    "stoker: ignore[COST001] reason=\"work that ends is not cut off in the evening: deallocate the machine behind it\"";
 // Of AKS: what runs the cluster's own pods.
 inline constexpr std::string_view kSystemSize = "Standard_D4s_v5";
 
 // The same resources as ARM has them, for the template and for Bicep.
 Json azure_parameters(const Deployment& deployment);
 Json azure_resources(const Deployment& deployment);
-
-// Where guarded machines get their packages, images and weights from: names that the firewall lets through.
-std::span<const std::string_view> allowed_names();
 
 // The first boot: data disk mounted, the folder of the work made, what is there written to the log.
 std::string cloud_config(const Deployment& deployment);

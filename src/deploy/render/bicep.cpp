@@ -134,13 +134,16 @@ private:
 
     void resource(const Json& json) {
         const auto& object = std::get<Json::Object>(json.value());
-        std::string type, version, name;
+        std::string type, version, name, comments;
         for (const auto& [key, each] : object) {
             if (key == "type") type = std::get<std::string>(each.value());
             if (key == "apiVersion") version = std::get<std::string>(each.value());
+            if (key == "comments") comments = std::get<std::string>(each.value());
             if (key == "name") name = std::get<std::string>(each.value());
         }
-        out_ += fmt::format("\nresource {}{} '{}@{}' = {{\n", symbol_of(type), own_end(name), type, version);
+        out_ += "\n";
+        if (!comments.empty()) out_ += fmt::format("// {}\n", comments);
+        out_ += fmt::format("resource {}{} '{}@{}' = {{\n", symbol_of(type), own_end(name), type, version);
         if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
             const std::string_view parent = std::string_view(type).substr(0, type.rfind('/'));
             out_ += fmt::format("  parent: {}\n  name: {}\n", symbol_of(parent), literal(name.substr(slash + 1)));
@@ -149,7 +152,8 @@ private:
         }
         // Names of other resources say what has to be there first.
         for (const auto& [key, each] : object)
-            if (key != "type" && key != "apiVersion" && key != "name" && key != "dependsOn") member(key, each, "  ");
+            if (key != "type" && key != "apiVersion" && key != "name" && key != "comments" && key != "dependsOn")
+                member(key, each, "  ");
         out_ += "}\n";
     }
 
@@ -167,7 +171,7 @@ std::vector<FileToWrite> bicep_files(const Deployment& d) {
     out += fmt::format("//   az deployment group create -g GROUP -f {}.bicep{}{}\n", d.name,
                        keyed || !s.guarded ? " -p from=203.0.113.0/24" : "",
                        keyed ? " sshKey=\"$(cat ~/.ssh/id_ed25519.pub)\"" : "");
-    if (!keyed) out += device_plugin_hint(d, "//");
+    if (!keyed) out += device_plugin_hint(d, "//", "GROUP");
     out += fmt::format("\n@description('Region of all resources')\nparam location string = '{}'\n\n", s.location);
     if (keyed || !s.guarded) out += "@description('CIDR of the addresses that may reach it')\nparam from string\n";
     if (keyed) out += "\n@description('Your public SSH key')\nparam sshKey string\n";

@@ -62,6 +62,11 @@ std::string deepspeed_script(const Deployment& d) {
     out += "set -eu\n\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\n";
     out += preamble(d);
     out += fmt::format("export STOKER_DEEPSPEED_CONFIG=\"$here/{}-deepspeed.json\"\n\n", d.name);
+    if (d.nodes.count > 1)
+        out += why("the launcher takes NCCL's and Python's variables to the other nodes, and what this file names",
+                   "DeepSpeed 2d991ba, launcher/runner.py") +
+               "export DS_ENV_FILE=\"$here/.deepspeed_env\"\n"
+               "env | grep -E '^(CUDA_DEVICE_ORDER|STOKER_[A-Z_]+)=' > \"$DS_ENV_FILE\"\n\n";
     if (layout.zero == 3)
         out += why("the weights are divided: one file of 16-bit weights is gathered when the model is saved",
                    "DeepSpeed 0.18.9, runtime/zero/config.py");

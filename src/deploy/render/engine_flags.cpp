@@ -238,8 +238,11 @@ std::string engine_refusal(std::string_view engine, const Deployment& d) {
     if (engine == "tgi" && (shape.pipeline > 1 || shape.data > 1))
         return fmt::format("the replica is {}, and TGI divides by tensor only; vllm says it", shape.text());
     if (engine == "llama.cpp" && (shape.data > 1 || d.serving->nodes_per_replica > 1))
-        return fmt::format("the replica is {} on {} nodes, and llama.cpp stays on one; vllm says it", shape.text(),
-                           d.serving->nodes_per_replica);
+        return fmt::format(
+            "the replica is {}{}, and llama.cpp keeps a replica on one node and in one attention group; "
+            "vllm says it",
+            shape.text(),
+            d.serving->nodes_per_replica > 1 ? fmt::format(" on {} nodes", d.serving->nodes_per_replica) : "");
     if ((engine == "tgi" || engine == "tensorrt-llm") && d.serving->nodes_per_replica > 1)
         return fmt::format("a replica takes {} nodes, which is said to MPI, not to this engine; vllm and sglang say it",
                            d.serving->nodes_per_replica);

@@ -103,12 +103,46 @@ std::vector<FileToWrite> device_plugin_files(const Deployment& d) {
              "      volumes:\n      - {name: device-plugin, hostPath: {path: /var/lib/kubelet/device-plugins}}\n"}};
 }
 
-std::string device_plugin_hint(const Deployment& d, std::string_view comment) {
+std::string device_plugin_hint(const Deployment& d, std::string_view comment, std::string_view group) {
     if (!needs_device_plugin(d)) return "";
     return fmt::format(
         "{0} When the cluster is there (without the plug-in its nodes offer no nvidia.com/gpu):\n"
-        "{0}   kubectl apply -f device-plugin.yaml\n",
-        comment);
+        "{0}   {1} && kubectl apply -f device-plugin.yaml\n",
+        comment,
+        d.nodes.cloud == "aws" ? "aws eks update-kubeconfig --name " + dns_label(d.name, 40)
+                               : fmt::format("az aks get-credentials -g {} -n {}", group, dns_label(d.name, 40)));
+}
+
+bool needs_infiniband_plugin(const Deployment& d) {
+    return pod_takes_infiniband(d) && d.nodes.cloud == "azure";
+}
+
+std::vector<FileToWrite> infiniband_plugin_files(const Deployment& d) {
+    const auto driver = engine_image("doca-driver", ""), plugin = engine_image("rdma-plugin", "");
+    if (!needs_infiniband_plugin(d) || !driver || !plugin) return {};
+    // The operator takes an image in three parts.
+    const auto parts = [](const EngineImage& image) {
+        const std::size_t slash = image.image.rfind('/'), colon = image.image.rfind(':');
+        return fmt::format("    repository: {}\n    image: {}\n    version: {}\n", image.image.substr(0, slash),
+                           image.image.substr(slash + 1, colon - slash - 1), image.image.substr(colon + 1));
+    };
+    return {
+        {"infiniband.yaml",
+         head_comment(d) +
+             "# Read by NVIDIA's network operator. One pod a node takes all of its ports, so that any number of them "
+             "will do.\n"
+             "apiVersion: mellanox.com/v1alpha1\nkind: NicClusterPolicy\nmetadata:\n  name: nic-cluster-policy\n"
+             "spec:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
+             "      nodeSelectorTerms:\n      - matchExpressions:\n"
+             "        - {key: feature.node.kubernetes.io/pci-15b3.present, operator: In, values: [\"true\"]}\n"
+             "  tolerations:\n  - {key: sku, operator: Equal, value: gpu, effect: NoSchedule}\n"
+             "  - {key: kubernetes.azure.com/scalesetpriority, operator: Equal, value: spot, effect: NoSchedule}\n" +
+             indented(why("the driver, which AKS's own image does not have", driver->source), "  ") +
+             "  ofedDriver:\n" + parts(*driver) +
+             indented(why("the plug-in, which hands them out", plugin->source), "  ") + "  rdmaSharedDevicePlugin:\n" +
+             parts(*plugin) +
+             "    config: |\n      {\"configList\": [{\"resourceName\": \"shared_ib\", \"rdmaHcaMax\": 63,\n"
+             "        \"selectors\": {\"vendors\": [\"15b3\"], \"linkTypes\": [\"infiniband\"]}}]}\n"}};
 }
 
 std::string azure_monitoring(const Deployment& d) {
@@ -165,7 +199,9 @@ std::string blob_weights(const Deployment& d, const std::string& name) {
     const double held = d.nodes.gpus > 0 ? d.nodes.gpu_memory_bytes * devices_of_pod(d) : d.nodes.memory_bytes;
     const double gib = std::max(10.0, std::ceil(held / (1LL << 30)));
     return fmt::format(
-        "# Weights lie in a Blob container: the first replica fetches them there, the others read them.\n"
+        "# Weights lie in a Blob container: who comes when they are there reads them; replicas that start together on "
+        "an "
+        "empty\n# one fetch them each.\n"
         "# /mnt is the node's own disk, NVMe where the size has it: what is read once is read from there again.\n"
         "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: {0}-weights\n"
         "provisioner: blob.csi.azure.com\n"

@@ -18,10 +18,14 @@ std::string priority_patches(const Deployment& deployment, const std::string& na
 // brings it (GKE does), or the GPUs are not NVIDIA's.
 bool needs_device_plugin(const Deployment& deployment);
 std::vector<FileToWrite> device_plugin_files(const Deployment& deployment);
-// What is said of it at the head of a template that makes a cluster; nothing where there is none.
-std::string device_plugin_hint(const Deployment& deployment, std::string_view comment);
+// What is said of it at the head of a template that makes a cluster; nothing where there is none. `group`: Azure's.
+std::string device_plugin_hint(const Deployment& deployment, std::string_view comment, std::string_view group);
 // DCGM exporter, the monitors of Azure's Managed Prometheus for it and for a service, and its settings.
 std::string azure_monitoring(const Deployment& deployment);
+
+// infiniband.yaml: what offers the InfiniBand ports of a node to pods, as rdma/shared_ib; nothing where none is used.
+bool needs_infiniband_plugin(const Deployment& deployment);
+std::vector<FileToWrite> infiniband_plugin_files(const Deployment& deployment);
 
 // Weights in a Blob container, read through BlobFuse2 with its cache on the node's own disk: StorageClass and claim,
 // and the patches that put the claim in the place of the pods' empty folder, and the service behind a load balancer.

@@ -15,6 +15,11 @@ namespace {
 constexpr double kShareOfNode = 0.9;
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
+// Where an image keeps what it fetches: the hub's cache, but for TGI, whose image sets another one.
+std::string_view weights_folder(std::string_view engine) {
+    return engine == "tgi" ? "/data" : engine == "llama.cpp" ? "/models" : "/root/.cache/huggingface";
+}
+
 std::string list(const char* key, const std::vector<std::string>& words) {
     std::string out = fmt::format("{}:\n", key);
     for (const std::string& word : words) out += fmt::format("- {}\n", yaml_word(word));
@@ -32,10 +37,6 @@ std::string variables(const Deployment& d, const PodToWrite& pod) {
     return out.empty() ? "" : "env:\n" + out;
 }
 
-bool infiniband(const Deployment& d) {
-    return d.nodes.fabric.kind == "infiniband" && d.nodes.count > 1 && (!d.serving || d.serving->nodes_per_replica > 1);
-}
-
 std::string resources(const Deployment& d, const PodToWrite& pod) {
     const std::int64_t cpus =
         std::max<std::int64_t>(1, static_cast<std::int64_t>(d.nodes.vcpus * kShareOfNode / pod.share));
@@ -45,7 +46,7 @@ std::string resources(const Deployment& d, const PodToWrite& pod) {
     std::string both;
     if (const int devices = devices_of_pod(d); devices > 0)
         both += fmt::format("    {}: {}\n", device_resource(d), devices);
-    if (infiniband(d) && d.nodes.cloud == "azure")
+    if (pod_takes_infiniband(d) && d.nodes.cloud == "azure")
         both +=
             indented(why("the InfiniBand devices, as the network operator of AKS shares them; without them NCCL would "
                          "go over Ethernet",
@@ -67,7 +68,9 @@ std::string volumes(const Deployment& d, const PodToWrite& pod, std::string& mou
     }
     if (d.environment.count("NCCL_TOPO_FILE") > 0 && !pod.server) {
         mounts += "- name: topology\n  mountPath: /opt/microsoft\n  readOnly: true\n";
-        out += "- name: topology\n  hostPath: {path: /opt/microsoft, type: DirectoryOrCreate}\n";
+        out +=
+            "- name: topology\n  # An image without the file costs bandwidth, not the run: NCCL warns and goes by what "
+            "it sees.\n  hostPath: {path: /opt/microsoft, type: DirectoryOrCreate}\n";
     }
     if (pod.checkpoints) {
         mounts += "- name: checkpoints\n  mountPath: /checkpoints\n";
@@ -75,8 +78,13 @@ std::string volumes(const Deployment& d, const PodToWrite& pod, std::string& mou
                            dns_label(d.name, 50));
     }
     if (pod.server) {
-        mounts += "- name: weights\n  mountPath: /root/.cache\n";
-        out += "- name: weights\n  emptyDir: {}\n";
+        const bool file = engine_of(d) == "llama.cpp";
+        mounts += fmt::format("- name: weights\n  mountPath: {}\n", weights_folder(engine_of(d)));
+        out += "- name: weights\n";
+        out += file ? fmt::format(
+                          "  # Yours to fill: it has {}.gguf.\n  persistentVolumeClaim: {{claimName: {}-weights}}\n",
+                          d.model.name, dns_label(d.name, 50))
+                    : "  emptyDir: {}\n";
     }
     if (!mounts.empty()) mounts = "volumeMounts:\n" + mounts;
     return out.empty() ? "" : "volumes:\n" + out;
@@ -108,6 +116,10 @@ std::string placing(const Deployment& d) {
 
 std::string device_resource(const Deployment& d) {
     return resource_of_vendor(d.nodes.gpu_vendor);
+}
+
+bool pod_takes_infiniband(const Deployment& d) {
+    return d.nodes.fabric.kind == "infiniband" && d.nodes.count > 1 && (!d.serving || d.serving->nodes_per_replica > 1);
 }
 
 int devices_of_pod(const Deployment& d) {
@@ -144,7 +156,12 @@ std::string pod_spec(const Deployment& d, const PodToWrite& pod) {
             "startupProbe:\n  httpGet: {{path: {0}, port: http}}\n  periodSeconds: 10\n  failureThreshold: 180\n"
             "readinessProbe:\n  httpGet: {{path: {0}, port: http}}\n  periodSeconds: 5\n",
             pod.probe);
-    if (infiniband(d)) container += "# RDMA pins memory.\nsecurityContext: {capabilities: {add: [IPC_LOCK]}}\n";
+    if (pod.server && !pod.port.empty())
+        container +=
+            "# The Service forgets a pod that goes within seconds, and sends to it until then.\n"
+            "lifecycle: {preStop: {sleep: {seconds: 10}}}\n";
+    if (pod_takes_infiniband(d))
+        container += "# RDMA pins memory.\nsecurityContext: {capabilities: {add: [IPC_LOCK]}}\n";
     container += resources(d, pod) + mounts;
     out += "containers:\n";
     const std::string body = indented(container, "  ");
@@ -185,7 +202,9 @@ PodToWrite serving_pod(const Deployment& d, std::string_view engine) {
     pod.command = call.program;
     if (engine == "llama.cpp") {
         pod.command.push_back("--model");
-        pod.command.push_back(fmt::format("/root/.cache/{}.gguf", d.model.name));
+        pod.command.push_back(fmt::format("{}/{}.gguf", weights_folder(engine), d.model.name));
+        // Its images have it on no path that is searched.
+        if (d.image.empty()) pod.command.front() = "/app/llama-server";
     }
     for (const EngineFlag& flag : call.flags) {
         pod.command.push_back(flag.name);

@@ -13,7 +13,9 @@ namespace stoker {
 
 // "nvidia.com/gpu"; empty: no plug-in of Kubernetes is known for the vendor.
 std::string device_resource(const Deployment& deployment);
-int devices_of_pod(const Deployment& deployment);  // 0: none
+int devices_of_pod(const Deployment& deployment);
+// The nodes of a gang, or of a replica, talk over InfiniBand, and their pods ask for its ports.
+bool pod_takes_infiniband(const Deployment& deployment);  // 0: none
 
 struct PodToWrite {
     std::vector<std::string> command;                              // argv

@@ -93,8 +93,8 @@ std::string autoscaler(const Deployment& d) {
     return fmt::format(
         "---\n# Requests in flight, not CPU: a busy GPU shows on no CPU. {} comes from the engine's own metrics "
         "through\n"
-        "# prometheus-adapter or KEDA. {:.0f} in flight is the most that the plan lets a replica carry within the "
-        "limits;\n"
+        "# prometheus-adapter; without it the number stays as it is (the target keda brings what it needs). {:.0f} in\n"
+        "# flight is the most that the plan lets a replica carry within the limits;\n"
         "# {} replicas are what it costs at the load that the file asks for, and never more are started.\n"
         "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\n{}spec:\n"
         "  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: {}}}\n"

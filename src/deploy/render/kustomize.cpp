@@ -18,6 +18,14 @@ std::string overlay(const Deployment& d, const std::string& name, std::string_vi
     if (stage == "test" && d.serving && d.kind == WorkloadKind::inference && d.serving->nodes_per_replica == 1)
         out += fmt::format("# One replica is enough to try it.\nreplicas: [{{name: {}, count: 1}}]\n",
                            dns_label(d.name, 50));
+    // Its least is more than one.
+    if (stage == "test" && d.serving && d.kind == WorkloadKind::inference && d.serving->nodes_per_replica == 1 &&
+        scaling_signal(d))
+        out += fmt::format(
+            "patches:\n- patch: |-\n    $patch: delete\n    apiVersion: autoscaling/v2\n    kind: "
+            "HorizontalPodAutoscaler\n"
+            "    metadata: {{name: {}}}\n",
+            dns_label(d.name, 50));
     return out;
 }
 

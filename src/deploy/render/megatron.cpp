@@ -133,6 +133,12 @@ private:
     }
 
     void checkpoints() {
+        if (d_.kind == WorkloadKind::fine_tuning) {
+            say(why(
+                "the base model counts while there is no checkpoint of this run; without it the weights are made up",
+                kSource));
+            set("pretrained-checkpoint", "\"$PRETRAINED\"");
+        }
         if (d_.checkpoint.folder.empty()) return;
         set("save", "\"$STOKER_CHECKPOINT_DIR\"");
         set("load", "\"$STOKER_CHECKPOINT_DIR\"");
@@ -173,9 +179,13 @@ std::vector<FileToWrite> megatron_files(const Deployment& d) {
                            d.framework);
     if (d.nodes.count > 1)
         out += fmt::format("# Start it on each of the {} nodes, with the name of the first:\n", d.nodes.count);
-    out += fmt::format("#   {}MEGATRON=/path/to/Megatron-LM ./{}.sh --data-path ... --tokenizer-type ... --lr ...\n",
-                       d.nodes.count > 1 ? "MASTER_ADDR=NODE-0 " : "", d.name);
-    out += "set -eu\n\n" + preamble(d);
+    out += fmt::format("#   {}{}MEGATRON=/path/to/Megatron-LM ./{}.sh --data-path ... --tokenizer-type ... --lr ...\n",
+                       d.nodes.count > 1 ? "MASTER_ADDR=NODE-0 " : "",
+                       d.kind == WorkloadKind::fine_tuning ? "PRETRAINED=FOLDER " : "", d.name);
+    out += "set -eu\n\n";
+    if (d.kind == WorkloadKind::fine_tuning)
+        out += "PRETRAINED=${PRETRAINED:?folder of the base model, converted to Megatron's checkpoints}\n\n";
+    out += preamble(d);
     if (d.training->layout.zero < 2 && (d.training->layout.tensor > 1 || d.training->layout.context > 1))
         out += why("tensor and context parallelism overlap with computation only in this order of launches",
                    "NVIDIA/Megatron-LM, training/arguments.py") +

@@ -16,11 +16,16 @@ std::string nemo_program(const Deployment& d, const Recipe& recipe) {
     const ParallelLayout& layout = work.layout;
     std::string out = head_comment(d);
     out += fmt::format("# Names of NeMo 2 ({}, {}).\n", recipe.source, recipe.as_of);
+    const bool tunes = d.kind == WorkloadKind::fine_tuning || work.method != Method::full;
     out += "import os\n\nfrom nemo.collections import llm\n\n";
     out += fmt::format(
         "recipe = llm.{}.{}(\n    name={}, dir=os.environ.get(\"STOKER_CHECKPOINT_DIR\", \"checkpoints\"),\n",
-        recipe.config, work.method == Method::full ? "pretrain_recipe" : "finetune_recipe", json_text(d.name));
-    out += fmt::format("    num_nodes={}, num_gpus_per_node={})\n\n", d.nodes.count, d.ranks.per_node);
+        recipe.config, tunes ? "finetune_recipe" : "pretrain_recipe", json_text(d.name));
+    out += fmt::format("    num_nodes={}, num_gpus_per_node={}{})\n\n", d.nodes.count, d.ranks.per_node,
+                       !tunes                        ? ""
+                       : work.method == Method::full ? ", peft_scheme=None"
+                                                     : ", peft_scheme=\"lora\"");
+    if (tunes) out += "# The base model is imported once, with llm.import_ckpt, and found again by its name.\n";
     out += "strategy = recipe.trainer.strategy\n";
     const auto set = [&](const char* setting, const char* name, const std::string& value) {
         out += reason_of(d, std::string("training.layout.") + setting) + fmt::format("{} = {}\n", name, value);

@@ -54,6 +54,11 @@ std::vector<FileToWrite> pbs_files(const Deployment& d) {
         return files;
     }
     if (array) out += fmt::format("export STOKER_ARRAY_INDEX=$PBS_ARRAY_INDEX STOKER_ARRAY_COUNT={}\n", d.ranks.count);
+    if (d.ranks.each.gpus > 0)
+        out +=
+            "# The cgroups hook of the site says which devices are this job's, in CUDA_VISIBLE_DEVICES; without it "
+            "every "
+            "job of\n# a node sees all of them, and takes the first.\n";
     out += preamble(d);
     out += d.command.empty() ? "exec bash -c \"${PROGRAM:?what it runs}\"\n" : "exec " + program_words(d) + "\n";
     return {{d.name + ".pbs", out, 0755}};

@@ -41,7 +41,8 @@ std::string driver(const Deployment& d) {
         "    ranks = {\"RANK\": context.get_world_rank(), \"WORLD_SIZE\": context.get_world_size(),\n"
         "             \"LOCAL_RANK\": context.get_local_rank(), \"LOCAL_WORLD_SIZE\": context.get_local_world_size()}\n"
         "    port = int(os.environ.get(\"MASTER_PORT\", \"29500\")) + 1\n"
-        "    environment = {**os.environ, **ENVIRONMENT, **{key: str(value) for key, value in ranks.items()},\n"
+        "    # What the cluster sets counts: where a pod has its checkpoints is known there.\n"
+        "    environment = {**ENVIRONMENT, **os.environ, **{key: str(value) for key, value in ranks.items()},\n"
         "                   \"MASTER_PORT\": str(port)}\n"
         "    subprocess.run(COMMAND, env=environment, check=True)\n\n\n";
     out +=

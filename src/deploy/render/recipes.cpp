@@ -82,6 +82,35 @@ std::string resource_of_vendor(std::string_view vendor) {
     return out;
 }
 
+std::string gke_accelerator(std::string_view machine) {
+    std::string out;
+    for_rows("render/gke_accelerators.tsv", {"machines", "type"}, [&](const std::vector<std::string>& row) {
+        if (machine.starts_with(row[0])) out = row[1];
+        return out.empty();
+    });
+    return out;
+}
+
+std::vector<std::string> names_reached_for(std::string_view what) {
+    std::vector<std::string> out;
+    for_rows("render/reached_names.tsv", {"what", "name"}, [&](const std::vector<std::string>& row) {
+        if (row[0] == what) out.push_back(row[1]);
+        return true;
+    });
+    if (out.empty()) out.emplace_back(what);
+    return out;
+}
+
+std::string registry_of(std::string_view image) {
+    const std::size_t slash = image.find('/');
+    const std::string_view first = image.substr(0, slash);
+    // A first part with a dot or a port is a host, as Docker has it.
+    if (slash == std::string_view::npos ||
+        (first.find_first_of(".:") == std::string_view::npos && first != "localhost"))
+        return "docker.io";
+    return std::string(first);
+}
+
 VmImage vm_image(std::string_view vendor) {
     VmImage out;
     for_rows("render/vm_images.tsv", {"vendor", "urn", "source"}, [&](const std::vector<std::string>& row) {

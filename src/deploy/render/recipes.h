@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "deploy/deployment.h"
 
@@ -38,5 +39,13 @@ struct VmImage {
     std::string urn, source;
 };
 VmImage vm_image(std::string_view vendor);
+
+// What GKE calls the GPUs of a machine type ("a2-highgpu-1g"): "nvidia-tesla-a100"; empty: not known here.
+std::string gke_accelerator(std::string_view machine);
+// Names behind which a registry of images lies, or what else guarded machines need ("packages", "weights",
+// "measurements"); of a registry that is not known its own name.
+std::vector<std::string> names_reached_for(std::string_view what);
+// "ghcr.io" of "ghcr.io/acme/work:1.4"; docker.io where the image names none.
+std::string registry_of(std::string_view image);
 
 }  // namespace stoker

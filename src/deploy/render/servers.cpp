@@ -100,8 +100,10 @@ std::vector<FileToWrite> triton_files(const Deployment& d) {
             "# {} replicas a node: start it for each, with its devices in CUDA_VISIBLE_DEVICES and its own ports.\n",
             d.ranks.per_node);
     script +=
+        "# Of its three doors each listens everywhere unless it is told; metrics go by the address of HTTP.\n"
         "exec tritonserver --model-repository \"$here/models\" --model-control-mode none \\\n"
-        "    --http-address \"${HOST:-127.0.0.1}\" --http-port \"${PORT:-8000}\" \"$@\"\n";
+        "    --http-address \"${HOST:-127.0.0.1}\" --http-port \"${PORT:-8000}\" \\\n"
+        "    --grpc-address \"${HOST:-127.0.0.1}\" --grpc-port \"${GRPC_PORT:-8001}\" \"$@\"\n";
     return {{folder + "/1/model.json", triton_engine(d).dump(2) + "\n"},
             {folder + "/config.pbtxt", config},
             {d.name + ".sh", script, 0755}};

@@ -60,6 +60,11 @@ std::vector<FileToWrite> sge_files(const Deployment& d) {
     }
     if (array)
         out += fmt::format("export STOKER_ARRAY_INDEX=$((SGE_TASK_ID - 1)) STOKER_ARRAY_COUNT={}\n", d.ranks.count);
+    if (gpus > 0)
+        out +=
+            "# A consumable of type RSMAP says which devices are this task's; with a plain number every task of a node "
+            "sees\n# all of them, and takes the first.\n"
+            "[ -z \"${SGE_HGR_gpu:-}\" ] || export CUDA_VISIBLE_DEVICES=\"${SGE_HGR_gpu// /,}\"\n";
     out += preamble(d) + "exec " + program_words(d) + "\n";
     return {{d.name + ".sge", out, 0755}};
 }

@@ -126,8 +126,11 @@ std::string slurm_cloud_refusal(const Deployment& d) {
 std::vector<FileToWrite> slurm_cloud_files(const Deployment& d) {
     const AzureShape s = azure_shape(d);
     const int gpus = static_cast<int>(std::ceil(d.nodes.gpus));
+    // The set has no data disk: its nodes share what the site mounts.
+    Deployment plain = d;
+    plain.nodes.disk.reset();
     std::vector<FileToWrite> files{{d.name + "-nodes.sh", set_script(d, s), 0755},
-                                   {"cloud-init.yaml", cloud_config(d)},
+                                   {"cloud-init.yaml", cloud_config(plain)},
                                    {"slurm-cloud.conf", fragment(d, s)},
                                    {"resume.sh", resume_script(d, s), 0755},
                                    {"suspend.sh", suspend_script(d, s), 0755}};

@@ -105,6 +105,8 @@ std::string aws_cluster(const Deployment& d) {
             "\"present\"\n    effect = \"NO_SCHEDULE\"\n  }}\n",
             resource_of_vendor(d.nodes.gpu_vendor));
     return out +
+           "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [scaling_config[0].desired_size]\n  "
+           "}\n"
            "\n  depends_on = [\n    aws_iam_role_policy_attachment.worker,\n    "
            "aws_iam_role_policy_attachment.network,\n"
            "    aws_iam_role_policy_attachment.images,\n  ]\n}\n";
@@ -117,7 +119,8 @@ std::string gcp_cluster(const Deployment& d) {
         "variable \"zone\" {{\n  description = \"of the region, with these machines\"\n  type        = string\n}}\n\n"
         "resource \"google_container_cluster\" \"work\" {{\n  name                     = \"{0}\"\n  location         "
         "        = var.zone\n"
-        "  initial_node_count       = 1\n  remove_default_node_pool = true\n\n"
+        "  initial_node_count       = 1\n  remove_default_node_pool = true\n"
+        "  # `terraform destroy` takes it away too.\n  deletion_protection = false\n\n"
         "  # The API server answers your addresses only.\n  master_authorized_networks_config {{\n    cidr_blocks "
         "{{\n      cidr_block = var.from\n    }}\n  }}\n}}\n\n"
         "resource \"google_container_node_pool\" \"system\" {{\n  name       = \"system\"\n  cluster    = "
@@ -131,12 +134,19 @@ std::string gcp_cluster(const Deployment& d) {
         name, d.nodes.gpus > 0 ? "gpu" : "work", d.kind == WorkloadKind::inference ? d.nodes.count : 0, d.nodes.count);
     out += fmt::format("  node_config {{\n    machine_type = \"{}\"\n", d.nodes.machine);
     if (d.nodes.spot()) out += "    spot = true\n";
-    // Machines of the families a2, a3, a4 and g2 bring their GPUs; their driver is put in where it is asked for.
-    if (d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA")
+    if (d.nodes.gpus > 0 && d.nodes.gpu_vendor == "NVIDIA") {
+        if (const std::string type = gke_accelerator(d.nodes.machine); !type.empty())
+            out += fmt::format(
+                "\n    # GKE puts in the driver where it is asked for with the devices.\n    guest_accelerator {{\n    "
+                "  type  = "
+                "\"{}\"\n      count = {:g}\n\n      gpu_driver_installation_config {{\n        gpu_driver_version = "
+                "\"DEFAULT\"\n      }}\n    }}\n",
+                type, d.nodes.gpus);
         out +=
             "\n    # Pods that need no device stay off these nodes.\n    taint {\n      key    = \"nvidia.com/gpu\"\n  "
             "    "
             "value  = \"present\"\n      effect = \"NO_SCHEDULE\"\n    }\n";
+    }
     return out + "  }\n}\n";
 }
 
@@ -270,7 +280,7 @@ std::vector<FileToWrite> terraform_files(const Deployment& d) {
     std::string out = head_comment(d);
     out += fmt::format("#   terraform init && terraform apply -var from=203.0.113.0/24{}\n",
                        cluster ? "" : " -var ssh_key=\"$(cat ~/.ssh/id_ed25519.pub)\"");
-    if (cluster) out += device_plugin_hint(d, "#");
+    if (cluster) out += device_plugin_hint(d, "#", dns_label(d.name, 40) + "-rg");
     out += d.nodes.cloud == "azure" ? azure_terraform(d) : d.nodes.cloud == "aws" ? aws_terraform(d) : gcp_terraform(d);
     std::vector<FileToWrite> files{{"main.tf", aligned(out)}};
     if (!cluster)

@@ -54,7 +54,7 @@ std::string terraform_budget(const AzureShape& s) {
 
 std::string terraform_firewall(const AzureShape& s) {
     std::string names;
-    for (const std::string_view name : allowed_names()) names += fmt::format("      \"{}\",\n", name);
+    for (const std::string& name : s.reached) names += fmt::format("      \"{}\",\n", name);
     std::string out;
     const auto subnet = [&](const char* label, const char* name, std::string_view prefix) {
         out += fmt::format(
@@ -161,12 +161,15 @@ std::string terraform_machine(const AzureShape& s) {
         "  location                       = azurerm_resource_group.work.location\n"
         "  accelerated_networking_enabled = true\n\n  ip_configuration {{\n    name                          = \"ip\"\n"
         "    subnet_id                     = azurerm_subnet.work.id\n    private_ip_address_allocation = \"Dynamic\"\n"
-        "{2}  }}\n}}\n\n"
+        "{1}  }}\n}}\n\n",
+        s.name, s.guarded ? "" : "    public_ip_address_id          = azurerm_public_ip.work.id\n");
+    if (!s.off_at_night && s.gpu) out += fmt::format("# {}\n", kNotOffAtNight);
+    out += fmt::format(
         "resource \"azurerm_linux_virtual_machine\" \"work\" {{\n  name                  = \"{0}\"\n"
         "  resource_group_name   = azurerm_resource_group.work.name\n"
         "  location              = azurerm_resource_group.work.location\n  size                  = \"{1}\"\n"
         "  network_interface_ids = [azurerm_network_interface.work.id]\n",
-        s.name, s.size, s.guarded ? "" : "    public_ip_address_id          = azurerm_public_ip.work.id\n");
+        s.name, s.size);
     out += common_of_machine(s) + "}\n\n";
     if (s.disk_gib > 0)
         out += fmt::format(
@@ -188,6 +191,7 @@ std::string terraform_machine(const AzureShape& s) {
             "  publisher                  = \"Microsoft.HpcCompute\"\n  type                       = "
             "\"NvidiaGpuDriverLinux\"\n"
             "  type_handler_version       = \"1.6\"\n  auto_upgrade_minor_version = true\n}\n\n";
+    if (!s.off_at_night) return out;
     return out + fmt::format(
                      "# A forgotten GPU costs as much as a busy one: off every evening, and the disk stays.\n"
                      "resource \"azurerm_dev_test_global_vm_shutdown_schedule\" \"work\" {{\n"
@@ -276,7 +280,11 @@ std::string terraform_cluster(const Deployment& d, const AzureShape& s) {
         "  dns_prefix          = \"{0}\"\n\n  default_node_pool {{\n    name       = \"system\"\n    node_count = 1\n  "
         "  vm_size    = \"{1}\"\n\n"
         "    upgrade_settings {{\n      max_surge = \"10%\"\n    }}\n  }}\n\n"
-        "  identity {{\n    type = \"SystemAssigned\"\n  }}\n\n",
+        "  identity {{\n    type = \"SystemAssigned\"\n  }}\n\n"
+        "  # Without a data plane that knows network policies, those that are applied do nothing.\n"
+        "  network_profile {{\n    network_plugin      = \"azure\"\n    network_plugin_mode = \"overlay\"\n    "
+        "network_data_plane  = "
+        "\"cilium\"\n    network_policy      = \"cilium\"\n  }}\n\n",
         s.name, kSystemSize);
     out += s.guarded ? "  # The data is sensitive: the API server has no public address.\n  private_cluster_enabled = "
                        "true\n}\n\n"
@@ -298,7 +306,7 @@ std::string terraform_cluster(const Deployment& d, const AzureShape& s) {
         out +=
             "  node_labels = {\n    \"kubernetes.azure.com/scalesetpriority\" = \"spot\"\n  }\n\n"
             "  priority        = \"Spot\"\n  eviction_policy = \"Delete\"\n  spot_max_price  = -1\n";
-    return out + "}\n";
+    return out + "\n  # The autoscaler's to change.\n  lifecycle {\n    ignore_changes = [node_count]\n  }\n}\n";
 }
 
 }  // namespace

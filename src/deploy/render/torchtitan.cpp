@@ -61,6 +61,10 @@ std::string torchtitan_arguments(const Deployment& d) {
             number("checkpoint.interval",
                    std::max(1.0, std::floor(static_cast<double>(d.checkpoint.interval_s) / d.prediction.step_s)));
     }
+    if (d.kind == WorkloadKind::fine_tuning)
+        out +=
+            "    # The base model counts while there is no checkpoint of this run.\n"
+            "    --checkpoint.initial_load_path \"$PRETRAINED\"\n    --checkpoint.initial_load_in_hf\n";
     // Of the command line's library a choice between classes comes last, as a word of its own.
     say("training.layout.recompute");
     out += fmt::format("    activation-checkpoint:{}\n", layout.recompute == Recompute::none   ? "None"
@@ -86,9 +90,13 @@ std::vector<FileToWrite> torchtitan_files(const Deployment& d) {
     std::string out = "#!/bin/bash\n" + head_comment(d);
     if (d.nodes.count > 1)
         out += fmt::format("# Start it on each of the {} nodes, with the name of the first:\n", d.nodes.count);
-    out += fmt::format("#   {}./{}.sh --hf_assets_path FOLDER_OF_THE_TOKENIZER --dataloader.dataset NAME\n",
-                       d.nodes.count > 1 ? "MASTER_ADDR=NODE-0 " : "", d.name);
-    out += "set -eu\n\n" + preamble(d);
+    out += fmt::format("#   {}{}./{}.sh --hf_assets_path FOLDER_OF_THE_TOKENIZER --dataloader.dataset NAME\n",
+                       d.nodes.count > 1 ? "MASTER_ADDR=NODE-0 " : "",
+                       d.kind == WorkloadKind::fine_tuning ? "PRETRAINED=FOLDER " : "", d.name);
+    out += "set -eu\n\n";
+    if (d.kind == WorkloadKind::fine_tuning)
+        out += "PRETRAINED=${PRETRAINED:?folder of the base model, as the hub has it}\n\n";
+    out += preamble(d);
     out += fmt::format("# {} ({}, {})\narguments=(\n", "names of torchtitan 0.3", recipe.source, recipe.as_of);
     out += fmt::format("    --module {} --config {}\n", recipe.module, recipe.config) + "    \"$@\"\n" +
            torchtitan_arguments(d) + ")\n\n";

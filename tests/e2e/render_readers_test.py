@@ -3,6 +3,7 @@
 
     python3 tests/e2e/render_readers_test.py --stoker build/release/stoker [NAME...]
 
+Bicep is parsed by the grammar of its editors (tree-sitter-bicep, from PyPI into build/bicep-venv).
 Terraform validates against the schemas that the providers publish (terraform/), on a provider that has them and does nothing.
 Manifests are held against the CRDs of JobSet, Kueue, KubeRay, the training and MPI operators, LeaderWorkerSet, KEDA, the
 Prometheus operator, Azure's monitor and NVIDIA's network operator, and against the kinds of Kubernetes itself (manifests/); where tests/kube was built its API server reads them
@@ -24,11 +25,12 @@ import yaml
 import harness
 import kube
 import render_test as plans
+from gateway_clients_test import pinned_python
 from harness import Skipped, check, main
 
 # Of the plans of render_test those targets that are read here; that one renders them all.
 every_target = plans.targets
-READ = ["terraform", "kubernetes", "kustomize", "keda", "jobset", "pytorchjob", "mpijob", "rayjob", "kueue", "aks", "on-prem"]
+READ = ["terraform", "kubernetes", "kustomize", "keda", "jobset", "pytorchjob", "mpijob", "rayjob", "kueue", "aks", "on-prem", "bicep"]
 plans.targets = lambda t: READ
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -108,6 +110,17 @@ def test_terraform_validates_against_the_published_schemas(t):
         text = (broken / "main.tf").read_text()
         (broken / "main.tf").write_text(re.sub(right, wrong, text))
         check(validate(broken), f"{right} became {wrong!r}, and nothing was said")
+
+
+def test_the_grammar_of_bicep_takes_the_files(t):
+    python = pinned_python(HERE / "requirements_bicep.txt", "bicep-venv")
+    paths = [str(path) for _, _, path in plans.files(t, ".bicep")]
+    check(len(paths) > 8, f"{len(paths)} files")
+    broken = os.path.join(t.base, "broken.bicep")
+    with open(broken, "w") as file:
+        file.write("param location string\nresource a 'type@1' = {\n  name 'b'\n}\n")
+    done = subprocess.run([python, HERE / "render" / "bicep_parse.py", *paths, broken], capture_output=True, text=True, timeout=300)
+    check(done.stdout == f"{broken}:3: not understood\n", done.stdout + done.stderr[-300:])
 
 
 @functools.cache

@@ -87,6 +87,14 @@ TEST(RenderTargets, TheTablesOfNamesAreRead) {
     EXPECT_EQ(resource_of_vendor("nobody"), "");
     EXPECT_EQ(vm_image("NVIDIA").urn.substr(0, 14), "microsoft-dsvm");
     EXPECT_EQ(vm_image("").urn.substr(0, 9), "Canonical");
+    EXPECT_TRUE(engine_image("doca-driver", ""));
+    EXPECT_EQ(gke_accelerator("a2-highgpu-1g"), "nvidia-tesla-a100");
+    EXPECT_EQ(gke_accelerator("n2-standard-8"), "");
+    EXPECT_EQ(names_reached_for(registry_of("ghcr.io/acme/work:1.4")).back(), "pkg-containers.githubusercontent.com");
+    EXPECT_EQ(names_reached_for(registry_of("acme.azurecr.io/work")), std::vector<std::string>{"acme.azurecr.io"});
+    EXPECT_EQ(registry_of("localhost:5000/work"), "localhost:5000");
+    EXPECT_EQ(registry_of("library/ubuntu:24.04"), "docker.io");
+    EXPECT_EQ(registry_of("ubuntu:24.04"), "docker.io");
     ASSERT_TRUE(recipe_of("torchtitan", "llama-3-8b"));
     EXPECT_EQ(recipe_of("torchtitan", "llama-3-8b")->config, "llama3_8b");
     EXPECT_FALSE(recipe_of("torchtitan", "no-such-model"));

@@ -96,9 +96,10 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
             break;
         case CodeBaseKind::hugging_face: {
             // Kernels that fuse the loss keep fewer copies of the logits; those that fuse it with the head, none.
-            const bool fused_head = has_word(framework, "liger") || has_word(framework, "chunk");
-            const bool fused_loss = has_word(framework, "foak") || has_word(framework, "fast-kernels") ||
-                                    has_word(framework, "unsloth") || has_word(framework, "fused");
+            const bool unsloth = has_word(framework, "unsloth");
+            const bool fused_head = unsloth || has_word(framework, "liger") || has_word(framework, "chunk");
+            const bool fused_loss =
+                has_word(framework, "foak") || has_word(framework, "fast-kernels") || has_word(framework, "fused");
             setup.logit_bytes = constant(fused_head   ? "logit_bytes_chunked"
                                          : fused_loss ? "logit_bytes_fused"
                                                       : "logit_bytes_eager");
@@ -112,6 +113,12 @@ void set_memory_habits(std::string_view framework, const Catalog& catalog, Train
             if (setup.method == Method::qlora && !has_word(framework, "accelerated")) habits.checkpoint_elements = 2;
             if (setup.method != Method::full)
                 habits.checkpoint_elements_sharded = constant("checkpoint_copies_sharded_adapter");
+            // Its checkpoints lie in the host's memory, and norms and activations are kernels of its own
+            // (use_gradient_checkpointing="unsloth").
+            if (unsloth) {
+                habits.checkpoint_elements = habits.checkpoint_elements_sharded = 0;
+                habits.norms_in_parts = false;
+            }
             break;
         }
         case CodeBaseKind::fsdp:

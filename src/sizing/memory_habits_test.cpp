@@ -49,6 +49,24 @@ TEST(MemoryHabits, AreToldByWordsOfTheFramework) {
     EXPECT_EQ(code_base_kind("primus"), CodeBaseKind::megatron);
 }
 
+// Unsloth's checkpoints lie on the host and its loss is made in pieces: sequences of a hundred thousand tokens fit
+// where the same model in Hugging Face's own code ends at ten thousand.
+TEST(MemoryHabits, UnslothKeepsCheckpointsOnTheHost) {
+    const Catalog catalog = *Catalog::embedded();
+    const auto activations = [&](std::string_view framework, double sequence) {
+        TrainingSetup setup = llama(32, 4096, 128256);
+        setup.method = Method::qlora;
+        setup.trainable_params = 40e6;
+        setup.sequence = sequence;
+        set_memory_habits(framework, catalog, setup);
+        TrainingEstimate out;
+        evaluate_memory(setup, {.recompute = Recompute::full}, 1, out);
+        return term(out, MemoryTerm::activations) + term(out, MemoryTerm::logits);
+    };
+    EXPECT_LT(activations("unsloth", 8192), 0.4 * activations("hf trainer", 8192));
+    EXPECT_GT(activations("unsloth", 16384), 1.9 * activations("unsloth", 8192));
+}
+
 TEST(MemoryHabits, FusingTheLossKeepsFewerCopiesOfTheLogits) {
     const Catalog catalog = *Catalog::embedded();
     const auto logits = [&](std::string_view framework) {

@@ -67,6 +67,7 @@ LayoutSpace layout_space(const Workload& workload, const TrainingSetup& setup, i
     // Who names no framework gets Megatron where a mixture is cut.
     space.modules = setup.module_bytes > 0 ||
                     (workload.framework.empty() && workload.kind == WorkloadKind::training && workload.model.moe());
+    space.whole_experts = space.modules && workload.model.moe();
     space.adapters_only = workload.method != Method::full;
     const std::string stack = lower(workload.framework);
     space.pipelines = workload.kind != WorkloadKind::fine_tuning || stack.find("megatron") != std::string::npos ||

@@ -55,12 +55,15 @@ std::vector<int> context_degrees(const LayoutSpace& space, int rest) {
     return degrees;
 }
 
-std::vector<int> expert_degrees(const LayoutSpace& space, int ranks) {
+// `ranks`: data-parallel ones.
+std::vector<int> expert_degrees(const LayoutSpace& space, int ranks, int tensor) {
     if (space.pinned.expert) return {static_cast<int>(std::lround(*space.pinned.expert))};
     std::vector<int> degrees{1};
     if (space.adapters_only) return degrees;  // PEFT shards experts with everything else
-    for (int e = 2; e <= std::min(space.experts, ranks); e *= 2)
-        if (space.experts % e == 0 && ranks % e == 0) degrees.push_back(e);
+    for (int e = 2; e <= std::min(space.experts, ranks * tensor); e *= 2) {
+        const bool whole = space.whole_experts && e % tensor == 0;
+        if (space.experts % e == 0 && (whole ? ranks * tensor : ranks) % e == 0) degrees.push_back(e);
+    }
     return degrees;
 }
 
@@ -158,7 +161,7 @@ Divisions divisions(const LayoutSpace& space) {
                     continue;
                 }
                 const std::vector<int> depths = interleavings(space, p);
-                for (int e : expert_degrees(space, layout.data * c)) {
+                for (int e : expert_degrees(space, layout.data * c, t)) {
                     layout.expert = e;
                     for (int v : depths) {
                         layout.virtual_stages = v;

@@ -19,9 +19,10 @@ struct LayoutSpace {
     // nearest batch that they can, and the plan says so.
     bool exact_batch = true;
     bool transformer = true, mla = false, flash = true, adapters_only = false;
-    bool any_framework = true;  // none is named: each layout gets the one that can run it
-    bool modules = false;       // parts of a layer can be recomputed by themselves, and chunks of layers differ by one
-    bool some_layers = false;   // full recompute can be had for a part of the layers
+    bool any_framework = true;   // none is named: each layout gets the one that can run it
+    bool modules = false;        // parts of a layer can be recomputed by themselves, and chunks of layers differ by one
+    bool whole_experts = false;  // are spread over tensor ranks too, each on one
+    bool some_layers = false;    // full recompute can be had for a part of the layers
     bool pipelines = true;  // the stack has them; fine-tuning is done with FSDP and DeepSpeed, where nobody uses any
     LayoutSpec pinned;
     int zero_least = 0, zero_most = 3;        // stages of ZeRO that the framework has

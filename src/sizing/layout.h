@@ -18,7 +18,7 @@ struct ParallelLayout {
     std::int32_t pipeline = 1;
     std::int32_t virtual_stages = 1;  // 1: 1F1B; more: interleaved
     std::int32_t context = 1;
-    std::int32_t expert = 1;  // ranks that share the experts; re-uses data and context ranks
+    std::int32_t expert = 1;  // ranks that share the experts; re-uses data and context ranks, and see whole_experts()
     std::int32_t data = 1;
     std::int32_t shard_group = 0;    // ranks that shard the states; 0: all data * context ranks
     std::int32_t micro_batch = 1;    // sequences
@@ -32,6 +32,8 @@ struct ParallelLayout {
     std::int32_t gpus() const { return tensor * pipeline * context * data; }
     double global_batch() const { return static_cast<double>(data) * micro_batch * micro_batches; }
     std::int32_t shard_ranks() const { return shard_group > 0 ? shard_group : data * context; }
+    // Experts need not be divided over tensor ranks: those are among the ranks that share them.
+    bool whole_experts() const { return expert > 1 && expert % tensor == 0; }
     // Of so many layers in all, the share that full recompute runs through again.
     double recomputed_share(double layers) const {
         if (recompute != Recompute::full) return 0;

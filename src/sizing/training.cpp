@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sizing/collectives.h"
+#include "sizing/training_flops.h"
 #include "sizing/training_memory.h"
 #include "sizing/training_setup.h"
 
@@ -23,29 +24,18 @@ GemmTimes layer_gemms(const TrainingSetup& setup, const ParallelLayout& layout) 
     return gemm_times(setup, layout.tensor, layout.micro_batch * setup.sequence / layout.context);
 }
 
-// An expert sees the tokens of all ranks that share the experts.
+// An expert sees the tokens of all ranks that share the experts: tensor ranks have a part each where it stays whole.
 ExpertTimes one_expert(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    const auto cut = static_cast<std::int32_t>(expert_tensor(setup, layout));
     const std::int64_t sequences = std::int64_t{layout.micro_batch} * layout.expert;
+    const std::int64_t parts = std::int64_t{layout.context} * layout.tensor / cut;
     if (setup.gemm.filled) {
-        const int t = tensor_slot(layout.tensor);
-        const int s = token_slot(sequences, layout.context, GemmTable::kTokenShift, GemmTable::kExpertSlots);
+        const int t = tensor_slot(cut);
+        const int s = token_slot(sequences, parts, GemmTable::kTokenShift, GemmTable::kExpertSlots);
         if (t >= 0 && s >= 0) return setup.gemm.expert[static_cast<std::size_t>(t)][static_cast<std::size_t>(s)];
     }
-    const double tokens = static_cast<double>(sequences) * setup.sequence / layout.context;
-    return expert_times(setup, layout.tensor, tokens * setup.active_experts * setup.moe_imbalance / setup.experts);
-}
-
-// Mean number of earlier tokens that one attends to: s/2 when causal, less under a sliding window.
-double attended(const TrainingSetup& setup) noexcept {
-    const double s = setup.sequence;
-    if (!setup.causal) return setup.window > 0 ? std::min(s, 2 * setup.window) : s;
-    if (setup.window > 0 && setup.window < s) return setup.window - setup.window * setup.window / (2 * s);
-    return s / 2;
-}
-
-double score_width(const TrainingSetup& setup) noexcept {
-    const double query = setup.query_head_dim > 0 ? setup.query_head_dim : setup.head_dim;
-    return setup.heads * (query + setup.head_dim);
+    const double tokens = static_cast<double>(sequences) * setup.sequence / static_cast<double>(parts);
+    return expert_times(setup, cut, tokens * setup.active_experts * setup.moe_imbalance / setup.experts);
 }
 
 // What the host adds to the work of the device where the two run side by side: the longer one decides, and where they
@@ -109,7 +99,9 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
         const double one = layout.sequence_parallel
                                ? all_gather_s(device, group, area) + reduce_scatter_s(device, group, area)
                                : all_reduce_s(device, group, area);
-        const double all = (4 + 2 * again) * one;
+        // Whole experts get their tokens as tensor ranks hold them, and need none of their layer's half.
+        const bool whole = expert_tensor(setup, layout) < layout.tensor && !(setup.shared_ffn > 0);
+        const double all = (4 + 2 * again) * (whole ? 1 - 0.5 * moe_share : 1) * one;
         // Pipelined with the products on both sides of it where the code base does so.
         const double hidden =
             std::min(setup.overlap_tensor * all, setup.overlap_tensor * (layer.matmul_forward + layer.matmul_backward));
@@ -126,7 +118,9 @@ void add_communication(const TrainingSetup& setup, const ParallelLayout& layout,
         layer.context = (1 + again) * forward + backward;
     }
     if (layout.expert > 1) {
-        const Group group = make_group(device, layout.expert, static_cast<double>(layout.tensor) * layout.context);
+        const bool whole = expert_tensor(setup, layout) < layout.tensor;
+        const Group group =
+            make_group(device, layout.expert, whole ? 1 : static_cast<double>(layout.tensor) * layout.context);
         // A token goes once to each node where one of its experts is, and is copied there: of K experts spread over n
         // nodes it finds n (1 - (1 - 1/n)^K) at most.
         double copies = setup.active_experts;
@@ -168,8 +162,10 @@ Layer layer_time(const TrainingSetup& setup, const ParallelLayout& layout, const
     }
     add_attention(setup, layout, tokens, layer);
     const double outside = setup.vector_hidden * setup.hidden / (layout.sequence_parallel ? t : 1);
-    // FP8: what goes into a product is read and written in 8 bit, as it is and transposed.
-    const double cast = setup.cast_passes * (3 * setup.hidden + width / setup.gate_matrices) / t;
+    // FP8: what goes into a product is read and written in 8 bit, as it is and transposed; into experts, once for each.
+    const double entries =
+        3 + moe_share * (setup.active_experts * setup.moe_imbalance - (setup.shared_ffn > 0 ? 0 : 1));
+    const double cast = setup.cast_passes * (entries * setup.hidden + width / setup.gate_matrices) / t;
     layer.vector_forward = setup.vector_bytes * tokens *
                            (setup.vector_passes * (outside + setup.vector_ffn * width / t + dispatch) + cast) / memory;
     if (setup.method == Method::qlora) {
@@ -285,34 +281,13 @@ void add_data_comm(const TrainingSetup& setup, const ParallelLayout& layout, dou
 double optimizer_time(const TrainingSetup& setup, const ParallelLayout& layout, const StageParams& params,
                       double trained) noexcept {
     const double shards = layout.zero >= 1 ? layout.shard_ranks() : 1;
-    const double mine = trained * (params.dense / shards + params.expert / std::max(1.0, shards / layout.expert));
+    const double mine = trained * (params.dense / shards + params.expert / expert_replicas(setup, layout, shards));
     if (!layout.offload)
         return mine * setup.optimizer_traffic / (setup.device.memory_bytes_per_s * setup.device.memory_efficiency);
     // Gradients down, weights up, and Adam on the host's cores, which all ranks of the node share (arXiv 2101.06840).
     const double wire =
         mine * (setup.gradient_bytes + setup.compute_bytes) / std::max(1.0, setup.device.host_bytes_per_s);
     return wire + mine * setup.device.ranks_per_node() / setup.host_adam_params_per_s;
-}
-
-// FLOPs of the forward pass of one example, by what may be frozen and what may not.
-struct ExampleFlops {
-    double weights = 0, attention = 0, logits = 0;
-};
-
-ExampleFlops example_flops(const TrainingSetup& setup) noexcept {
-    if (!setup.transformer) return {setup.sample_forward_flops, 0, 0};
-    const double s = setup.sequence;
-    const double matrices = setup.gate_matrices * setup.hidden;
-    const double dense_layers = setup.experts > 1 ? setup.dense_layers : setup.layers;
-    const double moe_layers = setup.layers - dense_layers;
-    const double dense = setup.mlp_params > 0 ? matrices * setup.ffn : 0;
-    const double moe =
-        matrices * (setup.active_experts * setup.expert_ffn + setup.shared_ffn) + setup.hidden * setup.experts;
-    ExampleFlops flops;
-    flops.weights = 2 * s * (setup.layers * setup.attention_params + dense_layers * dense + moe_layers * moe);
-    flops.attention = 2 * s * attended(setup) * score_width(setup) * setup.layers;
-    flops.logits = 2 * s * setup.predicted_share * setup.vocabulary * setup.hidden;
-    return flops;
 }
 
 Bottleneck bottleneck_of(const TrainingSetup& setup, const TrainingEstimate& out) noexcept {
@@ -418,19 +393,6 @@ StageTimes add_samples(const TrainingSetup& setup, const ParallelLayout& layout,
 
 }  // namespace
 
-double model_flops(const TrainingSetup& setup, double global_batch) noexcept {
-    const ExampleFlops flops = example_flops(setup);
-    const bool frozen = setup.method != Method::full;
-    // Forward 1, input gradient 1, weight gradient 1: frozen weights skip the last.
-    return global_batch *
-           ((frozen ? 2 : 3) * (flops.weights + flops.logits) + 3 * flops.attention - 2 * setup.sample_frozen_flops);
-}
-
-double step_lower_bound(const TrainingSetup& setup, double global_batch, double gpus) noexcept {
-    const double best = setup.device.matmul(setup.precision);
-    return best > 0 && gpus > 0 ? setup.vision_work * model_flops(setup, global_batch) / (best * gpus) : 0;
-}
-
 void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int nodes, TrainingEstimate& out) noexcept {
     evaluate_memory(setup, layout, nodes, out);
     if (out.refused != Reason::none && out.refused != Reason::memory) return;
@@ -456,10 +418,9 @@ void evaluate(const TrainingSetup& setup, const ParallelLayout& layout, int node
                   comm);
     if (params.expert > 0) {
         // Ranks with the same experts are `expert` ranks apart.
-        const double e = layout.expert;
-        const double expert_shard = std::max(1.0, shard / e);
-        add_data_comm(setup, layout, params.expert, expert_shard, group / e / expert_shard, layout.tensor * e,
-                      hiding(params.expert), trained, comm);
+        const double shards = expert_replicas(setup, layout, shard);
+        add_data_comm(setup, layout, params.expert, shards, expert_replicas(setup, layout, group) / shards,
+                      expert_tensor(setup, layout) * layout.expert, hiding(params.expert), trained, comm);
     }
     const double gpus = layout.gpus();
     comm.gradient +=

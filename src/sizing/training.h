@@ -51,6 +51,9 @@ struct TrainingSetup {
     bool uneven_chunks = false;  // chunks of a pipeline may differ by a layer (Megatron-Core, pipeline layout)
     double routed_groups = 0;    // nodes that a token's experts lie on at most, by its router; 0: any
     double experts = 0, active_experts = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0;
+    // Experts stay whole and are spread over tensor ranks too (expert-tensor-parallel-size 1, arXiv 2504.14960), where
+    // as many ranks share them as are tensor ranks, or a multiple.
+    bool whole_experts = false;
     bool causal = true, tied = false, transformer = true, flash = true, compiled = false, dropout = false;
     double attention_params = 0, mlp_params = 0, expert_params = 0, norm_params = 0,
            embedding_params = 0;  // one layer; embedding: one table

@@ -75,7 +75,7 @@ StageBytes stage_bytes(const TrainingSetup& setup, const ParallelLayout& layout,
     const MemoryHabits& habits = setup.habits;
     const StageParams params = stage_params(setup, layout, stage);
     const double shards = layout.shard_ranks();
-    const double expert_shards = habits.experts_unsharded ? 1 : std::max(1.0, shards / layout.expert);
+    const double expert_shards = habits.experts_unsharded ? 1 : expert_replicas(setup, layout, shards);
     const double expert = params.expert * habits.expert_state_share;
     const auto sharded = [&](int from_zero) {
         return layout.zero >= from_zero ? params.dense / shards + expert / expert_shards : params.dense + expert;
@@ -227,6 +227,14 @@ bool leaves_stage_empty(const TrainingSetup& setup, const ParallelLayout& layout
     return setup.habits.stages_by_cost && !cut_by_cost(setup, layout.pipeline, layout.pipeline - 1).any;
 }
 
+double expert_tensor(const TrainingSetup& setup, const ParallelLayout& layout) noexcept {
+    return setup.whole_experts && layout.whole_experts() ? 1 : layout.tensor;
+}
+
+double expert_replicas(const TrainingSetup& setup, const ParallelLayout& layout, double ranks) noexcept {
+    return std::max(1.0, ranks * layout.tensor / expert_tensor(setup, layout) / layout.expert);
+}
+
 StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept {
     StageParams params;
     if (!setup.transformer) {
@@ -248,7 +256,7 @@ StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layou
     const double dense = params.layers - moe;
     params.dense = params.layers * (setup.attention_params / t + setup.norm_params) + dense * setup.mlp_params / t +
                    moe * setup.shared_params / t;
-    params.expert = moe * setup.expert_params * setup.experts / layout.expert / t;
+    params.expert = moe * setup.expert_params * setup.experts / layout.expert / expert_tensor(setup, layout);
     const double table = setup.embedding_params / t;
     double tables = 0;
     if (first) tables += 1;
@@ -329,20 +337,21 @@ Reason shape_refusal(const TrainingSetup& setup, const ParallelLayout& layout, i
     }
     if (whole(setup.heads) % layout.tensor != 0) return refuse(Reason::shape_indivisible, setup.heads, layout.tensor);
     if (whole(setup.ffn) % layout.tensor != 0) return refuse(Reason::shape_indivisible, setup.ffn, layout.tensor);
-    if (setup.experts > 1 && whole(setup.expert_ffn) % layout.tensor != 0)
+    const std::int64_t divided = whole(expert_tensor(setup, layout));
+    if (setup.experts > 1 && whole(setup.expert_ffn) % divided != 0)
         return refuse(Reason::shape_indivisible, setup.expert_ffn, layout.tensor);
     if (whole(setup.layers) < layout.pipeline) return refuse(Reason::shape_indivisible, setup.layers, layout.pipeline);
     if (layout.virtual_stages > 1) {
         const std::int64_t chunks = std::int64_t{layout.pipeline} * layout.virtual_stages;
         const bool cut =
-            setup.uneven_chunks ? chunks <= whole(setup.layers) : shares_layers(whole(setup.layers), chunks);
+            shares_layers(whole(setup.layers), chunks) || (setup.uneven_chunks && chunks <= whole(setup.layers));
         if (layout.pipeline == 1 || !cut)
             return refuse(Reason::shape_indivisible, setup.layers, static_cast<double>(chunks));
     }
     if (layout.context > 1 && whole(setup.sequence) % layout.context != 0)
         return refuse(Reason::shape_indivisible, setup.sequence, layout.context);
-    if (layout.expert > 1 &&
-        (setup.experts <= 1 || whole(setup.experts) % layout.expert != 0 || group % layout.expert != 0)) {
+    if (layout.expert > 1 && (setup.experts <= 1 || whole(setup.experts) % layout.expert != 0 ||
+                              group * layout.tensor / divided % layout.expert != 0)) {
         return refuse(Reason::shape_indivisible, setup.experts, layout.expert);
     }
     return Reason::none;
@@ -390,7 +399,7 @@ void evaluate_memory(const TrainingSetup& setup, const ParallelLayout& layout, i
         const double ranks = setup.device.ranks_per_node();
         const StageParams params = stage_params(setup, layout, 0);
         const double shards = layout.zero >= 1 ? layout.shard_ranks() : 1;
-        const double mine = params.dense / shards + params.expert / std::max(1.0, shards / layout.expert);
+        const double mine = params.dense / shards + params.expert / expert_replicas(setup, layout, shards);
         // Gradients come to the host in fp32 beside the states (arXiv 2101.06840).
         out.host_bytes = ranks * mine * trained(setup) * (setup.optimizer_bytes + setup.gradient_bytes);
         const double room = setup.device.memory_per_node * setup.host_memory_share;

@@ -27,6 +27,10 @@ struct StageParams {
     bool head = false;             // computes the logits
     double all() const { return dense + expert; }
 };
+// Tensor ranks that each expert is divided over; 1 where experts stay whole.
+double expert_tensor(const TrainingSetup& setup, const ParallelLayout& layout) noexcept;
+// Ranks that hold the same experts, of `ranks` data-parallel ones.
+double expert_replicas(const TrainingSetup& setup, const ParallelLayout& layout, double ranks) noexcept;
 StageParams stage_params(const TrainingSetup& setup, const ParallelLayout& layout, int stage) noexcept;
 // Layers of the stages that have the most; a pipeline that does not divide the layers gives fewer to the two ends.
 double layers_of_stage(double layers, int stages, int stage) noexcept;

@@ -217,6 +217,7 @@ void set_framework(const Workload& workload, const Catalog& catalog, const Frame
 void set_modules(const Workload& workload, const FrameworkFamily& family, TrainingSetup& setup) {
     const ModelSpec& m = workload.model;
     if (family.name != "nemo" || !m.moe() || workload.method != Method::full) return;
+    setup.whole_experts = true;
     setup.uneven_chunks = true;
     const double moe_share = setup.layers > 0 ? 1 - setup.dense_layers / setup.layers : 1;
     double elements = 2 * setup.hidden + moe_share * (setup.active_experts * setup.expert_ffn + setup.shared_ffn);

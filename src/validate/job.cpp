@@ -350,13 +350,13 @@ Job Jobs::of(const Row& row, bool memory) {
     auto ep = row.whole("ep");
     if (!ep) ep = stated_number(row, "expert_degree");
     if (ep && *ep > 1) {
-        const double ranks = dp * cp;
+        const double ranks = dp * cp * (s.whole_experts && fits_whole(*ep, tp) ? tp : 1);
         double experts = std::min({*ep, ranks, static_cast<double>(model.experts)});
         if (!model.moe()) return refuse("contradiction:ep without experts");
         if (experts < *ep || !fits_whole(ranks, experts)) {
-            // Experts may also be spread over tensor ranks; the cost model has no such group.
             while (experts > 1 && !(fits_whole(ranks, experts) && fits_whole(model.experts, experts))) --experts;
-            job.assumed.push_back(fmt::format("ep: {:g} instead of {:g}, which spans tensor ranks", experts, *ep));
+            job.assumed.push_back(
+                fmt::format("ep: {:g} instead of {:g}, which its data-parallel ranks cannot share", experts, *ep));
         }
         layout.expert = static_cast<std::int32_t>(experts);
     }

@@ -41,6 +41,10 @@ private:
         if (layout_.virtual_stages > 1) set("num-virtual-stages-per-pipeline-rank", layout_.virtual_stages);
         set("context-parallel-size", layout_.context);
         if (layout_.expert > 1) set("expert-model-parallel-size", layout_.expert);
+        if (layout_.tensor > 1 && layout_.whole_experts()) {
+            say(why("experts stay whole: tensor ranks are among those that share them", kSource));
+            set("expert-tensor-parallel-size", 1);
+        }
         say(reason_of(d_, "training.layout.zero"));
         if (layout_.zero >= 1) {
             flag("use-distributed-optimizer");

@@ -37,6 +37,8 @@ std::string nemo_program(const Deployment& d, const Recipe& recipe) {
         layout.virtual_stages > 1 ? std::to_string(layout.virtual_stages) : "None");
     set("", "strategy.context_parallel_size", std::to_string(layout.context));
     set("", "strategy.expert_model_parallel_size", std::to_string(layout.expert));
+    if (layout.tensor > 1 && layout.whole_experts() && work.method == Method::full)
+        set("", "strategy.expert_tensor_parallel_size", "1");
     set("zero", "strategy.ddp.use_distributed_optimizer", layout.zero >= 1 ? "True" : "False");
     const char* granularity = layout.recompute == Recompute::full        ? "\"full\""
                               : layout.recompute == Recompute::selective ? "\"selective\""

@@ -51,6 +51,23 @@ TEST_F(InferenceRowsTest, EachScenarioHasItsFigures) {
     EXPECT_GT(both[1].value, both[0].value) << "a prompt takes longer than a token";
 }
 
+// GGUF's eight and six bits a weight are read as 8-bit integers, not as 16 bits: told half as fast they were.
+TEST_F(InferenceRowsTest, GgufOfEightAndSixBitsIsEightBits) {
+    const auto token = [&](const char* format) {
+        const std::vector<Line> lines = predict({{"scenario", "llama-bench"},
+                                                 {"engine", "llama.cpp"},
+                                                 {"batch_or_concurrency", "1"},
+                                                 {"precision_weights", format}});
+        EXPECT_EQ(lines.size(), 1u);
+        EXPECT_TRUE(lines.front().predicted) << lines.front().refused;
+        return 1 / lines.front().value;
+    };
+    const double eight = token("q8_0");
+    EXPECT_DOUBLE_EQ(token("Q6_K"), eight);
+    EXPECT_DOUBLE_EQ(token("int8"), eight);
+    EXPECT_GT(token("fp16"), 1.4 * eight);
+}
+
 // A stream of 128 tokens was told 128 times too slow.
 TEST_F(InferenceRowsTest, TheTpotOfAStreamIsThatOfAToken) {
     const Cells stream = {{"scenario", "single_stream"}, {"batch_or_concurrency", "1"}};

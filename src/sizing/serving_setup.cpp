@@ -32,7 +32,9 @@ public:
     }
     double of_engine(std::string_view name) const {
         if (amd_) {
-            if (const Constant* c = find(name, engine_, "_amd")) return of_today(c->value, of_any_engine(name));
+            // SGLang's rows on AMD are of its versions of today.
+            if (const Constant* c = find(name, engine_, "_amd"))
+                return engine_is("_sglang") ? c->value : of_today(c->value, of_any_engine(name));
         }
         return of_any_engine(name);
     }

@@ -23,6 +23,10 @@ Result<HeldOut> HeldOut::embedded() {
     return read(embedded_bytes("calibration/held_out.tsv"), "data/calibration/held_out.tsv");
 }
 
+Result<HeldOut> HeldOut::missed() {
+    return read(embedded_bytes("calibration/missed.tsv"), "data/calibration/missed.tsv");
+}
+
 bool HeldOut::has(const Row& row) const {
     const std::string_view group = row.given("source_group") ? row.text("source_group") : row.text("split_group");
     return std::any_of(all_.begin(), all_.end(), [&](const Source& source) {

@@ -12,6 +12,9 @@ namespace stoker::validate {
 class HeldOut {
 public:
     static Result<HeldOut> embedded();
+    // Sources that predictions miss by far (data/calibration/missed.tsv): to have them proves no device, and makes no
+    // interval narrower.
+    static Result<HeldOut> missed();
     static Result<HeldOut> read(std::string_view text, FileName file);
 
     // By the group of the row (source_group, or split_group of inference) and its device.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "validate/fit_training.h"
+#include "validate/measured.h"
 
 namespace stoker::validate {
 namespace {
@@ -20,6 +21,19 @@ TEST(HeldOut, NoFitSeesTheSourcesOfTheList) {
     const auto problem = training_fit(*catalog, kRows, "rows.csv");
     ASSERT_TRUE(problem.ok()) << problem.error().text();
     EXPECT_EQ(problem->groups, std::vector<std::string>{"llm-foundry"});
+}
+
+// Rows that are told at half of their time would make their device the first choice by being there.
+TEST(HeldOut, SourcesThatAreMissedProveNoDevice) {
+    const auto missed = HeldOut::missed();
+    ASSERT_TRUE(missed.ok()) << missed.error().text();
+    const std::string row = "id,source_group,gpu_model,gpu_mem_gb,gpus,measured_step_s\n1,ult,RTX PRO 6000,96,1,5\n";
+    const auto csv = Csv::read(row, "rows.csv");
+    ASSERT_TRUE(csv.ok());
+    EXPECT_TRUE(missed->has(Row(*csv, 0)));
+    const auto counted = measured_tsv(*Catalog::embedded(), row, "id,model,gpu_model,ttft_ms\n");
+    ASSERT_TRUE(counted.ok()) << counted.error().text();
+    EXPECT_EQ(counted->find("RTX-PRO-6000"), std::string::npos);
 }
 
 TEST(HeldOut, ADeviceKeepsOnlyItsRowsApart) {

@@ -34,9 +34,10 @@ bool had_a_scheduler(std::string_view scenario) {
 Status count(const std::string& text, FileName file, bool serving, Hardware& hardware, Shapes& shapes, Counts& counts) {
     TRY(const Csv csv, Csv::read(text, file));
     TRY(const HeldOut apart, HeldOut::embedded());
+    TRY(const HeldOut missed, HeldOut::missed());
     for (std::size_t i = 0; i < csv.rows(); ++i) {
         const Row row(csv, i);
-        if (apart.has(row)) continue;
+        if (apart.has(row) || missed.has(row)) continue;
         const std::string_view printed = row.text("gpu_model");
         std::string device = "CPU";
         if (!printed.starts_with("CPU")) {
@@ -67,8 +68,10 @@ void count(const MeasuredCase& one, std::string_view source, Cases& cases) {
 Status count_jobs(const std::string& text, FileName file, Jobs& jobs, Cases& cases) {
     TRY(const Csv csv, Csv::read(text, file));
     TRY(const RowKind kind, kind_of(csv, file));
+    TRY(const HeldOut missed, HeldOut::missed());
     for (std::size_t i = 0; i < csv.rows(); ++i) {
         const Row row(csv, i);
+        if (missed.has(row)) continue;
         const Job job = jobs.of(row, kind == RowKind::memory);
         if (job.refused.empty() && row.invalid().empty()) count(job.measured, row.text("source_group"), cases);
     }
@@ -86,8 +89,10 @@ Result<std::string> sources_tsv(const Catalog& catalog, const std::string& train
     TRY_VOID(count_jobs(training_csv, "data/validation/training.csv", jobs, cases));
     TRY_VOID(count_jobs(memory_csv, "data/validation/memory.csv", jobs, cases));
     TRY(const Csv csv, Csv::read(inference_csv, "data/validation/inference.csv"));
+    TRY(const HeldOut missed, HeldOut::missed());
     for (const InferenceRequest& request : inference_requests(csv, hardware, shapes))
-        if (request.setup && !request.lines.empty() && request.lines.front().refused.empty())
+        if (request.setup && !request.lines.empty() && request.lines.front().refused.empty() &&
+            !missed.has(Row(csv, request.lines.front().row)))
             count(serving_case(*request.device, request.workload, request.era),
                   Row(csv, request.lines.front().row).text("split_group"), cases);
     std::string text =

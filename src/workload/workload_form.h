@@ -48,6 +48,9 @@ SourcePos place_of(const std::map<std::string, SourcePos>& at, std::string_view 
 // Problems with the model are added; the spec that comes back is then only good for further checks.
 // The name in the file without an owner, where the catalogue knows its shape under another; else empty.
 std::string name_as_written(const ModelForm& form, const ModelSpec& model);
+// In words: the file says so many parameters, and the shape that is planned has others; empty: they agree.
+std::string parameters_that_differ(const ModelForm& form, const ModelSpec& model,
+                                   std::string_view what = "the shape that is planned");
 ModelSpec resolve_model(const ModelForm& form, const Catalog& catalog, const FileLoader& load,
                         std::vector<std::string>& assumptions, Problems& problems);
 

@@ -271,7 +271,7 @@ private:
         else if (named == model.aliases.end() && form_.name.find('/') != std::string::npos)
             model.aliases.insert(model.aliases.begin(), form_.name);
         change(model);
-        compare(counted(model), model.name);
+        compare(model, model.name);
         return model;
     }
 
@@ -306,7 +306,7 @@ private:
         change(*model);
         if (!model->assumption.empty())
             assumptions_.push_back(fmt::format("model {}: {}", model->name, model->assumption));
-        compare(counted(*model), path);
+        compare(*model, path);
         return std::move(*model);
     }
 
@@ -396,7 +396,7 @@ private:
             if (!guessed.empty())
                 assumptions_.push_back("model: " + join(guessed, ", ") + ", since the file does not say");
             model.name = format_count(counted(model)) + " " + std::string(to_string(kind));
-            compare(counted(model), "its shape");
+            compare(model, "its shape");
             return model;
         }
         std::optional<ModelSpec> model;
@@ -431,7 +431,7 @@ private:
         assumptions_.push_back(fmt::format("model: only {} parameters{} are known; {} is assumed",
                                            format_count(*form_.parameters), active, model->assumption));
         change(*model);
-        compare(counted(*model), "the assumed shape");
+        compare(*model, "the assumed shape");
         return std::move(*model);
     }
 
@@ -454,13 +454,9 @@ private:
     }
 
     // Both are said and they differ: the shape is what gets counted, and the reader must know.
-    void compare(double count, std::string_view what) {
-        if (!form_.parameters || count <= 0) return;
-        const double off = count / *form_.parameters - 1;
-        if (std::abs(off) <= kDisagreement) return;
-        assumptions_.push_back(
-            fmt::format("WARNING: the file says {} parameters, {} has {} ({:+.0f} %): the shape is what counts",
-                        format_count(*form_.parameters), what, format_count(count), off * 100));
+    void compare(const ModelSpec& model, std::string_view what) {
+        const std::string text = parameters_that_differ(form_, model, what);
+        if (!text.empty()) assumptions_.push_back("WARNING: " + text);
     }
 
     const ModelForm& form_;
@@ -481,6 +477,15 @@ std::string name_as_written(const ModelForm& form, const ModelSpec& model) {
     if (form.name.empty()) return {};
     std::string written = form.name.substr(form.name.rfind('/') + 1);  // npos + 1 is 0: all of it
     return fold_name(written) == fold_name(model.name) ? std::string() : written;
+}
+
+std::string parameters_that_differ(const ModelForm& form, const ModelSpec& model, std::string_view what) {
+    const double count = counted(model);
+    if (!form.parameters || count <= 0) return {};
+    const double off = count / *form.parameters - 1;
+    if (std::abs(off) <= kDisagreement) return {};
+    return fmt::format("the file says {} parameters, {} has {} ({:+.0f} %): the shape is what counts",
+                       format_count(*form.parameters), what, format_count(count), off * 100);
 }
 
 ModelSpec resolve_model(const ModelForm& form, const Catalog& catalog, const FileLoader& load,

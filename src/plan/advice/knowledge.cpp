@@ -33,12 +33,9 @@ void advise_knowledge(const AdviceInput& input, AdviceList& out) {
     if (winner == nullptr) return;
     const Workload& workload = input.context.workload;
     const NodeType& node = input.node(*winner);
-    constexpr std::string_view kDiffers = "WARNING: the file says ";
-    for (const std::string& line : workload.assumptions)
-        if (line.starts_with(kDiffers))
-            out.push_back({AdviceSeverity::warning, "parameters-differ",
-                           "the file says " + line.substr(kDiffers.size()),
-                           "take parameters out, or give the whole shape: vocab, ffn and heads count", ""});
+    if (!workload.parameters_differ.empty())
+        out.push_back({AdviceSeverity::warning, "parameters-differ", workload.parameters_differ,
+                       "take parameters out, or give the whole shape: vocab, ffn and heads count", ""});
     if (workload.model.assumed)
         out.push_back({AdviceSeverity::warning, "assumed-model",
                        "the shape of the model is assumed (see what was taken for granted)",

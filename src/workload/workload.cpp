@@ -478,10 +478,8 @@ Result<Workload> read_workload(const Document& document, const Catalog& catalog,
         const std::size_t before = problems.size();
         workload.model = resolve_model(workload.form, catalog, load, workload.assumptions, problems);
         workload.model_known = problems.size() == before;
-        if (workload.model_known) {
-            workload.model_written = name_as_written(workload.form, workload.model);
-            workload.parameters_differ = parameters_that_differ(workload.form, workload.model);
-        }
+        workload.parameters_differ = parameters_that_differ(workload.form, workload.model);
+        if (workload.model_known) workload.model_written = name_as_written(workload.form, workload.model);
     }
     resolve_where(workload, catalog, load, problems);
     check_workload(workload, problems);

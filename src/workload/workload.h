@@ -152,8 +152,8 @@ struct Workload {
     int version = 1;
     std::string name;
     WorkloadKind kind = WorkloadKind::training;
-    ModelSpec model;            // resolved: from the catalogue, a config.json, the fields given, or assumed
-    std::string model_written;  // its name as the file has it, without an owner; empty: as the catalogue has it
+    ModelSpec model;                // resolved: from the catalogue, a config.json, the fields given, or assumed
+    std::string model_written;      // its name as the file has it, without an owner; empty: as the catalogue has it
     std::string parameters_differ;  // in words: the file says so many, the shape that is planned has others
     bool model_known =
         false;  // false where no model is needed (notebook, preprocessing, simulation) and none was given

@@ -305,8 +305,15 @@ std::string ServingSearch::limit_text(const Replica& r, const SizedReplica& s) c
         s.sized_sure ? std::exp(std::max(0.0, context_.settings.confidence_deviations) * r.setup->device.sigma) : 1;
     const int by_work = std::max(1, static_cast<int>(std::ceil(s.load * s.needed * slow / r.most_rate - 1e-9)));
     if (by_work >= s.needed) return {};
+    const std::string_view each = demand_.models > 1 ? " of each model" : "";
+    // The one that may be lost would bring as many machines without the limit.
+    const int lost = std::min(s.least, by_work);
+    if (context_.workload.objective.survive_one_replica_lost &&
+        fleet_of(r, by_work, lost).nodes >= fleet_of(r, s.needed, s.least).nodes)
+        return fmt::format("{}{} takes {} replicas{}, and so does one to spare; the work alone takes {}", kSizedByLimit,
+                           s.tightest, s.needed, each, by_work);
     return fmt::format("{}{} decides the size: {} replicas{}, {} for the work alone", kSizedByLimit, s.tightest,
-                       s.needed, demand_.models > 1 ? " of each model" : "", by_work);
+                       s.needed, each, by_work);
 }
 
 Point ServingSearch::point_of(const Replica& r, const SizedReplica& s) const {

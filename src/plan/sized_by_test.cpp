@@ -1,6 +1,7 @@
 // Who pays for two machines of which a quarter is used must read why there are two.
 #include "plan/sized_by.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "plan/testing.h"
@@ -63,6 +64,29 @@ TEST(SizedBy, ALimitThatAsksForMoreReplicasIsNamed) {
               "each further token within 30 ms (p95) decides the size: ")
         << sized_by_limit(narrow.candidates.front());
     EXPECT_EQ(sized_by_limit(wide.candidates.front()), "");
+}
+
+// Who gives up the limit and keeps one to spare saves nothing where both ask for the same: both are named then.
+TEST(SizedBy, ALimitThatAsksForNoMoreThanTheSpareSaysSo) {
+    int both = 0, alone = 0;
+    for (const int limit_ms : {24, 26, 28, 30, 34, 38, 44, 50}) {
+        const Plan made = testing::plan(
+            fmt::format("kind: inference\nmodel: llama-3-8b\ntraffic: {{requests_per_second: 20, prompt_tokens: 1000, "
+                        "output_tokens: 300}}\nobjective: {{latency: {{tpot_p95: {}ms}}}}\n"
+                        "where: {{regions: [eastus], sizes: [Standard_NC24ads_A100_v4]}}\n",
+                        limit_ms));
+        if (!made.feasible()) continue;
+        const Candidate& first = made.candidates.front();
+        const std::string text(sized_by_limit(first));
+        if (text.empty()) continue;
+        const bool names_both = text.find("and so does one to spare") != std::string::npos;
+        const auto by_work = std::stoi(text.substr(
+            text.find("alone takes ") != std::string::npos ? text.find("alone takes ") + 12 : text.rfind(", ") + 2));
+        EXPECT_EQ(names_both, by_work + 1 >= first.replicas) << text;
+        ++(names_both ? both : alone);
+    }
+    EXPECT_GT(both, 0);
+    EXPECT_GT(alone, 0);
 }
 
 }  // namespace

@@ -60,6 +60,19 @@ std::string metric_text(std::string_view metric, double value) {
     return fmt::format("{} {}", figure_text(value), metric);
 }
 
+std::string off_text(const PublishedRun& run) {
+    constexpr double kWorthASide = 0.3;  // from here on it matters which of the two was slower
+    const double off = std::fabs(run.predicted / run.measured - 1);
+    if (off < 0.015) return "within 1 %";
+    const bool is_time = run.metric == "step_s" || run.metric.ends_with("_ms");
+    const double slower = is_time ? run.measured / run.predicted : run.predicted / run.measured;
+    std::string text = fmt::format("{:.0f} % off", 100 * off);
+    if (off >= kWorthASide)
+        text += slower > 1 ? fmt::format(": it took {:.1f} x as long", slower)
+                           : fmt::format(": it was {:.1f} x as fast", 1 / slower);
+    return text;
+}
+
 std::vector<std::string> evidence_lines(const PublishedEvidence& evidence) {
     std::vector<std::string> lines;
     if (!evidence.missing.empty()) lines.push_back(evidence.missing);

@@ -30,6 +30,23 @@ TEST(EvidenceText, TellsTheClosestRunMeasuredAndPredicted) {
     EXPECT_EQ(metric_text("ttft_ms", 250), "250 ms to the first token");
 }
 
+// Who reads that a figure is far off asks first in which direction; rates and times run in opposite ones.
+TEST(EvidenceText, WhatIsFarOffSaysWhichWasSlower) {
+    PublishedRun run;
+    run.metric = "step_s", run.measured = 10, run.predicted = 9;
+    EXPECT_EQ(off_text(run), "10 % off");
+    run.predicted = 10.1;
+    EXPECT_EQ(off_text(run), "within 1 %");
+    run.predicted = 4;
+    EXPECT_EQ(off_text(run), "60 % off: it took 2.5 x as long");
+    run.predicted = 20;
+    EXPECT_EQ(off_text(run), "100 % off: it was 2.0 x as fast");
+    run.metric = "out_tokens_per_s";
+    EXPECT_EQ(off_text(run), "100 % off: it took 2.0 x as long");
+    run.predicted = 5;
+    EXPECT_EQ(off_text(run), "50 % off: it was 2.0 x as fast");
+}
+
 TEST(EvidenceText, ConstantsHaveTheChangeAtBothEndsAndTheirSource) {
     Plan plan;
     EXPECT_TRUE(because_lines(plan).empty());

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <optional>
 
+#include "app/render/evidence_text.h"
 #include "app/render/plan_text.h"
 #include "base/text.h"
 #include "plan/chance.h"
@@ -329,9 +330,7 @@ std::string sure_line(const Plan& plan, const Catalog& catalog) {
         if (evidence.runs_near > 1)
             text += fmt::format("{} measured runs are like yours; ",
                                 format_thousands(static_cast<double>(evidence.runs_near)));
-        const double off = std::fabs(run.predicted / run.measured - 1);
-        text += fmt::format("for the nearest ({}) we are {}", run.title.substr(0, run.title.find(',')),
-                            off < 0.015 ? std::string("within 1 %") : fmt::format("{:.0f} % off", 100 * off));
+        text += fmt::format("for the nearest ({}) we are {}", run.title.substr(0, run.title.find(',')), off_text(run));
     } else if (text.empty() && evidence.runs > 0) {
         text = "no measured run is like this one: plan with the far end of the interval";
     }

@@ -62,18 +62,22 @@ def test_time_without_a_server_is_not_charged(t):
     """The server dies; the work ends a second later, and nobody reads of it until the next server comes."""
     prices = t.write("prices.yaml", "currency: USD\nsource: test\nprices:\n  - {resource: cpu, usd_per_hour: 3600, valid_from: 2020-01-01}\n")
     server = t.up("--prices", prices)
-    ends = os.path.join(t.work, "end")
-    run = t.call("submit", "--name", "short", "--cpus", "1", "--", "sh", "-c", f"sleep 1; date +%s.%N > {ends}").stdout.strip()
+    begins, ends = os.path.join(t.work, "begin"), os.path.join(t.work, "end")
+    run = t.call("submit", "--name", "short", "--cpus", "1", "--", "sh", "-c",
+                 f"date +%s.%N > {begins}; sleep 1; date +%s.%N > {ends}").stdout.strip()
     t.wait_state(run, "running")
     server.kill()
     server.wait()
     wait_for("the work ends", lambda: os.path.exists(ends) and open(ends).read().strip())
-    time.sleep(4)
+    away_s = 6
+    time.sleep(away_s)
     t.up("--prices", prices)
     view = t.wait_state(run, "succeeded")
-    check(1.0 <= view["run"]["used_s"] < 1.5, f"used {view['run']['used_s']} s")
+    took_s = float(open(ends).read()) - float(open(begins).read())
+    # Its start and its end take a moment, on a machine that does other things too; the server was away for longer.
+    check(took_s <= view["run"]["used_s"] < took_s + away_s / 2, f"used {view['run']['used_s']} s, took {took_s} s")
     attempt = view["attempts"][0]
-    check(attempt["ended_at"][:19] == attempt["ranks"][0]["ended_at"][:19] or view["run"]["used_s"] < 1.2, str(attempt))
+    check(attempt["ended_at"] >= attempt["ranks"][0]["ended_at"], str(attempt))
     line = t.json("usage", "--by", "run")["items"][0]
     check(abs(line["cpu_hours"] * 3600 - view["run"]["used_s"]) < 0.01, str(line))
     check(abs(line["cost_microusd"] / 1e6 - view["run"]["used_s"]) < 0.01, str(line))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/embedded.h"
+#include "catalog/field_reader.h"
 #include "catalog/tsv_rows.h"
 
 namespace stoker {

@@ -132,8 +132,9 @@ Candidate make_candidate(const Context& context, const Search& search, const Opt
                 : "",
             point.spare_nodes == 1 ? "it" : "them"));
     if (choice.node->cloud == "azure" && offer.priced) candidate.notes.push_back(disks_text(context, candidate));
-    if (!offer.zones.empty()) candidate.notes.push_back("zones open to this subscription: " + join(offer.zones, ", "));
-    if (!offer.priced) candidate.notes.push_back("unpriced: no price is known, which is not zero");
+    if (!offer.zones.empty())
+        candidate.notes.emplace_back("zones open to this subscription: " + join(offer.zones, ", "));
+    if (!offer.priced) candidate.notes.emplace_back("unpriced: no price is known, which is not zero");
     return candidate;
 }
 

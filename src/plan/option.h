@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/context.h"
+#include "plan/plan_note.h"
 
 namespace stoker {
 
@@ -35,7 +36,7 @@ struct Point {
     std::string framework;
     Precision precision = Precision::bf16, kv_precision = Precision::bf16;  // on this device
     bool weight_only = false;
-    std::vector<std::string> notes;
+    std::vector<PlanNote> notes;
     Reason refused = Reason::none;  // only a point made for an estimate may be refused
     double have = 0, need = 0;
 };

@@ -11,6 +11,7 @@
 
 #include "catalog/azure_answers.h"
 #include "catalog/catalog.h"
+#include "plan/plan_note.h"
 #include "sizing/calibration.h"
 #include "sizing/economics.h"
 #include "sizing/layout.h"
@@ -82,7 +83,7 @@ struct Candidate {
     bool weight_only = false;  // weights are kept in it, and multiplied in 16 bits
     Prediction prediction;
     std::string why_not_first;  // for runners-up, with numbers
-    std::vector<std::string> notes;
+    std::vector<PlanNote> notes;
     // Of an estimate that cannot run: why, by how much. A candidate of a plan always runs.
     Reason refused = Reason::none;
     double have = 0, need = 0;

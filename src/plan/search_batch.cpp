@@ -100,7 +100,7 @@ Result<Search> search_batch(const Context& context) {
             point.precision = setup.precision;
             point.kv_precision = setup.kv_precision;
             point.weight_only = setup.weight_only && setup.device.gpu;
-            if (setup.weight_only) point.notes.push_back(weight_only_text(setup, choice));
+            if (setup.weight_only) point.notes.emplace_back(weight_only_text(setup, choice), NoteKind::weight_only);
             Prediction& p = point.prediction;
             p.bytes = best_memory.bytes;
             double bytes = 0;

@@ -310,10 +310,10 @@ std::string ServingSearch::limit_text(const Replica& r, const SizedReplica& s) c
     const int lost = std::min(s.least, by_work);
     if (context_.workload.objective.survive_one_replica_lost &&
         fleet_of(r, by_work, lost).nodes >= fleet_of(r, s.needed, s.least).nodes)
-        return fmt::format("{}{} takes {} replicas{}, and so does one to spare; the work alone takes {}", kSizedByLimit,
-                           s.tightest, s.needed, each, by_work);
-    return fmt::format("{}{} decides the size: {} replicas{}, {} for the work alone", kSizedByLimit, s.tightest,
-                       s.needed, each, by_work);
+        return fmt::format("{} takes {} replicas{}, and so does one to spare; the work alone takes {}", s.tightest,
+                           s.needed, each, by_work);
+    return fmt::format("{} decides the size: {} replicas{}, {} for the work alone", s.tightest, s.needed, each,
+                       by_work);
 }
 
 Point ServingSearch::point_of(const Replica& r, const SizedReplica& s) const {
@@ -370,14 +370,16 @@ Point ServingSearch::point_of(const Replica& r, const SizedReplica& s) const {
 
     if (demand_.models > 1) {
         const int on_each = fleet.per_node > 0 ? (fleet.replicas + fleet.nodes - 1) / fleet.nodes : 1;
-        point.notes.push_back(
+        point.notes.emplace_back(
             fmt::format("packing: {:.0f} models x {:.0f} replicas of {} device{}, {} on each VM of {}", demand_.models,
                         fleet.replicas / demand_.models, r.shape.gpus(), r.shape.gpus() == 1 ? "" : "s", on_each,
-                        std::max(1, fleet.per_node)));
+                        std::max(1, fleet.per_node)),
+            NoteKind::packing);
     }
     point.notes.push_back(load_text(p, s, fleet));
-    if (std::string limit = limit_text(r, s); !limit.empty()) point.notes.push_back(std::move(limit));
-    if (setup.weight_only) point.notes.push_back(weight_only_text(setup, choice(r)));
+    if (std::string limit = limit_text(r, s); !limit.empty())
+        point.notes.emplace_back(std::move(limit), NoteKind::sized_by_limit);
+    if (setup.weight_only) point.notes.emplace_back(weight_only_text(setup, choice(r)), NoteKind::weight_only);
     point.weight_only = setup.weight_only && setup.device.gpu;
     return point;
 }

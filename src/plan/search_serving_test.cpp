@@ -213,7 +213,7 @@ TEST(SearchServing, SeveralModelsShareOneVm) {
         "{latency: {p95: 40ms}}\nwhere: {regions: [eastus], sizes: [Standard_NC64as_T4_v3]}\n");
     EXPECT_EQ(first_size(made), "Standard_NC64as_T4_v3");
     bool packing = false;
-    for (const std::string& note : made.candidates.front().notes) packing |= note.find("packing") != std::string::npos;
+    for (const PlanNote& note : made.candidates.front().notes) packing |= note.kind == NoteKind::packing;
     EXPECT_TRUE(packing);
 }
 
@@ -393,7 +393,8 @@ TEST(SearchServing, PriceOfTheAskedLoad) {
                 1e-6 * c.prediction.usd_per_unit_asked.mid);
     EXPECT_EQ(c.spare_nodes, 1);
     bool priced = false;
-    for (const std::string& note : c.notes) priced |= note.find("survive_one_replica_lost: false") != std::string::npos;
+    for (const PlanNote& note : c.notes)
+        priced |= note.text.find("survive_one_replica_lost: false") != std::string::npos;
     EXPECT_TRUE(priced);
 }
 
@@ -464,7 +465,7 @@ TEST(SearchServing, FormatsAreOfferedWhereTheStackRunsThem) {
     const Plan a100 = testing::plan(text + "where: {sizes: [Standard_NC24ads_A100_v4]}\n");
     ASSERT_TRUE(a100.feasible());
     bool said = false;
-    for (const std::string& note : a100.candidates.front().notes) said |= note.starts_with("weight-only fp8");
+    for (const PlanNote& note : a100.candidates.front().notes) said |= note.text.starts_with("weight-only fp8");
     EXPECT_TRUE(said && a100.candidates.front().weight_only);
 }
 

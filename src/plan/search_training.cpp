@@ -412,7 +412,7 @@ Point TrainingSearch::point_of(const Lane& lane, int nodes, const LayoutResult& 
     const double batch = result.layout.global_batch();
     if (std::abs(batch - lane.space.global_batch) > 0.5)
         point.notes.push_back(batch_text(result.layout, lane.space.global_batch));
-    if (result.layout.offload) point.notes.push_back("optimizer states are offloaded to host memory: bound by PCIe");
+    if (result.layout.offload) point.notes.emplace_back("optimizer states are offloaded to host memory: bound by PCIe");
     if (result.fit_probability < context_.settings.fit_wanted)
         point.notes.push_back(
             fmt::format("memory is tight: fits with probability {:.0f} %", 100 * result.fit_probability));

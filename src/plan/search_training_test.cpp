@@ -219,8 +219,8 @@ TEST(SearchTraining, ExamplesKeepTheirBatch) {
         ++trainings;
         for (const Candidate& candidate : made.candidates) {
             const bool exact = std::abs(candidate.layout.global_batch() - *read->batch.global_examples) < 0.5;
-            const bool said = std::any_of(candidate.notes.begin(), candidate.notes.end(), [](const std::string& note) {
-                return note.find("global batch") != std::string::npos;
+            const bool said = std::any_of(candidate.notes.begin(), candidate.notes.end(), [](const PlanNote& note) {
+                return note.text.find("global batch") != std::string::npos;
             });
             EXPECT_TRUE(exact || said) << entry.path() << ": " << candidate.layout.global_batch();
         }

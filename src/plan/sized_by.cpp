@@ -7,8 +7,8 @@
 namespace stoker {
 
 std::string_view sized_by_limit(const Candidate& candidate) {
-    for (const std::string& note : candidate.notes)
-        if (note.starts_with(kSizedByLimit)) return std::string_view(note).substr(kSizedByLimit.size());
+    for (const PlanNote& note : candidate.notes)
+        if (note.kind == NoteKind::sized_by_limit) return note.text;
     return {};
 }
 

@@ -8,8 +8,6 @@
 
 namespace stoker {
 
-inline constexpr std::string_view kSizedByLimit = "sized by ";  // how the note of a candidate begins
-
 // "each further token within 60 ms (p95) decides the size: 4 replicas, 2 for the work alone"; nothing where the work is
 // what counts.
 std::string_view sized_by_limit(const Candidate& candidate);

@@ -200,12 +200,12 @@ std::vector<std::string> reasons_of(const Context& context, const Plan& plan) {
     if (std::string text = same_price_text(context, c); !text.empty()) reasons.push_back(text);
     if (std::string text = why_distributed(context, plan); !text.empty()) reasons.push_back(text);
     if (context.workload.kind != WorkloadKind::notebook) reasons.push_back(bound_text(context, c));
-    for (const std::string& note : c.notes)
-        if (note.starts_with("weight-only")) reasons.push_back(note);
+    for (const PlanNote& note : c.notes)
+        if (note.kind == NoteKind::weight_only) reasons.push_back(note.text);
     if (const std::string_view limit = sized_by_limit(c); !limit.empty()) reasons.emplace_back(limit);
     if (context.workload.models_served > 1)
-        for (const std::string& note : c.notes)
-            if (note.starts_with("packing")) reasons.push_back(note);
+        for (const PlanNote& note : c.notes)
+            if (note.kind == NoteKind::packing) reasons.push_back(note.text);
     if (is_rdma(node) && is_training(context.workload.kind))
         reasons.push_back(fmt::format("{} {:.0f} Gb/s per GPU{}, {:.1f} Tb/s per node", node.rdma_name(),
                                       node.rdma_gbps_per_gpu, node.nics > 1 ? fmt::format(", {} NICs", node.nics) : "",

@@ -12,6 +12,12 @@ Json range_json(const Range& r) {
     return Json::object().set("low", r.low).set("mid", r.mid).set("high", r.high);
 }
 
+Json notes_json(const std::vector<PlanNote>& notes) {
+    Json out = Json::array();
+    for (const PlanNote& note : notes) out.push(note.text);
+    return out;
+}
+
 Json strings(const std::vector<std::string>& list) {
     Json array = Json::array();
     for (const std::string& item : list) array.push(item);
@@ -144,7 +150,7 @@ Json candidate_json(const Candidate& c, const Workload& workload, const Catalog&
                                 .set("expert", c.replica.expert)
                                 .set("description", c.replica.text()));
     out.set("prediction", prediction_json(c.prediction, c.replicas > 0));
-    out.set("why_not_first", c.why_not_first).set("notes", strings(c.notes));
+    out.set("why_not_first", c.why_not_first).set("notes", notes_json(c.notes));
     out.set("precision", workload.model_known ? Json(to_string(c.precision)) : Json());
     // What speaks against it, whatever it costs: quota that is taken, a device without a measured run, and the like.
     out.set("blocked_by", c.blocked_by).set("doubt", c.doubt).set("measured", c.measured);

@@ -476,7 +476,7 @@ std::string render_estimate(const Workload& workload, const Candidate& candidate
             style, "  ", 4);
     }
     for (const std::string& assumption : workload.assumptions) text += indented(assumption, style, "  - ", 4);
-    for (const std::string& note : candidate.notes) text += indented(note, style, "  - ", 4);
+    for (const PlanNote& note : candidate.notes) text += indented(note.text, style, "  - ", 4);
     return text;
 }
 

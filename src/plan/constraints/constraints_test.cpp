@@ -97,8 +97,8 @@ TEST(Restriction, LocationExcludesAndZonesAreReported) {
     ASSERT_NE(line, nullptr);
     EXPECT_NE(line->text.find("NotAvailableForSubscription"), std::string::npos);
     bool zones = false;
-    for (const std::string& note : made.candidates.front().notes)
-        zones |= note.find("zones open to this subscription: 2") != std::string::npos;
+    for (const PlanNote& note : made.candidates.front().notes)
+        zones |= note.text.find("zones open to this subscription: 2") != std::string::npos;
     EXPECT_TRUE(zones);
 }
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -323,6 +324,19 @@ std::int64_t Cgroup::oom_kills() const {
     return kills;
 }
 
+namespace {
+
+// SIGKILL waits for it, or it is gone.
+bool is_killed(pid_t pid) {
+    constexpr std::string_view kPending = "ShdPnd:";  // proc(5): signals for the whole process, as a mask
+    const std::string status = value_of("/proc/" + std::to_string(pid) + "/status");
+    const std::size_t at = status.find(kPending);
+    if (at == std::string::npos) return status.empty();
+    return (std::strtoull(status.c_str() + at + kPending.size(), nullptr, 16) >> (SIGKILL - 1) & 1) != 0;
+}
+
+}  // namespace
+
 std::vector<pid_t> Cgroup::processes() const {
     std::set<pid_t> found;
     for (const std::string& folder : folders()) {
@@ -341,6 +355,9 @@ std::vector<pid_t> Cgroup::processes() const {
 
 void Cgroup::kill() const {
     if (!host_->unified.empty() && write_value(host_->unified + "/" + name_ + "/cgroup.kill", "1")) return;
+    // Who has been told needs time, and gets none while it is frozen: asked again and again, none would ever die.
+    const std::vector<pid_t> there = processes();
+    if (std::all_of(there.begin(), there.end(), [](pid_t pid) { return is_killed(pid); })) return;
     // Frozen, so that nobody forks while the list is read. A frozen process of version 1 dies when it is thawed.
     const auto freezer = host_->v1.find("freezer");
     const std::string state =

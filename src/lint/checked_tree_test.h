@@ -39,16 +39,21 @@ struct CheckedTree {
             if (auto file = read_file(path, text, options)) files.push_back(std::move(file));
         }
     }
-    // "path:line" of each finding of a rule.
-    std::vector<std::string> places(std::string_view rule) {
+    std::vector<Finding> findings(std::string_view rule) {
         read();
         Bundle bundle;
         for (const auto& file : files) bundle.files.push_back(file.get());
         CheckOptions options;
         options.as_of = "2026-11-20";
+        std::vector<Finding> found = check_bundle(bundle, options, Knowledge::embedded());
+        std::erase_if(found, [&](const Finding& finding) { return finding.rule != rule; });
+        return found;
+    }
+    // "path:line" of each finding of a rule.
+    std::vector<std::string> places(std::string_view rule) {
         std::vector<std::string> found;
-        for (const Finding& finding : check_bundle(bundle, options, Knowledge::embedded()))
-            if (finding.rule == rule) found.push_back(finding.path + ":" + std::to_string(finding.place.line));
+        for (const Finding& finding : findings(rule))
+            found.push_back(finding.path + ":" + std::to_string(finding.place.line));
         return found;
     }
 };

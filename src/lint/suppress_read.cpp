@@ -203,17 +203,22 @@ struct SuppressionFinder {
         return true;
     }
 
-    void add(const std::vector<Comment>& comments, const Comment& comment) {
-        const std::string_view text = source().text(comment.span);
-        SuppressionWords words = parse_suppression(text);
-        if (words.form == SuppressionWords::Form::none) return;
+    Suppression said_at(Span place, SuppressionWords& words) {
         Suppression found;
         found.rules = std::move(words.rules);
         found.until = std::move(words.until);
         found.reason = std::move(words.reason);
         found.problem = std::move(words.problem);
         found.source = &source();
-        found.at = comment.span;
+        found.at = place;
+        return found;
+    }
+
+    void add(const std::vector<Comment>& comments, const Comment& comment) {
+        const std::string_view text = source().text(comment.span);
+        SuppressionWords words = parse_suppression(text);
+        if (words.form == SuppressionWords::Form::none) return;
+        Suppression found = said_at(comment.span, words);
         found.list = {comment.span.begin + static_cast<std::uint32_t>(words.list_begin),
                       comment.span.begin + static_cast<std::uint32_t>(words.list_end)};
         found.is_comment = true;
@@ -260,13 +265,7 @@ struct SuppressionFinder {
     }
 
     void covers(const Node& node, const Node& said, SuppressionWords words) {
-        Suppression found;
-        found.rules = std::move(words.rules);
-        found.reason = std::move(words.reason);
-        found.until = std::move(words.until);
-        found.problem = std::move(words.problem);
-        found.source = &source();
-        found.at = said.span;
+        Suppression found = said_at(said.span, words);
         found.covers = source().in_outermost(node.span);
         out.push_back(std::move(found));
     }

@@ -181,14 +181,8 @@ std::vector<FileToWrite> megatron_files(const Deployment& d) {
     if (d.framework != "megatron")
         out += fmt::format("# The plan counts on {}; framework: megatron in the file plans for Megatron-LM.\n",
                            d.framework);
-    if (d.nodes.count > 1)
-        out += fmt::format("# Start it on each of the {} nodes, with the name of the first:\n", d.nodes.count);
-    out += fmt::format("#   {}{}MEGATRON=/path/to/Megatron-LM ./{}.sh --data-path ... --tokenizer-type ... --lr ...\n",
-                       d.nodes.count > 1 ? "MASTER_ADDR=NODE-0 " : "",
-                       d.kind == WorkloadKind::fine_tuning ? "PRETRAINED=FOLDER " : "", d.name);
-    out += "set -eu\n\n";
-    if (d.kind == WorkloadKind::fine_tuning)
-        out += "PRETRAINED=${PRETRAINED:?folder of the base model, converted to Megatron's checkpoints}\n\n";
+    out += started_by_hand(d, "MEGATRON=/path/to/Megatron-LM ", "--data-path ... --tokenizer-type ... --lr ...",
+                           "converted to Megatron's checkpoints");
     out += preamble(d);
     if (d.training->layout.zero < 2 && (d.training->layout.tensor > 1 || d.training->layout.context > 1))
         out += why("tensor and context parallelism overlap with computation only in this order of launches",

@@ -88,14 +88,8 @@ std::string torchtitan_refusal(const Deployment& d) {
 std::vector<FileToWrite> torchtitan_files(const Deployment& d) {
     const Recipe recipe = *recipe_of("torchtitan", d.model);
     std::string out = "#!/bin/bash\n" + head_comment(d);
-    if (d.nodes.count > 1)
-        out += fmt::format("# Start it on each of the {} nodes, with the name of the first:\n", d.nodes.count);
-    out += fmt::format("#   {}{}./{}.sh --hf_assets_path FOLDER_OF_THE_TOKENIZER --dataloader.dataset NAME\n",
-                       d.nodes.count > 1 ? "MASTER_ADDR=NODE-0 " : "",
-                       d.kind == WorkloadKind::fine_tuning ? "PRETRAINED=FOLDER " : "", d.name);
-    out += "set -eu\n\n";
-    if (d.kind == WorkloadKind::fine_tuning)
-        out += "PRETRAINED=${PRETRAINED:?folder of the base model, as the hub has it}\n\n";
+    out += started_by_hand(d, "", "--hf_assets_path FOLDER_OF_THE_TOKENIZER --dataloader.dataset NAME",
+                           "as the hub has it");
     out += preamble(d);
     out += fmt::format("# {} ({}, {})\narguments=(\n", "names of torchtitan 0.3", recipe.source, recipe.as_of);
     out += fmt::format("    --module {} --config {}\n", recipe.module, recipe.config) + "    \"$@\"\n" +

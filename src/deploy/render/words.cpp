@@ -193,6 +193,18 @@ std::string program_usage(const Deployment& deployment) {
     return deployment.command.empty() ? " PROGRAM ARGUMENTS" : "";
 }
 
+std::string started_by_hand(const Deployment& d, std::string_view variables, std::string_view arguments,
+                            std::string_view form) {
+    const bool tunes = d.kind == WorkloadKind::fine_tuning;
+    std::string out;
+    if (d.nodes.count > 1)
+        out += fmt::format("# Start it on each of the {} nodes, with the name of the first:\n", d.nodes.count);
+    out += fmt::format("#   {}{}{}./{}.sh {}\nset -eu\n\n", d.nodes.count > 1 ? "MASTER_ADDR=NODE-0 " : "",
+                       tunes ? "PRETRAINED=FOLDER " : "", variables, d.name, arguments);
+    if (tunes) out += fmt::format("PRETRAINED=${{PRETRAINED:?folder of the base model, {}}}\n\n", form);
+    return out;
+}
+
 std::string torchrun_words(const Deployment& deployment, std::string_view rendezvous_id, std::string_view endpoint) {
     std::string out =
         fmt::format("torchrun --nnodes {} --nproc_per_node {} \\\n", deployment.nodes.count, deployment.ranks.per_node);

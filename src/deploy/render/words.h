@@ -42,6 +42,11 @@ std::string preamble(const Deployment& deployment);
 // The same as names and values, for targets that are no shell.
 std::map<std::string, std::string> work_environment(const Deployment& deployment);
 
+// How a script that people start is started on each node, and the folder of the base model (in this `form`) that a
+// fine-tuning asks for. `variables` stand before its name, `arguments` behind it.
+std::string started_by_hand(const Deployment& deployment, std::string_view variables, std::string_view arguments,
+                            std::string_view form);
+
 // The program in words of a shell; the script's own arguments where the file names none.
 std::string program_words(const Deployment& deployment);
 // " PROGRAM ARGUMENTS" behind a script that is called; empty where the file names the program.

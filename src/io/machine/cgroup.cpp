@@ -43,6 +43,15 @@ std::string value_of(const std::string& path) {
     return text ? std::move(text).value() : std::string();
 }
 
+// SIGKILL waits for it, or it is gone.
+bool is_killed(pid_t pid) {
+    constexpr std::string_view kPending = "ShdPnd:";  // proc(5): signals for the whole process, as a mask
+    const std::string status = value_of("/proc/" + std::to_string(pid) + "/status");
+    const std::size_t at = status.find(kPending);
+    if (at == std::string::npos) return status.empty();
+    return (std::strtoull(status.c_str() + at + kPending.size(), nullptr, 16) >> (SIGKILL - 1) & 1) != 0;
+}
+
 std::int64_t number_in(std::string_view text) {
     text = trim(text);
     std::int64_t value = 0;
@@ -323,19 +332,6 @@ std::int64_t Cgroup::oom_kills() const {
         if (it->is_directory(code)) kills += field_of(it->path().string() + "/memory.oom_control", "oom_kill");
     return kills;
 }
-
-namespace {
-
-// SIGKILL waits for it, or it is gone.
-bool is_killed(pid_t pid) {
-    constexpr std::string_view kPending = "ShdPnd:";  // proc(5): signals for the whole process, as a mask
-    const std::string status = value_of("/proc/" + std::to_string(pid) + "/status");
-    const std::size_t at = status.find(kPending);
-    if (at == std::string::npos) return status.empty();
-    return (std::strtoull(status.c_str() + at + kPending.size(), nullptr, 16) >> (SIGKILL - 1) & 1) != 0;
-}
-
-}  // namespace
 
 std::vector<pid_t> Cgroup::processes() const {
     std::set<pid_t> found;

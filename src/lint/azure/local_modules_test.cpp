@@ -4,48 +4,10 @@
 
 #include <algorithm>
 
-#include "lint/azure/local_modules.h"
-#include "lint/check.h"
+#include "lint/checked_tree_test.h"
 
 namespace stoker::lint {
 namespace {
-
-// Files of a tree, read as `stoker check` reads them.
-struct ModuleTree {
-    std::vector<std::pair<std::string, std::string>> texts;
-    std::vector<std::unique_ptr<File>> files;
-
-    void read() {
-        for (const auto& [path, text] : texts) {
-            ReadOptions options;
-            options.neighbour = [this, path = path](const std::string& wanted) -> std::optional<std::string> {
-                for (const auto& [name, body] : texts)
-                    if (name == path_from(path, wanted)) return body;
-                return std::nullopt;
-            };
-            options.list = [this, path = path](const std::string& wanted) {
-                std::vector<std::string> names;
-                const std::string start = path_from(path, wanted) + "/";
-                for (const auto& [name, body] : texts)
-                    if (name.starts_with(start) && name.find('/', start.size()) == std::string::npos)
-                        names.push_back(name.substr(start.size()));
-                std::sort(names.begin(), names.end());
-                return names;
-            };
-            files.push_back(read_file(path, text, options));
-        }
-    }
-    std::vector<Finding> findings(std::string_view rule) {
-        read();
-        Bundle bundle;
-        for (const auto& file : files) bundle.files.push_back(file.get());
-        CheckOptions options;
-        options.as_of = "2026-11-20";
-        std::vector<Finding> found = check_bundle(bundle, options, Knowledge::embedded());
-        std::erase_if(found, [&](const Finding& finding) { return finding.rule != rule; });
-        return found;
-    }
-};
 
 constexpr const char* kPool = R"(variable "size" {}
 variable "nodes" {
@@ -67,7 +29,7 @@ TEST(PathFrom, FollowsDots) {
 }
 
 TEST(LocalModules, AreEvaluatedWithTheInputsOfACall) {
-    ModuleTree tree{
+    CheckedTree tree{
         {{"main.tf", "module \"gpu\" {\n  source = \"./pool\"\n  size   = \"Standard_NC24ads_A100_v4\"\n}\n"},
          {"pool/main.tf", kPool}},
         {}};
@@ -84,30 +46,31 @@ TEST(LocalModules, AreEvaluatedWithTheInputsOfACall) {
 }
 
 TEST(LocalModules, AreToldOnceForSeveralCalls) {
-    ModuleTree tree{{{"main.tf",
-                      "module \"a\" {\n  source = \"./pool\"\n  size = \"Standard_NC24ads_A100_v4\"\n}\n"
-                      "module \"b\" {\n  source = \"./pool\"\n  size = \"Standard_ND96asr_v4\"\n}\n"
-                      "module \"c\" {\n  source = \"./pool\"\n  size = \"Standard_D4s_v5\"\n}\n"},
-                     {"pool/main.tf", kPool}},
-                    {}};
+    CheckedTree tree{{{"main.tf",
+                       "module \"a\" {\n  source = \"./pool\"\n  size = \"Standard_NC24ads_A100_v4\"\n}\n"
+                       "module \"b\" {\n  source = \"./pool\"\n  size = \"Standard_ND96asr_v4\"\n}\n"
+                       "module \"c\" {\n  source = \"./pool\"\n  size = \"Standard_D4s_v5\"\n}\n"},
+                      {"pool/main.tf", kPool}},
+                     {}};
     const auto found = tree.findings("NPL001");
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].related.size(), 2u);
 }
 
 TEST(LocalModules, WhatTheCallSwitchesOffIsNotMade) {
-    ModuleTree tree{{{"main.tf",
-                      "module \"a\" {\n  source = \"./pool\"\n  nodes = 0\n  size = \"Standard_NC24ads_A100_v4\"\n}\n"
-                      "module \"b\" {\n  count = 0\n  source = \"./pool\"\n  size = \"Standard_NC24ads_A100_v4\"\n}\n"},
-                     {"pool/main.tf", kPool}},
-                    {}};
+    CheckedTree tree{
+        {{"main.tf",
+          "module \"a\" {\n  source = \"./pool\"\n  nodes = 0\n  size = \"Standard_NC24ads_A100_v4\"\n}\n"
+          "module \"b\" {\n  count = 0\n  source = \"./pool\"\n  size = \"Standard_NC24ads_A100_v4\"\n}\n"},
+         {"pool/main.tf", kPool}},
+        {}};
     EXPECT_TRUE(tree.findings("NPL001").empty());
 }
 
 TEST(LocalModules, ARetiredSizeIsToldWhereItIsWritten) {
-    ModuleTree tree{{{"main.tf", "module \"gpu\" {\n  source = \"./pool\"\n  size   = \"Standard_NC6\"\n}\n"},
-                     {"pool/main.tf", kPool}},
-                    {}};
+    CheckedTree tree{{{"main.tf", "module \"gpu\" {\n  source = \"./pool\"\n  size   = \"Standard_NC6\"\n}\n"},
+                      {"pool/main.tf", kPool}},
+                     {}};
     const auto found = tree.findings("SKU001");
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].path, "main.tf");
@@ -115,7 +78,7 @@ TEST(LocalModules, ARetiredSizeIsToldWhereItIsWritten) {
 }
 
 TEST(LocalModules, CallsWithinModulesAndLoopsEnd) {
-    ModuleTree nested{
+    CheckedTree nested{
         {{"main.tf", "module \"a\" {\n  source = \"./a\"\n  size = \"Standard_ND96asr_v4\"\n}\n"},
          {"a/main.tf", "variable \"size\" {}\nmodule \"b\" {\n  source = \"../pool\"\n  size = var.size\n}\n"},
          {"pool/main.tf", kPool}},
@@ -123,31 +86,31 @@ TEST(LocalModules, CallsWithinModulesAndLoopsEnd) {
     const auto found = nested.findings("NPL001");
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].call, "module.a.module.b");
-    ModuleTree loop{{{"main.tf", "module \"a\" {\n  source = \"./a\"\n}\n"},
-                     {"a/main.tf", "module \"b\" {\n  source = \"../a\"\n}\n"}},
-                    {}};
+    CheckedTree loop{{{"main.tf", "module \"a\" {\n  source = \"./a\"\n}\n"},
+                      {"a/main.tf", "module \"b\" {\n  source = \"../a\"\n}\n"}},
+                     {}};
     EXPECT_TRUE(loop.findings("NPL001").empty());
     std::string many;
     for (int i = 0; i < 500; ++i) many += "module \"m" + std::to_string(i) + "\" {\n  source = \"./pool\"\n}\n";
-    ModuleTree wide{{{"main.tf", many}, {"pool/main.tf", kPool}}, {}};
+    CheckedTree wide{{{"main.tf", many}, {"pool/main.tf", kPool}}, {}};
     wide.read();
     EXPECT_EQ(wide.files[0]->calls.size(), 64u);
 }
 
 TEST(LocalModules, TakeLocalsAndVariablesOfTheirOwnFolder) {
-    ModuleTree tree{{{"main.tf", "module \"gpu\" {\n  source = \"./pool\"\n}\n"},
-                     {"pool/main.tf",
-                      "resource \"azurerm_kubernetes_cluster_node_pool\" \"p\" {\n  vm_size = local.size\n  name = "
-                      "\"p\"\n}\n"},
-                     {"pool/locals.tf", "locals {\n  size = \"Standard_ND96asr_v4\"\n}\n"}},
-                    {}};
+    CheckedTree tree{{{"main.tf", "module \"gpu\" {\n  source = \"./pool\"\n}\n"},
+                      {"pool/main.tf",
+                       "resource \"azurerm_kubernetes_cluster_node_pool\" \"p\" {\n  vm_size = local.size\n  name = "
+                       "\"p\"\n}\n"},
+                      {"pool/locals.tf", "locals {\n  size = \"Standard_ND96asr_v4\"\n}\n"}},
+                     {}};
     const auto found = tree.findings("NPL001");
     ASSERT_EQ(found.size(), 1u);  // alone and in the call: one place, one finding
     EXPECT_EQ(found[0].call, "");
 }
 
 TEST(LocalModules, BicepModulesTakeTheirParameters) {
-    ModuleTree tree{
+    CheckedTree tree{
         {{"main.bicep", "module gpu './pool.bicep' = {\n  name: 'gpu'\n  params: { size: 'Standard_ND96asr_v4' }\n}\n"},
          {"pool.bicep",
           "param size string\nresource p 'Microsoft.ContainerService/managedClusters/agentPools@2025-01-01' = "
@@ -163,7 +126,7 @@ TEST(LocalModules, BicepModulesTakeTheirParameters) {
 TEST(LocalModules, GiveThePriceToWhatIsToldAnyway) {
     std::string pool = kPool;
     pool.insert(pool.find("  node_count"), "  node_taints = [\"sku=gpu:NoSchedule\"]\n");
-    ModuleTree tree{
+    CheckedTree tree{
         {{"main.tf", "module \"gpu\" {\n  source = \"./pool\"\n  size   = \"Standard_NC24ads_A100_v4\"\n}\n"},
          {"pool/main.tf", pool}},
         {}};

@@ -355,17 +355,21 @@ private:
         Node& outputs = file_.tree.make(file_.source(), Shape::object, call->span);
         outputs.key = "outputs";
         file_.tree.append(result, outputs);
-        for (const Node& statement : children(read->tree.roots[0])) {
-            const Node* given =
-                statement.key == "output" && !statement.labels.empty() ? statement.find("value") : nullptr;
-            if (!given) continue;
-            Node& output = file_.tree.make(*given->source, given->shape, given->span);
-            output.style = given->style, output.known = given->known, output.text = given->text;
-            output.first = given->first, output.last = given->last, output.origin = given->origin;
-            output.key = statement.labels[0];
-            file_.tree.append(outputs, output);
-        }
+        append_values(outputs, *read, "output");
         return modules_[name] = &result;
+    }
+    // The values that a file states as `var NAME = ...` or `output NAME type = ...`, under their names.
+    void append_values(Node& all, const File& from, std::string_view statements) {
+        for (const Node& statement : children(from.tree.roots[0])) {
+            const Node* value =
+                statement.key == statements && !statement.labels.empty() ? statement.find("value") : nullptr;
+            if (!value) continue;
+            Node& member = file_.tree.make(*value->source, value->shape, value->span);
+            member.style = value->style, member.known = value->known, member.text = value->text;
+            member.first = value->first, member.last = value->last, member.origin = value->origin;
+            member.key = statement.labels[0];
+            file_.tree.append(all, member);
+        }
     }
     // Functions of another file under the names they get here: their bodies are read once more, as if they stood here.
     void imported_functions(const File& from, std::span<const std::string_view> words) {
@@ -397,16 +401,7 @@ private:
         const File* read = beside(std::string(words.back()));
         if (read && words[0] == "*" && words.size() > 4 && words[1] == "as") {  // all of it, below one name
             Node& all = file_.tree.make(file_.source(), Shape::object, statement.span);
-            for (const Node& variable : children(read->tree.roots[0])) {
-                const Node* value =
-                    variable.key == "var" && !variable.labels.empty() ? variable.find("value") : nullptr;
-                if (!value) continue;
-                Node& member = file_.tree.make(*value->source, value->shape, value->span);
-                member.style = value->style, member.known = value->known, member.text = value->text;
-                member.first = value->first, member.last = value->last, member.origin = value->origin;
-                member.key = variable.labels[0];
-                file_.tree.append(all, member);
-            }
+            append_values(all, *read, "var");
             symbols_.emplace(words[2], Symbol{&all, false});
             return;
         }
